@@ -1,0 +1,64 @@
+# Each target sets up .venv by itself; a second call is quick.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test unit sanitize lint format bench docs clean
+
+help:
+	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
+	@echo "make test     all tests, then the kernel tests under sanitizers"
+	@echo "make lint     ruff, mypy, import-linter, clang-format"
+	@echo "make bench    the comparison with other solvers (about a quarter of an hour)"
+	@echo "make docs     the documentation, in docs/_build/html"
+
+$(VENV)/created:
+	$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Python 3.11 or later is needed; set PYTHON=...')"
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+# One stamp per set of extras. Python files are used in place; only the core is compiled.
+$(VENV)/built: $(VENV)/created $(SOURCES)
+	$(BIN)/python -m pip install -q -e . -Cbuild-dir=build/editable
+	touch $@
+
+$(VENV)/with-%: $(VENV)/built
+	$(BIN)/python -m pip install -q -e ".[$*]" -Cbuild-dir=build/editable
+	touch $@
+
+demo: $(VENV)/built
+	$(BIN)/manyclass demo
+
+test: unit sanitize
+
+unit: $(VENV)/with-test
+	$(BIN)/python -m pytest
+
+sanitize: $(VENV)/with-test
+	bash tests/sanitize.sh $(BIN)/python
+
+lint: $(VENV)/with-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
+
+format: $(VENV)/with-lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
+bench: $(VENV)/with-bench
+	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.plots
+
+docs: $(VENV)/with-docs
+	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+clean:
+	rm -rf build docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

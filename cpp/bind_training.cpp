@@ -1,0 +1,313 @@
+// Python's view of the training kernels.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+#include "block.hpp"
+#include "kernels.hpp"
+#include "loops.hpp"
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace manyclass {
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+std::vector<std::string> instruction_sets() {
+  std::vector<std::string> names{"baseline"};
+#ifdef MANYCLASS_X86
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) names.push_back("avx2");
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+    names.push_back("avx512");
+  }
+#endif
+  return names;
+}
+
+template <class T>
+const Kernels<T>& kernels_for(const std::string& name) {
+  const std::vector<std::string> names = instruction_sets();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw std::invalid_argument("this machine has no instruction set '" + name + "'");
+  }
+#ifdef MANYCLASS_X86
+  if (name == "avx512") return avx512::kernels<T>();
+  if (name == "avx2") return avx2::kernels<T>();
+#endif
+  return baseline::kernels<T>();
+}
+
+void require(bool condition, const char* what) {
+  if (!condition) throw std::invalid_argument(what);
+}
+
+// Memory for one visit; the vectors' lengths are those that Scratch documents.
+template <class T>
+class OwnedScratch {
+ public:
+  OwnedScratch(std::int32_t n_classes, std::int64_t stride)
+      : block_(static_cast<std::size_t>(n_classes)),
+        step_(static_cast<std::size_t>(n_classes)),
+        labels_(static_cast<std::size_t>(n_classes)),
+        rows_(static_cast<T*>(::operator new(bytes(stride), kAlignment))) {
+    std::fill_n(rows_.get(), 2 * stride, T{0});
+    view_ = {rows_.get(), rows_.get() + stride, block_.data(), step_.data(), labels_.data()};
+  }
+  Scratch<T> view() { return view_; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  static std::size_t bytes(std::int64_t stride) {
+    return 2 * static_cast<std::size_t>(stride) * sizeof(T);
+  }
+  struct Free {
+    void operator()(T* p) const { ::operator delete(p, kAlignment); }
+  };
+  std::vector<Coordinate> block_;
+  std::vector<Step> step_;
+  std::vector<std::int32_t> labels_;
+  std::unique_ptr<T, Free> rows_;
+  Scratch<T> view_;
+};
+
+// The training examples with the kernels of one instruction set. Holds references to the caller's
+// arrays; the caller has validated them (dataset.py).
+template <class T>
+class Trainer {
+ public:
+  Trainer(Vector<const std::int64_t> indptr, Vector<const std::int32_t> indices,
+          Vector<const T> values, std::int64_t n_features, T bias,
+          Vector<const std::int32_t> labels, std::int32_t n_classes, Vector<const double> costs,
+          const std::string& instruction_set)
+      : arrays_{indptr, indices, values, labels, costs},
+        kernels_(kernels_for<T>(instruction_set)),
+        n_classes_(n_classes),
+        norms_(labels.size()) {
+    require(indptr.size() == labels.size() + 1, "indptr must have one entry more than labels");
+    require(costs.size() == labels.size(), "costs and labels must have one length");
+    require(indices.size() == values.size(), "indices and values must have one length");
+    require(n_classes >= 2, "there must be at least two classes");
+    examples_ = {{indptr.data(), indices.data(), values.data(),
+                  static_cast<std::int64_t>(labels.size()), n_features, bias},
+                 labels.data(),
+                 norms_.data(),
+                 costs.data()};
+    kernels_.squared_norms(examples_.x, norms_.data());
+  }
+
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  const std::vector<double>& norms() const { return norms_; }
+
+  // One loop over `order`, shuffled in place; the examples that stay active go to `active`.
+  SweepResult full_loop(Matrix<T> weights, DualLists<T>& z, Vector<std::int32_t> order,
+                        Vector<std::int32_t> active, std::uint64_t seed) const {
+    require(active.size() >= order.size(), "active must be as long as order");
+    const WeightsView<T> w = view(weights, z);
+    const nb::gil_scoped_release release;
+    OwnedScratch<T> scratch(n_classes_, w.stride);
+    Random random(seed);
+    const std::span<std::int32_t> rows(order.data(), order.size());
+    shuffle(rows, random);
+    return loop_over(rows, active.data(), rows_at_once(), sweep(kernels_.full_sweep, w, z, scratch),
+                     check_signals);
+  }
+
+  ShrunkResult shrunk_loops(Matrix<T> weights, DualLists<T>& z, Vector<std::int32_t> active,
+                            std::int64_t n_active, const ShrunkGoal& goal,
+                            std::uint64_t seed) const {
+    require(0 <= n_active && n_active <= static_cast<std::int64_t>(active.size()),
+            "n_active is out of range");
+    const WeightsView<T> w = view(weights, z);
+    const nb::gil_scoped_release release;
+    OwnedScratch<T> scratch(n_classes_, w.stride);
+    Random random(seed);
+    return manyclass::shrunk_loops({active.data(), static_cast<std::size_t>(n_active)}, goal,
+                                   rows_at_once(), random,
+                                   sweep(kernels_.shrunk_sweep, w, z, scratch), check_signals);
+  }
+
+  SweepResult inspect(Matrix<T> weights, const DualLists<T>& z, std::int64_t begin,
+                      std::int64_t end) const {
+    check_rows(begin, end);
+    const WeightsView<T> w = view(weights, z);
+    const nb::gil_scoped_release release;
+    OwnedScratch<T> scratch(n_classes_, w.stride);
+    return kernels_.inspect(examples_, w, z, scratch.view(), begin, end);
+  }
+
+  void add_duals(Matrix<T> weights, const DualLists<T>& z, std::int64_t begin,
+                 std::int64_t end) const {
+    check_rows(begin, end);
+    const WeightsView<T> w = view(weights, z);
+    const nb::gil_scoped_release release;
+    OwnedScratch<T> scratch(n_classes_, w.stride);
+    kernels_.add_duals(examples_, w, z, scratch.view(), begin, end);
+  }
+
+ private:
+  // Python's pending signals; throws what their handlers raise, such as KeyboardInterrupt.
+  static void check_signals() {
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
+  auto sweep(typename Kernels<T>::Sweep kernel, const WeightsView<T>& w, DualLists<T>& z,
+             OwnedScratch<T>& scratch) const {
+    return [this, kernel, &w, &z, &scratch](std::span<const std::int32_t> order,
+                                            std::int32_t* active) {
+      return kernel(examples_, w, z, scratch.view(), order, active);
+    };
+  }
+
+  // Visits between two looks at the signals: about 2^28 multiply-adds, some 20 ms.
+  std::size_t rows_at_once() const {
+    const double n = std::max(1.0, static_cast<double>(examples_.x.n_rows));
+    const double features = static_cast<double>(examples_.x.indptr[examples_.x.n_rows]) / n;
+    const double rows = kWorkAtOnce / ((features + 1) * n_classes_);
+    return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
+  }
+  static constexpr double kWorkAtOnce = 1 << 28;
+
+  void check_rows(std::int64_t begin, std::int64_t end) const {
+    require(0 <= begin && begin <= end && end <= examples_.x.n_rows, "rows out of range");
+  }
+  WeightsView<T> view(const Matrix<T>& weights, const DualLists<T>& z) const {
+    const auto stride = static_cast<std::int64_t>(weights.shape(1));
+    require(static_cast<std::int64_t>(weights.shape(0)) == examples_.x.n_features + 1,
+            "weights must have n_features + 1 rows");
+    require(stride >= n_classes_ && stride * sizeof(T) % 64 == 0,
+            "rows of weights must hold n_classes in whole blocks of 64 bytes");
+    require(reinterpret_cast<std::uintptr_t>(weights.data()) % 64 == 0,
+            "weights must be aligned to 64 bytes");
+    require(z.n_rows() == examples_.x.n_rows && z.n_classes() == n_classes_,
+            "z must have one list per example, over the same classes");
+    return {weights.data(), examples_.x.n_features, n_classes_, stride};
+  }
+
+  std::tuple<Vector<const std::int64_t>, Vector<const std::int32_t>, Vector<const T>,
+             Vector<const std::int32_t>, Vector<const double>>
+      arrays_;  // kept alive
+  const Kernels<T>& kernels_;
+  std::int32_t n_classes_;
+  std::vector<double> norms_;
+  Examples<T> examples_;
+};
+
+template <class V>
+nb::ndarray<nb::numpy, V, nb::ndim<1>> to_numpy(std::vector<V> values) {
+  auto* owned = new std::vector<V>(std::move(values));
+  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<V>*>(p); });
+  return nb::ndarray<nb::numpy, V, nb::ndim<1>>(owned->data(), {owned->size()}, owner);
+}
+
+// z as the three arrays of a CSR matrix (n x k).
+template <class T>
+nb::tuple export_duals(const DualLists<T>& z) {
+  std::vector<std::int64_t> indptr{0};
+  std::vector<std::int32_t> labels;
+  std::vector<T> values;
+  const auto count = static_cast<std::size_t>(z.count());
+  indptr.reserve(static_cast<std::size_t>(z.n_rows()) + 1);
+  labels.reserve(count);
+  values.reserve(count);
+  for (std::int64_t i = 0; i < z.n_rows(); ++i) {
+    for (const DualEntry<T>& entry : z.row(i)) {
+      labels.push_back(entry.label);
+      values.push_back(entry.value);
+    }
+    indptr.push_back(static_cast<std::int64_t>(labels.size()));
+  }
+  return nb::make_tuple(to_numpy(std::move(indptr)), to_numpy(std::move(labels)),
+                        to_numpy(std::move(values)));
+}
+
+template <class T>
+void import_duals(DualLists<T>& z, Vector<const std::int64_t> indptr,
+                  Vector<const std::int32_t> labels, Vector<const T> values) {
+  require(indptr.size() == static_cast<std::size_t>(z.n_rows()) + 1,
+          "z has another number of rows");
+  require(labels.size() == values.size(), "labels and values must have one length");
+  for (std::size_t p = 0; p < labels.size(); ++p) {
+    require(0 <= labels.data()[p] && labels.data()[p] < z.n_classes(),
+            "z has a class out of range");
+  }
+  for (std::int64_t i = 0; i < z.n_rows(); ++i) {
+    const std::int64_t begin = indptr.data()[i];
+    const std::int64_t end = indptr.data()[i + 1];
+    require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(labels.size()),
+            "indptr is not that of a CSR matrix");
+    const auto row = z.resize(i, static_cast<std::size_t>(end - begin));
+    for (std::int64_t p = begin; p < end; ++p) {
+      row[static_cast<std::size_t>(p - begin)] = {labels.data()[p], values.data()[p]};
+    }
+  }
+}
+
+template <class T>
+void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_name) {
+  nb::class_<DualLists<T>>(m, duals_name)
+      .def(nb::init<std::int64_t, std::int32_t>(), "n_rows"_a, "n_classes"_a)
+      .def("to_csr", &export_duals<T>)
+      .def("from_csr", &import_duals<T>, "indptr"_a, "labels"_a, "values"_a)
+      .def_prop_ro("count", &DualLists<T>::count)
+      .def_prop_ro("total", &DualLists<T>::total)
+      .def_prop_ro("n_bytes", &DualLists<T>::n_bytes);
+  nb::class_<Trainer<T>>(m, trainer_name)
+      .def(nb::init<Vector<const std::int64_t>, Vector<const std::int32_t>, Vector<const T>,
+                    std::int64_t, T, Vector<const std::int32_t>, std::int32_t, Vector<const double>,
+                    const std::string&>(),
+           "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a, "labels"_a, "n_classes"_a,
+           "costs"_a, "instruction_set"_a)
+      .def("squared_norms", [](const Trainer<T>& t) { return to_numpy(t.norms()); })
+      .def("full_loop", &Trainer<T>::full_loop, "weights"_a, "duals"_a, "order"_a, "active"_a,
+           "seed"_a)
+      .def("shrunk_loops", &Trainer<T>::shrunk_loops, "weights"_a, "duals"_a, "active"_a,
+           "n_active"_a, "goal"_a, "seed"_a)
+      .def("inspect", &Trainer<T>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
+      .def("add_duals", &Trainer<T>::add_duals, "weights"_a, "duals"_a, "begin"_a, "end"_a);
+}
+
+}  // namespace
+
+void bind_training(nb::module_& m) {
+  m.def("instruction_sets", &instruction_sets,
+        "Instruction sets that this build and this machine share, the fastest last.");
+  nb::class_<SweepResult>(m, "SweepResult")
+      .def(nb::init<>())
+      .def_ro("gap", &SweepResult::gap)
+      .def_ro("loss", &SweepResult::loss)
+      .def_ro("dual_gain", &SweepResult::dual_gain)
+      .def_ro("max_violation", &SweepResult::max_violation)
+      .def_ro("evaluations", &SweepResult::evaluations)
+      .def_ro("steps", &SweepResult::steps)
+      .def_ro("n_active", &SweepResult::n_active);
+  nb::class_<ShrunkGoal>(m, "ShrunkGoal")
+      .def(nb::init<double, double, std::int64_t>(), "gap"_a, "violation"_a, "evaluations"_a);
+  nb::class_<ShrunkResult>(m, "ShrunkResult")
+      .def_ro("dual_gain", &ShrunkResult::dual_gain)
+      .def_ro("evaluations", &ShrunkResult::evaluations)
+      .def_ro("n_active", &ShrunkResult::n_active)
+      .def_ro("loops", &ShrunkResult::loops);
+  bind_trainer<float>(m, "Duals32", "Trainer32");
+  bind_trainer<double>(m, "Duals64", "Trainer64");
+}
+
+}  // namespace manyclass

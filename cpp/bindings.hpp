@@ -1,0 +1,9 @@
+#pragma once
+#include <nanobind/nanobind.h>
+
+namespace manyclass {
+
+void bind_training(nanobind::module_& m);
+void bind_svmlight(nanobind::module_& m);
+
+}  // namespace manyclass

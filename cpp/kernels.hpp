@@ -1,0 +1,96 @@
+#pragma once
+// What the kernels take and return, and the table through which one instruction set's copy of
+// them is called.
+#include <cstdint>
+#include <span>
+
+#include "csr.hpp"
+#include "duals.hpp"
+
+namespace manyclass {
+
+// The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i.
+template <class T>
+struct Examples {
+  Csr<T> x;
+  const std::int32_t* labels;
+  const double* norms;
+  const double* costs;
+};
+
+// W as memory; weights.hpp describes its layout.
+template <class T>
+struct WeightsView {
+  T* data;
+  std::int64_t n_features;
+  std::int32_t n_classes;
+  std::int64_t stride;
+};
+
+// Classes and their changes; a step along x_i adds delta x_i to w_label.
+struct Step {
+  std::int32_t label;
+  double delta;
+};
+
+// One dual variable of the block subproblem (block.hpp).
+struct Coordinate {
+  std::int32_t label;  // the class c
+  double z;            // before the step
+  double g;            // 1 - (w_y - w_c) . x
+  double b;            // minus the largest b of the block, so <= 0
+};
+
+// Memory for one visit at a time; k is the number of classes.
+template <class T>
+struct Scratch {
+  T* scores;             // stride, aligned to 64 bytes
+  T* dense_step;         // stride zeros, aligned to 64 bytes
+  Coordinate* block;     // k
+  Step* step;            // k
+  std::int32_t* labels;  // k
+};
+
+// Sums over the visited examples, each taken just before its visit.
+struct SweepResult {
+  double gap = 0;                // sum_i C_i max(0, max_c g_ic) - sum_c z_ic g_ic
+  double loss = 0;               // sum_i C_i max(0, max_c g_ic)
+  double dual_gain = 0;          // by how much the visits raised the dual objective
+  double max_violation = 0;      // largest v_i (Keerthi et al. 2008, eq. 6)
+  std::int64_t evaluations = 0;  // scores w_c . x computed
+  std::int64_t steps = 0;        // visits that solved their block
+  std::int64_t n_active = 0;     // examples worth visiting in the next shrunk loop
+};
+
+template <class T>
+struct Kernels {
+  // Visit the examples `order`; write those that stay active to `active` (`order` itself will do).
+  using Sweep = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, DualLists<T>&,
+                                Scratch<T>, std::span<const std::int32_t> order,
+                                std::int32_t* active);
+  Sweep full_sweep;    // over all classes
+  Sweep shrunk_sweep;  // over the non-zero z of each example
+  // Gap, loss and violation of rows [begin, end); changes nothing.
+  SweepResult (*inspect)(const Examples<T>&, const WeightsView<T>&, const DualLists<T>&, Scratch<T>,
+                         std::int64_t begin, std::int64_t end);
+  // W += W(z) of rows [begin, end).
+  void (*add_duals)(const Examples<T>&, const WeightsView<T>&, const DualLists<T>&, Scratch<T>,
+                    std::int64_t begin, std::int64_t end);
+  // q of every row.
+  void (*squared_norms)(const Csr<T>&, double* norms);
+};
+
+namespace baseline {
+template <class T>
+const Kernels<T>& kernels();
+}
+namespace avx2 {
+template <class T>
+const Kernels<T>& kernels();
+}
+namespace avx512 {
+template <class T>
+const Kernels<T>& kernels();
+}
+
+}  // namespace manyclass

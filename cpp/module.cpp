@@ -1,0 +1,7 @@
+// The compiled core as Python sees it. Only this file and the bind_*.cpp files know Python.
+#include "bindings.hpp"
+
+NB_MODULE(_core, m) {
+  manyclass::bind_training(m);
+  manyclass::bind_svmlight(m);
+}

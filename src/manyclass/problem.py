@@ -1,0 +1,40 @@
+"""What is to be solved: examples, a formulation and the cost of a unit of loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.dataset import Dataset
+from manyclass.formulations import Formulation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """A training problem.
+
+    Attributes
+    ----------
+    dataset : Dataset
+    formulation : Formulation
+    C : float
+        Positive; the cost of a unit of loss of an example of weight one.
+    costs : ndarray of shape (n,), float64
+        C_i = C * weight_i.
+    """
+
+    dataset: Dataset
+    formulation: Formulation
+    C: float
+    costs: NDArray[np.float64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.C < np.inf:
+            raise ValueError(f"C must be positive and finite, got {self.C}")
+        with np.errstate(over="ignore", under="ignore"):
+            costs = self.C * self.dataset.weights
+        if not (np.isfinite(costs).all() and (costs > 0).all()):
+            raise ValueError("C times a sample weight overflows or vanishes; scale the weights")
+        object.__setattr__(self, "costs", costs)

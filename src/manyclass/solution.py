@@ -1,0 +1,113 @@
+"""What a solver returns: weights, dual variables, and what was proven about them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How far the returned weights are from the optimum, at most.
+
+    Attributes
+    ----------
+    primal_objective : float
+        P at the returned weights.
+    dual_objective : float
+        D at the returned dual variables. The optimum lies between D and P.
+    gap : float
+        P - D, a sum of one non-negative term per example.
+    relative_gap : float
+        gap / P.
+    max_violation : float
+        Largest violation v_i of the optimality conditions of an example, in units of the score.
+    """
+
+    primal_objective: float
+    dual_objective: float
+    gap: float
+    relative_gap: float
+    max_violation: float
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the five numbers by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """One epoch of training: the loops over the shrunk problem, then one over everything.
+
+    Attributes
+    ----------
+    epoch : int
+        Counted from 1.
+    seconds : float
+        Since training began.
+    primal_estimate, gap_estimate : float
+        From the terms that the visits of the full loop found, each just before it changed them.
+    violation : float
+        Largest v_i that the full loop found.
+    active_share : float
+        Share of the examples that the next shrunk loops will visit.
+    loops : int
+        Loops over the shrunk problem in this epoch.
+    evaluations : int
+        Scores w_c . x computed in this epoch.
+    """
+
+    epoch: int
+    seconds: float
+    primal_estimate: float
+    gap_estimate: float
+    violation: float
+    active_share: float
+    loops: int
+    evaluations: int
+
+    @property
+    def relative_gap(self) -> float:
+        """gap_estimate / primal_estimate."""
+        return relative(self.gap_estimate, self.primal_estimate)
+
+
+class Status(Enum):
+    """How training ended; the value says what to do about it."""
+
+    CONVERGED = "converged to the tolerance that was asked for"
+    MAX_ITER = "max_iter ended training first; raise max_iter or tol"
+    STALLED = "rounding keeps it from coming closer; raise tol, use float64 or scale the features"
+    STOPPED = "a callback stopped training"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """The result of a solver.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_features + 1, n_classes)
+        W; the last row belongs to the appended constant feature (zeros without an intercept).
+    duals : sparse array of shape (n, n_classes)
+        z.
+    history : list of EpochRecord
+    status : Status
+    certificate : Certificate
+    """
+
+    weights: NDArray[Any]
+    duals: sp.csr_array[Any]
+    history: list[EpochRecord]
+    status: Status
+    certificate: Certificate
+
+
+def relative(gap: float, primal: float) -> float:
+    """Gap / primal, and 0 when both vanish."""
+    return float(np.divide(gap, primal)) if primal > 0 else 0.0

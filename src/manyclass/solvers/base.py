@@ -1,0 +1,153 @@
+"""The only training loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass.problem import Problem
+from manyclass.solution import Certificate, EpochRecord, Solution, Status
+from manyclass.solvers.stopping import StoppingRule
+
+# Training has stalled when this many epochs in a row neither raise the dual objective by more than
+# its last digit nor lower the best gap by a hundredth: rounding then undoes what the steps gain.
+PATIENCE = 50
+PROGRESS = 0.99
+
+S = TypeVar("S")
+
+
+class Solver(Protocol[S]):
+    """The four methods of a solver, on a state S that only it knows."""
+
+    def init(self, problem: Problem, start: sp.csr_array[Any] | None) -> S:
+        """Begin from z = 0, or from feasible dual variables."""
+
+    def epoch(self, problem: Problem, state: S, rule: StoppingRule) -> EpochRecord:
+        """Train for one epoch."""
+
+    def promising(self, state: S, rule: StoppingRule) -> bool:
+        """Whether the last epoch's estimates say that the rule may be met."""
+
+    def dual_objective(self, state: S) -> float:
+        """Return D."""
+
+    def certify(self, problem: Problem, state: S) -> Certificate:
+        """Rebuild W from z and judge it."""
+
+    def duals(self, problem: Problem, state: S) -> sp.csr_array[Any]:
+        """Return z, shape (n, k)."""
+
+    def weights(self, problem: Problem, state: S) -> NDArray[Any]:
+        """Return W, shape (d, k), last row the appended feature's."""
+
+    def finish(self, problem: Problem, state: S) -> NDArray[Any]:
+        """Return W like ``weights``, in the state's own memory; the state ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a training run shows after each epoch, and may be asked for."""
+
+    record: EpochRecord
+    weights: Callable[[], NDArray[Any]]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during training; ``duals`` is z as it was, from which training can go on."""
+
+    def __init__(self, duals: sp.csr_array[Any]) -> None:
+        super().__init__("training was interrupted")
+        self.duals = duals
+
+
+def solve(
+    problem: Problem,
+    solver: Solver[S],
+    rule: StoppingRule,
+    *,
+    max_iter: int,
+    start: sp.csr_array[Any] | None = None,
+    on_epoch: Callable[[Progress], bool] | None = None,
+) -> Solution:
+    """Train until the rule is met.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : Solver
+    rule : StoppingRule
+    max_iter : int
+        Epochs at most.
+    start : sparse array of shape (n, k), default=None
+        Feasible dual variables to start from; zeros when None.
+    on_epoch : callable, default=None
+        Called after each epoch; training stops when it returns True.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C.
+    FloatingPointError
+        If the weights overflow.
+    """
+    state = solver.init(problem, start)
+    try:
+        history, status, certificate = _epochs(problem, solver, state, rule, max_iter, on_epoch)
+        duals = solver.duals(problem, state)
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(solver.duals(problem, state)) from interrupt
+    if not np.isfinite(certificate.primal_objective):
+        raise FloatingPointError(
+            "the weights overflow; scale the features to about one, lower C or use float64"
+        )
+    return Solution(solver.finish(problem, state), duals, history, status, certificate)
+
+
+def _epochs(
+    problem: Problem,
+    solver: Solver[S],
+    state: S,
+    rule: StoppingRule,
+    max_iter: int,
+    on_epoch: Callable[[Progress], bool] | None,
+) -> tuple[list[EpochRecord], Status, Certificate]:
+    history: list[EpochRecord] = []
+    duals: list[float] = []
+    digit = float(np.finfo(problem.dataset.dtype).eps)
+    status = Status.MAX_ITER
+    while len(history) < max_iter:
+        history.append(solver.epoch(problem, state, rule))
+        duals.append(solver.dual_objective(state))
+        stop = on_epoch is not None and on_epoch(
+            Progress(history[-1], lambda: solver.weights(problem, state))
+        )
+        if solver.promising(state, rule):
+            certificate = solver.certify(problem, state)
+            if rule.met(certificate):
+                return history, Status.CONVERGED, certificate
+        if stop or has_stalled(duals, [record.gap_estimate for record in history], digit):
+            status = Status.STOPPED if stop else Status.STALLED
+            break
+    certificate = solver.certify(problem, state)
+    return history, Status.CONVERGED if rule.met(certificate) else status, certificate
+
+
+def has_stalled(duals: list[float], gaps: list[float], digit: float) -> bool:
+    """Whether the last ``PATIENCE`` epochs brought nothing; ``digit`` is the last digit of one."""
+    if not np.isfinite(duals[-1]):
+        return True
+    if len(duals) <= PATIENCE:
+        return False
+    rose = duals[-1] - duals[-1 - PATIENCE] > digit * abs(duals[-1])
+    fell = min(gaps[-PATIENCE:]) < PROGRESS * min(gaps[:-PATIENCE])
+    return not (rose or fell)

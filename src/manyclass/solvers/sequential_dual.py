@@ -1,0 +1,277 @@
+"""The sequential dual method with shrinking and cooling.
+
+    max_z  sum_{i,c} z_ic - 1/2 ||W(z)||^2   s.t.  z_ic >= 0,  sum_c z_ic <= C_i   (Crammer-Singer)
+
+Given: x_i, y_i, C_i and a stopping rule. Returned: W(z), z, and a certificate of the gap. An epoch
+is some loops over the shrunk problem (the examples whose z may still move, and of each only its
+non-zero z), then one loop over all examples and classes; every loop in a new random order, every
+visit solving the block of one example exactly. Source: Keerthi et al. 2008, algorithm 2.1 and
+sec. 2.3.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.instruction_sets import instruction_set
+from manyclass.problem import Problem
+from manyclass.solution import Certificate, EpochRecord, relative
+from manyclass.solvers.stopping import StoppingRule
+
+BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
+# Shrunk loops end after this effort, in full loops' worth of scores (Keerthi et al. 2008).
+SHRUNK_EFFORT = 5
+# W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
+REBUILD_EVERY = 10
+# Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
+CALL_WORK = 1 << 28
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """Where training stands."""
+
+    trainer: _core.Trainer32 | _core.Trainer64
+    z: _core.Duals32 | _core.Duals64
+    buffer: NDArray[Any]
+    weights: NDArray[Any]
+    rows: NDArray[np.int32]  # the examples with x_i != 0, in the order of the last full loop
+    active: NDArray[np.int32]
+    constant: float  # sum of the costs of the examples with x_i = 0: their loss, whatever W
+    began: float
+    n_active: int = 0
+    dual: float = 0.0
+    epoch: int = 0
+    full: _core.SweepResult = field(default_factory=_core.SweepResult)
+
+
+class SequentialDual:
+    """Solver for Crammer-Singer machines.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Orders the loops.
+    n_jobs : int, default=1
+        Threads of the passes that only read: the certificate.
+    """
+
+    def __init__(self, rng: np.random.Generator, n_jobs: int = 1) -> None:
+        self.rng = rng
+        self.n_jobs = n_jobs
+
+    def init(self, problem: Problem, start: sp.csr_array[Any] | None) -> State:
+        """Begin from z = 0, or from feasible dual variables (n, k)."""
+        began = time.perf_counter()
+        data = problem.dataset
+        single = data.dtype == np.float32
+        trainer_of = _core.Trainer32 if single else _core.Trainer64
+        buffer, weights = allocate_weights(data.n_features + 1, data.n_classes, data.dtype)
+        trainer = trainer_of(
+            data.indptr,
+            data.indices,
+            data.values,
+            data.n_features,
+            data.bias,
+            data.labels,
+            data.n_classes,
+            problem.costs,
+            instruction_set(),
+        )
+        norms = trainer.squared_norms()
+        if not np.isfinite(norms).all():
+            raise FloatingPointError("the square of a row of X overflows; scale the features")
+        rows = np.flatnonzero(norms > 0).astype(np.int32)
+        duals_of = _core.Duals32 if single else _core.Duals64
+        z = duals_of(data.n_examples, data.n_classes)
+        constant = float(problem.costs[norms == 0].sum())
+        active = np.empty(len(rows), np.int32)
+        state = State(trainer, z, buffer, weights, rows, active, constant, began)
+        state.dual = constant
+        if start is not None:
+            self._warm_start(problem, state, start)
+        return state
+
+    def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
+        """Shrunk loops until the rule is content or the effort is spent, then one full loop."""
+        if state.epoch and state.epoch % REBUILD_EVERY == 0:
+            self._rebuild(problem, state)
+        loops, evaluations = self._shrunk_loops(problem, state, rule)
+        self._full_loop(state)
+        state.epoch += 1
+        primal = state.dual + state.full.gap
+        rule.cool(state.full, primal)
+        return EpochRecord(
+            epoch=state.epoch,
+            seconds=time.perf_counter() - state.began,
+            primal_estimate=primal,
+            gap_estimate=state.full.gap,
+            violation=state.full.max_violation,
+            active_share=state.n_active / problem.dataset.n_examples,
+            loops=loops,
+            evaluations=evaluations + state.full.evaluations,
+        )
+
+    def promising(self, state: State, rule: StoppingRule) -> bool:
+        """Whether the last full loop's estimates say that the rule may be met."""
+        return rule.promising(state.full, state.dual + state.full.gap)
+
+    def dual_objective(self, state: State) -> float:
+        """Return D, kept by the gains of the visits."""
+        return state.dual
+
+    def certify(self, problem: Problem, state: State) -> Certificate:
+        """Rebuild W from z, then one pass over all examples and classes that changes nothing."""
+        self._rebuild(problem, state)
+
+        def inspect(part: tuple[int, int]) -> _core.SweepResult:
+            return state.trainer.inspect(state.weights, state.z, *part)
+
+        found = list(self._map(inspect, list(self._ranges(problem))))
+        gap = sum(part.gap for part in found)
+        primal = 0.5 * squared_norm(state.weights) + sum(part.loss for part in found)
+        return Certificate(
+            primal_objective=primal,
+            dual_objective=primal - gap,
+            gap=gap,
+            relative_gap=relative(gap, primal),
+            max_violation=max((part.max_violation for part in found), default=0.0),
+        )
+
+    def duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+        """Return z, shape (n, k)."""
+        indptr, labels, values = state.z.to_csr()
+        shape = (problem.dataset.n_examples, problem.dataset.n_classes)
+        return sp.csr_array((values, labels, indptr), shape=shape)
+
+    def weights(self, problem: Problem, state: State) -> NDArray[Any]:
+        """Return W, a copy of shape (d + 1, k)."""
+        return state.weights[:, : problem.dataset.n_classes].copy()
+
+    def finish(self, problem: Problem, state: State) -> NDArray[Any]:
+        """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
+        rows = problem.dataset.n_features + 1
+        packed = pack(state.buffer, state.weights, problem.dataset.n_classes)
+        state.weights = state.buffer = np.empty((0, 0), problem.dataset.dtype)
+        # No array but `packed` still refers to the memory that is given back.
+        packed.resize(rows * problem.dataset.n_classes, refcheck=False)
+        return packed.reshape(rows, problem.dataset.n_classes)
+
+    def _warm_start(self, problem: Problem, state: State, start: sp.csr_array[Any]) -> None:
+        dtype = problem.dataset.dtype
+        state.z.from_csr(
+            start.indptr.astype(np.int64), start.indices.astype(np.int32), start.data.astype(dtype)
+        )
+        self._rebuild(problem, state)
+
+    def _rebuild(self, problem: Problem, state: State) -> None:
+        """W <- W(z); and D, free of the rounding of many small gains."""
+        state.weights.fill(0)
+        for begin, end in self._ranges(problem):
+            state.trainer.add_duals(state.weights, state.z, begin, end)
+        state.dual = state.constant + state.z.total - 0.5 * squared_norm(state.weights)
+
+    def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> tuple[int, int]:
+        budget = SHRUNK_EFFORT * len(state.rows) * problem.dataset.n_classes
+        result = state.trainer.shrunk_loops(
+            state.weights,
+            state.z,
+            state.active,
+            state.n_active,
+            _core.ShrunkGoal(*rule.shrunk_goal(), budget),
+            self._seed(),
+        )
+        state.dual += result.dual_gain
+        state.n_active = result.n_active
+        return result.loops, result.evaluations
+
+    def _full_loop(self, state: State) -> None:
+        state.full = state.trainer.full_loop(
+            state.weights, state.z, state.rows, state.active, self._seed()
+        )
+        state.dual += state.full.dual_gain
+        state.n_active = state.full.n_active
+
+    def _seed(self) -> int:
+        return int(self.rng.integers(2**63))
+
+    def _ranges(self, problem: Problem) -> Iterator[tuple[int, int]]:
+        n = problem.dataset.n_examples
+        size = min(_rows_per_call(problem), -(-n // self.n_jobs))
+        return ((begin, min(begin + size, n)) for begin in range(0, n, size))
+
+    def _map(
+        self,
+        call: Callable[[tuple[int, int]], _core.SweepResult],
+        parts: list[tuple[int, int]],
+    ) -> Iterator[_core.SweepResult]:
+        if self.n_jobs == 1:
+            yield from map(call, parts)
+            return
+        with ThreadPoolExecutor(self.n_jobs) as threads:
+            yield from threads.map(call, parts)
+
+
+def _rows_per_call(problem: Problem) -> int:
+    data = problem.dataset
+    per_row = data.n_classes * (len(data.values) / max(1, data.n_examples) + 1)
+    return max(1, int(CALL_WORK / per_row))
+
+
+def allocate_weights(
+    rows: int, n_classes: int, dtype: np.dtype[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Zeros for W as the kernels want them: the memory, and its aligned view (rows, stride).
+
+    Raises
+    ------
+    MemoryError
+        If the machine does not have the memory.
+    """
+    per_block = BLOCK_BYTES // dtype.itemsize
+    stride = -(-n_classes // per_block) * per_block
+    needed = rows * stride * dtype.itemsize
+    if needed > _physical_memory():
+        raise MemoryError(
+            f"dense weights for {rows - 1} features and {n_classes} classes need "
+            f"{needed / 1e9:.1f} GB, this machine has {_physical_memory() / 1e9:.1f} GB; "
+            "use float32, fewer features (hashing, selection) or fewer classes"
+        )
+    buffer = np.zeros(rows * stride + per_block, dtype)
+    first = -buffer.ctypes.data % BLOCK_BYTES // dtype.itemsize
+    return buffer, buffer[first : first + rows * stride].reshape(rows, stride)
+
+
+def pack(buffer: NDArray[Any], weights: NDArray[Any], n_classes: int) -> NDArray[Any]:
+    """Move the rows of the aligned view to the buffer's beginning, without their padding."""
+    rows, stride = weights.shape
+    step = max(1, CALL_WORK // (stride * 1024))
+    for begin in range(0, rows, step):
+        end = min(begin + step, rows)
+        part = weights[begin:end, :n_classes].ravel()  # a copy: source and target may overlap
+        buffer[begin * n_classes : begin * n_classes + part.size] = part
+    return buffer
+
+
+def squared_norm(weights: NDArray[Any]) -> float:
+    """||W||^2, summed in float64."""
+    total = 0.0
+    step = max(1, (1 << 18) // max(1, weights.shape[1]))
+    for begin in range(0, len(weights), step):
+        part = weights[begin : begin + step].astype(np.float64).ravel()
+        total += float(part @ part)
+    return total
+
+
+def _physical_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,102 @@
+"""When to stop: at a proven relative gap, or when every example is epsilon-optimal.
+
+A rule also says when the loops over the shrunk problem have done enough, and cools: it asks for
+more of them as training comes closer (Keerthi et al. 2008, sec. 2.3).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from manyclass.solution import Certificate
+
+# Shrunk loops end at this share of the gap that the full loop before them found: less leaves work
+# to the costlier full loops, more polishes a problem that the next full loop changes.
+SHRUNK_SHARE = 0.2
+# ... and never go below this share of the gap that is asked for in the end.
+SHRUNK_FLOOR = 0.3
+
+
+class Findings(Protocol):
+    """What a loop found: sums over its visits, each taken just before it."""
+
+    @property
+    def gap(self) -> float:
+        """Sum of the examples' duality gaps."""
+
+    @property
+    def max_violation(self) -> float:
+        """Largest v_i."""
+
+
+class StoppingRule(Protocol):
+    """What the loop asks of a rule."""
+
+    def promising(self, full: Findings, primal: float) -> bool:
+        """Whether a full loop's estimates say that ``met`` is worth its price."""
+
+    def met(self, certificate: Certificate) -> bool:
+        """Whether training is done."""
+
+    def cool(self, full: Findings, primal: float) -> None:
+        """Set the goal of the next shrunk loops after a full loop."""
+
+    def shrunk_goal(self) -> tuple[float, float]:
+        """Gap and violation; the shrunk loops have done enough when one falls to its value."""
+
+
+class GapRule:
+    """Stop at (P - D) / P <= tol, so that P is proven within tol of the optimum."""
+
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+        self._goal = 0.0
+
+    def promising(self, full: Findings, primal: float) -> bool:
+        """Compare the gap, which is that of the loop's beginning and so mostly too large."""
+        return full.gap <= self.tol * primal
+
+    def met(self, certificate: Certificate) -> bool:
+        """Compare the proven gap."""
+        return certificate.relative_gap <= self.tol
+
+    def cool(self, full: Findings, primal: float) -> None:
+        """Follow the gap of the full loop."""
+        self._goal = max(SHRUNK_SHARE * full.gap, SHRUNK_FLOOR * self.tol * primal)
+
+    def shrunk_goal(self) -> tuple[float, float]:
+        """Only the gap of the shrunk problem counts."""
+        return self._goal, 0.0
+
+
+class ViolationRule:
+    """Stop when no example violates its optimality conditions by tol = epsilon or more.
+
+    Cooling as in the paper: epsilon begins at 1 and falls tenfold, each time that a full loop finds
+    every example epsilon-optimal, to the wanted value.
+    """
+
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+        self._epsilon = max(1.0, tol)
+
+    def promising(self, full: Findings, primal: float) -> bool:  # noqa: ARG002 (the rules' verb)
+        """Compare the largest violation."""
+        return full.max_violation < self.tol
+
+    def met(self, certificate: Certificate) -> bool:
+        """Compare the largest violation at the returned weights."""
+        return certificate.max_violation < self.tol
+
+    def cool(self, full: Findings, primal: float) -> None:  # noqa: ARG002 (the rules' verb)
+        """Lower epsilon once the full problem is solved to it."""
+        if full.max_violation < self._epsilon:
+            self._epsilon = max(self.tol, self._epsilon / 10)
+
+    def shrunk_goal(self) -> tuple[float, float]:
+        """Only the largest violation of the shrunk problem counts."""
+        return -math.inf, self._epsilon
+
+
+RULES: dict[str, type[GapRule] | type[ViolationRule]] = {"gap": GapRule, "kkt": ViolationRule}

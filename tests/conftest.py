@@ -1,0 +1,33 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyclass import _core
+from manyclass.instruction_sets import VARIABLE
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(params=_core.instruction_sets())
+def instruction_set(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each instruction set of this machine in turn, in use."""
+    monkeypatch.setenv(VARIABLE, request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def shared_data() -> Callable[[str], Path]:
+    """A real data set by name; the test is skipped where it is absent."""
+
+    def find(name: str) -> Path:
+        path = SHARED_DATA / f"{name}.bz2"
+        if not path.exists():
+            pytest.skip(f"the real data set {name} is not beside this checkout")
+        return path
+
+    return find

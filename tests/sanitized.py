@@ -1,0 +1,18 @@
+"""Run the kernel tests against another build of the package: ``sanitized.py FOLDER``."""
+
+import sys
+
+import pytest
+
+KERNEL_TESTS = ["tests/test_block.py", "tests/test_kernels.py", "tests/test_svmlight_fuzz.py"]
+
+if __name__ == "__main__":
+    # The editable install answers for the package by a finder of its own.
+    sys.meta_path = [f for f in sys.meta_path if "scikitbuild" not in type(f).__name__.lower()]
+    sys.path.insert(0, sys.argv[1])
+    import manyclass
+
+    if not manyclass.__file__.startswith(sys.argv[1]):
+        sys.exit(f"the package under test is {manyclass.__file__}, not the one in {sys.argv[1]}")
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:doctest", "-o", "addopts="]
+    sys.exit(pytest.main([*options, *KERNEL_TESTS]))

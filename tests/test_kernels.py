@@ -1,0 +1,141 @@
+"""The kernels below the solver: instruction sets, lists of dual variables, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from manyclass import _core, objective
+from manyclass.instruction_sets import VARIABLE, instruction_set
+from manyclass.solvers.sequential_dual import allocate_weights
+from tests.catalog import make_problem
+
+
+def random_data(n, d, k, dtype, *, seed=0, bias=0.0):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, d), density=0.3, rng=rng, dtype=np.float64).astype(dtype)
+    return make_problem(sp.csr_array(X), rng.integers(0, k, n), n_classes=k, bias=bias)
+
+
+def trainer_for(problem):
+    data = problem.dataset
+    single = data.dtype == np.float32
+    trainer = (_core.Trainer32 if single else _core.Trainer64)(
+        data.indptr,
+        data.indices,
+        data.values,
+        data.n_features,
+        data.bias,
+        data.labels,
+        data.n_classes,
+        problem.costs,
+        instruction_set(),
+    )
+    return trainer, (_core.Duals32 if single else _core.Duals64)(data.n_examples, data.n_classes)
+
+
+def duals_of(z, problem):
+    indptr, labels, values = z.to_csr()
+    shape = (problem.dataset.n_examples, problem.dataset.n_classes)
+    return sp.csr_array((values, labels, indptr), shape=shape)
+
+
+# Every number of 64-byte blocks that has code of its own (1 to 8), and beyond.
+@pytest.mark.parametrize("k", [2, 3, 16, 17, 33, 50, 65, 81, 97, 113, 128, 129, 150, 270])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bias", [0.0, 0.5])
+def test_sweeps_agree_with_numpy(k, dtype, bias, instruction_set):
+    problem = random_data(30, 20, k, dtype, bias=bias)
+    data = problem.dataset
+    trainer, z = trainer_for(problem)
+    _, weights = allocate_weights(data.n_features + 1, k, data.dtype)
+    order = np.flatnonzero(trainer.squared_norms() > 0).astype(np.int32)
+    active = np.empty(len(order), np.int32)
+    gains = 0.0
+    for _ in range(3):
+        result = trainer.full_loop(weights, z, order, active, 1)
+        gains += result.dual_gain
+        goal = _core.ShrunkGoal(0.0, 0.0, 20 * k)
+        gains += trainer.shrunk_loops(weights, z, active, result.n_active, goal, 2).dual_gain
+    duals = duals_of(z, problem)
+    digits = 1e-4 if dtype == np.float32 else 1e-11
+    np.testing.assert_allclose(
+        weights[:, :k], objective.weights_of(problem, duals), rtol=digits, atol=digits
+    )
+    assert (weights[:, k:] == 0).all()
+    empty = problem.costs[trainer.squared_norms() == 0].sum()
+    assert gains + empty == pytest.approx(objective.dual(problem, duals), rel=digits)
+    rebuilt = allocate_weights(data.n_features + 1, k, data.dtype)[1]
+    trainer.add_duals(rebuilt, z, 0, 30)
+    np.testing.assert_allclose(rebuilt, weights, rtol=digits, atol=digits)
+    seen = trainer.inspect(rebuilt, z, 0, 30)
+    expected = objective.certificate(problem, rebuilt[:, :k], duals)
+    assert seen.gap == pytest.approx(expected.gap, rel=100 * digits, abs=100 * digits)
+    assert seen.max_violation == pytest.approx(expected.max_violation, rel=1e-2, abs=digits)
+
+
+def test_norms_with_the_appended_feature():
+    problem = make_problem(np.array([[3.0, 4.0], [0, 0]]), [0, 1], n_classes=2, bias=2.0)
+    np.testing.assert_allclose(trainer_for(problem)[0].squared_norms(), [29, 4])
+
+
+def test_duals_keep_what_they_are_given():
+    rng = np.random.default_rng(0)
+    given = sp.random_array((50, 30), density=0.4, rng=rng, format="csr")
+    z = _core.Duals64(50, 30)
+    for matrix in (given, given[::-1], sp.csr_array((50, 30)), given):
+        csr = sp.csr_array(matrix)
+        z.from_csr(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data)
+        indptr, labels, values = z.to_csr()
+        assert (sp.csr_array((values, labels, indptr), shape=(50, 30)) != csr).nnz == 0
+        assert z.count == csr.nnz
+        assert z.total == pytest.approx(csr.sum())
+    assert z.n_bytes >= 16 * given.nnz
+
+
+@pytest.mark.parametrize(
+    ("indptr", "message"),
+    [([0, 1], "rows"), ([0, 2, 1, 3], "CSR"), ([0, 1, 2, 9], "CSR"), ([-1, 1, 2, 3], "CSR")],
+)
+def test_duals_refuse_what_is_no_csr(indptr, message):
+    with pytest.raises(ValueError, match=message):
+        _core.Duals64(3, 3).from_csr(np.array(indptr), np.zeros(3, np.int32), np.ones(3))
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+def test_duals_refuse_a_class_out_of_range(label):
+    with pytest.raises(ValueError, match="class"):
+        _core.Duals64(1, 3).from_csr(np.array([0, 1]), np.array([label], np.int32), np.ones(1))
+
+
+def test_weights_of_a_wrong_shape_are_refused():
+    problem = make_problem(np.eye(3), [0, 1, 2], n_classes=3)
+    trainer, z = trainer_for(problem)
+    for shape in [(3, 8), (4, 7), (4, 2)]:
+        with pytest.raises(ValueError, match="weights"):
+            trainer.inspect(np.zeros(shape), z, 0, 3)
+    _, weights = allocate_weights(4, 3, np.dtype(np.float64))
+    with pytest.raises(ValueError, match="rows out of range"):
+        trainer.inspect(weights, z, 0, 4)
+    with pytest.raises(ValueError, match="z must have"):
+        trainer.inspect(weights, _core.Duals64(2, 3), 0, 3)
+
+
+def test_an_unknown_instruction_set_is_refused(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "mmx")
+    with pytest.raises(ValueError, match=r"mmx.*baseline"):
+        instruction_set()
+    problem = make_problem(np.eye(2), [0, 1], n_classes=2)
+    monkeypatch.delenv(VARIABLE)
+    data = problem.dataset
+    with pytest.raises(ValueError, match="mmx"):
+        _core.Trainer64(
+            data.indptr, data.indices, data.values, 2, 0.0, data.labels, 2, problem.costs, "mmx"
+        )
+
+
+def test_the_environment_chooses(instruction_set):
+    from manyclass.instruction_sets import instruction_set as chosen
+
+    assert chosen() == instruction_set

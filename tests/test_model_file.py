@@ -1,0 +1,239 @@
+"""Model files: what goes in comes out, and nothing that comes in does harm."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+
+from manyclass import MulticlassSVC, load_model, save_model
+from manyclass.model_file import describe_model
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+
+
+def fitted(y=Y, X=X, **params):
+    return MulticlassSVC(random_state=0, **params).fit(X, y)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.mc"
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        Y,
+        Y.astype(np.int32),
+        Y.astype(np.float64),
+        NAMES[Y],
+        NAMES[Y].astype(object),
+        Y > 0,
+        np.array(["é中", "b\n", ""])[Y],
+    ],
+    ids=["int64", "int32", "float", "str", "object", "bool", "unicode"],
+)
+def test_round_trip(y, path):
+    model = fitted(y)
+    save_model(path, model)
+    loaded = load_model(path)
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert (loaded.predict(X) == model.predict(X)).all()
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.certificate_ == model.certificate_
+    assert loaded.n_iter_ == model.n_iter_
+    assert loaded.get_params() == model.get_params()
+
+
+def test_parameters_of_every_kind(path):
+    model = fitted(
+        NAMES[Y],
+        C=np.float64(0.5),
+        class_weight={"setosa": np.int64(1), "versicolor": 2.5},
+        n_jobs=2,
+        fit_intercept=False,
+    )
+    save_model(path, model)
+    assert load_model(path).get_params() == model.get_params()
+    model.set_params(random_state=np.random.RandomState(0))
+    save_model(path, model)
+    assert load_model(path).random_state is None
+
+
+def test_float32_and_feature_names(path):
+    import pandas as pd
+
+    frame = pd.DataFrame(X.astype(np.float32), columns=list("abcd"))
+    model = fitted(X=frame)
+    save_model(path, model)
+    loaded = load_model(path)
+    assert loaded.coef_.dtype == np.float32
+    assert loaded.feature_names_in_.tolist() == list("abcd")
+    assert (loaded.predict(frame) == model.predict(frame)).all()
+
+
+def test_a_loaded_model_can_be_trained_and_saved_again(path):
+    save_model(path, fitted())
+    again = load_model(path).fit(X, Y)
+    save_model(path, again)
+    assert (load_model(path).predict(X) == again.predict(X)).all()
+
+
+def test_description(path):
+    model = fitted(C=2.0)
+    save_model(path, model)
+    described = json.loads(json.dumps(describe_model(path)))
+    assert described["formulation"] == "crammer_singer"
+    assert (described["C"], described["n_classes"], described["n_features"]) == (2.0, 3, 4)
+    assert described["density"] == 1.0
+    assert described["certificate"] == model.certificate_.as_dict()
+
+
+def test_unfitted_sparse_or_odd_models_are_refused(path):
+    with pytest.raises(NotFittedError):
+        save_model(path, MulticlassSVC())
+    with pytest.raises(ValueError, match="densify"):
+        save_model(path, fitted().sparsify())
+    odd = fitted()
+    odd.classes_ = np.array([(1,), "a", None], dtype=object)
+    with pytest.raises(ValueError, match="numbers or strings"):
+        save_model(path, odd)
+    assert not path.exists()
+
+
+def test_every_truncation_is_one_clear_error(path):
+    save_model(path, fitted())
+    content = path.read_bytes()
+    for size in [*range(0, 64), *range(64, len(content), 97), len(content) - 1]:
+        path.write_bytes(content[:size])
+        with pytest.raises(ValueError, match="cannot be read as a manyclass model"):
+            load_model(path)
+
+
+def test_damaged_bytes_never_do_harm(path):
+    """A flipped bit gives an error that names the file, or (in some parameter) another model."""
+    save_model(path, fitted())
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    loadable = 0
+    for _ in range(1500):
+        damaged = bytearray(content)
+        damaged[rng.integers(len(content))] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        with contextlib.suppress(ValueError):
+            assert load_model(path).predict(X).shape == (150,)
+            loadable += 1
+    assert loadable < 1000
+
+
+def test_damaged_weights_are_noticed(path):
+    save_model(path, fitted())
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="checksum differs"):
+        load_model(path)
+
+
+def rewritten(path: Path, change) -> None:
+    """Change the header of a safetensors file."""
+    content = path.read_bytes()
+    (size,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + size])
+    metadata = header["__metadata__"]
+    model = json.loads(metadata["model"])
+    change(metadata, model)
+    metadata.setdefault("model", json.dumps(model))
+    if metadata["model"] != "[]":
+        metadata["model"] = json.dumps(model)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h, m: h.update(format="other"), "something else"),
+        (lambda h, m: h.update(format_version="99", version="7.0"), r"format 99.*7\.0.*upgrade"),
+        (lambda h, m: h.update(format_version="x"), "format version is damaged"),
+        (lambda h, m: h.update(model="[]"), "no estimator"),
+        (lambda h, m: m.update(estimator="Popen"), "no estimator that this version knows"),
+        (lambda h, m: m["params"].update(C=-1), "'C'"),
+        (lambda h, m: m["params"].update(evil=1), "evil"),
+        (lambda h, m: m["params"].pop("C"), None),
+        (lambda h, m: m.pop("params"), "params"),
+        (lambda h, m: m.update(params=[1]), "do not fit"),
+        (lambda h, m: m.update(certificate={}), "do not fit"),
+        (lambda h, m: m.update(certificate={"gap": "x"}), "do not fit"),
+        (lambda h, m: m.update(n_iter="many"), "do not fit"),
+        (lambda h, m: m.update(classes=["a", "b"]), "classes"),
+        (lambda h, m: m.update(classes=["a", "a", "b"]), "distinct"),
+        (lambda h, m: m.update(classes=["a", 2, "b"]), "strings"),
+        (lambda h, m: m.update(classes=7), "do not fit"),
+        (lambda h, m: m.update(feature_names=["a"]), "features"),
+    ],
+)
+def test_foreign_newer_and_hostile_headers(change, message, path):
+    save_model(path, fitted(NAMES[Y]))
+    rewritten(path, change)
+    if message is None:
+        assert load_model(path).C == 1.0
+        return
+    with pytest.raises(ValueError, match=message) as caught:
+        load_model(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_header_nested_without_end(path):
+    save_model(path, fitted())
+    rewritten(path, lambda h, m: None)
+    content = path.read_bytes()
+    (size,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + size])
+    header["__metadata__"]["model"] = "[" * 100_000
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    with pytest.raises(ValueError, match="header is damaged"):
+        load_model(path)
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "none")
+    with pytest.raises(IsADirectoryError):
+        load_model(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        save_model(tmp_path / "no" / "folder", fitted())
+
+
+def test_a_full_disk_leaves_the_old_file(path):
+    save_model(path, fitted())
+    before = path.read_bytes()
+    wide = MulticlassSVC(random_state=0, max_iter=5, tol=0.5).fit(np.eye(6, 40_000), [0, 1, 2] * 2)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before), hard))
+    try:
+        with pytest.raises(OSError, match=r"too large|space"):
+            save_model(path, wide)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]  # noqa: PTH208 (names are all that matters)
+
+
+def test_the_file_has_the_usual_permissions(path):
+    save_model(path, fitted())
+    plain = path.parent / "plain"
+    plain.write_bytes(b"")
+    assert path.stat().st_mode == plain.stat().st_mode
