@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from manyclass import svmlight
+from manyclass import svmlight, text_pieces
 from manyclass.svmlight import load_svmlight
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -47,7 +47,7 @@ def load(tmp_path: Path) -> Callable[..., tuple[Any, Any]]:
 @pytest.fixture(params=[(1 << 20, 1), (1, 1), (1, 3), (7, 2)], ids=str)
 def chunked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Set several chunk sizes; return the number of threads to use with them."""
-    monkeypatch.setattr(svmlight, "_CHUNK_BYTES", request.param[0])
+    monkeypatch.setattr(text_pieces, "_CHUNK_BYTES", request.param[0])
     return request.param[1]
 
 
@@ -528,7 +528,7 @@ def test_corrupt_compressed_file(load: Any, kind: str, n_jobs: int) -> None:
 def test_damage_is_placed_behind_what_was_read(
     load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int
 ) -> None:
-    monkeypatch.setattr(svmlight, "_CHUNK_BYTES", 500)
+    monkeypatch.setattr(text_pieces, "_CHUNK_BYTES", 500)
     packed = gzip.compress(long_text())
     line = int(re.search(r":(\d+):", error_of(load, packed[:-9], n_jobs=n_jobs))[1])
     assert 2950 < line <= 3001
@@ -585,7 +585,7 @@ def test_interrupt(load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int) -> N
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(svmlight, "_CHUNK_BYTES", 10)
+    monkeypatch.setattr(text_pieces, "_CHUNK_BYTES", 10)
     monkeypatch.setattr(svmlight._Growing, "append", interrupt)
     with pytest.raises(KeyboardInterrupt):
         load("1 1:1\n" * 100, n_jobs=n_jobs)

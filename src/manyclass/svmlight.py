@@ -6,52 +6,31 @@ several threads if asked to, and what comes out is appended, in order, to the ar
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import math
-import mmap
 import operator
 import os
 import re
-import stat
-import zlib
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs  # type: ignore[import-untyped,unused-ignore]
+from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 
 from manyclass import _core
+from manyclass.text_pieces import DamagedError, Piece, pieces
 
 __all__ = ["load_svmlight"]
 
-# Small enough for a core's cache, large enough that the work per chunk in Python vanishes.
-_CHUNK_BYTES = 1 << 20
-_MAPPED_BYTES = 1 << 24
-_BOM = b"\xef\xbb\xbf"
-_OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ\x00": lzma.LZMAFile,
-}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-
-
-class _Piece(NamedTuple):
-    """Whole lines of a file, and the share of the file that ends with them (1 if unknown)."""
-
-    text: bytes | memoryview
-    share: float
 
 
 class _Chunk(NamedTuple):
@@ -65,10 +44,6 @@ class _Chunk(NamedTuple):
     label_lines: npt.NDArray[np.int64]
     n_lines: int
     max_index: int
-
-
-class _DamagedError(Exception):
-    """Compressed data are cut off or corrupt, behind the last piece."""
 
 
 class _Growing:
@@ -248,7 +223,7 @@ def load_svmlight(
     if n_features is not None and not 1 <= columns < 2**63:
         raise ValueError(f"n_features must be from 1 to 2**63 - 1 (found {n_features})")
 
-    def parse(piece: _Piece) -> _Chunk:
+    def parse(piece: Piece) -> _Chunk:
         return _Chunk(
             *_core.parse_svmlight(
                 piece.text,
@@ -262,7 +237,7 @@ def load_svmlight(
 
     reader = _Reader(os.fspath(path), dtype)
     with Path(path).open("rb") as file:
-        reader.read(_pieces(file), parse, effective_n_jobs(n_jobs))
+        reader.read(pieces(file), parse, effective_n_jobs(n_jobs))
     return reader.result(columns)
 
 
@@ -280,15 +255,13 @@ class _Reader:
         self._labels = _Labels(self._fail)
         self._index_dtype: type[np.signedinteger[Any]] = np.int32
 
-    def read(
-        self, pieces: Iterable[_Piece], parse: Callable[[_Piece], _Chunk], n_jobs: int
-    ) -> None:
+    def read(self, parts: Iterable[Piece], parse: Callable[[Piece], _Chunk], n_jobs: int) -> None:
         """Append all pieces, parsed."""
         try:
-            with closing(_in_order(parse, pieces, n_jobs)) as chunks:
+            with closing(_in_order(parse, parts, n_jobs)) as chunks:
                 for chunk, share in chunks:
                     self._append(chunk, share)
-        except _DamagedError as error:
+        except DamagedError as error:
             self._fail(self._n_lines + 1, str(error), None, "get the file again")
         except ValueError as error:
             if len(error.args) != 4:  # none of the core's
@@ -340,11 +313,11 @@ def _abbreviated(found: bytes | str) -> str:
 
 
 def _in_order(
-    parse: Callable[[_Piece], _Chunk], pieces: Iterable[_Piece], n_jobs: int
+    parse: Callable[[Piece], _Chunk], parts: Iterable[Piece], n_jobs: int
 ) -> Generator[tuple[_Chunk, float]]:
     """Parse the pieces and yield what becomes of them, in order; few are in memory at once."""
     if n_jobs == 1:
-        for piece in pieces:
+        for piece in parts:
             yield parse(piece), piece.share
         return
     under_way: deque[tuple[Future[_Chunk], float]] = deque()
@@ -352,13 +325,13 @@ def _in_order(
     try:
         damage = None
         try:
-            for piece in pieces:
+            for piece in parts:
                 under_way.append((executor.submit(parse, piece), piece.share))
                 if len(under_way) > 2 * n_jobs:
                     future, share = under_way.popleft()
                     yield future.result(), share
                     del future
-        except _DamagedError as error:  # after the lines before it, which may hold errors
+        except DamagedError as error:  # after the lines before it, which may hold errors
             damage = error
         while under_way:
             future, share = under_way.popleft()
@@ -367,68 +340,3 @@ def _in_order(
             raise damage
     finally:
         executor.shutdown(cancel_futures=True)
-
-
-def _pieces(file: IO[bytes]) -> Iterator[_Piece]:
-    """Cut an open file into whole lines, decompressed if need be."""
-    start = file.peek(8)[:8]  # type: ignore[attr-defined]
-    size = _regular_size(file)
-    for magic, opener in _OPENERS.items():
-        if start.startswith(magic):
-            with opener(file) as stream:
-                yield from _stream_pieces(stream, lambda: file.tell() / size if size else 1.0)
-            return
-    if size:
-        text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        yield from _mapped_pieces(text, len(_BOM) if start.startswith(_BOM) else 0)
-    else:  # a pipe, a device
-        yield from _stream_pieces(file, lambda: 1.0)
-
-
-def _regular_size(file: IO[bytes]) -> int:
-    status = os.fstat(file.fileno())
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
-
-
-def _mapped_pieces(text: mmap.mmap, begin: int) -> Iterator[_Piece]:
-    size = len(text)
-    view = memoryview(text)
-    dropped = 0
-    while begin < size:
-        if begin - dropped > _MAPPED_BYTES and hasattr(mmap, "MADV_DONTNEED"):
-            # The process needn't hold what it has read; a page still in use is mapped again.
-            text.madvise(mmap.MADV_DONTNEED, 0, begin // mmap.PAGESIZE * mmap.PAGESIZE)
-            dropped = begin
-        newline = text.find(b"\n", min(begin + _CHUNK_BYTES, size) - 1)
-        end = size if newline < 0 else newline + 1
-        yield _Piece(view[begin:end], end / size)
-        begin = end
-
-
-def _stream_pieces(stream: IO[bytes], share: Callable[[], float]) -> Iterator[_Piece]:
-    rest: list[bytes] = []  # a line that has not ended yet
-    is_first = True
-    while block := _read(stream):
-        if is_first:
-            block, is_first = block.removeprefix(_BOM), False
-        end = block.rfind(b"\n") + 1
-        if end:
-            yield _Piece(b"".join([*rest, block[:end]]), share())
-            rest = [block[end:]]
-        else:
-            rest.append(block)
-    if text := b"".join(rest):
-        yield _Piece(text, 1.0)
-
-
-def _read(stream: IO[bytes]) -> bytes:
-    try:
-        return stream.read(max(_CHUNK_BYTES, len(_BOM)))
-    except EOFError:
-        raise _DamagedError("the compressed data are cut off behind this line") from None
-    except (zlib.error, lzma.LZMAError) as error:
-        raise _DamagedError(f"the compressed data are damaged: {error}") from None
-    except OSError as error:
-        if error.errno is not None:  # the disk's own
-            raise
-        raise _DamagedError(f"the compressed data are damaged: {error}") from None

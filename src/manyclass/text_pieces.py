@@ -1,0 +1,99 @@
+"""Cut a text file into pieces of whole lines, decompressing it if need be."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import mmap
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, Any, NamedTuple
+
+# Small enough for a core's cache, large enough that the work per chunk in Python vanishes.
+_CHUNK_BYTES = 1 << 20
+_MAPPED_BYTES = 1 << 24
+_BOM = b"\xef\xbb\xbf"
+_OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+
+
+class Piece(NamedTuple):
+    """Whole lines of a file, and the share of the file that ends with them (1 if unknown)."""
+
+    text: bytes | memoryview
+    share: float
+
+
+class DamagedError(Exception):
+    """Compressed data are cut off or corrupt, behind the last piece."""
+
+
+def pieces(file: IO[bytes]) -> Iterator[Piece]:
+    """Cut an open file into whole lines, decompressed if need be."""
+    start = file.peek(8)[:8]  # type: ignore[attr-defined]
+    size = _regular_size(file)
+    for magic, opener in _OPENERS.items():
+        if start.startswith(magic):
+            with opener(file) as stream:
+                yield from _stream_pieces(stream, lambda: file.tell() / size if size else 1.0)
+            return
+    if size:
+        text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        yield from _mapped_pieces(text, len(_BOM) if start.startswith(_BOM) else 0)
+    else:  # a pipe, a device
+        yield from _stream_pieces(file, lambda: 1.0)
+
+
+def _regular_size(file: IO[bytes]) -> int:
+    status = os.fstat(file.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def _mapped_pieces(text: mmap.mmap, begin: int) -> Iterator[Piece]:
+    size = len(text)
+    view = memoryview(text)
+    dropped = 0
+    while begin < size:
+        if begin - dropped > _MAPPED_BYTES and hasattr(mmap, "MADV_DONTNEED"):
+            # The process needn't hold what it has read; a page still in use is mapped again.
+            text.madvise(mmap.MADV_DONTNEED, 0, begin // mmap.PAGESIZE * mmap.PAGESIZE)
+            dropped = begin
+        newline = text.find(b"\n", min(begin + _CHUNK_BYTES, size) - 1)
+        end = size if newline < 0 else newline + 1
+        yield Piece(view[begin:end], end / size)
+        begin = end
+
+
+def _stream_pieces(stream: IO[bytes], share: Callable[[], float]) -> Iterator[Piece]:
+    rest: list[bytes] = []  # a line that has not ended yet
+    is_first = True
+    while block := _read(stream):
+        if is_first:
+            block, is_first = block.removeprefix(_BOM), False
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield Piece(b"".join([*rest, block[:end]]), share())
+            rest = [block[end:]]
+        else:
+            rest.append(block)
+    if text := b"".join(rest):
+        yield Piece(text, 1.0)
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    try:
+        return stream.read(max(_CHUNK_BYTES, len(_BOM)))
+    except EOFError:
+        raise DamagedError("the compressed data are cut off behind this line") from None
+    except (zlib.error, lzma.LZMAError) as error:
+        raise DamagedError(f"the compressed data are damaged: {error}") from None
+    except OSError as error:
+        if error.errno is not None:  # the disk's own
+            raise
+        raise DamagedError(f"the compressed data are damaged: {error}") from None
