@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "block.hpp"
 #include "kernels.hpp"
 #include "loops.hpp"
 
@@ -62,9 +61,9 @@ template <class T>
 class OwnedScratch {
  public:
   OwnedScratch(std::int32_t n_classes, std::int64_t stride)
-      : block_(static_cast<std::size_t>(n_classes)),
-        step_(static_cast<std::size_t>(n_classes)),
-        labels_(static_cast<std::size_t>(n_classes)),
+      : block_(static_cast<std::size_t>(n_classes) + 1),
+        step_(static_cast<std::size_t>(n_classes) + 2),
+        labels_(static_cast<std::size_t>(n_classes) + 2),
         rows_(static_cast<T*>(::operator new(bytes(stride), kAlignment))) {
     std::fill_n(rows_.get(), 2 * stride, T{0});
     view_ = {rows_.get(), rows_.get() + stride, block_.data(), step_.data(), labels_.data()};
@@ -91,10 +90,10 @@ class OwnedScratch {
 template <class T>
 class Trainer {
  public:
-  Trainer(Vector<const std::int64_t> indptr, Vector<const std::int32_t> indices,
-          Vector<const T> values, std::int64_t n_features, T bias,
-          Vector<const std::int32_t> labels, std::int32_t n_classes, Vector<const double> costs,
-          const std::string& instruction_set)
+  Trainer(const Formulation& formulation, Vector<const std::int64_t> indptr,
+          Vector<const std::int32_t> indices, Vector<const T> values, std::int64_t n_features,
+          T bias, Vector<const std::int32_t> labels, std::int32_t n_classes,
+          Vector<const double> costs, const std::string& instruction_set)
       : arrays_{indptr, indices, values, labels, costs},
         kernels_(kernels_for<T>(instruction_set)),
         n_classes_(n_classes),
@@ -103,7 +102,8 @@ class Trainer {
     require(costs.size() == labels.size(), "costs and labels must have one length");
     require(indices.size() == values.size(), "indices and values must have one length");
     require(n_classes >= 2, "there must be at least two classes");
-    examples_ = {{indptr.data(), indices.data(), values.data(),
+    examples_ = {formulation,
+                 {indptr.data(), indices.data(), values.data(),
                   static_cast<std::int64_t>(labels.size()), n_features, bias},
                  labels.data(),
                  norms_.data(),
@@ -193,8 +193,9 @@ class Trainer {
     const auto stride = static_cast<std::int64_t>(weights.shape(1));
     require(static_cast<std::int64_t>(weights.shape(0)) == examples_.x.n_features + 1,
             "weights must have n_features + 1 rows");
-    require(stride >= n_classes_ && stride * sizeof(T) % 64 == 0,
-            "rows of weights must hold n_classes in whole blocks of 64 bytes");
+    require(stride >= n_classes_ + (examples_.formulation.centred ? 1 : 0) &&
+                stride * sizeof(T) % 64 == 0,
+            "rows of weights must hold the classes, and their mean, in whole blocks of 64 bytes");
     require(reinterpret_cast<std::uintptr_t>(weights.data()) % 64 == 0,
             "weights must be aligned to 64 bytes");
     require(z.n_rows() == examples_.x.n_rows && z.n_classes() == n_classes_,
@@ -254,6 +255,7 @@ void import_duals(DualLists<T>& z, Vector<const std::int64_t> indptr,
     const std::int64_t end = indptr.data()[i + 1];
     require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(labels.size()),
             "indptr is not that of a CSR matrix");
+    require(end - begin <= z.n_classes(), "a row of z has more entries than there are classes");
     const auto row = z.resize(i, static_cast<std::size_t>(end - begin));
     for (std::int64_t p = begin; p < end; ++p) {
       row[static_cast<std::size_t>(p - begin)] = {labels.data()[p], values.data()[p]};
@@ -268,14 +270,13 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
       .def("to_csr", &export_duals<T>)
       .def("from_csr", &import_duals<T>, "indptr"_a, "labels"_a, "values"_a)
       .def_prop_ro("count", &DualLists<T>::count)
-      .def_prop_ro("total", &DualLists<T>::total)
       .def_prop_ro("n_bytes", &DualLists<T>::n_bytes);
   nb::class_<Trainer<T>>(m, trainer_name)
-      .def(nb::init<Vector<const std::int64_t>, Vector<const std::int32_t>, Vector<const T>,
-                    std::int64_t, T, Vector<const std::int32_t>, std::int32_t, Vector<const double>,
-                    const std::string&>(),
-           "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a, "labels"_a, "n_classes"_a,
-           "costs"_a, "instruction_set"_a)
+      .def(nb::init<const Formulation&, Vector<const std::int64_t>, Vector<const std::int32_t>,
+                    Vector<const T>, std::int64_t, T, Vector<const std::int32_t>, std::int32_t,
+                    Vector<const double>, const std::string&>(),
+           "formulation"_a, "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a,
+           "labels"_a, "n_classes"_a, "costs"_a, "instruction_set"_a)
       .def("squared_norms", [](const Trainer<T>& t) { return to_numpy(t.norms()); })
       .def("full_loop", &Trainer<T>::full_loop, "weights"_a, "duals"_a, "order"_a, "active"_a,
            "seed"_a)
@@ -290,6 +291,9 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
 void bind_training(nb::module_& m) {
   m.def("instruction_sets", &instruction_sets,
         "Instruction sets that this build and this machine share, the fastest last.");
+  nb::class_<Formulation>(m, "Formulation")
+      .def(nb::init<bool, bool, bool, bool, bool, bool, double, double>(), "relative"_a, "others"_a,
+           "own"_a, "maximum"_a, "centred"_a, "squared"_a, "gamma"_a, "gamma_own"_a);
   nb::class_<SweepResult>(m, "SweepResult")
       .def(nb::init<>())
       .def_ro("gap", &SweepResult::gap)

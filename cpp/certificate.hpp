@@ -6,19 +6,21 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Gap, loss and largest violation of rows [begin, end) at W. An example x_i = 0 has the constant
-// loss C_i, which its (unseen) z attain too: no gap.
+// Gap, loss and largest violation of rows [begin, end). An example x_i = 0 has a constant loss,
+// which its (unseen) z attain too: no gap.
 template <class T>
 SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const DualLists<T>& z,
                     Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
   Visitor<T> visitor(examples, w, scratch);
   SweepResult result;
   for (std::int64_t i = begin; i < end; ++i) {
-    const double cost = examples.costs[i];
-    if (examples.norms[i] == 0) {
-      result.loss += cost;
-    } else if (cost > 0) {
-      tally<T>(visitor.look_at_all(i, z.row(i)), cost, result);
+    const Found found = visitor.look_at_all(i, z.row(i));
+    if (examples.norms[i] > 0) {
+      visitor.tally(found, examples.costs[i], result);
+    } else {
+      SweepResult constant;
+      visitor.tally(found, examples.costs[i], constant);
+      result.loss += constant.loss;
     }
   }
   return result;
@@ -28,17 +30,11 @@ SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const 
 template <class T>
 void add_duals(const Examples<T>& examples, const WeightsView<T>& w, const DualLists<T>& z,
                Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
+  const Visitor<T> visitor(examples, w, scratch);
   const DenseWeights<T> weights{w.data, w.n_features, w.n_classes, w.stride};
   for (std::int64_t i = begin; i < end; ++i) {
-    std::size_t n = 0;
-    double sum = 0;
-    for (const DualEntry<T>& entry : z.row(i)) {
-      scratch.step[n++] = {entry.label, -static_cast<double>(entry.value)};
-      sum += static_cast<double>(entry.value);
-    }
-    if (n == 0) continue;
-    scratch.step[n++] = {examples.labels[i], sum};
-    weights.add(examples.x.row(i), {scratch.step, n}, scratch.dense_step);
+    const std::span<const Step> step = visitor.step_of(i, z.row(i));
+    if (!step.empty()) weights.add(examples.x.row(i), step, scratch.dense_step);
   }
 }
 

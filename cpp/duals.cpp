@@ -13,15 +13,6 @@ std::int64_t DualLists<T>::count() const {
 }
 
 template <class T>
-double DualLists<T>::total() const {
-  double sum = 0;
-  for (std::int64_t i = 0; i < n_rows(); ++i) {
-    for (const DualEntry<T>& entry : row(i)) sum += static_cast<double>(entry.value);
-  }
-  return sum;
-}
-
-template <class T>
 std::int64_t DualLists<T>::n_bytes() const {
   return allocated_ * static_cast<std::int64_t>(sizeof(DualEntry<T>)) +
          n_rows() * static_cast<std::int64_t>(sizeof(Slot));

@@ -41,9 +41,7 @@ class DualLists {
     slot.size = static_cast<std::uint32_t>(size);
     return {slot.entries, size};
   }
-  void prefetch(std::int64_t i) const { __builtin_prefetch(&slots_[static_cast<std::size_t>(i)]); }
 
-  double total() const;          // sum of all values
   std::int64_t count() const;    // entries in all rows
   std::int64_t n_bytes() const;  // memory held
 

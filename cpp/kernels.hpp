@@ -6,12 +6,14 @@
 
 #include "csr.hpp"
 #include "duals.hpp"
+#include "formulation.hpp"
 
 namespace manyclass {
 
-// The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i.
+// The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i; what is wanted.
 template <class T>
 struct Examples {
+  Formulation formulation;
   Csr<T> x;
   const std::int32_t* labels;
   const double* norms;
@@ -37,8 +39,10 @@ struct Step {
 struct Coordinate {
   std::int32_t label;  // the class c
   double z;            // before the step
-  double g;            // 1 - (w_y - w_c) . x
-  double b;            // minus the largest b of the block, so <= 0
+  double xi;           // gamma_c - mu_c(x, y)
+  double v;            // +1 or -1
+  double b;
+  double z_new;  // after it
 };
 
 // Memory for one visit at a time; k is the number of classes.
@@ -46,15 +50,15 @@ template <class T>
 struct Scratch {
   T* scores;             // stride, aligned to 64 bytes
   T* dense_step;         // stride zeros, aligned to 64 bytes
-  Coordinate* block;     // k
-  Step* step;            // k
-  std::int32_t* labels;  // k
+  Coordinate* block;     // k + 1
+  Step* step;            // k + 2
+  std::int32_t* labels;  // k + 2
 };
 
 // Sums over the visited examples, each taken just before its visit.
 struct SweepResult {
-  double gap = 0;                // sum_i C_i max(0, max_c g_ic) - sum_c z_ic g_ic
-  double loss = 0;               // sum_i C_i max(0, max_c g_ic)
+  double gap = 0;                // sum_i loss_i - sum_c z_ic xi_ic (squared hinge: see tally)
+  double loss = 0;               // sum_i loss_i, as of the primal
   double dual_gain = 0;          // by how much the visits raised the dual objective
   double max_violation = 0;      // largest v_i (Keerthi et al. 2008, eq. 6)
   std::int64_t evaluations = 0;  // scores w_c . x computed

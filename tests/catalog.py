@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from manyclass.solvers.base import solve
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
 
-# Formulation, solver; a new pair is one row.
-PAIRS = [("crammer_singer", SequentialDual)]
+# Formulation, loss, solver; a new combination is one row.
+ROWS = [(name, loss, SequentialDual) for name, f in FORMULATIONS.items() for loss in f.losses()]
 
 
 @dataclass(frozen=True)
@@ -28,34 +29,134 @@ class Solved:
     weights: np.ndarray  # (d + 1, k)
     duals: np.ndarray  # (n, k)
     objective: float
+    unique_duals: bool
 
 
-def five_points(dtype: Any = np.float64) -> Solved:
-    """Five points, three classes, Crammer-Singer at C = 1/2.
+# Five points, three classes, C = 1/2. The axes decouple: (1, 0) of class 0 and (-1, 0) of class 1
+# mirror each other; (0, 1) of class 2 and (0, 1) of class 1 contradict each other, (0, -1) is of
+# class 0. So W = [[a, -a, 0], [-2b, b, b]] (OVR: three numbers), and P is a function of a and b.
+# Crammer-Singer, for one: losses 1 - a (against class 2) twice, so a = C; 1, 1 and 1 - 3b, so
+# 6b = 3C; the z of an example with a loss sum to C, that of (0, -1) evenly by symmetry.
+# Per formulation and loss: W, z (rows are examples), the optimum.
+FIVE_POINTS: dict[tuple[str, str], tuple[str, str, str]] = {
+    ("crammer_singer", "hinge"): (
+        "1/2 -1/2 0, -1/2 1/4 1/4",
+        "0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/4 1/4, 0 0 1/2",
+        "33/16",
+    ),
+    ("weston_watkins", "hinge"): (
+        "1/2 -1/2 0, -2/3 1/3 1/3",
+        "0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/3 1/3, 0 0 1/2",
+        "25/12",
+    ),
+    ("weston_watkins", "squared_hinge"): (
+        "1/2 -1/2 0, -4/7 2/7 2/7",
+        "0 0 1/2, 0 0 1/2, 1/7 1 0, 0 1/7 1/7, 1/7 0 1",
+        "25/14",
+    ),
+    ("lee_lin_wahba", "hinge"): (
+        "1/2 -1/2 0, -2/3 1/3 1/3",
+        "0 1/2 1/2, 1/2 0 1/2, 1/2 1/2 0, 0 1/2 1/2, 1/2 0 1/2",
+        "53/12",
+    ),
+    ("lee_lin_wahba", "squared_hinge"): (
+        "1/2 -1/2 0, -4/9 2/9 2/9",
+        "0 1/2 1, 1/2 0 1, 5/9 11/9 0, 0 7/9 7/9, 5/9 0 11/9",
+        "73/18",
+    ),
+    ("adm", "hinge"): (
+        "0 0 0, 0 0 0",
+        "0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12",
+        "5/2",
+    ),
+    ("ats", "hinge"): (
+        "1 -1 0, -1 1/2 1/2",
+        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
+        "21/4",
+    ),
+    ("ats", "squared_hinge"): (
+        "2/3 -2/3 0, -2/3 1/3 1/3",
+        "1/3 1/3 1, 1/3 1/3 1, 1/3 4/3 2/3, 1/3 2/3 2/3, 1/3 2/3 4/3",
+        "29/6",
+    ),
+    ("atm", "hinge"): (
+        "0 0 0, 0 0 0",
+        "0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12",
+        "5/2",
+    ),
+    ("reinforced", "hinge"): (
+        "1 -1 0, -1 1/2 1/2",
+        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
+        "31/4",
+    ),
+    ("reinforced", "squared_hinge"): (
+        "1 -1 0, -1 1/2 1/2",
+        "1 0 1, 0 1 1, 0 3/2 3/2, 1 1/2 1/2, 0 3/2 3/2",
+        "9",
+    ),
+    ("mmr", "hinge"): (
+        "1/2 -1/2 0, -2/3 1/3 1/3",
+        "1/2 0 0, 0 1/2 0, 0 0 1/2, 1/2 0 0, 0 1/2 0",
+        "23/12",
+    ),
+    ("mmr", "squared_hinge"): (
+        "1/2 -1/2 0, -2/3 1/3 1/3",
+        "1/2 0 0, 0 1/2 0, 0 0 2/3, 1/3 0 0, 0 2/3 0",
+        "4/3",
+    ),
+    ("one_vs_rest", "hinge"): (
+        "1 -1 0, -1 1/2 1/2",
+        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
+        "21/4",
+    ),
+    ("one_vs_rest", "squared_hinge"): (
+        "2/3 -2/3 0, -3/4 1/4 1/4",
+        "1/3 1/3 1, 1/3 1/3 1, 1/4 5/4 3/4, 1/4 3/4 3/4, 1/4 3/4 5/4",
+        "115/24",
+    ),
+}
+# Where another z gives the same W and D.
+MANY_DUALS = {"weston_watkins", "adm", "ats", "atm", "reinforced", "one_vs_rest"}
 
-    The axes decouple. On the first, (1, 0) of class 0 and (-1, 0) of class 1 mirror each other:
-    w = (a, -a, 0), loss 1 - a against class 2 (1 - 2a against each other), so a = C and both z_i2
-    are at their bound. On the second, (0, 1) of class 2 and (0, 1) of class 1 contradict each other
-    and (0, -1) is of class 0: w = (-2b, b, b), losses 1, 1, 1 - 3b, so 6b = 3C; the two are at
-    their bound against each other, and (0, -1) splits its C evenly.
-    """
+
+def five_points(formulation: str, loss: str, dtype: Any = np.float64) -> Solved:
+    """The problem of FIVE_POINTS with its solution."""
     X = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0, 1]], dtype)
-    labels = np.array([0, 1, 2, 0, 1])
-    duals = np.array([[0, 0, 2], [0, 0, 2], [0, 2, 0], [0, 1, 1], [0, 0, 2]]) / 4
-    weights = np.array([[2, -2, 0], [-2, 1, 1], [0, 0, 0]]) / 4
-    problem = make_problem(X, labels, n_classes=3, C=0.5)
-    return Solved(problem, weights, duals, objective=33 / 16)
+    problem = make_problem(
+        X, [0, 1, 2, 0, 1], n_classes=3, formulation=formulation, loss=loss, C=0.5
+    )
+    weights, duals, objective = FIVE_POINTS[formulation, loss]
+    matrix = np.vstack([_matrix(weights), np.zeros(3)])
+    unique = loss == "squared_hinge" or formulation not in MANY_DUALS
+    return Solved(problem, matrix, _matrix(duals), float(Fraction(objective)), unique)
+
+
+def _matrix(text: str) -> np.ndarray:
+    return np.array([[float(Fraction(v)) for v in row.split()] for row in text.split(",")])
 
 
 def make_problem(
-    X: Any, labels: Any, *, n_classes: int, C: float = 1.0, weights: Any = None, bias: float = 0.0
+    X: Any,
+    labels: Any,
+    *,
+    n_classes: int,
+    formulation: str = "crammer_singer",
+    loss: str = "hinge",
+    C: float = 1.0,
+    weights: Any = None,
+    bias: float = 0.0,
 ) -> Problem:
-    """A Crammer-Singer problem."""
+    """A problem from arrays."""
     dataset = Dataset.from_matrix(X, labels, n_classes=n_classes, weights=weights, bias=bias)
-    return Problem(dataset, FORMULATIONS["crammer_singer"], C)
+    return Problem(dataset, FORMULATIONS[formulation], C, loss)
 
 
-def random_problem(seed: int, dtype: Any = np.float64) -> Problem:
+def random_problem(
+    seed: int,
+    formulation: str = "crammer_singer",
+    loss: str = "hinge",
+    dtype: Any = np.float64,
+) -> Problem:
     """A tiny problem: 2 to 5 classes, some rows empty or repeated, weights, C of any size."""
     rng = np.random.default_rng(seed)
     n, d, k = rng.integers(2, 13), rng.integers(1, 6), rng.integers(2, 6)
@@ -68,13 +169,23 @@ def random_problem(seed: int, dtype: Any = np.float64) -> Problem:
         sp.csr_array(X.astype(dtype)),
         rng.integers(0, k, n),
         n_classes=int(k),
+        formulation=formulation,
+        loss=loss,
         C=float(10 ** rng.uniform(-2, 2)),
         weights=weights,
         bias=float(rng.choice([0.0, 1.0])),
     )
 
 
-def text_problem(n: int = 300, d: int = 400, k: int = 40, dtype: Any = np.float32) -> Problem:
+def text_problem(
+    formulation: str = "crammer_singer",
+    loss: str = "hinge",
+    dtype: Any = np.float32,
+    *,
+    n: int = 300,
+    d: int = 400,
+    k: int = 40,
+) -> Problem:
     """Sparse unit rows with some class structure."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, k, n)
@@ -82,7 +193,8 @@ def text_problem(n: int = 300, d: int = 400, k: int = 40, dtype: Any = np.float3
     X[np.arange(n), labels % d] = 1.0
     X = sp.csr_array(X)
     X = sp.diags_array(1 / np.sqrt(X.power(2).sum(axis=1))) @ X
-    return make_problem(sp.csr_array(X.astype(dtype)), labels, n_classes=k, C=1.0)
+    X = sp.csr_array(X.astype(dtype))
+    return make_problem(X, labels, n_classes=k, formulation=formulation, loss=loss)
 
 
 def train(

@@ -1,7 +1,10 @@
-"""The block step, through a data set of one example: feasible, optimal, finite, whatever comes."""
+"""The block step of every formulation, through a data set of one example."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,143 +13,236 @@ from hypothesis import strategies as st
 
 from manyclass import _core
 from manyclass.instruction_sets import instruction_set
-from manyclass.solvers.sequential_dual import allocate_weights
+from manyclass.solvers.sequential_dual import allocate_weights, core_formulation
+from tests.catalog import ROWS, make_problem
 
-K = {np.float32: (_core.Trainer32, _core.Duals32), np.float64: (_core.Trainer64, _core.Duals64)}
+CORES = {
+    np.float32: (_core.Trainer32, _core.Duals32),
+    np.float64: (_core.Trainer64, _core.Duals64),
+}
+NAMES = [(name, loss) for name, loss, _ in ROWS]
+formulations = pytest.mark.parametrize(("name", "loss"), NAMES)
 
 
-def step(scores, y, z, *, q=1.0, cost=1.0, dtype=np.float64):
-    """z after one visit of the example x = sqrt(q) of class y, whose scores are given."""
-    trainer_of, duals_of = K[dtype]
-    k = len(scores)
-    root = np.sqrt(q)
-    labels = np.array([y], np.int32)
+@dataclass
+class Block:
+    """An example with ||x||^2 = q of class y, its scores and dual variables before the step."""
+
+    scores: np.ndarray
+    y: int
+    z: np.ndarray
+    q: float
+    cost: float
+
+
+class Subproblem:
+    """The same in NumPy: H, the gradient xi, and the set of z."""
+
+    def __init__(self, block, name, loss):
+        k = len(block.scores)
+        problem = make_problem(
+            np.ones((1, 1)), [block.y], n_classes=k, formulation=name, loss=loss, C=block.cost
+        )
+        f = problem.formulation
+        self.core = core_formulation(problem)
+        self.centred = f.centred
+        self.maximum = f.aggregation == "max"
+        self.cost, self.q, self.z = block.cost, block.q, block.z
+        self.ridge = 1 / (2 * block.cost) if problem.squared else 0.0
+        own = np.arange(k) == block.y
+        self.targets = {"others": ~own, "all": own | True, "own": own}[f.targets]
+        self.relative = f.margin == "relative"
+        self.v = np.ones(k) if self.relative else np.where(own, 1.0, -1.0)
+        self.v *= self.targets
+        self.sigma = 1.0 if self.relative else -1 / k if self.centred else 0.0
+        s = block.scores
+        if self.relative:
+            self.xi = 1 - s[block.y] + s
+        else:
+            self.xi = np.where(own, f.own_margin(k) - s, 1 + s)
+
+    def times_hessian(self, z):
+        return self.q * (z + self.sigma * self.v * (self.v @ z)) + self.ridge * z
+
+    def gradient(self, z):
+        """Of the dual objective, at z."""
+        return self.xi - self.ridge * self.z - self.times_hessian(z - self.z)
+
+    def violation(self, z):
+        g = self.gradient(z)[self.targets]
+        z = z[self.targets]
+        free = 1e-9 * self.cost
+        if self.maximum:
+            top = max(0.0, g.max()) if z.sum() >= self.cost - free else 0.0
+            low = np.where(z > free, top - g, 0)
+            return max(np.abs(low).max(), g.max() - top)
+        capped = (z >= self.cost - free) & (self.ridge == 0)
+        return np.where(z > free, np.where(capped, np.maximum(0, -g), np.abs(g)), g.clip(0)).max()
+
+    def value(self, z):
+        delta = z - self.z
+        linear = (self.xi - self.ridge * self.z) @ delta
+        return linear - 0.5 * delta @ self.times_hessian(delta)
+
+    def best_value(self):
+        """By an interior-point method."""
+        t = np.flatnonzero(self.targets)
+        v = self.v[t]
+        H = self.q * (np.eye(len(t)) + self.sigma * np.outer(v, v)) + self.ridge * np.eye(len(t))
+        linear = (self.xi - self.ridge * self.z)[t] + H @ self.z[t]
+        A, b = [-np.eye(len(t))], [np.zeros(len(t))]
+        if self.maximum:
+            A.append(np.ones((1, len(t))))
+            b.append([self.cost])
+        elif not self.ridge:
+            A.append(np.eye(len(t)))
+            b.append(np.full(len(t), self.cost))
+        A, b = sp.csc_matrix(np.vstack(A)), np.concatenate(b)
+        options = clarabel.DefaultSettings()
+        options.verbose = False
+        options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-11
+        cones = [clarabel.NonnegativeConeT(len(b))]
+        solved = clarabel.DefaultSolver(sp.csc_matrix(H), -linear, A, b, cones, options).solve()
+        best = np.zeros(len(self.z))
+        best[t] = solved.x
+        return self.value(best)
+
+
+def step(block, sub, dtype=np.float64):
+    """z after one visit; the scores after it; what the visit found."""
+    trainer_of, duals_of = CORES[dtype]
+    k = len(block.scores)
+    root = np.sqrt(block.q)
     trainer = trainer_of(
+        sub.core,
         np.array([0, 1]),
         np.zeros(1, np.int32),
         np.array([root], dtype),
         1,
         0.0,
-        labels,
+        np.array([block.y], np.int32),
         k,
-        np.array([cost]),
+        np.array([block.cost]),
         instruction_set(),
     )
     duals = duals_of(1, k)
-    start = sp.csr_array(np.asarray([z], dtype))
+    start = sp.csr_array(np.asarray([block.z], dtype))
     duals.from_csr(start.indptr.astype(np.int64), start.indices, start.data)
-    _, weights = allocate_weights(2, k, np.dtype(dtype))
-    weights[0, :k] = np.asarray(scores) / root
-    order, active = np.zeros(1, np.int32), np.empty(1, np.int32)
-    result = trainer.full_loop(weights, duals, order, active, 0)
+    _, weights = allocate_weights(2, k + 1, np.dtype(dtype))  # a mean of 0 in column k
+    weights[0, :k] = block.scores / root
+    result = trainer.full_loop(weights, duals, np.zeros(1, np.int32), np.empty(1, np.int32), 0)
     indptr, classes, values = duals.to_csr()
-    return (
-        sp.csr_array((values, classes, indptr), shape=(1, k)).toarray()[0].astype(np.float64),
-        weights[0, :k].astype(np.float64) * root,
-        result,
-    )
-
-
-def projected(scores, y, z, q, cost):
-    """The same by bisection on theta, in float64."""
-    g = 1 - scores[y] + scores
-    b = z + z.sum() + g / q
-    b[y] = -np.inf
-    low, high = 0.0, max(b.max(), 0.0)
-    for _ in range(200):
-        theta = (low + high) / 2
-        if np.maximum(0, b - theta).sum() > min(theta, cost):
-            low = theta
-        else:
-            high = theta
-    return np.maximum(0, b - high)
+    z = sp.csr_array((values, classes, indptr), shape=(1, k)).toarray()[0].astype(np.float64)
+    moved = weights[0].astype(np.float64) * root
+    return z, moved[:k] - (moved[k] if sub.centred else 0), result
 
 
 @st.composite
-def blocks(draw, largest_log_q=2, largest_log_cost=2):
-    k = draw(st.integers(2, 40))
-    seed = draw(st.integers(0, 2**32 - 1))
-    rng = np.random.default_rng(seed)
+def blocks(draw, name, loss, k=None, largest_log_q=2, largest_log_cost=2):
+    k = k or draw(st.integers(2, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     cost = 10 ** draw(st.floats(-largest_log_cost, largest_log_cost))
     q = 10 ** draw(st.floats(-largest_log_q, largest_log_q))
     scores = rng.normal(size=k) * 10 ** rng.uniform(-2, 1)
     if draw(st.booleans()):
         scores = np.round(scores)  # equal entries
-    z = rng.random(k) * (rng.random(k) < 0.4)
     y = int(rng.integers(k))
-    z[y] = 0
-    if z.sum() > 0:
-        z *= cost * draw(st.sampled_from([1.0, 0.5, 1e-3])) / z.sum()
-    return scores, y, z, q, cost
+    z = rng.random(k) * (rng.random(k) < 0.4)
+    z *= Subproblem(Block(scores, y, z, q, cost), name, loss).targets
+    largest = z.sum() if name in ("crammer_singer", "adm", "atm") else z.max()
+    if largest > 0:
+        z *= cost * draw(st.sampled_from([1.0, 0.5, 1e-3])) / largest
+    return Block(scores, y, z, q, cost)
 
 
-@settings(max_examples=300, deadline=None)
-@given(block=blocks())
-def test_equals_bisection(block):
-    scores, y, z, q, cost = block
-    new, _, _ = step(scores, y, z, q=q, cost=cost)
-    np.testing.assert_allclose(new, projected(scores, y, z, q, cost), atol=1e-9 * max(1, cost))
+@formulations
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_worse_than_an_interior_point_method(name, loss, data):
+    block = data.draw(blocks(name, loss))
+    sub = Subproblem(block, name, loss)
+    z, _, result = step(block, sub)
+    best = sub.best_value()
+    size = abs(best) + block.cost * (1 + np.abs(sub.xi).max())
+    assert sub.value(z) >= best - 1e-8 * size
+    assert result.dual_gain == pytest.approx(sub.value(z), abs=1e-9 * size)
 
 
-@settings(max_examples=200, deadline=None)
-@given(block=blocks(largest_log_q=12, largest_log_cost=8))
-def test_extremes_are_feasible_and_finite(block):
-    scores, y, z, q, cost = block
-    z = z * (1 - 1e-6)  # feasible in float32 too
-    for dtype in K:
-        new, moved, result = step(scores, y, z, q=q, cost=cost, dtype=dtype)
-        digits = 16 * np.finfo(dtype).eps
-        assert np.isfinite(new).all()
-        assert np.isfinite(moved).all()
-        assert (new >= 0).all()
-        assert new[y] == 0
-        assert new.sum() <= cost * (1 + digits)
-        assert np.isfinite([result.gap, result.loss, result.dual_gain]).all()
-        assert result.dual_gain >= -digits * (1 + abs(result.loss))
+@formulations
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_optimality_conditions_hold_and_weights_follow(name, loss, data):
+    block = data.draw(blocks(name, loss))
+    sub = Subproblem(block, name, loss)
+    z, moved, _ = step(block, sub)
+    size = 1 + np.abs(sub.xi).max() + block.q * np.abs(block.z).sum() * len(z)
+    assert sub.violation(z) <= 1e-7 * size
+    delta = z - block.z
+    expected = block.scores - (delta if sub.relative else -sub.v * delta) * block.q
+    if sub.relative:
+        expected[block.y] += block.q * delta.sum()
+    if sub.centred:
+        expected -= block.q * (sub.v @ delta) / len(z)
+    np.testing.assert_allclose(moved, expected, rtol=1e-9, atol=1e-9 * size)
 
 
-@settings(max_examples=100, deadline=None)
-@given(block=blocks())
-def test_weights_follow(block):
-    scores, y, z, q, cost = block
-    new, moved, _ = step(scores, y, z, q=q, cost=cost)
-    delta = new - z
-    expected = scores - q * delta
-    expected[y] += q * delta.sum()
-    np.testing.assert_allclose(moved, expected, rtol=1e-9, atol=1e-9)
+@formulations
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_extremes_are_feasible_and_finite(name, loss, dtype, data):
+    block = data.draw(blocks(name, loss, largest_log_q=12, largest_log_cost=8))
+    block.z *= 1 - 1e-6  # feasible in float32 too
+    sub = Subproblem(block, name, loss)
+    z, moved, result = step(block, sub, dtype)
+    digits = 16 * np.finfo(dtype).eps
+    assert np.isfinite(z).all()
+    assert np.isfinite(moved).all()
+    assert (z >= 0).all()
+    assert (z[~sub.targets] == 0).all()
+    if sub.ridge == 0:
+        assert (z.sum() if sub.maximum else z.max()) <= block.cost * (1 + digits)
+    assert np.isfinite([result.gap, result.loss, result.dual_gain, result.max_violation]).all()
 
 
-@settings(max_examples=100, deadline=None)
-@given(block=blocks())
-def test_second_visit_changes_nothing(block):
-    scores, y, z, q, cost = block
-    once, moved, _ = step(scores, y, z, q=q, cost=cost)
-    twice, _, result = step(moved, y, once, q=q, cost=cost)
-    np.testing.assert_allclose(twice, once, atol=1e-9 * max(1, cost, 1 / q))
-    assert result.max_violation <= 1e-8 * max(1, q * cost, np.abs(scores).max())
+@formulations
+@pytest.mark.parametrize("k", [2, 3, 5000])
+@pytest.mark.parametrize("equal", [True, False])
+def test_numbers_of_classes(name, loss, k, equal, instruction_set):
+    rng = np.random.default_rng(k)
+    scores = np.zeros(k) if equal else rng.normal(size=k)
+    block = Block(scores, k // 2, np.zeros(k), 1.0, 1.0)
+    sub = Subproblem(block, name, loss)
+    z, _, result = step(block, sub)
+    assert sub.violation(z) <= 1e-7 * k
+    assert result.evaluations == k
+    z32, _, _ = step(block, sub, np.float32)
+    assert sub.value(z32) == pytest.approx(sub.value(z), rel=1e-3)
+
+
+def one(scores, y, **options):
+    block = Block(np.asarray(scores, float), y, np.zeros(len(scores)), 1.0, 1.0)
+    for key, value in options.items():
+        setattr(block, key, value)
+    return block
 
 
 def test_argmax_is_found_when_its_step_is_below_rounding():
-    new, _, _ = step(np.array([5.0, 7.0, 7.0 - 1e-9]), 0, np.zeros(3), q=1e-12, cost=1e-8)
-    np.testing.assert_allclose(new, [0, 1e-8, 0], rtol=1e-12)
+    block = one([5.0, 7.0, 7.0 - 1e-9], 0, q=1e-12, cost=1e-8)
+    z, _, _ = step(block, Subproblem(block, "crammer_singer", "hinge"))
+    np.testing.assert_allclose(z, [0, 1e-8, 0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_five_thousand_equal_classes(dtype, instruction_set):
-    new, _, result = step(np.zeros(5000), 17, np.zeros(5000), dtype=dtype)
-    # z_c = t for all: t + 4999 t = 1.
-    np.testing.assert_allclose(np.delete(new, 17), 1 / 5000, rtol=1e-5)
-    assert new[17] == 0
-    assert result.evaluations == 5000
+@pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins"])
+def test_two_classes(name):
+    block = one(np.zeros(2), 1, q=4.0)
+    z, _, _ = step(block, Subproblem(block, name, "hinge"))
+    np.testing.assert_allclose(z, [1 / 8, 0])  # (I + 1 1^T) z = xi / q: 2 z = 1/4
 
 
-def test_two_classes():
-    new, _, _ = step(np.zeros(2), 1, np.zeros(2), q=4.0, cost=1.0)
-    np.testing.assert_allclose(new, [1 / 8, 0])  # (I + 1) z = g / q: 2 z = 1/4
-
-
-def test_satisfied_margin_gives_zero():
-    new, _, result = step(np.array([3.0, 0.0, 0.0]), 0, np.zeros(3))
-    assert new.tolist() == [0, 0, 0]
-    assert result.steps == 0
-    assert result.gap == 0
+@formulations
+def test_satisfied_margins_give_zero(name, loss):
+    block = one([99.0, -99.0, -99.0], 0)
+    z, _, result = step(block, Subproblem(block, name, loss))
+    assert z.tolist() == [0, 0, 0]
+    assert (result.steps, result.gap, result.loss) == (0, 0, 0)

@@ -55,6 +55,19 @@ class ShrunkResult:
     @property
     def loops(self) -> int: ...
 
+class Formulation:
+    def __init__(
+        self,
+        relative: bool,
+        others: bool,
+        own: bool,
+        maximum: bool,
+        centred: bool,
+        squared: bool,
+        gamma: float,
+        gamma_own: float,
+    ) -> None: ...
+
 class _Duals:
     def __init__(self, n_rows: int, n_classes: int) -> None: ...
     def to_csr(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
@@ -64,8 +77,6 @@ class _Duals:
     @property
     def count(self) -> int: ...
     @property
-    def total(self) -> float: ...
-    @property
     def n_bytes(self) -> int: ...
 
 class Duals32(_Duals): ...
@@ -74,6 +85,7 @@ class Duals64(_Duals): ...
 class _Trainer:
     def __init__(
         self,
+        formulation: Formulation,
         indptr: NDArray[np.int64],
         indices: NDArray[np.int32],
         values: NDArray[Any],

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from manyclass.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from manyclass.dataset import Dataset
-from manyclass.formulations import FORMULATIONS
+from manyclass.formulations import FORMULATIONS, LOSSES
 from manyclass.linear import LinearClassifier
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Solution, Status
@@ -136,7 +136,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "formulation": [StrOptions(set(FORMULATIONS))],
         "C": [Interval(Real, 0.0, None, closed="neither")],
-        "loss": [StrOptions({"hinge"})],
+        "loss": [StrOptions(set(LOSSES))],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "stopping": [StrOptions(set(RULES))],
         "fit_intercept": ["boolean"],
@@ -217,7 +217,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         )
         check_classification_targets(targets)
         dataset, classes = self._dataset(rows, targets, sample_weight)
-        problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C))
+        problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         task = FitTask(self, rows, targets, metadata, self.max_iter)
         solution = self._solve(problem, classes, task)
@@ -280,7 +280,8 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         """Return what prediction needs, from W of shape (d + 1, k)."""
         bias = self.intercept_scaling if self.fit_intercept else 0.0
         if len(classes) == 2:
-            W = W[:, 1:] - W[:, :1]
+            separate = FORMULATIONS[self.formulation].sum_to_zero == "no"
+            W = W[:, 1:] if separate else W[:, 1:] - W[:, :1]
         return {"classes_": classes, "coef_": W[:-1].T, "intercept_": bias * W[-1]}
 
     def _set_fitted(self, solution: Solution, classes: NDArray[Any]) -> None:

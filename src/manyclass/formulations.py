@@ -2,16 +2,32 @@
 
 Every one is an instance of
 
-    min_W  1/2 ||W||_F^2 + sum_i C_i * agg_{c in T_i} max(0, gamma - mu_c(x_i, y_i))
+    min_W  1/2 ||W||_F^2 + sum_i C_i agg_{c in T_i} max(0, gamma_c - mu_c(x_i, y_i))
 
 with W (d x k; column c is w_c), margins mu, targets T_i, an aggregation agg, and perhaps the
-constraint sum_c w_c = 0. The dual variables are z_{i,c} >= 0 for c in T_i.
+constraint sum_c w_c = 0. Its dual has the variables z_{i,c} >= 0 for c in T_i:
+
+    max_z  sum_{i,c} gamma_c z_ic - 1/2 ||W(z)||_F^2
+    s.t.   z_ic <= C_i  (agg = sum)    or    sum_c z_ic <= C_i  (agg = max)
+
+    relative margins:  w_c(z) = sum_i ([c = y_i] sum_m z_im - z_ic) x_i
+    absolute margins:  u_c(z) = sum_i ([c = y_i] - [c != y_i]) z_ic x_i,  w_c = u_c, or
+                       w_c = u_c - mean_m u_m where sum_c w_c = 0 is asked for
+
+``loss="squared_hinge"`` squares max(0, .), for agg = sum only; the dual then has no upper bound and
+- sum z_ic^2 / (4 C_i) more.
+
+Given: x_i, y_i, C_i. Sources: Dogan, Glasmachers, Igel, JMLR 17(45), 2016 (the family, there with
+halved relative margins); Keerthi et al. 2008, eq. 1, 4, 14, 16 (CS, WW); Alber et al. 2017, eq. 2, 3
+(LLW, WW); Lin 2008 (one-vs-rest).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+LOSSES = ("hinge", "squared_hinge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,34 +36,46 @@ class Formulation:
 
     Attributes
     ----------
-    margin : {"relative"}
-        relative: mu_c = (w_y - w_c) . x.
-    targets : {"others"}
-        T_i: the classes c whose margins count. others: c != y_i.
-    aggregation : {"max"}
-        agg. max: the dual has sum_c z_{i,c} <= C_i.
-    gamma : float
-        The margin that is asked for.
-    sum_to_zero : {"implied"}
+    margin : {"relative", "absolute"}
+        relative: mu_c = (w_y - w_c) . x. absolute: mu_c = -w_c . x for c != y, mu_y = w_y . x.
+    targets : {"others", "all", "own"}
+        T_i, the classes whose margins count: c != y_i, all, or y_i alone.
+    aggregation : {"max", "sum"}
+        Whether the largest loss of the targets counts, or their sum.
+    gamma_own : {"1", "k-1"}
+        Margin that is asked of y_i where it is a target; 1 is asked of the others.
+    sum_to_zero : {"implied", "enforced", "no"}
         implied: sum_c w_c = 0 holds at every W(z) without being asked for.
     """
 
-    margin: Literal["relative"]
-    targets: Literal["others"]
-    aggregation: Literal["max"]
-    gamma: float
-    sum_to_zero: Literal["implied"]
+    margin: Literal["relative", "absolute"]
+    targets: Literal["others", "all", "own"]
+    aggregation: Literal["max", "sum"]
+    gamma_own: Literal["1", "k-1"]
+    sum_to_zero: Literal["implied", "enforced", "no"]
+
+    @property
+    def centred(self) -> bool:
+        """Whether W must be kept at mean zero over the classes."""
+        return self.sum_to_zero == "enforced"
+
+    def own_margin(self, n_classes: int) -> float:
+        """gamma_y."""
+        return 1.0 if self.gamma_own == "1" else n_classes - 1.0
+
+    def losses(self) -> tuple[str, ...]:
+        """Names of the losses that go with it."""
+        return LOSSES if self.aggregation == "sum" else LOSSES[:1]
 
 
-# Crammer-Singer:
-#
-#   primal   min_W  1/2 ||W||_F^2 + sum_i C_i max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i)
-#   dual     max_z  sum_{i,c} z_ic - 1/2 ||W(z)||_F^2   s.t.  z_ic >= 0,  sum_{c != y_i} z_ic <= C_i
-#            w_c(z) = sum_i ([c = y_i] sum_m z_im - z_ic) x_i
-#
-# Given: x_i, y_i, C_i. Source: Keerthi et al. 2008, eq. 1 and 4 (alpha_i^c = -z_ic for c != y_i).
 FORMULATIONS: dict[str, Formulation] = {
-    "crammer_singer": Formulation(
-        margin="relative", targets="others", aggregation="max", gamma=1.0, sum_to_zero="implied"
-    ),
+    "crammer_singer": Formulation("relative", "others", "max", "1", "implied"),
+    "weston_watkins": Formulation("relative", "others", "sum", "1", "implied"),
+    "lee_lin_wahba": Formulation("absolute", "others", "sum", "1", "enforced"),
+    "adm": Formulation("absolute", "others", "max", "1", "enforced"),
+    "ats": Formulation("absolute", "all", "sum", "1", "enforced"),
+    "atm": Formulation("absolute", "all", "max", "1", "enforced"),
+    "reinforced": Formulation("absolute", "all", "sum", "k-1", "enforced"),
+    "mmr": Formulation("absolute", "own", "sum", "1", "enforced"),
+    "one_vs_rest": Formulation("absolute", "all", "sum", "1", "no"),
 }

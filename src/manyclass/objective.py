@@ -1,8 +1,8 @@
 """Primal, dual, gap and certificate in NumPy: readable, and independent of the compiled core.
 
 Arguments, everywhere: ``problem`` (n examples, d features, k classes); ``weights`` W of shape
-(d + 1, k), last row for the appended constant feature; ``duals`` z, sparse of shape (n, k), with
-z_{i,y_i} = 0.
+(d + 1, k), last row for the appended constant feature; ``duals`` z, sparse of shape (n, k), zero
+where c is no target.
 """
 
 from __future__ import annotations
@@ -25,55 +25,92 @@ def scores(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(product + data.bias * W[data.n_features], dtype=np.float64)
 
 
+def targets(problem: Problem) -> NDArray[np.bool_]:
+    """Whether c is in T_i, shape (n, k)."""
+    own = problem.dataset.labels[:, None] == np.arange(problem.dataset.n_classes)
+    wanted = problem.formulation.targets
+    return own if wanted == "own" else np.ones_like(own) if wanted == "all" else ~own
+
+
 def slacks(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
-    """xi_{i,c} = gamma - (w_y - w_c) . x_i, shape (n, k); 0 at c = y_i, which is no target."""
+    """xi_{i,c} = gamma_c - mu_c(x_i, y_i), shape (n, k); -inf where c is no target."""
     s = scores(problem, weights)
-    rows = np.arange(problem.dataset.n_examples)
-    labels = problem.dataset.labels
-    xi = problem.formulation.gamma - (s[rows, labels][:, None] - s)
-    xi[rows, labels] = 0.0
-    return np.asarray(xi)
+    rows, labels = np.arange(problem.dataset.n_examples), problem.dataset.labels
+    own = s[rows, labels]
+    if problem.formulation.margin == "relative":
+        xi = 1 - (own[:, None] - s)
+    else:
+        xi = 1 + s
+        xi[rows, labels] = problem.formulation.own_margin(problem.dataset.n_classes) - own
+    return np.where(targets(problem), xi, -np.inf)
+
+
+def losses(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
+    """Loss of each example, shape (n,), before its cost."""
+    positive = np.maximum(0, slacks(problem, weights))
+    if problem.squared:
+        positive = positive**2
+    together = np.max if problem.formulation.aggregation == "max" else np.sum
+    return np.asarray(together(positive, axis=1))
 
 
 def primal(problem: Problem, weights: NDArray[Any]) -> float:
-    """P(W) = 1/2 ||W||^2 + sum_i C_i max(0, max_c xi_ic)."""
+    """P(W) = 1/2 ||W||^2 + sum_i C_i loss_i."""
     W = weights.astype(np.float64)
-    losses = slacks(problem, weights).max(axis=1)
-    return float(0.5 * np.sum(W * W) + problem.costs @ losses)
+    return float(0.5 * np.sum(W * W) + problem.costs @ losses(problem, weights))
 
 
 def weights_of(problem: Problem, duals: sp.csr_array[Any]) -> NDArray[np.float64]:
-    """W(z), shape (d + 1, k): w_c = sum_i ([c = y_i] sum_m z_im - z_ic) x_i."""
+    """W(z), shape (d + 1, k), as in the catalogue of formulations."""
     data = problem.dataset
-    z = duals.astype(np.float64)
-    totals = np.asarray(z.sum(axis=1)).ravel()
-    own = sp.csr_array(
-        (totals, (np.arange(data.n_examples), data.labels)), shape=(data.n_examples, data.n_classes)
-    )
-    coefficients = sp.csr_array(own - z)
+    z = duals.toarray().astype(np.float64)
+    own = data.labels[:, None] == np.arange(data.n_classes)
+    if problem.formulation.margin == "relative":
+        coefficients = own * z.sum(axis=1, keepdims=True) - z
+    else:
+        coefficients = np.where(own, z, -z)
+    if problem.formulation.centred:
+        coefficients = coefficients - coefficients.mean(axis=1, keepdims=True)
     W = np.empty((data.n_features + 1, data.n_classes))
-    W[:-1] = (data.matrix().astype(np.float64).T @ coefficients).toarray()
-    W[-1] = data.bias * np.asarray(coefficients.sum(axis=0)).ravel()
+    W[:-1] = data.matrix().astype(np.float64).T @ coefficients
+    W[-1] = data.bias * coefficients.sum(axis=0)
     return W
 
 
 def dual(problem: Problem, duals: sp.csr_array[Any]) -> float:
-    """D(z) = sum z - 1/2 ||W(z)||^2, and C_i for each x_i = 0, whose best z is known."""
+    """D(z), with the constant loss of each x_i = 0, whose best z is known."""
+    data = problem.dataset
     W = weights_of(problem, duals)
-    return float(duals.sum() + problem.costs[~_has_features(problem)].sum() - 0.5 * np.sum(W * W))
+    z = duals.toarray().astype(np.float64)
+    gamma = np.ones_like(z)
+    own = problem.formulation.own_margin(data.n_classes)
+    gamma[np.arange(data.n_examples), data.labels] = own
+    ridge = (z**2).sum(axis=1) / (4 * problem.costs) if problem.squared else 0.0
+    constant = problem.costs * losses(problem, np.zeros_like(W)) * ~_has_features(problem)
+    return float(np.sum(gamma * z) - 0.5 * np.sum(W * W) + np.sum(constant - ridge))
 
 
 def max_violation(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[Any]) -> float:
-    """Largest v_i: max_m g^m - min {g^m : alpha^m < C^m} (Keerthi et al. 2008, eq. 6)."""
+    """Largest violation of the optimality conditions (Keerthi et al. 2008, eq. 6 and 18).
+
+    agg = max: max(0, max_c xi) - min {xi_c : z_c > 0, and 0 where sum z is below its bound}.
+    agg = sum: with the gradient g = xi (squared hinge: xi - z / (2 C_i)), |g| where z is free,
+    max(0, g) at z = 0, max(0, -g) at z = C_i.
+    """
     z = duals.toarray().astype(np.float64)
-    xi = slacks(problem, weights)  # g^m - g^{y_i}, so 0 at y_i
-    rounding = 8 * np.finfo(duals.dtype).eps
-    below = z > 0
-    labels = problem.dataset.labels
-    below[np.arange(len(labels)), labels] = z.sum(axis=1) < problem.costs * (1 - rounding)
-    lowest = np.where(below, xi, np.inf).min(axis=1)
-    violations = (xi.max(axis=1) - lowest)[_has_features(problem)]
-    return float(max(0.0, violations.max(initial=0.0)))
+    xi = slacks(problem, weights)
+    costs = problem.costs[:, None]
+    bound = costs * (1 - (1e-6 if duals.dtype == np.float32 else 1e-12))  # rounding
+    if problem.formulation.aggregation == "max":
+        lowest = np.where(z > 0, xi, np.inf).min(axis=1)
+        lowest = np.where(z.sum(axis=1) < bound[:, 0], np.minimum(lowest, 0), lowest)
+        violations = np.maximum(0, xi.max(axis=1)) - lowest
+    else:
+        g = xi - z / (2 * costs) if problem.squared else xi
+        capped = (z >= bound) & (not problem.squared)
+        free = np.where(capped, np.maximum(0, -g), np.abs(g))
+        violations = np.where(z > 0, free, np.maximum(0, g)).max(axis=1)
+    return float(max(0.0, violations[_has_features(problem)].max(initial=0.0)))
 
 
 def certificate(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[Any]) -> Certificate:

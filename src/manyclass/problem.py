@@ -21,6 +21,7 @@ class Problem:
     formulation : Formulation
     C : float
         Positive; the cost of a unit of loss of an example of weight one.
+    loss : {"hinge", "squared_hinge"}
     costs : ndarray of shape (n,), float64
         C_i = C * weight_i.
     """
@@ -28,13 +29,24 @@ class Problem:
     dataset: Dataset
     formulation: Formulation
     C: float
+    loss: str = "hinge"
     costs: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.C < np.inf:
             raise ValueError(f"C must be positive and finite, got {self.C}")
+        if self.loss not in self.formulation.losses():
+            raise ValueError(
+                f"loss={self.loss!r} does not go with a formulation that takes the maximum over the "
+                "classes; use loss='hinge', or a formulation that takes their sum"
+            )
         with np.errstate(over="ignore", under="ignore"):
             costs = self.C * self.dataset.weights
         if not (np.isfinite(costs).all() and (costs > 0).all()):
             raise ValueError("C times a sample weight overflows or vanishes; scale the weights")
         object.__setattr__(self, "costs", costs)
+
+    @property
+    def squared(self) -> bool:
+        """Whether losses are squared."""
+        return self.loss == "squared_hinge"

@@ -1,12 +1,10 @@
 """The sequential dual method with shrinking and cooling.
 
-    max_z  sum_{i,c} z_ic - 1/2 ||W(z)||^2   s.t.  z_ic >= 0,  sum_c z_ic <= C_i   (Crammer-Singer)
-
-Given: x_i, y_i, C_i and a stopping rule. Returned: W(z), z, and a certificate of the gap. An epoch
-is some loops over the shrunk problem (the examples whose z may still move, and of each only its
-non-zero z), then one loop over all examples and classes; every loop in a new random order, every
-visit solving the block of one example exactly. Source: Keerthi et al. 2008, algorithm 2.1 and
-sec. 2.3.
+Solves the dual of every formulation of the catalogue (formulations.py). Given: x_i, y_i, C_i and a
+stopping rule. Returned: W(z), z, and a certificate of the gap. An epoch is some loops over the
+shrunk problem (the examples whose z may still move, and of each only its non-zero z), then one loop
+over all examples and classes; every loop in a new random order, every visit solving the block of
+one example exactly. Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.3.
 """
 
 from __future__ import annotations
@@ -33,6 +31,8 @@ BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
 SHRUNK_EFFORT = 5
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
 REBUILD_EVERY = 10
+# Numbers of W that are copied or summed at a time.
+PART = 1 << 18
 # Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
 CALL_WORK = 1 << 28
 
@@ -47,7 +47,6 @@ class State:
     weights: NDArray[Any]
     rows: NDArray[np.int32]  # the examples with x_i != 0, in the order of the last full loop
     active: NDArray[np.int32]
-    constant: float  # sum of the costs of the examples with x_i = 0: their loss, whatever W
     began: float
     n_active: int = 0
     dual: float = 0.0
@@ -56,7 +55,7 @@ class State:
 
 
 class SequentialDual:
-    """Solver for Crammer-Singer machines.
+    """Solver for every formulation.
 
     Parameters
     ----------
@@ -76,8 +75,10 @@ class SequentialDual:
         data = problem.dataset
         single = data.dtype == np.float32
         trainer_of = _core.Trainer32 if single else _core.Trainer64
-        buffer, weights = allocate_weights(data.n_features + 1, data.n_classes, data.dtype)
+        columns = data.n_classes + problem.formulation.centred
+        buffer, weights = allocate_weights(data.n_features + 1, columns, data.dtype)
         trainer = trainer_of(
+            core_formulation(problem),
             data.indptr,
             data.indices,
             data.values,
@@ -94,10 +95,12 @@ class SequentialDual:
         rows = np.flatnonzero(norms > 0).astype(np.int32)
         duals_of = _core.Duals32 if single else _core.Duals64
         z = duals_of(data.n_examples, data.n_classes)
-        constant = float(problem.costs[norms == 0].sum())
         active = np.empty(len(rows), np.int32)
-        state = State(trainer, z, buffer, weights, rows, active, constant, began)
-        state.dual = constant
+        state = State(trainer, z, buffer, weights, rows, active, began)
+        # D(0): what the examples with x_i = 0 add, whose loss is constant.
+        state.dual = sum(
+            trainer.inspect(weights, z, i, i + 1).loss for i in np.flatnonzero(norms == 0)
+        )
         if start is not None:
             self._warm_start(problem, state, start)
         return state
@@ -139,7 +142,11 @@ class SequentialDual:
 
         found = list(self._map(inspect, list(self._ranges(problem))))
         gap = sum(part.gap for part in found)
-        primal = 0.5 * squared_norm(state.weights) + sum(part.loss for part in found)
+        norm = squared_norm(
+            state.weights, problem.dataset.n_classes, centred=problem.formulation.centred
+        )
+        primal = 0.5 * norm + sum(part.loss for part in found)
+        state.dual = primal - gap  # free of the rounding of many small gains
         return Certificate(
             primal_objective=primal,
             dual_objective=primal - gap,
@@ -156,30 +163,31 @@ class SequentialDual:
 
     def weights(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, a copy of shape (d + 1, k)."""
-        return state.weights[:, : problem.dataset.n_classes].copy()
+        k, centred = problem.dataset.n_classes, problem.formulation.centred
+        return classes_of(state.weights, k, centred=centred).copy()
 
     def finish(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
         rows = problem.dataset.n_features + 1
-        packed = pack(state.buffer, state.weights, problem.dataset.n_classes)
+        k, centred = problem.dataset.n_classes, problem.formulation.centred
+        packed = pack(state.buffer, state.weights, k, centred=centred)
         state.weights = state.buffer = np.empty((0, 0), problem.dataset.dtype)
         # No array but `packed` still refers to the memory that is given back.
-        packed.resize(rows * problem.dataset.n_classes, refcheck=False)
-        return packed.reshape(rows, problem.dataset.n_classes)
+        packed.resize(rows * k, refcheck=False)
+        return packed.reshape(rows, k)
 
     def _warm_start(self, problem: Problem, state: State, start: sp.csr_array[Any]) -> None:
         dtype = problem.dataset.dtype
         state.z.from_csr(
             start.indptr.astype(np.int64), start.indices.astype(np.int32), start.data.astype(dtype)
         )
-        self._rebuild(problem, state)
+        self.certify(problem, state)
 
     def _rebuild(self, problem: Problem, state: State) -> None:
-        """W <- W(z); and D, free of the rounding of many small gains."""
+        """W <- W(z)."""
         state.weights.fill(0)
         for begin, end in self._ranges(problem):
             state.trainer.add_duals(state.weights, state.z, begin, end)
-        state.dual = state.constant + state.z.total - 0.5 * squared_norm(state.weights)
 
     def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> tuple[int, int]:
         budget = SHRUNK_EFFORT * len(state.rows) * problem.dataset.n_classes
@@ -252,25 +260,47 @@ def allocate_weights(
     return buffer, buffer[first : first + rows * stride].reshape(rows, stride)
 
 
-def pack(buffer: NDArray[Any], weights: NDArray[Any], n_classes: int) -> NDArray[Any]:
-    """Move the rows of the aligned view to the buffer's beginning, without their padding."""
+def classes_of(weights: NDArray[Any], n_classes: int, *, centred: bool) -> NDArray[Any]:
+    """Rows of W from rows of the padded memory: where W is centred, column k holds the mean."""
+    part = weights[:, :n_classes]
+    return part - weights[:, n_classes : n_classes + 1] if centred else part
+
+
+def pack(
+    buffer: NDArray[Any], weights: NDArray[Any], n_classes: int, *, centred: bool
+) -> NDArray[Any]:
+    """Move the rows of W to the buffer's beginning, without their padding."""
     rows, stride = weights.shape
-    step = max(1, CALL_WORK // (stride * 1024))
+    step = max(1, PART // stride)
     for begin in range(0, rows, step):
-        end = min(begin + step, rows)
-        part = weights[begin:end, :n_classes].ravel()  # a copy: source and target may overlap
+        part = classes_of(weights[begin : begin + step], n_classes, centred=centred).ravel()
         buffer[begin * n_classes : begin * n_classes + part.size] = part
     return buffer
 
 
-def squared_norm(weights: NDArray[Any]) -> float:
+def squared_norm(weights: NDArray[Any], n_classes: int, *, centred: bool) -> float:
     """||W||^2, summed in float64."""
     total = 0.0
-    step = max(1, (1 << 18) // max(1, weights.shape[1]))
+    step = max(1, PART // weights.shape[1])
     for begin in range(0, len(weights), step):
-        part = weights[begin : begin + step].astype(np.float64).ravel()
-        total += float(part @ part)
+        part = classes_of(weights[begin : begin + step], n_classes, centred=centred)
+        total += float(np.einsum("ij,ij->", part, part, dtype=np.float64))
     return total
+
+
+def core_formulation(problem: Problem) -> _core.Formulation:
+    """The formulation as the compiled core takes it."""
+    formulation = problem.formulation
+    return _core.Formulation(
+        relative=formulation.margin == "relative",
+        others=formulation.targets != "own",
+        own=formulation.targets != "others",
+        maximum=formulation.aggregation == "max",
+        centred=formulation.centred,
+        squared=problem.squared,
+        gamma=1.0,
+        gamma_own=formulation.own_margin(problem.dataset.n_classes),
+    )
 
 
 def _physical_memory() -> int:
