@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -101,7 +102,10 @@ class Trainer {
     require(indptr.size() == labels.size() + 1, "indptr must have one entry more than labels");
     require(costs.size() == labels.size(), "costs and labels must have one length");
     require(indices.size() == values.size(), "indices and values must have one length");
-    require(n_classes >= 2, "there must be at least two classes");
+    require(n_classes >= 1, "there must be a class");
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      require(kElsewhere <= labels.data()[i] && labels.data()[i] < n_classes, "label out of range");
+    }
     examples_ = {formulation,
                  {indptr.data(), indices.data(), values.data(),
                   static_cast<std::int64_t>(labels.size()), n_features, bias},
@@ -115,6 +119,7 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   const std::vector<double>& norms() const { return norms_; }
+  void stop() { stopped_.store(true, std::memory_order_relaxed); }
 
   // One loop over `order`, shuffled in place; the examples that stay active go to `active`.
   SweepResult full_loop(Matrix<T> weights, DualLists<T>& z, Vector<std::int32_t> order,
@@ -127,7 +132,7 @@ class Trainer {
     const std::span<std::int32_t> rows(order.data(), order.size());
     shuffle(rows, random);
     return loop_over(rows, active.data(), rows_at_once(), sweep(kernels_.full_sweep, w, z, scratch),
-                     check_signals);
+                     poll());
   }
 
   ShrunkResult shrunk_loops(Matrix<T> weights, DualLists<T>& z, Vector<std::int32_t> active,
@@ -141,7 +146,7 @@ class Trainer {
     Random random(seed);
     return manyclass::shrunk_loops({active.data(), static_cast<std::size_t>(n_active)}, goal,
                                    rows_at_once(), random,
-                                   sweep(kernels_.shrunk_sweep, w, z, scratch), check_signals);
+                                   sweep(kernels_.shrunk_sweep, w, z, scratch), poll());
   }
 
   SweepResult inspect(Matrix<T> weights, const DualLists<T>& z, std::int64_t begin,
@@ -163,10 +168,15 @@ class Trainer {
   }
 
  private:
-  // Python's pending signals; throws what their handlers raise, such as KeyboardInterrupt.
-  static void check_signals() {
-    const nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  // Called between visits. Throws what the handlers of Python's pending signals raise, such as
+  // KeyboardInterrupt (in the main thread; other threads are told by `stop`).
+  auto poll() const {
+    return [this] {
+      if (stopped_.load(std::memory_order_relaxed))
+        throw std::runtime_error("training was stopped");
+      const nb::gil_scoped_acquire acquire;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    };
   }
 
   auto sweep(typename Kernels<T>::Sweep kernel, const WeightsView<T>& w, DualLists<T>& z,
@@ -210,6 +220,7 @@ class Trainer {
   std::int32_t n_classes_;
   std::vector<double> norms_;
   Examples<T> examples_;
+  std::atomic<bool> stopped_{false};
 };
 
 template <class V>
@@ -278,6 +289,7 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
            "formulation"_a, "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a,
            "labels"_a, "n_classes"_a, "costs"_a, "instruction_set"_a)
       .def("squared_norms", [](const Trainer<T>& t) { return to_numpy(t.norms()); })
+      .def("stop", &Trainer<T>::stop)
       .def("full_loop", &Trainer<T>::full_loop, "weights"_a, "duals"_a, "order"_a, "active"_a,
            "seed"_a)
       .def("shrunk_loops", &Trainer<T>::shrunk_loops, "weights"_a, "duals"_a, "active"_a,

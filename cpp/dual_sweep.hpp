@@ -77,9 +77,9 @@ class Visitor {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
     const std::int32_t y = examples_.labels[i];
     const double centre = f_.centred ? static_cast<double>(s[w_.n_classes]) : 0.0;
-    const double s_y = static_cast<double>(s[y]);
+    const double s_y = y == kElsewhere ? 0 : static_cast<double>(s[y]);
     for (std::int64_t c = w_.n_classes; c < w_.stride; ++c) s[c] = kNone;
-    s[y] = kNone;
+    if (y != kElsewhere) s[y] = kNone;
     const double cost = examples_.costs[i];
     Found found = begin(s_y, centre);
     double z_own = 0;
@@ -91,7 +91,7 @@ class Visitor {
         s[entry.label] = kNone;
       }
     }
-    if (f_.own) add_own(y, z_own, s_y - centre, cost, found);
+    if (f_.own && y != kElsewhere) add_own(y, z_own, s_y - centre, cost, found);
     if (f_.others) look_at_others(found);
     return found;
   }
@@ -101,7 +101,7 @@ class Visitor {
     const std::int32_t y = examples_.labels[i];
     std::size_t size = 0;
     for (const DualEntry<T>& entry : z) scratch_.labels[size++] = entry.label;
-    scratch_.labels[size] = y;
+    scratch_.labels[size] = y == kElsewhere ? 0 : y;
     scratch_.labels[size + 1] = w_.n_classes;
     T* s = scratch_.scores;
     w_.scores_of(examples_.x.row(i),
@@ -118,7 +118,7 @@ class Visitor {
         add_other(z[m], s[m], cost, found);
       }
     }
-    if (f_.own) add_own(y, z_own, s_y - centre, cost, found);
+    if (f_.own && y != kElsewhere) add_own(y, z_own, s_y - centre, cost, found);
     return found;
   }
 

@@ -10,6 +10,9 @@
 
 namespace manyclass {
 
+// y_i where the classes at hand are some of all (one-vs-rest) and y_i is not among them.
+inline constexpr std::int32_t kElsewhere = -1;
+
 // The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i; what is wanted.
 template <class T>
 struct Examples {

@@ -59,7 +59,7 @@ struct IndexTooWide : std::exception {};
 
 namespace svmlight {
 
-inline constexpr std::size_t kMaxLabel = 1024;
+inline constexpr std::size_t kMaxLabel = 256;
 inline constexpr std::uint64_t kMaxIndex = std::numeric_limits<std::int64_t>::max() - 1;  // from 0
 inline constexpr Complaint kNoLabel{"the label is missing",
                                     "start the line with its label, which holds no ':'"};
@@ -225,7 +225,7 @@ class SvmlightParser {
   // An index (from 0) that is beyond the limit or below `least`: an error, or work for tidy_row.
   void check_index(const char* p, std::uint64_t index, std::uint64_t least) {
     const std::string_view token = token_at(skip_blanks(p));
-    if (index == ~std::uint64_t{0}) fail(svmlight::kZeroIndex, token);
+    if (index == ~std::uint64_t{0} && !options_.zero_based) fail(svmlight::kZeroIndex, token);
     const auto n_features = static_cast<std::uint64_t>(options_.n_features);
     if (n_features > 0 && index >= n_features) fail(svmlight::kBeyond, token);
     if (index > svmlight::kMaxIndex) fail(svmlight::kHugeIndex, token);

@@ -6,9 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from manyclass import _core
 from manyclass.instruction_sets import VARIABLE
+
+# The same examples in every run; new ones with --hypothesis-profile=explore.
+settings.register_profile("repeatable", derandomize=True, database=None)
+settings.register_profile("explore", max_examples=1000)
+settings.load_profile("repeatable")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

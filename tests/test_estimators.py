@@ -76,15 +76,15 @@ def test_intercept_equals_an_appended_column():
     assert (explicit.intercept_ == 0).all()
 
 
-def test_sample_weights_are_copies_and_zeros_are_absent():
+@pytest.mark.parametrize("name", list(FORMULATIONS))
+def test_sample_weights_are_copies_and_zeros_are_absent(name):
     X, y = IRIS
     weights = np.random.default_rng(0).integers(0, 3, len(y))
-    weighted = tight().fit(X, y, sample_weight=weights)
-    repeated = tight().fit(X.repeat(weights, axis=0), y.repeat(weights))
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
-    balanced = tight(class_weight="balanced").fit(X, y, sample_weight=weights)
-    rebalanced = tight(class_weight="balanced").fit(X.repeat(weights, axis=0), y.repeat(weights))
-    np.testing.assert_allclose(balanced.coef_, rebalanced.coef_, atol=1e-6)
+    for class_weight in (None, "balanced", {0: 1, 1: 2, 2: 0.5}):
+        model = tight(formulation=name, class_weight=class_weight, tol=1e-8)
+        weighted = clone(model).fit(X, y, sample_weight=weights)
+        repeated = clone(model).fit(X.repeat(weights, axis=0), y.repeat(weights))
+        np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
 
 
 def test_a_class_of_weight_zero_is_absent():
@@ -118,17 +118,37 @@ def test_int64_indices():
     np.testing.assert_allclose(model.coef_, fitted().coef_, atol=1e-8)
 
 
-def test_binary_is_the_svm_at_twice_the_cost():
-    X, y = IRIS
-    keep = y < 2
-    model = tight(fit_intercept=False, C=0.1).fit(X[keep], y[keep])
-    peer = LinearSVC(loss="hinge", C=0.2, fit_intercept=False, tol=1e-9, max_iter=10**6)
-    peer.fit(X[keep], y[keep])
+# For two classes every formulation is the binary machine min 1/2 ||w||^2 + C' sum loss(y w.x): by
+# w_1 = -w_0 = u and v = w_1 - w_0 = 2u, 1/2 ||W||^2 is ||v||^2 / 4 = ||u||^2, the loss that of v
+# (relative margins, C' = 2C) or of u (absolute ones, C' = C / 2; twice that where both classes are
+# targets whose losses are added). One-vs-rest trains the binary machine itself. C' / C, coef_ / w.
+BINARY = {
+    "crammer_singer": (2, 1),
+    "weston_watkins": (2, 1),
+    "lee_lin_wahba": (0.5, 2),
+    "adm": (0.5, 2),
+    "atm": (0.5, 2),
+    "mmr": (0.5, 2),
+    "ats": (1, 2),
+    "reinforced": (1, 2),
+    "one_vs_rest": (1, 1),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "loss"), [(name, loss) for name, f in FORMULATIONS.items() for loss in f.losses()]
+)
+def test_binary_is_the_ordinary_svm(name, loss):
+    X, y = IRIS[0][IRIS[1] > 0], IRIS[1][IRIS[1] > 0]
+    peer = LinearSVC(loss=loss, dual=True, C=0.2, fit_intercept=False, tol=1e-9, max_iter=10**6)
+    peer.fit(X, y)
+    cost, stretch = BINARY[name]
+    model = tight(formulation=name, loss=loss, fit_intercept=False, C=0.2 / cost).fit(X, y)
     assert model.coef_.shape == (1, 4)
     assert model.intercept_.shape == (1,)
-    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-4)
-    assert model.decision_function(X[keep]).shape == (100,)
-    assert model.score(X[keep], y[keep]) == 1
+    np.testing.assert_allclose(model.coef_, stretch * peer.coef_, atol=1e-3)
+    assert model.decision_function(X).shape == (100,)
+    assert (model.predict(X) == peer.predict(X)).all()
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -213,7 +233,9 @@ def test_warm_start_on_other_data_starts_anew():
 
 
 def test_warning_tells_the_gap_and_what_to_do():
-    with pytest.warns(ConvergenceWarning, match=r"after 1 epochs at relative gap .*raise max_iter"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"after 1 epoch.* at relative gap .*raise max_iter"
+    ):
         model = MulticlassSVC(tol=1e-9, max_iter=1).fit(*IRIS)
     assert model.certificate_.relative_gap > 1e-9
     assert model.n_iter_ == len(model.history_) == 1
@@ -276,6 +298,56 @@ def test_bad_input_is_one_clear_error(X, y, weights, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, sample_weight=weights)
     assert not hasattr(model, "coef_")
+
+
+def test_a_failed_fit_on_other_features_leaves_the_fitted_model_whole():
+    model = MulticlassSVC(random_state=0).fit(pd.DataFrame(IRIS[0], columns=list("abcd")), IRIS[1])
+    with pytest.raises(ValueError, match="two classes"):
+        model.fit(IRIS[0][:, :2], np.zeros(150))
+    assert model.n_features_in_ == 4
+    assert model.feature_names_in_.tolist() == list("abcd")
+    fresh = MulticlassSVC()
+    with pytest.raises(ValueError, match="two classes"):
+        fresh.fit(IRIS[0], np.zeros(150))
+    assert not hasattr(fresh, "n_features_in_")
+
+
+def test_warm_start_survives_rows_that_became_empty():
+    X, y = IRIS
+    model = tight(warm_start=True, fit_intercept=False, tol=1e-6).fit(X, y)
+    X = X.copy()
+    X[:30] = 0
+    warm = model.fit(X, y)
+    cold = tight(fit_intercept=False, tol=1e-6).fit(X, y)
+    assert warm.certificate_.primal_objective == pytest.approx(
+        cold.certificate_.primal_objective, rel=1e-5
+    )
+    assert warm.history_[-1].primal_estimate == pytest.approx(
+        warm.certificate_.primal_objective, rel=1e-3
+    )
+
+
+def test_warm_start_across_formulations_and_absurd_costs_starts_anew():
+    model = tight(warm_start=True, C=1e-300, tol=1e-3).fit(*IRIS)
+    assert model.set_params(C=1e-2, formulation="one_vs_rest").fit(*IRIS).score(*IRIS) > 0.6
+    model.set_params(warm_start=False).fit(*IRIS)
+    assert not hasattr(model, "_warm_start")
+
+
+def test_tiny_features_are_no_obstacle():
+    """Scores then differ by less than float32 or float64 can show beside 1."""
+    X = np.random.default_rng(0).normal(size=(100, 5))
+    for dtype in (np.float32, np.float64):
+        for scale in (1e-6, 1e-9, 1e-15):
+            rows = (X * scale).astype(dtype)
+            model = MulticlassSVC(fit_intercept=False, random_state=0).fit(rows, np.arange(100) % 4)
+            assert model.certificate_.relative_gap <= 1e-3
+
+
+def test_the_warning_points_at_the_caller():
+    with pytest.warns(ConvergenceWarning) as caught:
+        MulticlassSVC(tol=1e-9, max_iter=1).fit(*IRIS)
+    assert caught[0].filename == __file__
 
 
 def test_a_failed_fit_leaves_the_fitted_model_whole():

@@ -9,7 +9,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    WRAPPERS = 1  # stack frames that with_callbacks puts around a method
 except ImportError:  # scikit-learn before 1.9
+    WRAPPERS = 0
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand-in for estimators whose scikit-learn knows no callbacks."""
@@ -19,7 +22,7 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "FitTask", "with_callbacks"]
+__all__ = ["WRAPPERS", "CallbackSupportMixin", "FitTask", "with_callbacks"]
 
 
 class FitTask:

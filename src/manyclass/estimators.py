@@ -18,15 +18,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from manyclass.callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from manyclass.callbacks import WRAPPERS, CallbackSupportMixin, FitTask, with_callbacks
 from manyclass.dataset import Dataset
 from manyclass.formulations import FORMULATIONS, LOSSES
 from manyclass.linear import LinearClassifier
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Solution, Status
 from manyclass.solvers.base import Interrupted, Progress, solve
+from manyclass.solvers.separate_classes import SeparateClasses
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
+
+# What the validation of the input sets.
+INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,15 +41,22 @@ class WarmStart:
     costs: NDArray[np.float64]
     labels: NDArray[np.int32]
     classes: NDArray[Any]
+    formulation: str
+    loss: str
 
     def duals_for(self, problem: Problem, classes: NDArray[Any]) -> sp.csr_array[Any] | None:
         """Return z scaled to the costs of another problem on the same examples, or None."""
-        same = np.array_equal(self.labels, problem.dataset.labels) and np.array_equal(
-            self.classes, classes
+        same = (
+            problem.formulation is FORMULATIONS[self.formulation]
+            and problem.loss == self.loss
+            and np.array_equal(self.labels, problem.dataset.labels)
+            and np.array_equal(self.classes, classes)
         )
         if not same:
             return None
-        return sp.csr_array(sp.diags_array(problem.costs / self.costs) @ self.duals)
+        with np.errstate(over="ignore"):
+            scaled = sp.csr_array(sp.diags_array(problem.costs / self.costs) @ self.duals)
+        return scaled if np.isfinite(scaled.data).all() else None
 
 
 class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
@@ -53,19 +64,24 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
 
     Solves, for the examples (x_i, y_i), i = 1..n, and W = (w_1, ..., w_k),
 
-        min_W  1/2 ||W||_F^2 + sum_i C_i max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i)
+        min_W  1/2 ||W||_F^2 + sum_i C_i agg_{c in T_i} max(0, gamma_c - mu_c(x_i, y_i))
 
-    (Crammer-Singer; C_i = C * sample_weight_i * class_weight_{y_i}) by the sequential dual method
-    of Keerthi et al. 2008, until the relative duality gap is at most ``tol``.
+    with margins mu, targets T_i and an aggregation agg that the formulation chooses
+    (C_i = C * sample_weight_i * class_weight_{y_i}), by the sequential dual method, until the
+    relative duality gap is at most ``tol``. For the default, Crammer-Singer, the loss is
+    max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i).
 
     Parameters
     ----------
-    formulation : {"crammer_singer"}, default="crammer_singer"
-        Which multi-class machine.
+    formulation : str, default="crammer_singer"
+        "crammer_singer", "weston_watkins", "lee_lin_wahba", "adm", "ats", "atm", "reinforced", "mmr"
+        or "one_vs_rest"; see ``manyclass.formulations``. All predict the class of the largest
+        score.
     C : float, default=1.0
         Cost of a unit of loss; smaller regularises more.
-    loss : {"hinge"}, default="hinge"
-        The loss of a margin.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The loss of a margin; "squared_hinge" for the formulations that add losses (not
+        "crammer_singer", "adm" and "atm", which take their maximum).
     tol : float, default=1e-3
         With ``stopping="gap"``, relative duality gap (P - D) / P at which training stops: the
         objective is then proven to be within a share ``tol`` of the optimum. With "kkt", the
@@ -78,7 +94,8 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     intercept_scaling : float, default=1.0
         Value of that feature. A larger one regularises the intercept less.
     class_weight : dict or "balanced", default=None
-        Weight of each class. "balanced" weights class c by n / (k n_c).
+        Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
+        n / (k n_c).
     max_iter : int, default=1000
         Epochs at most. An epoch is one loop over all examples and classes, with up to five times
         its effort in loops over the examples and classes that still move.
@@ -88,8 +105,8 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     weights : {"auto", "dense"}, default="auto"
         How W is held in memory while training; dense: n_features x n_classes numbers.
     n_jobs : int, default=None
-        Threads for the certificate and for prediction (None = 1, -1 = all cores). Training visits
-        run on one thread.
+        Threads (None = 1, -1 = all cores) for the certificate, for prediction and, with
+        "one_vs_rest", for groups of classes. Other formulations visit on one thread.
     random_state : int, RandomState instance, default=None
         Orders the visits. An int gives the same result every time.
     verbose : int, default=0
@@ -111,6 +128,11 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         When X had string column names.
+
+    Notes
+    -----
+    Binary problems: ``coef_`` is w_1 - w_0, for "one_vs_rest" w_1 alone (of the two machines that it
+    trains, each the other's negative).
 
     See Also
     --------
@@ -212,6 +234,18 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         MemoryError
             If W does not fit into the machine's memory.
         """
+        before = {name: self.__dict__.get(name) for name in INPUT_ATTRIBUTES}
+        try:
+            return self._fit(X, y, sample_weight)
+        except BaseException:
+            # validate_data has set them already; the rest is set when all went well.
+            for name, value in before.items():
+                self.__dict__.pop(name, None)
+                if value is not None:
+                    setattr(self, name, value)
+            raise
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         rows, targets = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
         )
@@ -238,7 +272,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
             X, y, weights = X[kept], y[kept], weights[kept]
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            found = f"one class, {classes[0]!r}" if len(classes) else "no row"
+            found = f"one class, {classes.tolist()[0]!r}" if len(classes) else "no row"
             raise ValueError(
                 "training needs rows of at least two classes with a positive weight; "
                 f"there is {found}"
@@ -254,7 +288,11 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
 
     def _solve(self, problem: Problem, classes: NDArray[Any], task: FitTask) -> Solution:
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        solver = SequentialDual(np.random.default_rng(seed), effective_n_jobs(self.n_jobs))
+        n_jobs = effective_n_jobs(self.n_jobs)
+        separate = problem.formulation.sum_to_zero == "no" and n_jobs > 1
+        solver = (SeparateClasses if separate else SequentialDual)(
+            np.random.default_rng(seed), n_jobs
+        )
 
         def on_epoch(progress: Progress) -> bool:
             if self.verbose:
@@ -292,18 +330,26 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         self.n_iter_ = len(solution.history)
 
     def _remember(self, problem: Problem, duals: sp.csr_array[Any], classes: NDArray[Any]) -> None:
+        self.__dict__.pop("_warm_start", None)
         if self.warm_start:
-            self._warm_start = WarmStart(duals, problem.costs, problem.dataset.labels, classes)
+            self._warm_start = WarmStart(
+                duals,
+                problem.costs,
+                problem.dataset.labels,
+                classes,
+                self.formulation,
+                self.loss,
+            )
 
     def _warn(self, solution: Solution) -> None:
         if solution.status in (Status.MAX_ITER, Status.STALLED):
             reached = solution.certificate
             warnings.warn(
-                f"training stopped after {len(solution.history)} epochs at relative gap "
+                f"training stopped after {len(solution.history)} epoch(s) at relative gap "
                 f"{reached.relative_gap:.2e}, violation {reached.max_violation:.2e} (asked for: "
                 f"{self.stopping} {self.tol:g}): {solution.status.value}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5 + WRAPPERS,  # the caller of fit
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -323,7 +369,9 @@ def _class_weights(
         present = totals > 0
         share = np.divide(weights.sum(), present.sum() * totals, where=present, out=totals.copy())
         return np.asarray(share[labels])
-    if isinstance(class_weight, dict) and any(not w >= 0 for w in class_weight.values()):
+    if isinstance(class_weight, dict) and not all(
+        isinstance(w, Real) and w >= 0 for w in class_weight.values()
+    ):
         raise ValueError(f"class weights must be numbers and not negative, got {class_weight}")
     per_class = compute_class_weight(class_weight, classes=classes, y=y)
     return np.asarray(per_class, dtype=np.float64)[labels]

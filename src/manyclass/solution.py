@@ -81,8 +81,8 @@ class Status(Enum):
     """How training ended; the value says what to do about it."""
 
     CONVERGED = "converged to the tolerance that was asked for"
-    MAX_ITER = "max_iter ended training first; raise max_iter or tol"
-    STALLED = "rounding keeps it from coming closer; raise tol, use float64 or scale the features"
+    MAX_ITER = "max_iter ended training first; scale the features, or raise max_iter or tol"
+    STALLED = "rounding keeps it from coming closer; use float64, scale the features or raise tol"
     STOPPED = "a callback stopped training"
 
 

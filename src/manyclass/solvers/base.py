@@ -125,16 +125,20 @@ def _epochs(
     duals: list[float] = []
     digit = float(np.finfo(problem.dataset.dtype).eps)
     status = Status.MAX_ITER
+    next_try = pause = 1
     while len(history) < max_iter:
         history.append(solver.epoch(problem, state, rule))
         duals.append(solver.dual_objective(state))
         stop = on_epoch is not None and on_epoch(
             Progress(history[-1], lambda: solver.weights(problem, state))
         )
-        if solver.promising(state, rule):
+        if len(history) >= next_try and solver.promising(state, rule):
             certificate = solver.certify(problem, state)
             if rule.met(certificate):
                 return history, Status.CONVERGED, certificate
+            # The estimates were too good; a pass that only judges is not worth trying every time.
+            pause *= 2
+            next_try = len(history) + min(pause, 16)
         if stop or has_stalled(duals, [record.gap_estimate for record in history], digit):
             status = Status.STOPPED if stop else Status.STALLED
             break

@@ -98,9 +98,8 @@ class SequentialDual:
         active = np.empty(len(rows), np.int32)
         state = State(trainer, z, buffer, weights, rows, active, began)
         # D(0): what the examples with x_i = 0 add, whose loss is constant.
-        state.dual = sum(
-            trainer.inspect(weights, z, i, i + 1).loss for i in np.flatnonzero(norms == 0)
-        )
+        empty = np.flatnonzero(norms == 0).tolist()
+        state.dual = sum(trainer.inspect(weights, z, i, i + 1).loss for i in empty)
         if start is not None:
             self._warm_start(problem, state, start)
         return state
@@ -178,6 +177,10 @@ class SequentialDual:
 
     def _warm_start(self, problem: Problem, state: State, start: sp.csr_array[Any]) -> None:
         dtype = problem.dataset.dtype
+        visited = np.zeros(problem.dataset.n_examples, dtype=bool)
+        visited[state.rows] = True
+        start = sp.csr_array(sp.diags_array(visited.astype(dtype)) @ start)
+        start.eliminate_zeros()
         state.z.from_csr(
             start.indptr.astype(np.int64), start.indices.astype(np.int32), start.data.astype(dtype)
         )
@@ -289,7 +292,7 @@ def squared_norm(weights: NDArray[Any], n_classes: int, *, centred: bool) -> flo
 
 
 def core_formulation(problem: Problem) -> _core.Formulation:
-    """The formulation as the compiled core takes it."""
+    """Return the formulation as the compiled core takes it."""
     formulation = problem.formulation
     return _core.Formulation(
         relative=formulation.margin == "relative",

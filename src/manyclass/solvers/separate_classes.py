@@ -1,0 +1,175 @@
+"""One-vs-rest on several threads: its classes are independent, so groups of them train apart.
+
+    min_w  1/2 ||w_c||^2 + sum_i C_i max(0, 1 -+ w_c . x_i)     for each class c
+
+Given: as for the sequential dual method, which solves each group. Returned: the same as from one
+thread, up to the random order of the visits; the objective, the gap and the certificate are sums
+over the groups. Source: Lin 2008 (the dual coordinate descent that the visits amount to).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass.problem import Problem
+from manyclass.solution import Certificate, EpochRecord, relative
+from manyclass.solvers.sequential_dual import SequentialDual, State
+from manyclass.solvers.stopping import StoppingRule
+
+R = TypeVar("R")
+ELSEWHERE = -1  # label of an example whose class is in another group (kernels.hpp)
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Some neighbouring classes: their problem, and where its training stands."""
+
+    classes: slice
+    problem: Problem
+    solver: SequentialDual
+    state: State
+    rule: StoppingRule | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Groups:
+    """State of all groups, and the threads that train them."""
+
+    members: list[Group]
+    threads: ThreadPoolExecutor
+    records: list[EpochRecord] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What the full loops of all groups found."""
+
+    gap: float
+    max_violation: float
+
+
+class SeparateClasses:
+    """Solver for formulations whose classes are independent.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Orders the loops; each group has a generator of its own.
+    n_jobs : int
+        Threads, and groups (at most one per class).
+    """
+
+    def __init__(self, rng: np.random.Generator, n_jobs: int = 2) -> None:
+        self.rng = rng
+        self.n_jobs = n_jobs
+
+    def init(self, problem: Problem, start: sp.csr_array[Any] | None) -> Groups:
+        """Begin from z = 0, or from feasible dual variables (n, k)."""
+        k = problem.dataset.n_classes
+        bounds = np.linspace(0, k, min(self.n_jobs, k) + 1).round().astype(int)
+        members = []
+        for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            part = slice(first, last)
+            some = problem_of(problem, part)
+            solver = SequentialDual(np.random.default_rng(self.rng.integers(2**63)))
+            z = None if start is None else sp.csr_array(start[:, part])
+            members.append(Group(part, some, solver, solver.init(some, z)))
+        return Groups(members, ThreadPoolExecutor(len(members)))
+
+    def epoch(self, problem: Problem, state: Groups, rule: StoppingRule) -> EpochRecord:  # noqa: ARG002 (the solvers' verb)
+        """One epoch of every group, at once."""
+
+        def train(group: Group) -> EpochRecord:
+            if group.rule is None:
+                group.rule = copy.copy(rule)  # each group cools by itself
+            return group.solver.epoch(group.problem, group.state, group.rule)
+
+        state.records = self._map(state, train)
+        records = state.records
+        return EpochRecord(
+            epoch=records[0].epoch,
+            seconds=max(record.seconds for record in records),
+            primal_estimate=sum(record.primal_estimate for record in records),
+            gap_estimate=sum(record.gap_estimate for record in records),
+            violation=max(record.violation for record in records),
+            active_share=float(np.mean([record.active_share for record in records])),
+            loops=max(record.loops for record in records),
+            evaluations=sum(record.evaluations for record in records),
+        )
+
+    def promising(self, state: Groups, rule: StoppingRule) -> bool:
+        """Whether the last epoch's estimates say that the rule may be met."""
+        found = Together(
+            sum(record.gap_estimate for record in state.records),
+            max(record.violation for record in state.records),
+        )
+        return rule.promising(found, sum(record.primal_estimate for record in state.records))
+
+    def dual_objective(self, state: Groups) -> float:
+        """Return D."""
+        return sum(group.state.dual for group in state.members)
+
+    def certify(self, problem: Problem, state: Groups) -> Certificate:  # noqa: ARG002 (the solvers' verb)
+        """Certify every group; the sums hold for all."""
+        parts = self._map(state, lambda group: group.solver.certify(group.problem, group.state))
+        primal = sum(part.primal_objective for part in parts)
+        gap = sum(part.gap for part in parts)
+        return Certificate(
+            primal_objective=primal,
+            dual_objective=primal - gap,
+            gap=gap,
+            relative_gap=relative(gap, primal),
+            max_violation=max(part.max_violation for part in parts),
+        )
+
+    def duals(self, problem: Problem, state: Groups) -> sp.csr_array[Any]:  # noqa: ARG002 (the solvers' verb)
+        """Return z, shape (n, k)."""
+        parts = [group.solver.duals(group.problem, group.state) for group in state.members]
+        return sp.csr_array(sp.hstack(parts, format="csr"))
+
+    def weights(self, problem: Problem, state: Groups) -> NDArray[Any]:
+        """Return W, a copy of shape (d + 1, k)."""
+        return self._gather(problem, state, SequentialDual.weights)
+
+    def finish(self, problem: Problem, state: Groups) -> NDArray[Any]:
+        """Return W, shape (d + 1, k); the groups' memory goes as it is copied."""
+        state.threads.shutdown()
+        return self._gather(problem, state, SequentialDual.finish)
+
+    def _gather(self, problem: Problem, state: Groups, take: Callable[..., Any]) -> NDArray[Any]:
+        data = problem.dataset
+        W = np.empty((data.n_features + 1, data.n_classes), data.dtype)
+        for group in state.members:
+            W[:, group.classes] = take(group.solver, group.problem, group.state)
+        return W
+
+    def _map(self, state: Groups, call: Callable[[Group], R]) -> list[R]:
+        """Call for every group at once; on Ctrl-C all end between two visits."""
+        futures = [state.threads.submit(call, group) for group in state.members]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            for group in state.members:
+                group.state.trainer.stop()
+            state.threads.shutdown()
+            raise
+
+
+def problem_of(problem: Problem, classes: slice) -> Problem:
+    """Return the same problem for some classes only, whose numbers begin at 0."""
+    labels = problem.dataset.labels
+    inside = (labels >= classes.start) & (labels < classes.stop)
+    dataset = replace(
+        problem.dataset,
+        labels=np.where(inside, labels - classes.start, ELSEWHERE).astype(np.int32),
+        n_classes=classes.stop - classes.start,
+    )
+    return Problem(dataset, problem.formulation, problem.C, problem.loss)
