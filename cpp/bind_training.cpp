@@ -131,8 +131,8 @@ class Trainer {
     Random random(seed);
     const std::span<std::int32_t> rows(order.data(), order.size());
     shuffle(rows, random);
-    return loop_over(rows, active.data(), rows_at_once(), sweep(kernels_.full_sweep, w, z, scratch),
-                     poll());
+    return loop_over(rows, active.data(), rows_at_once(),
+                     sweep(kernels_.full_sweep, w, z, scratch, -1.0), poll());
   }
 
   ShrunkResult shrunk_loops(Matrix<T> weights, DualLists<T>& z, Vector<std::int32_t> active,
@@ -144,9 +144,9 @@ class Trainer {
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(n_classes_, w.stride);
     Random random(seed);
-    return manyclass::shrunk_loops({active.data(), static_cast<std::size_t>(n_active)}, goal,
-                                   rows_at_once(), random,
-                                   sweep(kernels_.shrunk_sweep, w, z, scratch), poll());
+    return manyclass::shrunk_loops(
+        {active.data(), static_cast<std::size_t>(n_active)}, goal, rows_at_once(), random,
+        sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap), poll());
   }
 
   SweepResult inspect(Matrix<T> weights, const DualLists<T>& z, std::int64_t begin,
@@ -180,10 +180,10 @@ class Trainer {
   }
 
   auto sweep(typename Kernels<T>::Sweep kernel, const WeightsView<T>& w, DualLists<T>& z,
-             OwnedScratch<T>& scratch) const {
-    return [this, kernel, &w, &z, &scratch](std::span<const std::int32_t> order,
-                                            std::int32_t* active) {
-      return kernel(examples_, w, z, scratch.view(), order, active);
+             OwnedScratch<T>& scratch, double min_gap) const {
+    return [this, kernel, &w, &z, &scratch, min_gap](std::span<const std::int32_t> order,
+                                                     std::int32_t* active) {
+      return kernel(examples_, w, z, scratch.view(), order, min_gap, active);
     };
   }
 
@@ -316,7 +316,8 @@ void bind_training(nb::module_& m) {
       .def_ro("steps", &SweepResult::steps)
       .def_ro("n_active", &SweepResult::n_active);
   nb::class_<ShrunkGoal>(m, "ShrunkGoal")
-      .def(nb::init<double, double, std::int64_t>(), "gap"_a, "violation"_a, "evaluations"_a);
+      .def(nb::init<double, double, std::int64_t, double>(), "gap"_a, "violation"_a,
+           "evaluations"_a, "min_gap"_a);
   nb::class_<ShrunkResult>(m, "ShrunkResult")
       .def_ro("dual_gain", &ShrunkResult::dual_gain)
       .def_ro("evaluations", &ShrunkResult::evaluations)

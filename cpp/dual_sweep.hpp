@@ -22,6 +22,9 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
+// Up to so many classes a centred W is kept as it is; a step then touches all of its classes.
+inline constexpr std::int32_t kFewClasses = 64;
+
 // What a visit finds before it changes anything. "Others": the targets c != y with z = 0.
 struct Found {
   std::size_t size = 0;           // coordinates in the block so far
@@ -306,7 +309,26 @@ class Visitor {
   // The part of a step that all its coordinates share; `sum_v` is v^T delta.
   std::size_t close_step(std::int32_t y, double sum_v, std::size_t n_steps) const {
     if (f_.relative) scratch_.step[n_steps++] = {y, sum_v};
-    if (f_.centred) scratch_.step[n_steps++] = {w_.n_classes, sum_v / w_.n_classes};
+    if (!f_.centred) return n_steps;
+    const double mean = sum_v / w_.n_classes;
+    if (w_.n_classes > kFewClasses) {
+      scratch_.step[n_steps++] = {w_.n_classes, mean};
+      return n_steps;
+    }
+    return centre_step(mean, n_steps);
+  }
+
+  // With few classes W itself is kept, not U and its mean, of which most digits may cancel: every
+  // class moves by minus the mean.
+  std::size_t centre_step(double mean, std::size_t n_steps) const {
+    for (std::size_t m = 0; m < n_steps; ++m) {
+      scratch_.dense_step[scratch_.step[m].label] = 1;
+      scratch_.step[m].delta -= mean;
+    }
+    for (std::int32_t c = 0; c < w_.n_classes; ++c) {
+      if (scratch_.dense_step[c] == 0) scratch_.step[n_steps++] = {c, -mean};
+      scratch_.dense_step[c] = 0;
+    }
     return n_steps;
   }
 
@@ -334,15 +356,17 @@ class Visitor {
   double sigma_;
 };
 
-// kShrunk: visit the non-zero z of each example only, where that is cheaper than all classes.
+// kShrunk: visit the non-zero z of each example only, where that is cheaper than all classes. An
+// example whose own gap is below `min_gap` is left as it is, and is active no more.
 template <bool kShrunk, class T>
 SweepResult dual_sweep(const Examples<T>& examples, const WeightsView<T>& w, DualLists<T>& z,
-                       Scratch<T> scratch, std::span<const std::int32_t> order,
+                       Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
                        std::int32_t* active) {
   Visitor<T> visitor(examples, w, scratch);
-  // Gathering the weights of some classes pays while they number less than a few vectors; their
-  // scores, those of y and of the mean must fit into the scratch.
-  const std::int64_t few = std::min(2 * w.stride / static_cast<std::int64_t>(kLanes<T>), w.stride);
+  // Gathering the weights of some classes pays while they number no more than the vectors of a
+  // row; their scores, those of y and of the mean must fit into the scratch.
+  const std::int64_t vectors = w.stride / static_cast<std::int64_t>(kLanes<T>);
+  const std::int64_t few = std::min(std::max<std::int64_t>(vectors, 4), w.stride);
   SweepResult result;
   for (const std::int32_t i : order) {
     const std::span<const DualEntry<T>> list = std::as_const(z).row(i);
@@ -350,7 +374,10 @@ SweepResult dual_sweep(const Examples<T>& examples, const WeightsView<T>& w, Dua
     const Found found = gather ? visitor.look_at_support(i, list) : visitor.look_at_all(i, list);
     result.evaluations += gather ? static_cast<std::int64_t>(list.size()) + 1 : w.n_classes;
     const double cost = examples.costs[i];
-    if (visitor.tally(found, cost, result) > 0) {
+    const double gap_before = result.gap;
+    const double violation = visitor.tally(found, cost, result);
+    if (result.gap - gap_before < min_gap) continue;
+    if (violation > 0) {
       result.dual_gain += visitor.solve(i, found, z);
       ++result.steps;
     }

@@ -72,8 +72,9 @@ struct SweepResult {
 template <class T>
 struct Kernels {
   // Visit the examples `order`; write those that stay active to `active` (`order` itself will do).
+  // Examples with a gap below `min_gap` are passed over.
   using Sweep = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, DualLists<T>&,
-                                Scratch<T>, std::span<const std::int32_t> order,
+                                Scratch<T>, std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
   Sweep full_sweep;    // over all classes
   Sweep shrunk_sweep;  // over the non-zero z of each example

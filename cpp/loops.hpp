@@ -64,6 +64,7 @@ struct ShrunkGoal {
   double gap;                // the loop's sum of gaps is at most this
   double violation;          // its largest violation is below this
   std::int64_t evaluations;  // so much effort was spent
+  double min_gap;            // examples with a smaller gap of their own are left to the full loop
 };
 
 struct ShrunkResult {

@@ -55,7 +55,7 @@ template <class T>
 template <int B>
 inline void DenseWeights<T>::block_scores(const Row<T>& row, std::int64_t first, T* out) const {
   constexpr std::size_t kV = B * kBlockBytes / kVectorBytes;
-  constexpr std::size_t kUnroll = kV >= 4 ? 1 : 4 / kV;
+  constexpr std::size_t kUnroll = kV >= 8 ? 1 : 8 / kV;
   constexpr std::size_t kL = kLanes<T>;
   Vector<T> sum[kUnroll][kV] = {};
   const T* base = data + first;
@@ -113,15 +113,23 @@ template <class T>
 template <int M>
 inline void DenseWeights<T>::scores_of(const Row<T>& row, const std::int32_t* labels,
                                        T* out) const {
-  T sum[M] = {};
-  for (std::int64_t p = 0; p < row.nnz; ++p) {
+  constexpr int kUnroll = 4;  // sums under way, to hide the latency of an addition
+  T sum[kUnroll][M] = {};
+  std::int64_t p = 0;
+  for (; p + kUnroll <= row.nnz; p += kUnroll) {
+    for (int u = 0; u < kUnroll; ++u) {
+      const T* w = feature(row.indices[p + u]);
+      for (int m = 0; m < M; ++m) sum[u][m] += row.values[p + u] * w[labels[m]];
+    }
+  }
+  for (; p < row.nnz; ++p) {
     const T* w = feature(row.indices[p]);
-    const T x = row.values[p];
-    for (int m = 0; m < M; ++m) sum[m] += x * w[labels[m]];
+    for (int m = 0; m < M; ++m) sum[0][m] += row.values[p] * w[labels[m]];
   }
   const T* intercepts = feature(n_features);
   for (int m = 0; m < M; ++m) {
-    out[m] = row.bias != 0 ? sum[m] + row.bias * intercepts[labels[m]] : sum[m];
+    const T total = (sum[0][m] + sum[1][m]) + (sum[2][m] + sum[3][m]);
+    out[m] = row.bias != 0 ? total + row.bias * intercepts[labels[m]] : total;
   }
 }
 

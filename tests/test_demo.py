@@ -31,7 +31,8 @@ def test_is_tidy(lines):
 def test_tells_accuracy_certificate_and_times_of_both_data_sets(lines):
     text = "\n".join(lines)
     assert text.count("Certificate: the objective is") == 2
-    assert text.count("scikit-learn LinearSVC") == 2
+    assert text.count("manyclass MulticlassSVC, float32") == 2
+    assert text.count("scikit-learn LinearSVC, float64") == 2
     assert text.count("LinearSVC / manyclass") == 2
     accuracies = re.findall(r"Test accuracy: ([0-9.]+) %", text)
     assert len(accuracies) == 2
@@ -49,6 +50,31 @@ def test_objective_is_the_certificate_s():
     data = demo.Split(X, y, X, y)
     model = MulticlassSVC(tol=1e-3, fit_intercept=False, random_state=0).fit(X, y)
     assert demo.objective(model.coef_, data) == pytest.approx(model.certificate_.primal_objective)
+
+
+def test_each_solver_gets_the_type_that_it_trains_in(monkeypatch):
+    found = {}
+
+    def timing(fit, data, optimum):
+        found[fit] = data.X.dtype, float(data.X.sum()), optimum
+
+    monkeypatch.setattr(demo, "_timing", timing)
+    data = demo.Split(X.astype(np.float32), Y, X.astype(np.float32), Y)
+    demo._compare(data, lambda _: None)
+    ours, theirs = found[demo._manyclass], found[demo._linear_svc]
+    assert (ours[0], theirs[0]) == (np.float32, np.float64)
+    assert ours[1] == pytest.approx(theirs[1], rel=1e-5)
+    assert ours[2] == theirs[2]
+
+
+def test_objective_is_computed_in_float64():
+    single = X.astype(np.float32)
+    coef = np.ones((3, 4), np.float32) * np.arange(3, dtype=np.float32)[:, None] / 7
+    values = [
+        demo.objective(coef.astype(t), demo.Split(single.astype(t), Y, single, Y))
+        for t in (np.float32, np.float64)
+    ]
+    assert values[0] == values[1]
 
 
 def test_timing_takes_the_loosest_tolerance_that_is_close(monkeypatch):

@@ -216,13 +216,12 @@ def test_warm_start_continues_and_rescales():
     X, y = IRIS
     model = tight(warm_start=True, C=1.0).fit(X, y)
     cold_epochs = model.n_iter_
-    assert model.fit(X, y).n_iter_ <= 5
+    assert model.fit(X, y).n_iter_ < cold_epochs / 4
     for C in (1.1, 0.5, 2.0):
         warm = model.set_params(C=C).fit(X, y)
         cold = tight(C=C).fit(X, y)
         np.testing.assert_allclose(warm.coef_, cold.coef_, atol=1e-4)
         assert warm.certificate_.relative_gap <= 1e-10
-    assert cold_epochs > 20
 
 
 def test_warm_start_on_other_data_starts_anew():

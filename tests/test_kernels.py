@@ -65,7 +65,7 @@ def check_sweeps(problem):
     for _ in range(3):
         result = trainer.full_loop(weights, z, order, active, 1)
         gains += result.dual_gain
-        goal = _core.ShrunkGoal(0.0, 0.0, 20 * k)
+        goal = _core.ShrunkGoal(0.0, 0.0, 20 * k, 0.0)
         gains += trainer.shrunk_loops(weights, z, active, result.n_active, goal, 2).dual_gain
     duals = duals_of(z, problem)
     W = classes_of(weights, k, centred=centred)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import resource
 import struct
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from manyclass import MulticlassSVC, load_model, save_model
+from manyclass import MulticlassSVC, load_model, model_file, save_model
 from manyclass.model_file import describe_model
 
 X, Y = load_iris(return_X_y=True)
@@ -181,6 +184,32 @@ def rewritten(path: Path, change) -> None:
         (lambda h, m: m.update(classes=["a", 2, "b"]), "strings"),
         (lambda h, m: m.update(classes=7), "do not fit"),
         (lambda h, m: m.update(feature_names=["a"]), "features"),
+        (lambda h, m: m.update(feature_names="abcd"), "feature names must be a list"),
+        (lambda h, m: m.update(feature_names=["a", "b", "c", 4]), "feature names must be a list"),
+        (lambda h, m: m.update(feature_names=["a", "b", "c", "\ud800"]), "surrogates"),
+        (lambda h, m: m.update(classes=["a", "b", "\udfff"]), "surrogates"),
+        (lambda h, m: m.update(classes=["c", "b", "a"]), "ascending"),
+        (lambda h, m: m.update(certificate=[1, 2, 3, 4, 5]), "do not fit"),
+        (lambda h, m: m.update(certificate=None), "do not fit"),
+        (lambda h, m: m["certificate"].update(gap=10**400), "do not fit"),
+        (lambda h, m: m["certificate"].update(gap=float("inf")), "five finite numbers"),
+        (lambda h, m: m["certificate"].update(gap=float("nan")), "five finite numbers"),
+        (lambda h, m: m["certificate"].update(gap="1"), "do not fit"),
+        (lambda h, m: m["certificate"].update(more=1.0), "five finite numbers"),
+        (lambda h, m: m.update(n_iter=float("inf")), "n_iter must be"),  # as 1e999 is read
+        (lambda h, m: m.update(n_iter=-1), "n_iter must be"),
+        (lambda h, m: m.update(n_iter=1.5), "n_iter must be"),
+        (lambda h, m: m.update(n_iter=10**400), "n_iter must be"),
+        (lambda h, m: h.update(format_version="9" * 5000), "format version is damaged"),
+        (lambda h, m: h.update(format_version="0"), "format version is damaged"),
+        (lambda h, m: h.update(format_version="٢"), "format version is damaged"),
+        (lambda h, m: m["params"].update(n_jobs=0), "n_jobs is 0"),
+        (lambda h, m: m["params"].update(C=10**400), "do not fit"),
+        (lambda h, m: m["params"].update(C=float("inf")), "do not fit"),
+        (lambda h, m: m["params"].update(tol=float("inf")), "do not fit"),
+        (lambda h, m: m["params"].update(loss="squared_hinge"), "does not go with"),
+        (lambda h, m: m["params"].update({"evil\n" * 1000: 1}), "do not fit"),
+        (lambda h, m: m["params"].update(class_weight={"items": [[[], 1]]}), "do not fit"),
     ],
 )
 def test_foreign_newer_and_hostile_headers(change, message, path):
@@ -193,6 +222,107 @@ def test_foreign_newer_and_hostile_headers(change, message, path):
         load_model(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(ValueError, match=message):
+        describe_model(path)
+
+
+def test_few_long_class_names_take_little_memory(path):
+    """As an array of strings, they would take 1.6 GB."""
+    names = [f"{i:04d}" for i in range(2000)]
+    save_model(path, MulticlassSVC(tol=1.0).fit(np.eye(4000, 10), 2 * names))
+    tensors, model, header = model_file._read(path)
+    model.update(classes=[*names[:-1], names[-1] * 50_000], classes_are_objects=False)
+    header.update(model=json.dumps(model), checksum=model_file._checksum(tensors))
+    save_file(tensors, path, header)
+    tracemalloc.start()
+    try:
+        classes = load_model(path).classes_
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert classes.dtype == object
+    assert len(classes[-1]) == 200_000
+    assert peak < 150e6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": np.full((4, 3), np.nan)}, "not finite"),
+        ({"intercept": np.array([0, 0, np.inf])}, "not finite"),
+        ({"weights": np.zeros((4, 3), np.float16)}, "type float16"),
+        ({"intercept": np.zeros(3, np.int64)}, "type int64"),
+        ({"weights": np.zeros((0, 3))}, "shape"),
+        ({"weights": np.zeros((3, 4))}, "shape"),
+        ({"weights": np.zeros(12)}, "shape"),
+        ({"weights": np.zeros(())}, "shape"),
+        ({"intercept": np.zeros((3, 1))}, "shape"),
+        ({"classes": np.array([2, 1, 0])}, "ascending"),
+        ({"classes": np.array([0, 1, 1])}, "ascending"),
+        ({"classes": np.array([0, 1, np.nan])}, "ascending"),
+        ({"classes": np.array([[0, 1, 2]])}, "shape"),
+        ({"classes": np.array([0]), "weights": np.zeros((4, 1)), "intercept": np.zeros(1)}, ""),
+        ({"weights": np.zeros((4, 0)), "intercept": np.zeros(0), "classes": np.zeros(0)}, ""),
+    ],
+)
+def test_hostile_tensors(change, message, path):
+    save_model(path, fitted())
+    tensors, _, header = model_file._read(path)
+    tensors.update(change)
+    header["checksum"] = model_file._checksum(tensors)
+    save_file(tensors, path, header)
+    with pytest.raises(ValueError, match=f"cannot be read as a manyclass model.*{message}"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "message"),
+    [
+        ("coef_", np.full((3, 4), np.inf), "not finite"),
+        ("intercept_", np.array([0, 0, np.nan]), "not finite"),
+        ("classes_", np.array(["a", "b", "\ud800"]), "surrogates"),
+        ("classes_", np.array([2, 1, 0]), "ascending"),
+        ("n_iter_", -1, "n_iter"),
+        ("n_jobs", 0, "n_jobs"),
+        ("class_weight", {(1, 2): 1.0}, "cannot be saved"),
+    ],
+)
+def test_what_could_not_be_loaded_is_not_saved(attribute, value, message, path):
+    model = fitted()
+    setattr(model, attribute, value)
+    with pytest.raises(ValueError, match=message):
+        save_model(path, model)
+    assert not path.exists()
+
+
+def test_weights_lie_in_the_file_as_prediction_uses_them(path):
+    model = fitted()
+    save_model(path, model)
+    assert model_file._read(path)[0]["weights"].shape == (4, 3)
+    loaded = load_model(path)
+    assert loaded.coef_.shape == (3, 4)
+    assert loaded.coef_.flags.f_contiguous
+    assert loaded.coef_.T.flags.c_contiguous
+
+
+def test_weights_are_not_copied_on_saving(path):
+    model = MulticlassSVC(max_iter=1, tol=1.0).fit(np.eye(10, 100_000), np.arange(10))
+    tracemalloc.start()
+    try:
+        save_model(path, model)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < model.coef_.nbytes / 2  # a byte for each weight, to see that it is finite
+
+
+def test_a_description_reads_the_file_once(path, monkeypatch):
+    save_model(path, fitted())
+    read, calls = model_file._read, []
+    monkeypatch.setattr(model_file, "_read", lambda p: calls.append(p) or read(p))
+    describe_model(path)
+    assert calls == [path]
 
 
 def test_a_header_nested_without_end(path):
@@ -217,6 +347,60 @@ def test_missing_files_and_folders(tmp_path):
         save_model(tmp_path / "no" / "folder", fitted())
 
 
+def test_links_are_followed_and_permissions_kept(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "model").touch(mode=0o600)
+    (tmp_path / "link").symlink_to("folder/model")
+    (tmp_path / "dangling").symlink_to("folder/new")
+    save_model(tmp_path / "link", fitted())
+    save_model(tmp_path / "dangling", fitted())
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "dangling").is_symlink()
+    assert (folder / "model").stat().st_mode & 0o777 == 0o600
+    assert sorted(p.name for p in folder.iterdir()) == ["model", "new"]
+    assert load_model(tmp_path / "link").n_iter_ > 0
+    (folder / "model").chmod(0o444)
+    save_model(tmp_path / "link", fitted())
+    assert (folder / "model").stat().st_mode & 0o777 == 0o444
+
+
+def test_links_in_a_circle(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links") as caught:
+        save_model(tmp_path / "a", fitted())
+    assert caught.value.filename == str(tmp_path / "a")
+
+
+def test_folders_pipes_and_devices_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/null")
+    for name in ("pipe", "link"):
+        with pytest.raises(OSError, match="not a regular file") as caught:
+            save_model(tmp_path / name, fitted())
+        assert caught.value.filename == str(tmp_path / name)
+        with pytest.raises(OSError, match="not a regular file"):
+            load_model(tmp_path / name)
+    with pytest.raises(IsADirectoryError) as caught:
+        save_model(tmp_path, fitted())
+    assert caught.value.filename == str(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_a_long_name(tmp_path):
+    path = tmp_path / ("m" * 255)
+    save_model(path, fitted())
+    assert load_model(path).n_iter_ > 0
+
+
+def test_errors_tell_the_name_that_was_given(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        save_model(tmp_path / "no" / "folder", fitted())
+    assert caught.value.filename == str(tmp_path / "no" / "folder")
+    assert caught.value.filename2 is None
+
+
 def test_a_full_disk_leaves_the_old_file(path):
     save_model(path, fitted())
     before = path.read_bytes()
@@ -224,10 +408,11 @@ def test_a_full_disk_leaves_the_old_file(path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before), hard))
     try:
-        with pytest.raises(OSError, match=r"too large|space"):
+        with pytest.raises(OSError, match="too large") as caught:
             save_model(path, wide)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(path))
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]  # noqa: PTH208 (names are all that matters)
 

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from manyclass import objective
 from tests.catalog import ROWS, five_points, make_problem, random_problem
 
-
 rows = pytest.mark.parametrize(("name", "loss"), [(name, loss) for name, loss, _ in ROWS])
 
 

@@ -431,7 +431,7 @@ MALFORMED: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "label inf": (b"-inf 2:5", {}, "the label is not finite (found '-inf')"),
     "label overflows": (b"1e999 2:5", {}, "the label is not finite (found '1e999')"),
     "label is a very long number": (
-        b"9" * 500 + b" 2:5",
+        b"9" * 252 + b"e99 2:5",
         {},
         "the label is not finite (found '999",
     ),
@@ -445,7 +445,12 @@ MALFORMED: dict[str, tuple[bytes, dict[str, Any], str]] = {
         {},
         r"the label is not UTF-8 (found 'Stra\xdfe'); convert the file to UTF-8",
     ),
-    "long label": (b"a" * 2000, {}, "the label is too long (found '" + "a" * 37 + "...'); is this"),
+    "index 2^64 - 1 from 0": (
+        b"1 18446744073709551615:1",
+        {"zero_based": True},
+        "a feature's index does not fit in 64 bits (found '18446744073709551615:1'); renumber",
+    ),
+    "long label": (b"a" * 257, {}, "the label is too long (found '" + "a" * 37 + "...'); is this"),
     "long token": (b"1 1:" + b"x" * 500, {}, "a feature's value is not a number (found '1:xxxxxxx"),
     "long row": (
         b"1 " + b"".join(b"%d:1 " % j for j in range(1, 20_000)) + b"20000:x",
@@ -494,6 +499,35 @@ def test_malformed_long_line(load: Any) -> None:
     assert "data.txt:2: a row holds an index twice" in error_of(load, text)
     text = b"1 1:2\n" + b"a" * 10_000_000 + b"\n"
     assert "data.txt:2: the label is too long" in error_of(load, text)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz"])
+def test_a_compressed_line_without_end(
+    load: Any, monkeypatch: pytest.MonkeyPatch, kind: str, n_jobs: int
+) -> None:
+    monkeypatch.setattr(text_pieces, "_MAX_LINE_BYTES", 100_000)
+    text = COMPRESSORS[kind](b"1 1:2\n# c\n" + b"1" * 10_000_000)
+    monkeypatch.setattr(text_pieces, "_CHUNK_BYTES", 1000)
+    message = error_of(load, text, n_jobs=n_jobs)
+    assert message.endswith("data.txt:3: the line is too long; is this an svmlight file?")
+    load(COMPRESSORS[kind](b"1 1:2\n# " + b"c" * 90_000 + b"\n2 2:1\n"), n_jobs=n_jobs)
+
+
+def test_a_label_of_the_longest_kind(load: Any) -> None:
+    assert load("a" * 256 + " 1:1\n")[1].dtype == "<U256"
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_lack_of_memory_names_the_file(
+    load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(svmlight._core, "parse_svmlight", fail)
+    with pytest.raises(MemoryError, match=r"data.txt: the data do not fit into the memory; "):
+        load("1 1:1\n", n_jobs=n_jobs)
 
 
 def long_text() -> bytes:

@@ -1,8 +1,35 @@
 """Exact, certified, fast training of multi-class linear classifiers."""
 
-from manyclass.estimators import MulticlassSVC
-from manyclass.model_file import load_model, save_model
-from manyclass.svmlight import load_svmlight
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from manyclass.version import __version__
 
+if TYPE_CHECKING:
+    from manyclass.estimators import MulticlassSVC
+    from manyclass.model_file import load_model, save_model
+    from manyclass.svmlight import load_svmlight
+
 __all__ = ["MulticlassSVC", "__version__", "load_model", "load_svmlight", "save_model"]
+
+# Imported when first used: `manyclass --help` need not wait for NumPy and scikit-learn.
+_HOMES = {
+    "MulticlassSVC": "manyclass.estimators",
+    "load_model": "manyclass.model_file",
+    "load_svmlight": "manyclass.svmlight",
+    "save_model": "manyclass.model_file",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -24,7 +24,7 @@ from manyclass.formulations import FORMULATIONS, LOSSES
 from manyclass.linear import LinearClassifier
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Solution, Status
-from manyclass.solvers.base import Interrupted, Progress, solve
+from manyclass.solvers.base import Interrupted, Progress, Solver, solve
 from manyclass.solvers.separate_classes import SeparateClasses
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
@@ -74,9 +74,9 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     Parameters
     ----------
     formulation : str, default="crammer_singer"
-        "crammer_singer", "weston_watkins", "lee_lin_wahba", "adm", "ats", "atm", "reinforced", "mmr"
-        or "one_vs_rest"; see ``manyclass.formulations``. All predict the class of the largest
-        score.
+        "crammer_singer", "weston_watkins", "lee_lin_wahba", "adm", "ats", "atm", "reinforced",
+        "mmr" or "one_vs_rest"; see ``manyclass.formulations``. All predict the class of the
+        largest score.
     C : float, default=1.0
         Cost of a unit of loss; smaller regularises more.
     loss : {"hinge", "squared_hinge"}, default="hinge"
@@ -131,8 +131,8 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
 
     Notes
     -----
-    Binary problems: ``coef_`` is w_1 - w_0, for "one_vs_rest" w_1 alone (of the two machines that it
-    trains, each the other's negative).
+    Binary problems: ``coef_`` is w_1 - w_0, for "one_vs_rest" w_1 alone (of the two machines that
+    it trains, each the other's negative).
 
     See Also
     --------
@@ -290,9 +290,8 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         n_jobs = effective_n_jobs(self.n_jobs)
         separate = problem.formulation.sum_to_zero == "no" and n_jobs > 1
-        solver = (SeparateClasses if separate else SequentialDual)(
-            np.random.default_rng(seed), n_jobs
-        )
+        solver_of = SeparateClasses if separate else SequentialDual
+        solver: Solver[Any] = solver_of(np.random.default_rng(seed), n_jobs)
 
         def on_epoch(progress: Progress) -> bool:
             if self.verbose:

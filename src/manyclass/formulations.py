@@ -18,8 +18,8 @@ constraint sum_c w_c = 0. Its dual has the variables z_{i,c} >= 0 for c in T_i:
 - sum z_ic^2 / (4 C_i) more.
 
 Given: x_i, y_i, C_i. Sources: Dogan, Glasmachers, Igel, JMLR 17(45), 2016 (the family, there with
-halved relative margins); Keerthi et al. 2008, eq. 1, 4, 14, 16 (CS, WW); Alber et al. 2017, eq. 2, 3
-(LLW, WW); Lin 2008 (one-vs-rest).
+halved relative margins); Keerthi et al. 2008, eq. 1, 4, 14, 16 (CS, WW); Alber et al. 2017, eq. 2
+and 3 (LLW, WW); Lin 2008 (one-vs-rest).
 """
 
 from __future__ import annotations

@@ -1,20 +1,24 @@
 """Model files: safetensors with the rest of the model in the header. Loading one runs no code.
 
-Format, version 1. Tensors: ``weights`` (scores x features, C order; one row when binary),
-``intercept`` (scores,), and ``classes`` when these are numbers (int64, float64, bool or their
-kin). Header, every value a string: ``format`` = "manyclass", ``format_version``, ``version``,
-``model`` (JSON: estimator, params, certificate, n_iter, and class names when they are strings,
-feature names when there were any), ``checksum`` (CRC-32 of the tensors in the order of their
-names).
+Format, version 1. Tensors: ``weights`` (features x scores, C order, as training and prediction
+use them; one column when binary; float32 or float64), ``intercept`` (scores,), and ``classes``
+(ascending) when these are numbers (int64, float64, bool or their kin). Header, every value a
+string: ``format`` = "manyclass", ``format_version``, ``version``, ``model`` (JSON: estimator,
+params, certificate, n_iter, and class names when they are strings, feature names when there were
+any), ``checksum`` (CRC-32 of the tensors in the order of their names).
 """
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import json
+import math
 import os
-import tempfile
+import re
+import stat
 import zlib
+from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,22 +26,27 @@ import numpy as np
 import safetensors
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from safetensors.numpy import save as to_safetensors
+from safetensors.numpy import save_file
 from sklearn.utils.validation import check_is_fitted
 
+from manyclass.console import replacement
 from manyclass.estimators import MulticlassSVC
+from manyclass.formulations import FORMULATIONS
 from manyclass.solution import Certificate
 from manyclass.version import __version__
 
 FORMAT_VERSION = 1
+# An array of strings takes 4 bytes for each character of the longest one, for every one: class
+# names that would need more than this become Python strings.
+MAX_NAME_BYTES = 64 << 20
 
 
 def save_model(path: str | os.PathLike[str], estimator: MulticlassSVC) -> None:
     """Write a fitted estimator to a file.
 
     The file appears whole or not at all: it is written under a temporary name in the same folder
-    and renamed. Not kept: the history, what warm starts need, and a ``random_state`` that is no
-    int.
+    and renamed. A link is followed, and the permissions of an existing file stay. Not kept: the
+    history, what warm starts need, and a ``random_state`` that is no int.
 
     Parameters
     ----------
@@ -51,9 +60,10 @@ def save_model(path: str | os.PathLike[str], estimator: MulticlassSVC) -> None:
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
-        If the classes or parameters are of a kind that the file cannot hold.
+        If the classes or parameters are of a kind that the file cannot hold, or the weights are
+        not finite.
     OSError
-        If the file cannot be written.
+        If the file cannot be written, or there is a folder, device or pipe of that name.
 
     Examples
     --------
@@ -69,14 +79,23 @@ def save_model(path: str | os.PathLike[str], estimator: MulticlassSVC) -> None:
     if sp.issparse(estimator.coef_):
         raise ValueError("coef_ is sparse; call densify() before saving the model")
     tensors, model = _pack(estimator)
+    try:
+        text = json.dumps(model)
+        _unpack(tensors, json.loads(text))  # what is written can be read
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise ValueError(f"the model cannot be saved: {_one_line(error)}") from error
     header = {
         "format": "manyclass",
         "format_version": str(FORMAT_VERSION),
         "version": __version__,
-        "model": json.dumps(model),
+        "model": text,
         "checksum": _checksum(tensors),
     }
-    _write_whole(Path(path), to_safetensors(tensors, header))
+    with replacement(os.fspath(path)) as temporary:
+        try:
+            save_file(tensors, temporary, header)
+        except safetensors.SafetensorError as error:
+            raise _system_error(error) from None
 
 
 def load_model(path: str | os.PathLike[str]) -> MulticlassSVC:
@@ -98,11 +117,7 @@ def load_model(path: str | os.PathLike[str]) -> MulticlassSVC:
     OSError
         If the file cannot be read.
     """
-    tensors, model, _ = _read(Path(path))
-    try:
-        return _unpack(tensors, model)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _invalid(path, f"its contents do not fit together ({error})") from None
+    return _load(Path(path))[0]
 
 
 def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -123,8 +138,7 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     ValueError, OSError
         As ``load_model``.
     """
-    estimator = load_model(path)
-    header = _read(Path(path))[2]
+    estimator, header = _load(Path(path))
     coef = estimator.coef_
     return {
         "formulation": estimator.formulation,
@@ -132,13 +146,22 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         "C": estimator.C,
         "n_classes": len(estimator.classes_),
         "n_features": estimator.n_features_in_,
-        "density": float(np.count_nonzero(coef) / max(1, coef.size)),
+        "density": float(np.count_nonzero(coef) / coef.size),
         "dtype": str(coef.dtype),
         "n_iter": estimator.n_iter_,
         "certificate": estimator.certificate_.as_dict(),
         "format_version": int(header["format_version"]),
         "version": header.get("version", ""),
     }
+
+
+def _load(path: Path) -> tuple[MulticlassSVC, dict[str, str]]:
+    """Read an estimator and the header of its file."""
+    tensors, model, header = _read(path)
+    try:
+        return _unpack(tensors, model), header
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise _invalid(path, f"its contents do not fit together ({_one_line(error)})") from None
 
 
 def _pack(estimator: MulticlassSVC) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -156,7 +179,7 @@ def _pack(estimator: MulticlassSVC) -> tuple[dict[str, NDArray[Any]], dict[str, 
         "n_iter": estimator.n_iter_,
     }
     tensors = {
-        "weights": np.ascontiguousarray(estimator.coef_),
+        "weights": np.ascontiguousarray(estimator.coef_.T),  # no copy: it is F-ordered
         "intercept": np.ascontiguousarray(estimator.intercept_),
     }
     classes = estimator.classes_
@@ -178,81 +201,114 @@ def _plain(value: Any) -> Any:
 
 
 def _unpack(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> MulticlassSVC:
+    """Put an estimator together; any odd content is a ValueError or another mishap of Python."""
+    estimator = MulticlassSVC(**_params(model["params"]))
+    _check_params(estimator)
+    classes = _classes(tensors, model)
     weights, intercept = tensors["weights"], tensors["intercept"]
-    params = dict(model["params"])
+    _check_weights(weights, intercept, len(classes))
+    estimator.coef_, estimator.intercept_, estimator.classes_ = weights.T, intercept, classes
+    estimator.certificate_ = _certificate(model["certificate"])
+    estimator.n_iter_ = _n_iter(model["n_iter"])
+    estimator.n_features_in_ = weights.shape[0]
+    if "feature_names" in model:
+        names = _texts(model["feature_names"], "feature names")
+        if len(names) != weights.shape[0]:
+            raise ValueError(f"{weights.shape[0]} features, {len(names)} names")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return estimator
+
+
+def _params(stored: dict[str, Any]) -> dict[str, Any]:
+    params = dict(stored)
     if isinstance(params.get("class_weight"), dict):
         params["class_weight"] = dict(params["class_weight"]["items"])
-    estimator = MulticlassSVC(**params)
+    return params
+
+
+def _check_params(estimator: MulticlassSVC) -> None:
     estimator._validate_params()
-    classes = _classes(tensors, model)
-    n_scores = 1 if len(classes) == 2 else len(classes)
-    if weights.ndim != 2 or weights.dtype.kind != "f" or weights.shape[0] != n_scores:
-        raise ValueError(f"{len(classes)} classes, weights of shape {weights.shape}")
-    if intercept.shape != (n_scores,) or len(classes) < 2:
-        raise ValueError(f"{len(classes)} classes, intercepts of shape {intercept.shape}")
-    estimator.coef_, estimator.intercept_, estimator.classes_ = weights, intercept, classes
-    estimator.certificate_ = Certificate(**{k: float(v) for k, v in model["certificate"].items()})
-    estimator.n_iter_ = int(model["n_iter"])
-    estimator.n_features_in_ = weights.shape[1]
-    if "feature_names" in model:
-        estimator.feature_names_in_ = _names(model["feature_names"], weights.shape[1])
-    return estimator
+    for name in ("C", "tol", "intercept_scaling"):
+        if not math.isfinite(getattr(estimator, name)):
+            raise ValueError(f"{name} is not finite")
+    if estimator.n_jobs == 0:
+        raise ValueError("n_jobs is 0")
+    if estimator.loss not in FORMULATIONS[estimator.formulation].losses():
+        raise ValueError(f"{estimator.loss} does not go with {estimator.formulation}")
+
+
+def _check_weights(weights: NDArray[Any], intercept: NDArray[Any], n_classes: int) -> None:
+    n_scores = 1 if n_classes == 2 else n_classes
+    if weights.ndim != 2 or weights.shape[0] == 0 or weights.shape[1] != n_scores:
+        raise ValueError(f"{n_classes} classes, weights of shape {weights.shape}")
+    if intercept.shape != (n_scores,):
+        raise ValueError(f"{n_classes} classes, intercepts of shape {intercept.shape}")
+    for array in (weights, intercept):
+        if array.dtype not in (np.float32, np.float64):
+            raise ValueError(f"weights or intercepts of type {array.dtype}")
+        if not np.isfinite(array).all():
+            raise ValueError("weights or intercepts are not finite")
 
 
 def _classes(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> NDArray[Any]:
     if "classes" in tensors:
         classes = tensors["classes"]
+        if classes.ndim != 1 or classes.dtype.kind not in "iufb":
+            raise ValueError(f"classes of type {classes.dtype}, shape {classes.shape}")
+        ascending = bool((classes[1:] > classes[:-1]).all())  # false for NaN
     else:
-        names = model["classes"]
-        if not all(isinstance(name, str) for name in names):
-            raise ValueError("class names must be strings")
-        classes = np.array(names, dtype=object if model["classes_are_objects"] else np.str_)
-    if classes.ndim != 1 or len(np.unique(classes)) != len(classes):
-        raise ValueError("classes must be distinct")
+        names = _texts(model["classes"], "class names")
+        widest = 4 * max(map(len, names), default=0)
+        as_objects = model["classes_are_objects"] or widest * len(names) > MAX_NAME_BYTES
+        classes = np.array(names, dtype=object if as_objects else np.str_)
+        ascending = all(a < b for a, b in pairwise(names))
+    if len(classes) < 2 or not ascending:
+        raise ValueError("classes must be two at least, distinct and ascending")
     return classes
 
 
-def _names(names: list[str], n_features: int) -> NDArray[Any]:
-    if len(names) != n_features or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{n_features} features, {len(names)} names")
-    return np.array(names, dtype=object)
+def _texts(texts: Any, what: str) -> list[str]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{what} must be a list of strings")
+    for text in texts:
+        text.encode()  # UnicodeEncodeError, a ValueError, for half a surrogate pair
+    return texts
 
 
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write under a temporary name and rename, so that no reader ever sees half a file."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
+def _certificate(stored: dict[str, Any]) -> Certificate:
+    numbers = {field.name: stored[field.name] for field in fields(Certificate)}
+    ok = all(type(v) in (int, float) and math.isfinite(v) for v in numbers.values())
+    if len(stored) != len(numbers) or not ok:
+        raise ValueError("the certificate must be five finite numbers")
+    return Certificate(**{name: float(value) for name, value in numbers.items()})
+
+
+def _n_iter(stored: Any) -> int:
+    if type(stored) is not int or not 0 <= stored < 2**63:
+        raise ValueError("n_iter must be an integer that is not negative")
+    return stored
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, str]]:
     """Tensors, model and header of a file, checked as far as they can be without each other."""
-    with path.open("rb"):  # a missing file, a folder, a lack of permission: OSError with the name
+    if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # reading may never end
+        raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
+    with path.open("rb"):  # a folder, a lack of permission: OSError with the name
         pass
     try:
         with safetensors.safe_open(path, framework="np") as file:
             header = file.metadata() or {}
             _check_header(path, header)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (safetensors.SafetensorError, TypeError, KeyError) as error:
-        raise _invalid(path, f"it is damaged, truncated or no model file ({error})") from None
+    except (safetensors.SafetensorError, TypeError, KeyError, AttributeError) as error:
+        why = f"it is damaged, truncated or no model file ({_one_line(error)})"
+        raise _invalid(path, why) from None
     if header.get("checksum") != _checksum(tensors):
         raise _invalid(path, "its contents are damaged: the checksum differs")
     try:
         model = json.loads(header["model"])
     except (KeyError, ValueError, RecursionError) as error:
-        raise _invalid(path, f"its header is damaged ({error})") from None
+        raise _invalid(path, f"its header is damaged ({_one_line(error)})") from None
     if not isinstance(model, dict) or model.get("estimator") != MulticlassSVC.__name__:
         raise _invalid(path, "it holds no estimator that this version knows")
     return tensors, model, header
@@ -261,7 +317,8 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str
 def _checksum(tensors: dict[str, NDArray[Any]]) -> str:
     total = 0
     for name in sorted(tensors):
-        total = zlib.crc32(np.ascontiguousarray(tensors[name]).view(np.uint8).data, total)
+        content = np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8)
+        total = zlib.crc32(content.data, total)
     return f"{total:08x}"
 
 
@@ -269,16 +326,31 @@ def _check_header(path: Path, header: dict[str, str]) -> None:
     if header.get("format") != "manyclass":
         raise _invalid(path, "it is a safetensors file of something else")
     version = header.get("format_version", "")
-    if not version.isdecimal():
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", version):
         raise _invalid(path, "its format version is damaged")
     if int(version) > FORMAT_VERSION:
+        writer = _one_line(header.get("version", "?"))
         raise ValueError(
             f"{path}: model file of format {version}, written by manyclass "
-            f"{header.get('version', '?')}; this version reads up to {FORMAT_VERSION}: upgrade"
+            f"{writer}; this version reads up to {FORMAT_VERSION}: upgrade"
         )
 
 
-def _invalid(path: str | os.PathLike[str], why: str) -> ValueError:
+def _invalid(path: Path, why: str) -> ValueError:
     return ValueError(
         f"{os.fspath(path)}: cannot be read as a manyclass model: {why}; save it again"
     )
+
+
+def _one_line(what: object) -> str:
+    """Return a text that may come from a hostile file, short and printable."""
+    text = " ".join(str(what)[:1000].split())
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= 300 else f"{text[:300]}..."
+
+
+def _system_error(error: safetensors.SafetensorError) -> OSError:
+    """Return what the system said to safetensors, which keeps it in its message."""
+    code = re.search(r"\(os error (\d+)\)", str(error))
+    number = int(code[1]) if code else errno.EIO
+    return OSError(number, os.strerror(number))

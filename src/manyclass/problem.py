@@ -37,8 +37,8 @@ class Problem:
             raise ValueError(f"C must be positive and finite, got {self.C}")
         if self.loss not in self.formulation.losses():
             raise ValueError(
-                f"loss={self.loss!r} does not go with a formulation that takes the maximum over the "
-                "classes; use loss='hinge', or a formulation that takes their sum"
+                f"loss={self.loss!r} does not go with a formulation that takes the maximum over "
+                "the classes; use loss='hinge', or a formulation that takes their sum"
             )
         with np.errstate(over="ignore", under="ignore"):
             costs = self.C * self.dataset.weights

@@ -200,6 +200,8 @@ def load_svmlight(
         Also if an argument is out of range.
     OSError
         If the file can't be read: FileNotFoundError, IsADirectoryError, PermissionError.
+    MemoryError
+        If the data don't fit into the machine's memory; the message names the file.
 
     Examples
     --------
@@ -236,9 +238,14 @@ def load_svmlight(
         )
 
     reader = _Reader(os.fspath(path), dtype)
-    with Path(path).open("rb") as file:
-        reader.read(pieces(file), parse, effective_n_jobs(n_jobs))
-    return reader.result(columns)
+    try:
+        with Path(path).open("rb") as file:
+            reader.read(pieces(file), parse, effective_n_jobs(n_jobs))
+        return reader.result(columns)
+    except MemoryError:
+        raise MemoryError(
+            f"{os.fspath(path)}: the data do not fit into the memory; use float32 or fewer rows"
+        ) from None
 
 
 class _Reader:
@@ -262,7 +269,7 @@ class _Reader:
                 for chunk, share in chunks:
                     self._append(chunk, share)
         except DamagedError as error:
-            self._fail(self._n_lines + 1, str(error), None, "get the file again")
+            self._fail(self._n_lines + 1, str(error), None, error.advice)
         except ValueError as error:
             if len(error.args) != 4:  # none of the core's
                 raise

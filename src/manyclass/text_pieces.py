@@ -15,6 +15,8 @@ from typing import IO, Any, NamedTuple
 # Small enough for a core's cache, large enough that the work per chunk in Python vanishes.
 _CHUNK_BYTES = 1 << 20
 _MAPPED_BYTES = 1 << 24
+# A small compressed file may hold a line larger than the memory.
+_MAX_LINE_BYTES = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 _OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
@@ -31,7 +33,11 @@ class Piece(NamedTuple):
 
 
 class DamagedError(Exception):
-    """Compressed data are cut off or corrupt, behind the last piece."""
+    """The text ends too early or can't be read on, behind the last piece; with advice."""
+
+    def __init__(self, problem: str, advice: str = "get the file again") -> None:
+        super().__init__(problem)
+        self.advice = advice
 
 
 def pieces(file: IO[bytes]) -> Iterator[Piece]:
@@ -72,6 +78,7 @@ def _mapped_pieces(text: mmap.mmap, begin: int) -> Iterator[Piece]:
 
 def _stream_pieces(stream: IO[bytes], share: Callable[[], float]) -> Iterator[Piece]:
     rest: list[bytes] = []  # a line that has not ended yet
+    n_rest = 0  # its bytes
     is_first = True
     while block := _read(stream):
         if is_first:
@@ -79,9 +86,11 @@ def _stream_pieces(stream: IO[bytes], share: Callable[[], float]) -> Iterator[Pi
         end = block.rfind(b"\n") + 1
         if end:
             yield Piece(b"".join([*rest, block[:end]]), share())
-            rest = [block[end:]]
-        else:
-            rest.append(block)
+            rest, n_rest = [], 0
+        rest.append(block[end:])
+        n_rest += len(rest[-1])
+        if n_rest > _MAX_LINE_BYTES:
+            raise DamagedError("the line is too long", "is this an svmlight file?")
     if text := b"".join(rest):
         yield Piece(text, 1.0)
 

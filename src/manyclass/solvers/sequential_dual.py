@@ -29,6 +29,13 @@ from manyclass.solvers.stopping import StoppingRule
 BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
 # Shrunk loops end after this effort, in full loops' worth of scores (Keerthi et al. 2008).
 SHRUNK_EFFORT = 5
+# In the shrunk loops an example waits for the next full loop once its gap is below this many times
+# an active example's part of the gap that they aim at: most of the effort then goes where most is
+# to be gained (measured: a third less time on sector, a tenth on news20). But only while every
+# epoch divides the gap by FAST or more: slow problems advance by many steps that each gain next to
+# nothing.
+NEGLIGIBLE = 3
+FAST = 1.5
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
 REBUILD_EVERY = 10
 # Numbers of W that are copied or summed at a time.
@@ -51,6 +58,7 @@ class State:
     n_active: int = 0
     dual: float = 0.0
     epoch: int = 0
+    fast: bool = True  # whether the last epoch divided the gap by FAST
     full: _core.SweepResult = field(default_factory=_core.SweepResult)
 
 
@@ -194,12 +202,14 @@ class SequentialDual:
 
     def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> tuple[int, int]:
         budget = SHRUNK_EFFORT * len(state.rows) * problem.dataset.n_classes
+        gap, violation = rule.shrunk_goal()
+        min_gap = NEGLIGIBLE * gap / max(1, state.n_active) if state.fast else 0.0
         result = state.trainer.shrunk_loops(
             state.weights,
             state.z,
             state.active,
             state.n_active,
-            _core.ShrunkGoal(*rule.shrunk_goal(), budget),
+            _core.ShrunkGoal(gap, violation, budget, max(0.0, min_gap)),
             self._seed(),
         )
         state.dual += result.dual_gain
@@ -207,11 +217,13 @@ class SequentialDual:
         return result.loops, result.evaluations
 
     def _full_loop(self, state: State) -> None:
+        gap_before = state.full.gap if state.epoch else np.inf
         state.full = state.trainer.full_loop(
             state.weights, state.z, state.rows, state.active, self._seed()
         )
         state.dual += state.full.dual_gain
         state.n_active = state.full.n_active
+        state.fast = FAST * state.full.gap <= gap_before
 
     def _seed(self) -> int:
         return int(self.rng.integers(2**63))

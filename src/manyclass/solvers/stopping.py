@@ -13,7 +13,7 @@ from manyclass.solution import Certificate
 
 # Shrunk loops end at this share of the gap that the full loop before them found: less leaves work
 # to the costlier full loops, more polishes a problem that the next full loop changes.
-SHRUNK_SHARE = 0.2
+SHRUNK_SHARE = 0.1
 # ... and never go below this share of the gap that is asked for in the end.
 SHRUNK_FLOOR = 0.3
 

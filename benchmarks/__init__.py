@@ -1,0 +1,1 @@
+"""Benchmarks: manyclass against other solvers of the same problem, at equal quality."""

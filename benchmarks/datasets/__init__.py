@@ -1,0 +1,1 @@
+"""Data sets: one file per source, each with a list DATASETS."""

@@ -1,0 +1,62 @@
+"""The problem that every solver is timed on, and the one yardstick for all of them.
+
+    min_W  P(W) = 1/2 ||W||_F^2 + C sum_i max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i)
+
+without an intercept (Crammer-Singer).
+
+Conventions, everywhere in this folder: X is a CSR array (n, d) in float32, labels are 0..k-1 in the
+order of the sorted classes, W is an ndarray (d, k) with its columns in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+# An n x k array of scores would not fit for thousands of classes; 32 MB of them do.
+_SCORES_AT_A_TIME = 1 << 22
+
+
+def primal(
+    X: sp.csr_array, labels: NDArray[np.integer], W: NDArray[np.floating], C: float
+) -> float:
+    """P(W) in float64, whatever the solver computed in.
+
+    Examples
+    --------
+    >>> X = sp.csr_array(np.eye(2))
+    >>> primal(X, np.array([0, 1]), np.zeros((2, 2)), C=3.0)
+    6.0
+    """
+    W = np.asarray(W, dtype=np.float64)
+    loss = 0.0
+    for part, scores in _scores(X, W):
+        rows = np.arange(len(scores))
+        own = scores[rows, labels[part]]
+        scores[rows, labels[part]] = -np.inf
+        loss += float(np.maximum(0.0, 1.0 - own + scores.max(axis=1)).sum())
+    return 0.5 * float(np.sum(W * W)) + C * loss
+
+
+def accuracy(X: sp.csr_array, labels: NDArray[np.integer], W: NDArray[np.floating]) -> float:
+    """Share of the rows whose largest score is that of their own class.
+
+    A label of -1 stands for a class that was not trained, so it is never right.
+    """
+    W = np.asarray(W, dtype=np.float64)
+    right = sum(
+        int(np.count_nonzero(scores.argmax(axis=1) == labels[part]))
+        for part, scores in _scores(X, W)
+    )
+    return right / X.shape[0]
+
+
+def _scores(X: sp.csr_array, W: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Yield w_c . x_i for some rows at a time, with the slice that says which."""
+    size = max(1, _SCORES_AT_A_TIME // W.shape[1])
+    for begin in range(0, X.shape[0], size):
+        part = slice(begin, begin + size)
+        yield part, X[part].astype(np.float64) @ W

@@ -1,0 +1,1 @@
+"""Solvers: one file per peer, each with a class Solver."""

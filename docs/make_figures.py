@@ -1,0 +1,102 @@
+"""Draw the pictures of the documentation; needs matplotlib.
+
+python docs/make_figures.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")  # no window
+
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.formulations import FORMULATIONS, Formulation
+
+FIGURES = Path(__file__).with_name("figures")
+DIFFERENCE = np.linspace(-2.5, 4.5, 701)
+# Okabe and Ito's colours; line styles tell the curves apart without them.
+LOOKS: dict[str, tuple[str, Any]] = {
+    "crammer_singer": ("#0072B2", "-"),
+    "weston_watkins": ("#D55E00", "--"),
+    "mmr": ("#009E73", ":"),
+    "lee_lin_wahba": ("#0072B2", "-"),
+    "ats": ("#D55E00", "--"),
+    "reinforced": ("#CC79A7", (0, (6, 1.5, 1, 1.5))),
+    "adm": ("#009E73", "-"),
+    "atm": ("#E69F00", "--"),
+    "one_vs_rest": ("#000000", ":"),
+}
+PANELS = (
+    ("relative margins, and mmr", ("crammer_singer", "weston_watkins", "mmr")),
+    ("absolute margins, summed", ("lee_lin_wahba", "ats", "reinforced", "one_vs_rest")),
+    ("absolute margins, the largest counts", ("adm", "atm")),
+)
+Scores = NDArray[np.float64]
+
+
+def one_rival(s: Scores) -> Scores:
+    """Scores (1 + s/2, 1 - s/2, -2) of own class, rival and a class far behind, shape (n, 3)."""
+    return np.stack([1 + s / 2, 1 - s / 2, np.full_like(s, -2.0)], axis=1)
+
+
+def two_rivals(s: Scores) -> Scores:
+    """Scores (2s/3, -s/3, -s/3) of own class and two rivals alike, shape (n, 3)."""
+    return np.stack([2 * s / 3, -s / 3, -s / 3], axis=1)
+
+
+def hinge_loss(formulation: Formulation, scores: Scores) -> Scores:
+    """Loss of an example of class 0 at each row of scores, shape (n,)."""
+    own, others = scores[:, :1], scores[:, 1:]
+    gamma = formulation.own_margin(scores.shape[1])
+    slack_own = np.maximum(0.0, gamma - own)
+    margins = own - others if formulation.margin == "relative" else -others
+    slack = {
+        "others": np.maximum(0.0, 1.0 - margins),
+        "own": slack_own,
+        "all": np.hstack([slack_own, np.maximum(0.0, 1.0 - margins)]),
+    }[formulation.targets]
+    return np.asarray(slack.max(axis=1) if formulation.aggregation == "max" else slack.sum(axis=1))
+
+
+def draw_losses(path: Path) -> None:
+    """Draw the loss against the lead of the own class, in two slices."""
+    slices: tuple[tuple[str, Callable[[Scores], Scores]], ...] = (
+        ("one rival: scores (1+s/2, 1−s/2, −2)", one_rival),
+        ("two rivals: scores (2s/3, −s/3, −s/3)", two_rivals),
+    )
+    figure, axes = plt.subplots(2, 3, figsize=(10.5, 6.2), sharex=True, sharey=True)
+    for row, (label, scores_at) in zip(axes, slices, strict=True):
+        row[0].set_ylabel(f"loss\n{label}", fontsize=9)
+        for axis, (_, names) in zip(row, PANELS, strict=True):
+            axis.axvline(0, color="0.75", linewidth=0.8, zorder=0)
+            for name in names:
+                colour, style = LOOKS[name]
+                loss = hinge_loss(FORMULATIONS[name], scores_at(DIFFERENCE))
+                axis.plot(DIFFERENCE, loss, color=colour, linestyle=style, linewidth=2, label=name)
+            axis.spines[["top", "right"]].set_visible(False)
+    for axis, (title, _) in zip(axes[0], PANELS, strict=True):
+        axis.set_title(title, fontsize=10)
+        axis.set_ylim(-0.1, 6.5)
+        axis.legend(frameon=False, fontsize=9, loc="upper right")
+    for axis in axes[1]:
+        axis.set_xlabel("s: own score less the best other", fontsize=9)
+    figure.tight_layout()
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
+def main() -> None:
+    """Draw all pictures."""
+    FIGURES.mkdir(exist_ok=True)
+    draw_losses(FIGURES / "losses.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Published results reproduced, one folder per paper, and comparisons of our own.
+
+Data are svmlight files, looked for in the folder that MANYCLASS_DATA names, by default
+``../shared/data`` beside the repository.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass import load_svmlight
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class MissingDataError(Exception):
+    """A data set is not there."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """A data set: CSR rows and classes, for training and for testing."""
+
+    X: sp.csr_array[Any]
+    y: NDArray[Any]
+    X_test: sp.csr_array[Any]
+    y_test: NDArray[Any]
+
+
+def load(train: str, test: str) -> Split:
+    """Read two svmlight files.
+
+    Parameters
+    ----------
+    train, test : str
+        File names without ``.bz2``.
+
+    Returns
+    -------
+    Split
+        With float32 rows.
+
+    Raises
+    ------
+    MissingDataError
+        If a file is not there.
+    """
+    folder = Path(os.environ.get("MANYCLASS_DATA", ROOT.parent / "shared" / "data"))
+    paths = [folder / f"{name}.bz2" for name in (train, test)]
+    missing = [path.name for path in paths if not path.exists()]
+    if missing:
+        raise MissingDataError(
+            f"no {', '.join(missing)}; set MANYCLASS_DATA to the folder that holds the data"
+        )
+    X, y = load_svmlight(paths[0])
+    X_test, y_test = load_svmlight(paths[1], n_features=X.shape[1])
+    return Split(X, y, X_test, y_test)
+
+
+def density(values: NDArray[Any]) -> float:
+    """Share of the entries above 1e-8 in absolute value."""
+    return float(np.mean(np.abs(values) > 1e-8))
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """Read saved results; an empty dict when there are none."""
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
+def write_results(path: Path, results: dict[str, Any]) -> None:
+    """Save results as JSON."""
+    path.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def write_between(path: Path, marker: str, text: str) -> None:
+    """Replace what stands between ``<!-- marker -->`` and ``<!-- end of marker -->`` in a file."""
+    begin, end = f"<!-- {marker} -->", f"<!-- end of {marker} -->"
+    before, rest = path.read_text().split(begin)
+    after = rest.split(end)[1]
+    path.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}")

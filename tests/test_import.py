@@ -1,0 +1,56 @@
+"""Importing the package, and asking for help, loads nothing that takes long."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import manyclass
+
+HEAVY = ("numpy", "scipy", "sklearn", "joblib", "safetensors")
+
+
+def loaded_by(code: str) -> set[str]:
+    """Top-level modules that are loaded at the end of a program."""
+    code = f"{code}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import manyclass",
+        "import manyclass; dir(manyclass); manyclass.__version__",
+        "import manyclass.cli",
+        "from manyclass.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+        "from manyclass.cli import main\ntry: main(['train', '--help'])\nexcept SystemExit: pass",
+        "from manyclass.cli import main\nmain(['train', 'data', 'model', '--nonsense'])",
+    ],
+)
+def test_nothing_heavy_is_imported(code: str) -> None:
+    assert not loaded_by(code) & set(HEAVY)
+
+
+def test_public_names_are_there_when_asked_for() -> None:
+    for name in manyclass.__all__:
+        assert name in dir(manyclass)
+        assert getattr(manyclass, name) is not None
+    from manyclass.estimators import MulticlassSVC
+
+    assert manyclass.MulticlassSVC is MulticlassSVC
+
+
+def test_other_names_are_not() -> None:
+    with pytest.raises(AttributeError, match="module 'manyclass' has no attribute 'Nonsense'"):
+        manyclass.Nonsense  # noqa: B018
+    with pytest.raises(ImportError):
+        from manyclass import nonsense  # noqa: F401
+
+
+def test_star_import() -> None:
+    names: dict[str, object] = {}
+    exec("from manyclass import *", names)
+    assert set(manyclass.__all__) <= set(names)
