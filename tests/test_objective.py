@@ -79,14 +79,15 @@ def test_weak_duality_and_the_gap_as_a_sum(name, loss, seed):
     empty = np.asarray(problem.dataset.matrix().power(2).sum(axis=1)).ravel() == 0
     if problem.dataset.bias == 0 and empty.any():
         return  # their z, which no solver sets, count twice
-    assert certificate.gap >= -1e-12
+    assert certificate.gap >= -1e-12 * certificate.primal_objective
     z = z.toarray()
     xi = np.where(z > 0, objective.slacks(problem, W), 0)
     terms = problem.costs * objective.losses(problem, W) - (z * xi).sum(axis=1)
     if problem.squared:
         terms += (z**2).sum(axis=1) / (4 * problem.costs)
     assert (terms >= -1e-12).all()
-    assert certificate.gap == pytest.approx(terms.sum(), abs=1e-9)
+    size = certificate.primal_objective
+    assert certificate.gap == pytest.approx(terms.sum(), abs=1e-12 * size)
 
 
 def test_no_violation_at_the_optimum():

@@ -126,7 +126,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     history_ : list of EpochRecord
         One record per epoch: seconds, primal and gap estimates, violation, active share.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape ``(n_features_in_,)``
         When X had string column names.
 
     Notes
