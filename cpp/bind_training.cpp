@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -131,8 +132,10 @@ class Trainer {
     Random random(seed);
     const std::span<std::int32_t> rows(order.data(), order.size());
     shuffle(rows, random);
-    return loop_over(rows, active.data(), rows_at_once(),
-                     sweep(kernels_.full_sweep, w, z, scratch, -1.0), poll());
+    return loop_over(
+        rows, active.data(), rows_at_once(),
+        sweep(kernels_.full_sweep, w, z, scratch, -std::numeric_limits<double>::infinity()),
+        poll());
   }
 
   ShrunkResult shrunk_loops(Matrix<T> weights, DualLists<T>& z, Vector<std::int32_t> active,

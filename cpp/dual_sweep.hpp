@@ -22,8 +22,11 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Up to so many classes a centred W is kept as it is; a step then touches all of its classes.
-inline constexpr std::int32_t kFewClasses = 64;
+// A centred W is kept as it is up to so many classes, and a step then touches all of them. In float
+// always: of U and its mean, most digits may cancel.
+template <class T>
+inline constexpr std::int32_t kCentredClasses =
+    sizeof(T) == 4 ? std::numeric_limits<std::int32_t>::max() : 64;
 
 // What a visit finds before it changes anything. "Others": the targets c != y with z = 0.
 struct Found {
@@ -311,15 +314,14 @@ class Visitor {
     if (f_.relative) scratch_.step[n_steps++] = {y, sum_v};
     if (!f_.centred) return n_steps;
     const double mean = sum_v / w_.n_classes;
-    if (w_.n_classes > kFewClasses) {
+    if (w_.n_classes > kCentredClasses<T>) {
       scratch_.step[n_steps++] = {w_.n_classes, mean};
       return n_steps;
     }
     return centre_step(mean, n_steps);
   }
 
-  // With few classes W itself is kept, not U and its mean, of which most digits may cancel: every
-  // class moves by minus the mean.
+  // Every class moves by minus the mean.
   std::size_t centre_step(double mean, std::size_t n_steps) const {
     for (std::size_t m = 0; m < n_steps; ++m) {
       scratch_.dense_step[scratch_.step[m].label] = 1;

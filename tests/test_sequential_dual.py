@@ -92,6 +92,26 @@ def test_duals_are_feasible_and_weights_sum_to_zero(name, loss, solver):
         assert np.abs(solution.weights.sum(axis=1)).max() <= 1e-4 * largest
 
 
+@pytest.mark.parametrize("name", ["lee_lin_wahba", "ats", "reinforced", "adm"])
+@pytest.mark.parametrize("k", [64, 65])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_long_rows_of_one_big_class_do_not_cancel(name, k, dtype):
+    """U and its mean are then much larger than W."""
+    X = (10 * np.random.default_rng(0).random((250, 20))).astype(dtype)
+    labels = np.zeros(250, int)
+    labels[:k] = np.arange(k)
+    problem = make_problem(X, labels, n_classes=k, formulation=name, bias=10.0)
+    solution = train(problem, tol=1e-3, max_iter=30)
+    theirs = objective.certificate(problem, solution.weights, solution.duals)
+    size = theirs.primal_objective
+    assert solution.certificate.dual_objective == pytest.approx(
+        theirs.dual_objective, abs=1e-4 * size
+    )
+    assert solution.certificate.gap == pytest.approx(theirs.gap, abs=1e-4 * size)
+    sums = np.abs(solution.weights.sum(axis=1)).max()
+    assert sums <= 1e-3 * np.abs(solution.weights).max() + 1e-4
+
+
 @rows
 def test_instruction_sets_reach_one_optimum(name, loss, solver, instruction_set):
     problem = text_problem(name, loss)

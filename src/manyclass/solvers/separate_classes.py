@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, relative
-from manyclass.solvers.sequential_dual import SequentialDual, State
+from manyclass.solvers.sequential_dual import (
+    BLOCK_BYTES,
+    SequentialDual,
+    State,
+    require_memory,
+)
 from manyclass.solvers.stopping import StoppingRule
 
 R = TypeVar("R")
@@ -64,7 +69,8 @@ class SeparateClasses:
     rng : numpy.random.Generator
         Orders the loops; each group has a generator of its own.
     n_jobs : int
-        Threads, and groups (at most one per class).
+        Threads, and groups: no more than the weights of a feature fill vectors, which narrower
+        groups would pad.
     """
 
     def __init__(self, rng: np.random.Generator, n_jobs: int = 2) -> None:
@@ -73,8 +79,12 @@ class SeparateClasses:
 
     def init(self, problem: Problem, start: sp.csr_array[Any] | None) -> Groups:
         """Begin from z = 0, or from feasible dual variables (n, k)."""
-        k = problem.dataset.n_classes
-        bounds = np.linspace(0, k, min(self.n_jobs, k) + 1).round().astype(int)
+        data = problem.dataset
+        k = data.n_classes
+        # The groups' weights, and those of all that are put together from them in the end.
+        require_memory(data.n_features + 1, 2 * k, data.dtype)
+        n_groups = min(self.n_jobs, -(-k // (BLOCK_BYTES // data.dtype.itemsize)))
+        bounds = np.linspace(0, k, n_groups + 1).round().astype(int)
         members = []
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             part = slice(first, last)
@@ -157,10 +167,19 @@ class SeparateClasses:
         try:
             return [future.result() for future in futures]
         except BaseException:
-            for group in state.members:
-                group.state.trainer.stop()
-            state.threads.shutdown()
+            self._stop(state)
             raise
+
+    def _stop(self, state: Groups) -> None:
+        """End all threads, however often Ctrl-C is pressed: they write what is read next."""
+        while True:
+            try:
+                for group in state.members:
+                    group.state.trainer.stop()
+                state.threads.shutdown()
+            except KeyboardInterrupt:
+                continue
+            return
 
 
 def problem_of(problem: Problem, classes: slice) -> Problem:

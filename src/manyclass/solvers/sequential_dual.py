@@ -263,16 +263,21 @@ def allocate_weights(
     """
     per_block = BLOCK_BYTES // dtype.itemsize
     stride = -(-n_classes // per_block) * per_block
-    needed = rows * stride * dtype.itemsize
-    if needed > _physical_memory():
-        raise MemoryError(
-            f"dense weights for {rows - 1} features and {n_classes} classes need "
-            f"{needed / 1e9:.1f} GB, this machine has {_physical_memory() / 1e9:.1f} GB; "
-            "use float32, fewer features (hashing, selection) or fewer classes"
-        )
+    require_memory(rows, stride, dtype)
     buffer = np.zeros(rows * stride + per_block, dtype)
     first = -buffer.ctypes.data % BLOCK_BYTES // dtype.itemsize
     return buffer, buffer[first : first + rows * stride].reshape(rows, stride)
+
+
+def require_memory(rows: int, columns: int, dtype: np.dtype[Any]) -> None:
+    """Raise MemoryError if the machine cannot hold so many weights."""
+    needed = rows * columns * dtype.itemsize
+    if needed > _physical_memory():
+        raise MemoryError(
+            f"dense weights for {rows - 1} features and {columns} classes (with padding) need "
+            f"{needed / 1e9:.1f} GB, this machine has {_physical_memory() / 1e9:.1f} GB; "
+            "use float32, fewer features (hashing, selection) or fewer classes"
+        )
 
 
 def classes_of(weights: NDArray[Any], n_classes: int, *, centred: bool) -> NDArray[Any]:
