@@ -36,6 +36,7 @@ test: unit sanitize
 
 unit: $(VENV)/with-test
 	$(BIN)/python -m pytest
+	bash tests/check_symbols.sh build/editable
 
 sanitize: $(VENV)/with-test
 	bash tests/sanitize.sh $(BIN)/python
