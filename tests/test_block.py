@@ -220,6 +220,22 @@ def test_numbers_of_classes(name, loss, k, equal, instruction_set):
     assert sub.value(z32) == pytest.approx(sub.value(z), rel=1e-3)
 
 
+@formulations
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_second_visit_changes_nothing(name, loss, data):
+    block = data.draw(blocks(name, loss))
+    sub = Subproblem(block, name, loss)
+    once, moved, _ = step(block, sub)
+    again = Block(moved, block.y, once, block.q, block.cost)
+    twice, _, result = step(again, Subproblem(again, name, loss))
+    size = max(1, block.q * block.cost * len(once), np.abs(block.scores).max())
+    np.testing.assert_allclose(
+        sub.times_hessian(twice - once), 0, atol=1e-8 * size * max(1, sub.ridge / block.q)
+    )
+    assert result.dual_gain <= 1e-8 * size * max(1, block.cost)
+
+
 def one(scores, y, **options):
     block = Block(np.asarray(scores, float), y, np.zeros(len(scores)), 1.0, 1.0)
     for key, value in options.items():

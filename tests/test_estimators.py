@@ -80,11 +80,14 @@ def test_intercept_equals_an_appended_column():
 def test_sample_weights_are_copies_and_zeros_are_absent(name):
     X, y = IRIS
     weights = np.random.default_rng(0).integers(0, 3, len(y))
+    # Rounding ends the other five at gaps of some 1e-9 on these unscaled features.
+    exact = name in ("crammer_singer", "weston_watkins", "reinforced", "mmr")
+    tol, digits = (1e-10, 1e-6) if exact else (1e-8, 1e-3)
     for class_weight in (None, "balanced", {0: 1, 1: 2, 2: 0.5}):
-        model = tight(formulation=name, class_weight=class_weight, tol=1e-8)
+        model = tight(formulation=name, class_weight=class_weight, tol=tol)
         weighted = clone(model).fit(X, y, sample_weight=weights)
         repeated = clone(model).fit(X.repeat(weights, axis=0), y.repeat(weights))
-        np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
+        np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=digits)
 
 
 def test_a_class_of_weight_zero_is_absent():
@@ -146,7 +149,7 @@ def test_binary_is_the_ordinary_svm(name, loss):
     model = tight(formulation=name, loss=loss, fit_intercept=False, C=0.2 / cost).fit(X, y)
     assert model.coef_.shape == (1, 4)
     assert model.intercept_.shape == (1,)
-    np.testing.assert_allclose(model.coef_, stretch * peer.coef_, atol=1e-3)
+    np.testing.assert_allclose(model.coef_, stretch * peer.coef_, atol=1e-4)
     assert model.decision_function(X).shape == (100,)
     assert (model.predict(X) == peer.predict(X)).all()
 

@@ -30,6 +30,8 @@ def test_equals_the_quadratic_program(name, loss, solver, part):
     for seed in range(20 * part, 20 * part + 20):
         problem = random_problem(seed, name, loss)
         solution = train(problem, solver)
+        # One of the 200 of adm (seed 197) takes more epochs than the test allows.
+        assert solution.status is Status.CONVERGED or (name, seed) == ("adm", 197)
         optimum = optimal_objective(problem)
         assert solution.certificate.primal_objective == pytest.approx(optimum, rel=1e-6)
         assert objective.primal(problem, solution.weights) == pytest.approx(optimum, rel=1e-6)
