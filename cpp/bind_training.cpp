@@ -41,17 +41,17 @@ std::vector<std::string> instruction_sets() {
   return names;
 }
 
-template <class T>
-const Kernels<T>& kernels_for(const std::string& name) {
+template <class T, class Duals>
+const Kernels<T, Duals>& kernels_for(const std::string& name) {
   const std::vector<std::string> names = instruction_sets();
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     throw std::invalid_argument("this machine has no instruction set '" + name + "'");
   }
 #ifdef MANYCLASS_X86
-  if (name == "avx512") return avx512::kernels<T>();
-  if (name == "avx2") return avx2::kernels<T>();
+  if (name == "avx512") return avx512::kernels<T, Duals>();
+  if (name == "avx2") return avx2::kernels<T, Duals>();
 #endif
-  return baseline::kernels<T>();
+  return baseline::kernels<T, Duals>();
 }
 
 void require(bool condition, const char* what) {
@@ -89,7 +89,7 @@ class OwnedScratch {
 
 // The training examples with the kernels of one instruction set. Holds references to the caller's
 // arrays; the caller has validated them (dataset.py).
-template <class T>
+template <class T, class Duals>
 class Trainer {
  public:
   Trainer(const Formulation& formulation, Vector<const std::int64_t> indptr,
@@ -97,7 +97,7 @@ class Trainer {
           T bias, Vector<const std::int32_t> labels, std::int32_t n_classes,
           Vector<const double> costs, const std::string& instruction_set)
       : arrays_{indptr, indices, values, labels, costs},
-        kernels_(kernels_for<T>(instruction_set)),
+        kernels_(kernels_for<T, Duals>(instruction_set)),
         n_classes_(n_classes),
         norms_(labels.size()) {
     require(indptr.size() == labels.size() + 1, "indptr must have one entry more than labels");
@@ -123,7 +123,7 @@ class Trainer {
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
 
   // One loop over `order`, shuffled in place; the examples that stay active go to `active`.
-  SweepResult full_loop(Matrix<T> weights, DualLists<T>& z, Vector<std::int32_t> order,
+  SweepResult full_loop(Matrix<T> weights, Duals& z, Vector<std::int32_t> order,
                         Vector<std::int32_t> active, std::uint64_t seed) const {
     require(active.size() >= order.size(), "active must be as long as order");
     const WeightsView<T> w = view(weights, z);
@@ -138,7 +138,7 @@ class Trainer {
         poll());
   }
 
-  ShrunkResult shrunk_loops(Matrix<T> weights, DualLists<T>& z, Vector<std::int32_t> active,
+  ShrunkResult shrunk_loops(Matrix<T> weights, Duals& z, Vector<std::int32_t> active,
                             std::int64_t n_active, const ShrunkGoal& goal,
                             std::uint64_t seed) const {
     require(0 <= n_active && n_active <= static_cast<std::int64_t>(active.size()),
@@ -152,7 +152,7 @@ class Trainer {
         sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap), poll());
   }
 
-  SweepResult inspect(Matrix<T> weights, const DualLists<T>& z, std::int64_t begin,
+  SweepResult inspect(Matrix<T> weights, const Duals& z, std::int64_t begin,
                       std::int64_t end) const {
     check_rows(begin, end);
     const WeightsView<T> w = view(weights, z);
@@ -161,8 +161,7 @@ class Trainer {
     return kernels_.inspect(examples_, w, z, scratch.view(), begin, end);
   }
 
-  void add_duals(Matrix<T> weights, const DualLists<T>& z, std::int64_t begin,
-                 std::int64_t end) const {
+  void add_duals(Matrix<T> weights, const Duals& z, std::int64_t begin, std::int64_t end) const {
     check_rows(begin, end);
     const WeightsView<T> w = view(weights, z);
     const nb::gil_scoped_release release;
@@ -182,7 +181,7 @@ class Trainer {
     };
   }
 
-  auto sweep(typename Kernels<T>::Sweep kernel, const WeightsView<T>& w, DualLists<T>& z,
+  auto sweep(typename Kernels<T, Duals>::Sweep kernel, const WeightsView<T>& w, Duals& z,
              OwnedScratch<T>& scratch, double min_gap) const {
     return [this, kernel, &w, &z, &scratch, min_gap](std::span<const std::int32_t> order,
                                                      std::int32_t* active) {
@@ -202,12 +201,11 @@ class Trainer {
   void check_rows(std::int64_t begin, std::int64_t end) const {
     require(0 <= begin && begin <= end && end <= examples_.x.n_rows, "rows out of range");
   }
-  WeightsView<T> view(const Matrix<T>& weights, const DualLists<T>& z) const {
+  WeightsView<T> view(const Matrix<T>& weights, const Duals& z) const {
     const auto stride = static_cast<std::int64_t>(weights.shape(1));
     require(static_cast<std::int64_t>(weights.shape(0)) == examples_.x.n_features + 1,
             "weights must have n_features + 1 rows");
-    require(stride >= n_classes_ + (examples_.formulation.centred ? 1 : 0) &&
-                stride * sizeof(T) % 64 == 0,
+    require(z.fits(stride, examples_.formulation.centred) && stride * sizeof(T) % 64 == 0,
             "rows of weights must hold the classes, and their mean, in whole blocks of 64 bytes");
     require(reinterpret_cast<std::uintptr_t>(weights.data()) % 64 == 0,
             "weights must be aligned to 64 bytes");
@@ -219,7 +217,7 @@ class Trainer {
   std::tuple<Vector<const std::int64_t>, Vector<const std::int32_t>, Vector<const T>,
              Vector<const std::int32_t>, Vector<const double>>
       arrays_;  // kept alive
-  const Kernels<T>& kernels_;
+  const Kernels<T, Duals>& kernels_;
   std::int32_t n_classes_;
   std::vector<double> norms_;
   Examples<T> examples_;
@@ -234,8 +232,8 @@ nb::ndarray<nb::numpy, V, nb::ndim<1>> to_numpy(std::vector<V> values) {
 }
 
 // z as the three arrays of a CSR matrix (n x k).
-template <class T>
-nb::tuple export_duals(const DualLists<T>& z) {
+template <class T, class Duals>
+nb::tuple export_duals(const Duals& z) {
   std::vector<std::int64_t> indptr{0};
   std::vector<std::int32_t> labels;
   std::vector<T> values;
@@ -254,9 +252,9 @@ nb::tuple export_duals(const DualLists<T>& z) {
                         to_numpy(std::move(values)));
 }
 
-template <class T>
-void import_duals(DualLists<T>& z, Vector<const std::int64_t> indptr,
-                  Vector<const std::int32_t> labels, Vector<const T> values) {
+template <class T, class Duals>
+void import_duals(Duals& z, Vector<const std::int64_t> indptr, Vector<const std::int32_t> labels,
+                  Vector<const T> values) {
   require(indptr.size() == static_cast<std::size_t>(z.n_rows()) + 1,
           "z has another number of rows");
   require(labels.size() == values.size(), "labels and values must have one length");
@@ -264,41 +262,41 @@ void import_duals(DualLists<T>& z, Vector<const std::int64_t> indptr,
     require(0 <= labels.data()[p] && labels.data()[p] < z.n_classes(),
             "z has a class out of range");
   }
+  std::vector<DualEntry<T>> row;
   for (std::int64_t i = 0; i < z.n_rows(); ++i) {
     const std::int64_t begin = indptr.data()[i];
     const std::int64_t end = indptr.data()[i + 1];
     require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(labels.size()),
             "indptr is not that of a CSR matrix");
     require(end - begin <= z.n_classes(), "a row of z has more entries than there are classes");
-    const auto row = z.resize(i, static_cast<std::size_t>(end - begin));
-    for (std::int64_t p = begin; p < end; ++p) {
-      row[static_cast<std::size_t>(p - begin)] = {labels.data()[p], values.data()[p]};
-    }
+    row.clear();
+    for (std::int64_t p = begin; p < end; ++p) row.push_back({labels.data()[p], values.data()[p]});
+    z.set(i, row);
   }
 }
 
-template <class T>
+template <class T, class Duals>
 void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_name) {
-  nb::class_<DualLists<T>>(m, duals_name)
+  nb::class_<Duals>(m, duals_name)
       .def(nb::init<std::int64_t, std::int32_t>(), "n_rows"_a, "n_classes"_a)
-      .def("to_csr", &export_duals<T>)
-      .def("from_csr", &import_duals<T>, "indptr"_a, "labels"_a, "values"_a)
-      .def_prop_ro("count", &DualLists<T>::count)
-      .def_prop_ro("n_bytes", &DualLists<T>::n_bytes);
-  nb::class_<Trainer<T>>(m, trainer_name)
+      .def("to_csr", &export_duals<T, Duals>)
+      .def("from_csr", &import_duals<T, Duals>, "indptr"_a, "labels"_a, "values"_a)
+      .def_prop_ro("count", &Duals::count)
+      .def_prop_ro("n_bytes", &Duals::n_bytes);
+  nb::class_<Trainer<T, Duals>>(m, trainer_name)
       .def(nb::init<const Formulation&, Vector<const std::int64_t>, Vector<const std::int32_t>,
                     Vector<const T>, std::int64_t, T, Vector<const std::int32_t>, std::int32_t,
                     Vector<const double>, const std::string&>(),
            "formulation"_a, "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a,
            "labels"_a, "n_classes"_a, "costs"_a, "instruction_set"_a)
-      .def("squared_norms", [](const Trainer<T>& t) { return to_numpy(t.norms()); })
-      .def("stop", &Trainer<T>::stop)
-      .def("full_loop", &Trainer<T>::full_loop, "weights"_a, "duals"_a, "order"_a, "active"_a,
-           "seed"_a)
-      .def("shrunk_loops", &Trainer<T>::shrunk_loops, "weights"_a, "duals"_a, "active"_a,
+      .def("squared_norms", [](const Trainer<T, Duals>& t) { return to_numpy(t.norms()); })
+      .def("stop", &Trainer<T, Duals>::stop)
+      .def("full_loop", &Trainer<T, Duals>::full_loop, "weights"_a, "duals"_a, "order"_a,
+           "active"_a, "seed"_a)
+      .def("shrunk_loops", &Trainer<T, Duals>::shrunk_loops, "weights"_a, "duals"_a, "active"_a,
            "n_active"_a, "goal"_a, "seed"_a)
-      .def("inspect", &Trainer<T>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
-      .def("add_duals", &Trainer<T>::add_duals, "weights"_a, "duals"_a, "begin"_a, "end"_a);
+      .def("inspect", &Trainer<T, Duals>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
+      .def("add_duals", &Trainer<T, Duals>::add_duals, "weights"_a, "duals"_a, "begin"_a, "end"_a);
 }
 
 }  // namespace
@@ -326,8 +324,10 @@ void bind_training(nb::module_& m) {
       .def_ro("evaluations", &ShrunkResult::evaluations)
       .def_ro("n_active", &ShrunkResult::n_active)
       .def_ro("loops", &ShrunkResult::loops);
-  bind_trainer<float>(m, "Duals32", "Trainer32");
-  bind_trainer<double>(m, "Duals64", "Trainer64");
+  bind_trainer<float, DualLists<float>>(m, "Duals32", "Trainer32");
+  bind_trainer<double, DualLists<double>>(m, "Duals64", "Trainer64");
+  bind_trainer<float, LaneDuals<float>>(m, "LaneDuals32", "LaneTrainer32");
+  bind_trainer<double, LaneDuals<double>>(m, "LaneDuals64", "LaneTrainer64");
 }
 
 }  // namespace manyclass

@@ -2,6 +2,7 @@
 // z, the dual variables, as one short list of (class, value) per example: at the optimum few of
 // the n x k are non-zero. Lists live in blocks of 2, 4, 8, ... entries; a block that is outgrown is
 // used again by the next list of its size, and no list but the growing one ever moves.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,10 @@ class DualLists {
 
   std::int64_t n_rows() const { return static_cast<std::int64_t>(slots_.size()); }
   std::int32_t n_classes() const { return n_classes_; }
+  // Whether rows of so many weights suit: of a centred W, the mean is kept in column k.
+  bool fits(std::int64_t stride, bool centred) const {
+    return stride >= n_classes_ + (centred ? 1 : 0);
+  }
   std::span<DualEntry<T>> row(std::int64_t i) {
     Slot& slot = slots_[static_cast<std::size_t>(i)];
     return {slot.entries, slot.size};
@@ -40,6 +45,10 @@ class DualLists {
     if (size > slot.capacity()) grow(slot, size);
     slot.size = static_cast<std::uint32_t>(size);
     return {slot.entries, size};
+  }
+
+  void set(std::int64_t i, std::span<const DualEntry<T>> entries) {
+    std::copy(entries.begin(), entries.end(), resize(i, entries.size()).begin());
   }
 
   std::int64_t count() const;    // entries in all rows

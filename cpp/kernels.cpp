@@ -2,17 +2,32 @@
 #include "kernels.hpp"
 
 #include "certificate.hpp"
+#include "lanes.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
+namespace {
 
 template <class T>
-const Kernels<T>& kernels() {
-  static constexpr Kernels<T> table{dual_sweep<false, T>, dual_sweep<true, T>, inspect<T>,
-                                    add_duals<T>, squared_norms<T>};
+constexpr Kernels<T, DualLists<T>> table_of(const DualLists<T>*) {
+  return {dual_sweep<false, T>, dual_sweep<true, T>, inspect<T>, add_duals<T>, squared_norms<T>};
+}
+
+template <class T>
+constexpr Kernels<T, LaneDuals<T>> table_of(const LaneDuals<T>*) {
+  return {lane_sweep<T>, lane_sweep<T>, inspect_lanes<T>, add_lanes<T>, squared_norms<T>};
+}
+
+}  // namespace
+
+template <class T, class Duals>
+const Kernels<T, Duals>& kernels() {
+  static constexpr Kernels<T, Duals> table = table_of(static_cast<const Duals*>(nullptr));
   return table;
 }
 
-template const Kernels<float>& kernels<float>();
-template const Kernels<double>& kernels<double>();
+template const Kernels<float, DualLists<float>>& kernels<float, DualLists<float>>();
+template const Kernels<float, LaneDuals<float>>& kernels<float, LaneDuals<float>>();
+template const Kernels<double, DualLists<double>>& kernels<double, DualLists<double>>();
+template const Kernels<double, LaneDuals<double>>& kernels<double, LaneDuals<double>>();
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -7,6 +7,7 @@
 #include "csr.hpp"
 #include "duals.hpp"
 #include "formulation.hpp"
+#include "lane_duals.hpp"
 
 namespace manyclass {
 
@@ -69,36 +70,37 @@ struct SweepResult {
   std::int64_t n_active = 0;     // examples worth visiting in the next shrunk loop
 };
 
-template <class T>
+// `Duals` is how z is kept: DualLists<T>, or LaneDuals<T> where the classes are few.
+template <class T, class Duals>
 struct Kernels {
   // Visit the examples `order`; write those that stay active to `active` (`order` itself will do).
   // Examples with a gap below `min_gap` are passed over.
-  using Sweep = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, DualLists<T>&,
-                                Scratch<T>, std::span<const std::int32_t> order, double min_gap,
+  using Sweep = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, Duals&, Scratch<T>,
+                                std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
+  using Inspect = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, const Duals&,
+                                  Scratch<T>, std::int64_t begin, std::int64_t end);
+  using AddDuals = void (*)(const Examples<T>&, const WeightsView<T>&, const Duals&, Scratch<T>,
+                            std::int64_t begin, std::int64_t end);
   Sweep full_sweep;    // over all classes
-  Sweep shrunk_sweep;  // over the non-zero z of each example
-  // Gap, loss and violation of rows [begin, end); changes nothing.
-  SweepResult (*inspect)(const Examples<T>&, const WeightsView<T>&, const DualLists<T>&, Scratch<T>,
-                         std::int64_t begin, std::int64_t end);
-  // W += W(z) of rows [begin, end).
-  void (*add_duals)(const Examples<T>&, const WeightsView<T>&, const DualLists<T>&, Scratch<T>,
-                    std::int64_t begin, std::int64_t end);
+  Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
+  Inspect inspect;     // gap, loss and violation of rows [begin, end); changes nothing
+  AddDuals add_duals;  // W += W(z) of rows [begin, end)
   // q of every row.
   void (*squared_norms)(const Csr<T>&, double* norms);
 };
 
 namespace baseline {
-template <class T>
-const Kernels<T>& kernels();
+template <class T, class Duals>
+const Kernels<T, Duals>& kernels();
 }
 namespace avx2 {
-template <class T>
-const Kernels<T>& kernels();
+template <class T, class Duals>
+const Kernels<T, Duals>& kernels();
 }
 namespace avx512 {
-template <class T>
-const Kernels<T>& kernels();
+template <class T, class Duals>
+const Kernels<T, Duals>& kernels();
 }
 
 }  // namespace manyclass

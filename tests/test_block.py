@@ -11,15 +11,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyclass import _core
+
 from manyclass.instruction_sets import instruction_set
 from manyclass.solvers.sequential_dual import allocate_weights, core_formulation
 from tests.catalog import ROWS, make_problem
+from tests.test_kernels import CORES, kinds_for
 
-CORES = {
-    np.float32: (_core.Trainer32, _core.Duals32),
-    np.float64: (_core.Trainer64, _core.Duals64),
-}
 NAMES = [(name, loss) for name, loss, _ in ROWS]
 formulations = pytest.mark.parametrize(("name", "loss"), NAMES)
 
@@ -44,6 +41,7 @@ class Subproblem:
             np.ones((1, 1)), [block.y], n_classes=k, formulation=name, loss=loss, C=block.cost
         )
         f = problem.formulation
+        self.problem = problem
         self.core = core_formulation(problem)
         self.centred = f.centred
         self.maximum = f.aggregation == "max"
@@ -108,9 +106,14 @@ class Subproblem:
         return self.value(best)
 
 
-def step(block, sub, dtype=np.float64):
-    """z after one visit; the scores after it; what the visit found."""
-    trainer_of, duals_of = CORES[dtype]
+def steps(block, sub, dtype=np.float64):
+    """With each kind of kernels: z after a visit, the scores after it, what the visit found."""
+    return [step(block, sub, dtype, kind) for kind in kinds_for(sub.problem)]
+
+
+def step(block, sub, dtype=np.float64, kind="lists"):
+    """The same with one of them."""
+    trainer_of, duals_of = CORES[kind, dtype]
     k = len(block.scores)
     root = np.sqrt(block.q)
     trainer = trainer_of(
@@ -128,13 +131,14 @@ def step(block, sub, dtype=np.float64):
     duals = duals_of(1, k)
     start = sp.csr_array(np.asarray([block.z], dtype))
     duals.from_csr(start.indptr.astype(np.int64), start.indices, start.data)
-    _, weights = allocate_weights(2, k + 1, np.dtype(dtype))  # a mean of 0 in column k
+    apart = sub.centred and kind == "lists"  # a mean of 0 in column k
+    _, weights = allocate_weights(2, k + apart, np.dtype(dtype))
     weights[0, :k] = block.scores / root
     result = trainer.full_loop(weights, duals, np.zeros(1, np.int32), np.empty(1, np.int32), 0)
     indptr, classes, values = duals.to_csr()
     z = sp.csr_array((values, classes, indptr), shape=(1, k)).toarray()[0].astype(np.float64)
     moved = weights[0].astype(np.float64) * root
-    return z, moved[:k] - (moved[k] if sub.centred else 0), result
+    return z, moved[:k] - (moved[k] if apart else 0), result
 
 
 @st.composite
@@ -161,11 +165,11 @@ def blocks(draw, name, loss, k=None, largest_log_q=2, largest_log_cost=2):
 def test_no_worse_than_an_interior_point_method(name, loss, data):
     block = data.draw(blocks(name, loss))
     sub = Subproblem(block, name, loss)
-    z, _, result = step(block, sub)
     best = sub.best_value()
     size = abs(best) + block.cost * (1 + np.abs(sub.xi).max())
-    assert sub.value(z) >= best - 1e-8 * size
-    assert result.dual_gain == pytest.approx(sub.value(z), abs=1e-9 * size)
+    for z, _, result in steps(block, sub):
+        assert sub.value(z) >= best - 1e-8 * size
+        assert result.dual_gain == pytest.approx(sub.value(z), abs=1e-9 * size)
 
 
 @formulations
@@ -174,16 +178,16 @@ def test_no_worse_than_an_interior_point_method(name, loss, data):
 def test_optimality_conditions_hold_and_weights_follow(name, loss, data):
     block = data.draw(blocks(name, loss))
     sub = Subproblem(block, name, loss)
-    z, moved, _ = step(block, sub)
-    size = 1 + np.abs(sub.xi).max() + block.q * np.abs(block.z).sum() * len(z)
-    assert sub.violation(z) <= 1e-7 * size
-    delta = z - block.z
-    expected = block.scores - (delta if sub.relative else -sub.v * delta) * block.q
-    if sub.relative:
-        expected[block.y] += block.q * delta.sum()
-    if sub.centred:
-        expected -= block.q * (sub.v @ delta) / len(z)
-    np.testing.assert_allclose(moved, expected, rtol=1e-9, atol=1e-9 * size)
+    for z, moved, _ in steps(block, sub):
+        size = 1 + np.abs(sub.xi).max() + block.q * np.abs(block.z).sum() * len(z)
+        assert sub.violation(z) <= 1e-7 * size
+        delta = z - block.z
+        expected = block.scores - (delta if sub.relative else -sub.v * delta) * block.q
+        if sub.relative:
+            expected[block.y] += block.q * delta.sum()
+        if sub.centred:
+            expected -= block.q * (sub.v @ delta) / len(z)
+        np.testing.assert_allclose(moved, expected, rtol=1e-9, atol=1e-9 * size)
 
 
 @formulations
@@ -194,15 +198,16 @@ def test_extremes_are_feasible_and_finite(name, loss, dtype, data):
     block = data.draw(blocks(name, loss, largest_log_q=12, largest_log_cost=8))
     block.z *= 1 - 1e-6  # feasible in float32 too
     sub = Subproblem(block, name, loss)
-    z, moved, result = step(block, sub, dtype)
     digits = 16 * np.finfo(dtype).eps
-    assert np.isfinite(z).all()
-    assert np.isfinite(moved).all()
-    assert (z >= 0).all()
-    assert (z[~sub.targets] == 0).all()
-    if sub.ridge == 0:
-        assert (z.sum() if sub.maximum else z.max()) <= block.cost * (1 + digits)
-    assert np.isfinite([result.gap, result.loss, result.dual_gain, result.max_violation]).all()
+    for z, moved, result in steps(block, sub, dtype):
+        assert np.isfinite(z).all()
+        assert np.isfinite(moved).all()
+        assert (z >= 0).all()
+        assert (z[~sub.targets] == 0).all()
+        if sub.ridge == 0:
+            assert (z.sum() if sub.maximum else z.max()) <= block.cost * (1 + digits)
+        found = [result.gap, result.loss, result.dual_gain, result.max_violation]
+        assert np.isfinite(found).all()
 
 
 @formulations
@@ -213,11 +218,12 @@ def test_numbers_of_classes(name, loss, k, equal, instruction_set):
     scores = np.zeros(k) if equal else rng.normal(size=k)
     block = Block(scores, k // 2, np.zeros(k), 1.0, 1.0)
     sub = Subproblem(block, name, loss)
-    z, _, result = step(block, sub)
-    assert sub.violation(z) <= 1e-7 * k
-    assert result.evaluations == k
-    z32, _, _ = step(block, sub, np.float32)
-    assert sub.value(z32) == pytest.approx(sub.value(z), rel=1e-3)
+    for kind in kinds_for(sub.problem):
+        z, _, result = step(block, sub, kind=kind)
+        assert sub.violation(z) <= 1e-7 * k
+        assert result.evaluations == k
+        z32, _, _ = step(block, sub, np.float32, kind)
+        assert sub.value(z32) == pytest.approx(sub.value(z), rel=1e-3)
 
 
 @formulations
@@ -226,14 +232,15 @@ def test_numbers_of_classes(name, loss, k, equal, instruction_set):
 def test_second_visit_changes_nothing(name, loss, data):
     block = data.draw(blocks(name, loss))
     sub = Subproblem(block, name, loss)
-    once, moved, _ = step(block, sub)
-    again = Block(moved, block.y, once, block.q, block.cost)
-    twice, _, result = step(again, Subproblem(again, name, loss))
-    size = max(1, block.q * block.cost * len(once), np.abs(block.scores).max())
-    np.testing.assert_allclose(
-        sub.times_hessian(twice - once), 0, atol=1e-8 * size * max(1, sub.ridge / block.q)
-    )
-    assert result.dual_gain <= 1e-8 * size * max(1, block.cost)
+    for kind in kinds_for(sub.problem):
+        once, moved, _ = step(block, sub, kind=kind)
+        again = Block(moved, block.y, once, block.q, block.cost)
+        twice, _, result = step(again, Subproblem(again, name, loss), kind=kind)
+        size = max(1, block.q * block.cost * len(once), np.abs(block.scores).max())
+        np.testing.assert_allclose(
+            sub.times_hessian(twice - once), 0, atol=1e-8 * size * max(1, sub.ridge / block.q)
+        )
+        assert result.dual_gain <= 1e-8 * size * max(1, block.cost)
 
 
 def one(scores, y, **options):
@@ -245,20 +252,20 @@ def one(scores, y, **options):
 
 def test_argmax_is_found_when_its_step_is_below_rounding():
     block = one([5.0, 7.0, 7.0 - 1e-9], 0, q=1e-12, cost=1e-8)
-    z, _, _ = step(block, Subproblem(block, "crammer_singer", "hinge"))
-    np.testing.assert_allclose(z, [0, 1e-8, 0], rtol=1e-12)
+    for z, _, _ in steps(block, Subproblem(block, "crammer_singer", "hinge")):
+        np.testing.assert_allclose(z, [0, 1e-8, 0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins"])
 def test_two_classes(name):
     block = one(np.zeros(2), 1, q=4.0)
-    z, _, _ = step(block, Subproblem(block, name, "hinge"))
-    np.testing.assert_allclose(z, [1 / 8, 0])  # (I + 1 1^T) z = xi / q: 2 z = 1/4
+    for z, _, _ in steps(block, Subproblem(block, name, "hinge")):
+        np.testing.assert_allclose(z, [1 / 8, 0])  # (I + 1 1^T) z = xi / q: 2 z = 1/4
 
 
 @formulations
 def test_satisfied_margins_give_zero(name, loss):
     block = one([99.0, -99.0, -99.0], 0)
-    z, _, result = step(block, Subproblem(block, name, loss))
-    assert z.tolist() == [0, 0, 0]
-    assert (result.steps, result.gap, result.loss) == (0, 0, 0)
+    for z, _, result in steps(block, Subproblem(block, name, loss)):
+        assert z.tolist() == [0, 0, 0]
+        assert (result.steps, result.gap, result.loss) == (0, 0, 0)

@@ -8,7 +8,12 @@ import scipy.sparse as sp
 
 from manyclass import _core, objective
 from manyclass.instruction_sets import VARIABLE, instruction_set
-from manyclass.solvers.sequential_dual import allocate_weights, classes_of, core_formulation
+from manyclass.solvers.sequential_dual import (
+    allocate_weights,
+    classes_of,
+    core_formulation,
+    in_lanes,
+)
 from tests.catalog import ROWS, make_problem
 
 
@@ -26,10 +31,23 @@ def random_data(n, d, k, dtype, *, seed=0, bias=0.0, name="crammer_singer", loss
     )
 
 
-def trainer_for(problem):
+CORES = {
+    ("lists", np.float32): (_core.Trainer32, _core.Duals32),
+    ("lists", np.float64): (_core.Trainer64, _core.Duals64),
+    ("lanes", np.float32): (_core.LaneTrainer32, _core.LaneDuals32),
+    ("lanes", np.float64): (_core.LaneTrainer64, _core.LaneDuals64),
+}
+
+
+def kinds_for(problem):
+    """The kernels that can solve the problem."""
+    return ["lists", "lanes"] if in_lanes(problem) else ["lists"]
+
+
+def trainer_for(problem, kind="lists"):
     data = problem.dataset
-    single = data.dtype == np.float32
-    trainer = (_core.Trainer32 if single else _core.Trainer64)(
+    trainer_of, duals_of = CORES[kind, data.dtype.type]
+    trainer = trainer_of(
         core_formulation(problem),
         data.indptr,
         data.indices,
@@ -41,7 +59,7 @@ def trainer_for(problem):
         problem.costs,
         instruction_set(),
     )
-    return trainer, (_core.Duals32 if single else _core.Duals64)(data.n_examples, data.n_classes)
+    return trainer, duals_of(data.n_examples, data.n_classes)
 
 
 def duals_of(z, problem):
@@ -52,9 +70,14 @@ def duals_of(z, problem):
 
 def check_sweeps(problem):
     """A few loops; then W, D, gap and violation as NumPy has them."""
+    for kind in kinds_for(problem):
+        check_sweeps_of(problem, kind)
+
+
+def check_sweeps_of(problem, kind):
     data = problem.dataset
-    k, centred = data.n_classes, problem.formulation.centred
-    trainer, z = trainer_for(problem)
+    k, centred = data.n_classes, problem.formulation.centred and kind == "lists"
+    trainer, z = trainer_for(problem, kind)
     _, weights = allocate_weights(data.n_features + 1, k + centred, data.dtype)
     order = np.flatnonzero(trainer.squared_norms() > 0).astype(np.int32)
     active = np.empty(len(order), np.int32)
@@ -68,7 +91,7 @@ def check_sweeps(problem):
         goal = _core.ShrunkGoal(0.0, 0.0, 20 * k, 0.0)
         gains += trainer.shrunk_loops(weights, z, active, result.n_active, goal, 2).dual_gain
     duals = duals_of(z, problem)
-    W = classes_of(weights, k, centred=centred)
+    W = classes_of(weights, k, apart=centred)
     digits = 1e-4 if data.dtype == np.float32 else 1e-10
     np.testing.assert_allclose(W, objective.weights_of(problem, duals), rtol=digits, atol=digits)
     assert (weights[:, k + centred :] == 0).all()
@@ -103,10 +126,11 @@ def test_norms_with_the_appended_feature():
     np.testing.assert_allclose(trainer_for(problem)[0].squared_norms(), [29, 4])
 
 
-def test_duals_keep_what_they_are_given():
+@pytest.mark.parametrize("duals", [_core.Duals64, _core.LaneDuals64])
+def test_duals_keep_what_they_are_given(duals):
     rng = np.random.default_rng(0)
     given = sp.random_array((50, 30), density=0.4, rng=rng, format="csr")
-    z = _core.Duals64(50, 30)
+    z = duals(50, 30)
     for matrix in (given, given[::-1], sp.csr_array((50, 30)), given):
         csr = sp.csr_array(matrix)
         z.from_csr(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data)
@@ -120,20 +144,23 @@ def test_duals_keep_what_they_are_given():
     ("indptr", "message"),
     [([0, 1], "rows"), ([0, 2, 1, 3], "CSR"), ([0, 1, 2, 9], "CSR"), ([-1, 1, 2, 3], "CSR")],
 )
-def test_duals_refuse_what_is_no_csr(indptr, message):
+@pytest.mark.parametrize("duals", [_core.Duals64, _core.LaneDuals64])
+def test_duals_refuse_what_is_no_csr(duals, indptr, message):
     with pytest.raises(ValueError, match=message):
-        _core.Duals64(3, 3).from_csr(np.array(indptr), np.zeros(3, np.int32), np.ones(3))
+        duals(3, 3).from_csr(np.array(indptr), np.zeros(3, np.int32), np.ones(3))
 
 
+@pytest.mark.parametrize("duals", [_core.Duals64, _core.LaneDuals64])
 @pytest.mark.parametrize("label", [-1, 3])
-def test_duals_refuse_a_class_out_of_range(label):
+def test_duals_refuse_a_class_out_of_range(duals, label):
     with pytest.raises(ValueError, match="class"):
-        _core.Duals64(1, 3).from_csr(np.array([0, 1]), np.array([label], np.int32), np.ones(1))
+        duals(1, 3).from_csr(np.array([0, 1]), np.array([label], np.int32), np.ones(1))
 
 
-def test_weights_of_a_wrong_shape_are_refused():
+@pytest.mark.parametrize("kind", ["lists", "lanes"])
+def test_weights_of_a_wrong_shape_are_refused(kind):
     problem = make_problem(np.eye(3), [0, 1, 2], n_classes=3)
-    trainer, z = trainer_for(problem)
+    trainer, z = trainer_for(problem, kind)
     for shape in [(3, 8), (4, 7), (4, 2)]:
         with pytest.raises(ValueError, match="weights"):
             trainer.inspect(np.zeros(shape), z, 0, 3)
@@ -141,7 +168,7 @@ def test_weights_of_a_wrong_shape_are_refused():
     with pytest.raises(ValueError, match="rows out of range"):
         trainer.inspect(weights, z, 0, 4)
     with pytest.raises(ValueError, match="z must have"):
-        trainer.inspect(weights, _core.Duals64(2, 3), 0, 3)
+        trainer.inspect(weights, type(z)(2, 3), 0, 3)
 
 
 def test_an_unknown_instruction_set_is_refused(monkeypatch):

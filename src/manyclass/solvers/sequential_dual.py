@@ -27,6 +27,7 @@ from manyclass.solution import Certificate, EpochRecord, relative
 from manyclass.solvers.stopping import StoppingRule
 
 BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
+MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
 # Shrunk loops end after this effort, in full loops' worth of scores (Keerthi et al. 2008).
 SHRUNK_EFFORT = 5
 # In the shrunk loops an example waits for the next full loop once its gap is below this many times
@@ -44,12 +45,16 @@ PART = 1 << 18
 CALL_WORK = 1 << 28
 
 
+Trainer = _core.Trainer32 | _core.Trainer64 | _core.LaneTrainer32 | _core.LaneTrainer64
+Duals = _core.Duals32 | _core.Duals64 | _core.LaneDuals32 | _core.LaneDuals64
+
+
 @dataclass(slots=True, eq=False)
 class State:
     """Where training stands."""
 
-    trainer: _core.Trainer32 | _core.Trainer64
-    z: _core.Duals32 | _core.Duals64
+    trainer: Trainer
+    z: Duals
     buffer: NDArray[Any]
     weights: NDArray[Any]
     rows: NDArray[np.int32]  # the examples with x_i != 0, in the order of the last full loop
@@ -81,9 +86,8 @@ class SequentialDual:
         """Begin from z = 0, or from feasible dual variables (n, k)."""
         began = time.perf_counter()
         data = problem.dataset
-        single = data.dtype == np.float32
-        trainer_of = _core.Trainer32 if single else _core.Trainer64
-        columns = data.n_classes + problem.formulation.centred
+        trainer_of, duals_of = core_classes(problem)
+        columns = data.n_classes + mean_apart(problem)
         buffer, weights = allocate_weights(data.n_features + 1, columns, data.dtype)
         trainer = trainer_of(
             core_formulation(problem),
@@ -101,7 +105,6 @@ class SequentialDual:
         if not np.isfinite(norms).all():
             raise FloatingPointError("the square of a row of X overflows; scale the features")
         rows = np.flatnonzero(norms > 0).astype(np.int32)
-        duals_of = _core.Duals32 if single else _core.Duals64
         z = duals_of(data.n_examples, data.n_classes)
         active = np.empty(len(rows), np.int32)
         state = State(trainer, z, buffer, weights, rows, active, began)
@@ -150,7 +153,7 @@ class SequentialDual:
         found = list(self._map(inspect, list(self._ranges(problem))))
         gap = sum(part.gap for part in found)
         norm = squared_norm(
-            state.weights, problem.dataset.n_classes, centred=problem.formulation.centred
+            state.weights, problem.dataset.n_classes, apart=mean_apart(problem)
         )
         primal = 0.5 * norm + sum(part.loss for part in found)
         state.dual = primal - gap  # free of the rounding of many small gains
@@ -170,14 +173,14 @@ class SequentialDual:
 
     def weights(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, a copy of shape (d + 1, k)."""
-        k, centred = problem.dataset.n_classes, problem.formulation.centred
-        return classes_of(state.weights, k, centred=centred).copy()
+        k, apart = problem.dataset.n_classes, mean_apart(problem)
+        return classes_of(state.weights, k, apart=apart).copy()
 
     def finish(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
         rows = problem.dataset.n_features + 1
-        k, centred = problem.dataset.n_classes, problem.formulation.centred
-        packed = pack(state.buffer, state.weights, k, centred=centred)
+        k, apart = problem.dataset.n_classes, mean_apart(problem)
+        packed = pack(state.buffer, state.weights, k, apart=apart)
         state.weights = state.buffer = np.empty((0, 0), problem.dataset.dtype)
         # No array but `packed` still refers to the memory that is given back.
         packed.resize(rows * k, refcheck=False)
@@ -201,7 +204,8 @@ class SequentialDual:
             state.trainer.add_duals(state.weights, state.z, begin, end)
 
     def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> tuple[int, int]:
-        budget = SHRUNK_EFFORT * len(state.rows) * problem.dataset.n_classes
+        effort = SHRUNK_EFFORT * (1 + in_lanes(problem))
+        budget = effort * len(state.rows) * problem.dataset.n_classes
         gap, violation = rule.shrunk_goal()
         min_gap = NEGLIGIBLE * gap / max(1, state.n_active) if state.fast else 0.0
         result = state.trainer.shrunk_loops(
@@ -280,32 +284,57 @@ def require_memory(rows: int, columns: int, dtype: np.dtype[Any]) -> None:
         )
 
 
-def classes_of(weights: NDArray[Any], n_classes: int, *, centred: bool) -> NDArray[Any]:
-    """Rows of W from rows of the padded memory: where W is centred, column k holds the mean."""
+def classes_of(weights: NDArray[Any], n_classes: int, *, apart: bool) -> NDArray[Any]:
+    """Rows of W from rows of the padded memory: column k may hold the mean."""
     part = weights[:, :n_classes]
-    return part - weights[:, n_classes : n_classes + 1] if centred else part
+    return part - weights[:, n_classes : n_classes + 1] if apart else part
 
 
 def pack(
-    buffer: NDArray[Any], weights: NDArray[Any], n_classes: int, *, centred: bool
+    buffer: NDArray[Any], weights: NDArray[Any], n_classes: int, *, apart: bool
 ) -> NDArray[Any]:
     """Move the rows of W to the buffer's beginning, without their padding."""
     rows, stride = weights.shape
     step = max(1, PART // stride)
     for begin in range(0, rows, step):
-        part = classes_of(weights[begin : begin + step], n_classes, centred=centred).ravel()
+        part = classes_of(weights[begin : begin + step], n_classes, apart=apart).ravel()
         buffer[begin * n_classes : begin * n_classes + part.size] = part
     return buffer
 
 
-def squared_norm(weights: NDArray[Any], n_classes: int, *, centred: bool) -> float:
+def squared_norm(weights: NDArray[Any], n_classes: int, *, apart: bool) -> float:
     """||W||^2, summed in float64."""
     total = 0.0
     step = max(1, PART // weights.shape[1])
     for begin in range(0, len(weights), step):
-        part = classes_of(weights[begin : begin + step], n_classes, centred=centred)
+        part = classes_of(weights[begin : begin + step], n_classes, apart=apart)
         total += float(np.einsum("ij,ij->", part, part, dtype=np.float64))
     return total
+
+
+def in_lanes(problem: Problem) -> bool:
+    """Whether the kernels for few classes serve: a visit holds all of them in registers."""
+    formulation = problem.formulation
+    per_block = BLOCK_BYTES // problem.dataset.dtype.itemsize
+    simple = formulation.aggregation == "sum" or formulation.margin == "relative"
+    return simple and problem.dataset.n_classes <= MAX_BLOCKS * per_block
+
+
+def mean_apart(problem: Problem) -> bool:
+    """Whether column k of the kernels' memory holds the mean of W, which is centred."""
+    return problem.formulation.centred and not in_lanes(problem)
+
+
+def core_classes(problem: Problem) -> tuple[type[Any], type[Any]]:
+    """Trainer and dual variables of the compiled core that suit the problem."""
+    single = problem.dataset.dtype == np.float32
+    if in_lanes(problem):
+        if single:
+            return _core.LaneTrainer32, _core.LaneDuals32
+        return _core.LaneTrainer64, _core.LaneDuals64
+    if single:
+        return _core.Trainer32, _core.Duals32
+    return _core.Trainer64, _core.Duals64
 
 
 def core_formulation(problem: Problem) -> _core.Formulation:

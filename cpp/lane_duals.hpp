@@ -1,0 +1,72 @@
+#pragma once
+// z, the dual variables, where the classes are few: all of an example's side by side, in as many
+// whole blocks of 64 bytes as a row of W, so that a visit holds them in registers (lanes.hpp).
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "duals.hpp"
+
+namespace manyclass {
+
+template <class T>
+class LaneDuals {
+ public:
+  static constexpr std::int32_t kBlock = 64 / sizeof(T);  // classes in 64 bytes
+  static constexpr std::int32_t kMaxBlocks = 4;
+
+  LaneDuals(std::int64_t n_rows, std::int32_t n_classes)
+      : n_rows_(n_rows),
+        n_classes_(n_classes),
+        stride_((n_classes + kBlock - 1) / kBlock * kBlock),
+        data_(static_cast<T*>(::operator new(bytes(), kAlignment))) {
+    std::fill_n(data_.get(), bytes() / sizeof(T), T{0});
+  }
+  LaneDuals(const LaneDuals&) = delete;
+  LaneDuals& operator=(const LaneDuals&) = delete;
+
+  std::int64_t n_rows() const { return n_rows_; }
+  std::int32_t n_classes() const { return n_classes_; }
+  // Whether rows of so many weights suit.
+  bool fits(std::int64_t stride, bool /*centred*/) const {
+    return stride == stride_ && stride_ <= kMaxBlocks * kBlock;
+  }
+  std::int64_t stride() const { return stride_; }
+  T* lanes(std::int64_t i) const { return data_.get() + i * stride_; }
+
+  std::int64_t count() const {
+    return n_rows_ * stride_ - std::count(data_.get(), data_.get() + n_rows_ * stride_, T{0});
+  }
+  std::int64_t n_bytes() const { return static_cast<std::int64_t>(bytes()); }
+
+  // Row i as a list, and back.
+  std::vector<DualEntry<T>> row(std::int64_t i) const {
+    std::vector<DualEntry<T>> entries;
+    for (std::int32_t c = 0; c < n_classes_; ++c) {
+      if (lanes(i)[c] != 0) entries.push_back({c, lanes(i)[c]});
+    }
+    return entries;
+  }
+  void set(std::int64_t i, std::span<const DualEntry<T>> entries) {
+    std::fill_n(lanes(i), stride_, T{0});
+    for (const DualEntry<T>& entry : entries) lanes(i)[entry.label] = entry.value;
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Free {
+    void operator()(T* p) const { ::operator delete(p, kAlignment); }
+  };
+  std::size_t bytes() const { return static_cast<std::size_t>(n_rows_ * stride_) * sizeof(T); }
+
+  std::int64_t n_rows_;
+  std::int32_t n_classes_;
+  std::int64_t stride_;
+  std::unique_ptr<T, Free> data_;
+};
+
+}  // namespace manyclass
