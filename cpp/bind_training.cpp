@@ -122,18 +122,17 @@ class Trainer {
   const std::vector<double>& norms() const { return norms_; }
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
 
-  // One loop over `order`, shuffled in place; the examples that stay active go to `active`.
-  SweepResult full_loop(Matrix<T> weights, Duals& z, Vector<std::int32_t> order,
+  // One loop over `rows`, ascending, in random order; those that stay active go to `active`.
+  SweepResult full_loop(Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
                         Vector<std::int32_t> active, std::uint64_t seed) const {
-    require(active.size() >= order.size(), "active must be as long as order");
+    require(active.size() >= rows.size(), "active must be as long as rows");
     const WeightsView<T> w = view(weights, z);
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(n_classes_, w.stride);
     Random random(seed);
-    const std::span<std::int32_t> rows(order.data(), order.size());
-    shuffle(rows, random);
+    Visits visits = new_visits();
     return loop_over(
-        rows, active.data(), rows_at_once(),
+        {rows.data(), rows.size()}, active.data(), visits, rows_at_once(), random,
         sweep(kernels_.full_sweep, w, z, scratch, -std::numeric_limits<double>::infinity()),
         poll());
   }
@@ -147,8 +146,9 @@ class Trainer {
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(n_classes_, w.stride);
     Random random(seed);
+    Visits visits = new_visits();
     return manyclass::shrunk_loops(
-        {active.data(), static_cast<std::size_t>(n_active)}, goal, rows_at_once(), random,
+        {active.data(), static_cast<std::size_t>(n_active)}, goal, visits, rows_at_once(), random,
         sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap), poll());
   }
 
@@ -188,6 +188,17 @@ class Trainer {
       return kernel(examples_, w, z, scratch.view(), order, min_gap, active);
     };
   }
+
+  // Blocks of rows of about four pages of memory, and of those many, for the sake of randomness.
+  Visits new_visits() const {
+    const std::int64_t n = examples_.x.n_rows;
+    const std::int64_t nnz = examples_.x.indptr[n];
+    const auto bytes = static_cast<std::int64_t>(sizeof(T) + sizeof(std::int32_t)) * nnz;
+    const std::int64_t rows =
+        std::min(kBlockOfRows * n / std::max<std::int64_t>(bytes, 1), n / 256);
+    return {n, static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 1, 32))};
+  }
+  static constexpr std::int64_t kBlockOfRows = 1 << 14;
 
   // Visits between two looks at the signals: about 2^28 multiply-adds, some 20 ms.
   std::size_t rows_at_once() const {

@@ -42,13 +42,11 @@ class LaneVisitor {
   using View = LaneView<T, B>;
   using Lanes = typename View::Lanes;
 
-  LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z,
-              const Scratch<T>& scratch)
+  LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z)
       : examples_(examples),
         f_(examples.formulation),
         w_{w.data, w.n_features, w.n_classes, w.stride},
         duals_(z),
-        scores_(scratch.scores),
         numbers_(Lanes::numbers()),
         sigma_(f_.relative  ? 1.0
                : f_.centred ? -1.0 / w.n_classes
@@ -59,15 +57,14 @@ class LaneVisitor {
   }
 
   View look(std::int64_t i) const {
-    w_.scores(examples_.x.row(i), scores_);
     const std::int32_t y = examples_.labels[i];
-    const Lanes s = Lanes::at(scores_);
+    const Lanes s = scores(examples_.x.row(i));
     View e;
     e.q = examples_.norms[i];
     e.cost = examples_.costs[i];
     e.z = Lanes::at(duals_.lanes(i));
     e.own = numbers_ == Lanes::all(static_cast<T>(y));
-    const T s_y = f_.relative ? scores_[y] : T{0};
+    const T s_y = f_.relative ? select(e.own, s, zero()).sum() : T{0};
     const Lanes others = (s + static_cast<T>(f_.gamma - static_cast<double>(s_y))) + others_;
     const Lanes own = f_.own ? Lanes::all(static_cast<T>(f_.gamma_own)) - s : Lanes::all(kNone);
     e.xi = select(e.own, own, others);
@@ -128,6 +125,7 @@ class LaneVisitor {
     double gap;
     double violation;
   };
+  static constexpr std::int64_t kStride = B * LaneDuals<T>::kBlock;
   // Far below every xi, and safe to calculate with.
   static constexpr T kNone = -std::numeric_limits<T>::max() / 1024;
   static Lanes zero() { return Lanes::all(0); }
@@ -247,21 +245,36 @@ class LaneVisitor {
     return f_.centred ? moved - live_ * static_cast<T>(sum_v / w_.n_classes) : moved;
   }
 
-  void add(const Row<T>& row, const Lanes& step) const {
-    for (std::int64_t p = 0; p < row.nnz; ++p) {
-      T* w = w_.feature(row.indices[p]);
-      (Lanes::at(w) + step * row.values[p]).put(w);
+  T* feature(std::int64_t j) const { return w_.data + j * kStride; }
+
+  // w_c . x of every class. Several features at a time keep enough sums under way to hide the
+  // latency of an addition.
+  Lanes scores(const Row<T>& row) const {
+    constexpr int kUnroll = View::kV >= 8 ? 1 : 8 / View::kV;
+    Lanes sum[kUnroll];
+    for (int u = 0; u < kUnroll; ++u) sum[u] = zero();
+    std::int64_t p = 0;
+    for (; p + kUnroll <= row.nnz; p += kUnroll) {
+      for (int u = 0; u < kUnroll; ++u) {
+        sum[u] = sum[u] + Lanes::at(feature(row.indices[p + u])) * row.values[p + u];
+      }
     }
-    if (row.bias == 0) return;
-    T* w = w_.feature(w_.n_features);
-    (Lanes::at(w) + step * row.bias).put(w);
+    for (; p < row.nnz; ++p) sum[0] = sum[0] + Lanes::at(feature(row.indices[p])) * row.values[p];
+    if (row.bias != 0) sum[0] = sum[0] + Lanes::at(feature(w_.n_features)) * row.bias;
+    for (int u = 1; u < kUnroll; ++u) sum[0] = sum[0] + sum[u];
+    return sum[0];
+  }
+
+  void add(const Row<T>& row, const Lanes& step) const {
+    const auto add_to = [&step](T* w, T x) { (Lanes::at(w) + step * x).put(w); };
+    for (std::int64_t p = 0; p < row.nnz; ++p) add_to(feature(row.indices[p]), row.values[p]);
+    if (row.bias != 0) add_to(feature(w_.n_features), row.bias);
   }
 
   const Examples<T>& examples_;
   const Formulation& f_;
   DenseWeights<T> w_;
   const LaneDuals<T>& duals_;
-  T* scores_;
   Lanes numbers_;
   Lanes live_;    // 1 for the classes, 0 in the padding
   Lanes others_;  // added to xi: 0 for targets, kNone elsewhere
@@ -270,9 +283,9 @@ class LaneVisitor {
 
 template <class T, int B>
 SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, LaneDuals<T>& z,
-                         Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
-                         std::int32_t* active) {
-  const LaneVisitor<T, B> visitor(examples, w, z, scratch);
+                         Scratch<T> /*scratch*/, std::span<const std::int32_t> order,
+                         double min_gap, std::int32_t* active) {
+  const LaneVisitor<T, B> visitor(examples, w, z);
   SweepResult result;
   for (const std::int32_t i : order) {
     auto e = visitor.look(i);
@@ -295,8 +308,8 @@ SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, L
 
 template <class T, int B>
 void add_blocks(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z,
-                Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
-  const LaneVisitor<T, B> visitor(examples, w, z, scratch);
+                Scratch<T> /*scratch*/, std::int64_t begin, std::int64_t end) {
+  const LaneVisitor<T, B> visitor(examples, w, z);
   for (std::int64_t i = begin; i < end; ++i) visitor.add_duals(i);
 }
 

@@ -3,8 +3,10 @@
 // shrunk problem. The visits themselves are kernels (kernels.hpp).
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "kernels.hpp"
 
@@ -45,17 +47,65 @@ inline void add(const SweepResult& part, SweepResult& sum) {
   sum.n_active += part.n_active;
 }
 
-// One loop over `order`, `at_once` visits at a time with a call of `poll` between them.
-// `sweep(part, active)` visits some examples and writes those that stay active.
+// Random orders that spare the memory: blocks of neighbouring rows in random order, the rows of a
+// block in their own. Rows that are visited one by one at random cost up to twice as much time,
+// most of it for finding their pages.
+class Visits {
+ public:
+  Visits(std::int64_t n_rows, std::size_t rows_in_block)
+      : stays_(static_cast<std::size_t>(n_rows)), rows_in_block_(rows_in_block) {}
+
+  // The rows (ascending) in a new order.
+  std::span<std::int32_t> of(std::span<const std::int32_t> rows, Random& random) {
+    const std::size_t n_blocks = (rows.size() + rows_in_block_ - 1) / rows_in_block_;
+    blocks_.resize(n_blocks);
+    std::iota(blocks_.begin(), blocks_.end(), 0);
+    shuffle(blocks_, random);
+    order_.clear();
+    for (std::size_t first = 0; first < n_blocks; first += kInterleaved) {
+      const std::size_t last = std::min(first + kInterleaved, n_blocks);
+      for (std::size_t place = 0; place < rows_in_block_; ++place) {
+        for (std::size_t b = first; b < last; ++b) {
+          const std::size_t at = static_cast<std::size_t>(blocks_[b]) * rows_in_block_ + place;
+          if (at < rows.size()) order_.push_back(rows[at]);
+        }
+      }
+    }
+    return order_;
+  }
+
+  // Write those of `rows` that are among `chosen` to `out` (`rows` itself will do), ascending.
+  void in_order(std::span<const std::int32_t> chosen, std::span<const std::int32_t> rows,
+                std::int32_t* out) {
+    for (const std::int32_t i : chosen) stays_[static_cast<std::size_t>(i)] = 1;
+    for (const std::int32_t i : rows) {
+      if (stays_[static_cast<std::size_t>(i)]) *out++ = i;
+      stays_[static_cast<std::size_t>(i)] = 0;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kInterleaved = 4;
+  std::vector<std::int32_t> blocks_;
+  std::vector<std::int32_t> order_;
+  std::vector<std::uint8_t> stays_;
+  std::size_t rows_in_block_;
+};
+
+// One loop over `rows` (ascending) in a new order, `at_once` visits at a time with a call of `poll`
+// between them. `sweep(part, active)` visits some examples and writes those that stay active; they
+// end in `active` (`rows` itself will do), ascending.
 template <class Sweep, class Poll>
-SweepResult loop_over(std::span<std::int32_t> order, std::int32_t* active, std::size_t at_once,
-                      Sweep sweep, Poll poll) {
+SweepResult loop_over(std::span<const std::int32_t> rows, std::int32_t* active, Visits& visits,
+                      std::size_t at_once, Random& random, Sweep sweep, Poll poll) {
+  const std::span<std::int32_t> order = visits.of(rows, random);
   SweepResult sum;
   for (std::size_t begin = 0; begin < order.size(); begin += at_once) {
     const std::size_t size = std::min(at_once, order.size() - begin);
-    add(sweep(order.subspan(begin, size), active + sum.n_active), sum);
+    add(sweep(order.subspan(begin, size), order.data() + sum.n_active), sum);
     poll();
   }
+  visits.in_order(order.first(static_cast<std::size_t>(sum.n_active)), rows, active);
   return sum;
 }
 
@@ -77,14 +127,13 @@ struct ShrunkResult {
 // Loops over the active examples, each in a new order, until the goal is met. An example that is
 // active no more leaves the front of `active`, where the `n_active` that remain are kept.
 template <class Sweep, class Poll>
-ShrunkResult shrunk_loops(std::span<std::int32_t> active, const ShrunkGoal& goal,
+ShrunkResult shrunk_loops(std::span<std::int32_t> active, const ShrunkGoal& goal, Visits& visits,
                           std::size_t at_once, Random& random, Sweep sweep, Poll poll) {
   ShrunkResult result;
   result.n_active = static_cast<std::int64_t>(active.size());
   while (result.n_active > 0 && result.evaluations < goal.evaluations) {
-    const auto order = active.first(static_cast<std::size_t>(result.n_active));
-    shuffle(order, random);
-    const SweepResult loop = loop_over(order, order.data(), at_once, sweep, poll);
+    const auto rows = active.first(static_cast<std::size_t>(result.n_active));
+    const SweepResult loop = loop_over(rows, rows.data(), visits, at_once, random, sweep, poll);
     result.dual_gain += loop.dual_gain;
     result.evaluations += loop.evaluations;
     result.n_active = loop.n_active;

@@ -104,7 +104,7 @@ class _Trainer:
         self,
         weights: NDArray[Any],
         duals: _Duals,
-        order: NDArray[np.int32],
+        rows: NDArray[np.int32],
         active: NDArray[np.int32],
         seed: int,
     ) -> SweepResult: ...

@@ -289,7 +289,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     def _solve(self, problem: Problem, classes: NDArray[Any], task: FitTask) -> Solution:
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         n_jobs = effective_n_jobs(self.n_jobs)
-        separate = problem.formulation.sum_to_zero == "no" and n_jobs > 1
+        separate = problem.formulation.sum_to_zero == "no"
         solver_of = SeparateClasses if separate else SequentialDual
         solver: Solver[Any] = solver_of(np.random.default_rng(seed), n_jobs)
 

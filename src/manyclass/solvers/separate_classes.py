@@ -1,4 +1,4 @@
-"""One-vs-rest on several threads: its classes are independent, so groups of them train apart.
+"""One-vs-rest: its classes are independent, so small groups of them train apart, on all threads.
 
     min_w  1/2 ||w_c||^2 + sum_i C_i max(0, 1 -+ w_c . x_i)     for each class c
 
@@ -30,6 +30,7 @@ from manyclass.solvers.sequential_dual import (
 from manyclass.solvers.stopping import StoppingRule
 
 R = TypeVar("R")
+GROUP_BLOCKS = 1  # blocks of 64 bytes that the weights of a group's classes fill, for one feature
 ELSEWHERE = -1  # label of an example whose class is in another group (kernels.hpp)
 
 
@@ -68,12 +69,11 @@ class SeparateClasses:
     ----------
     rng : numpy.random.Generator
         Orders the loops; each group has a generator of its own.
-    n_jobs : int
-        Threads, and groups: no more than the weights of a feature fill vectors, which narrower
-        groups would pad.
+    n_jobs : int, default=1
+        Threads. The groups are the same for any number of them, and so is the result.
     """
 
-    def __init__(self, rng: np.random.Generator, n_jobs: int = 2) -> None:
+    def __init__(self, rng: np.random.Generator, n_jobs: int = 1) -> None:
         self.rng = rng
         self.n_jobs = n_jobs
 
@@ -83,7 +83,7 @@ class SeparateClasses:
         k = data.n_classes
         # The groups' weights, and those of all that are put together from them in the end.
         require_memory(data.n_features + 1, 2 * k, data.dtype)
-        n_groups = min(self.n_jobs, -(-k // (BLOCK_BYTES // data.dtype.itemsize)))
+        n_groups = -(-k // (GROUP_BLOCKS * BLOCK_BYTES // data.dtype.itemsize))
         bounds = np.linspace(0, k, n_groups + 1).round().astype(int)
         members = []
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -92,7 +92,7 @@ class SeparateClasses:
             solver = SequentialDual(np.random.default_rng(self.rng.integers(2**63)))
             z = None if start is None else sp.csr_array(start[:, part])
             members.append(Group(part, some, solver, solver.init(some, z)))
-        return Groups(members, ThreadPoolExecutor(len(members)))
+        return Groups(members, ThreadPoolExecutor(min(self.n_jobs, len(members))))
 
     def epoch(self, problem: Problem, state: Groups, rule: StoppingRule) -> EpochRecord:  # noqa: ARG002 (the solvers' verb)
         """One epoch of every group, at once."""
