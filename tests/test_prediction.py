@@ -6,6 +6,9 @@ are equal.
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import MulticlassSVC, _core
-from manyclass.prediction import labels_of, scores_of
+from manyclass.prediction import _for_each, labels_of, scores_of
 
 INSTRUCTION_SETS = _core.instruction_sets()
 DTYPES = [np.float32, np.float64]
@@ -112,6 +115,22 @@ def test_parts_and_threads_change_nothing(n_jobs, work, monkeypatch):
         np.testing.assert_array_equal(scores_of(rows, W.T, intercepts, n_jobs), expected)
         found = labels_of(rows, W.T, intercepts, 4, n_jobs)
         np.testing.assert_array_equal(found, best(expected, 4))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_ends_all_threads_between_parts(n_jobs):
+    """The signal's handler runs in the main thread, in the middle of some part."""
+    filled = []
+
+    def fill(part):
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        time.sleep(0.01)
+        filled.append(part)
+
+    with pytest.raises(KeyboardInterrupt):
+        _for_each([slice(i, i + 1) for i in range(1000)], fill, n_jobs)
+    assert len(filled) < 100
 
 
 @pytest.mark.parametrize("rows_type", DTYPES)

@@ -184,10 +184,21 @@ def _parts(n_rows: int, work: float, n_jobs: int) -> list[slice]:
 
 
 def _for_each(parts: list[slice], fill: Callable[[slice], None], n_jobs: int) -> None:
-    """Call ``fill`` for every part, in so many threads."""
-    if n_jobs == 1 or len(parts) == 1:
-        for part in parts:
+    """Call ``fill`` for every part, in so many threads, of which the caller's is one."""
+    queue = iter(parts)
+
+    def work() -> None:
+        for part in queue:
             fill(part)
+
+    if n_jobs == 1 or len(parts) == 1:
+        work()
         return
-    with ThreadPoolExecutor(n_jobs) as threads:
-        list(threads.map(fill, parts))
+    with ThreadPoolExecutor(n_jobs - 1) as threads:
+        others = [threads.submit(work) for _ in range(min(n_jobs, len(parts)) - 1)]
+        try:
+            work()
+        finally:
+            list(queue)  # after an error or Ctrl-C here the others find nothing more to do
+        for other in others:
+            other.result()
