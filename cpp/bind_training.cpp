@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "arrays.hpp"
 #include "bindings.hpp"
+#include "instruction_sets.hpp"
 #include "kernels.hpp"
 #include "loops.hpp"
 
@@ -24,38 +26,14 @@ using nb::literals::operator""_a;
 namespace manyclass {
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-std::vector<std::string> instruction_sets() {
-  std::vector<std::string> names{"baseline"};
-#ifdef MANYCLASS_X86
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) names.push_back("avx2");
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-    names.push_back("avx512");
-  }
-#endif
-  return names;
-}
-
 template <class T, class Duals>
 const Kernels<T, Duals>& kernels_for(const std::string& name) {
-  const std::vector<std::string> names = instruction_sets();
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw std::invalid_argument("this machine has no instruction set '" + name + "'");
-  }
+  require_instruction_set(name);
 #ifdef MANYCLASS_X86
   if (name == "avx512") return avx512::kernels<T, Duals>();
   if (name == "avx2") return avx2::kernels<T, Duals>();
 #endif
   return baseline::kernels<T, Duals>();
-}
-
-void require(bool condition, const char* what) {
-  if (!condition) throw std::invalid_argument(what);
 }
 
 // Memory for one visit; the vectors' lengths are those that Scratch documents.

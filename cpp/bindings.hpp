@@ -5,5 +5,6 @@ namespace manyclass {
 
 void bind_training(nanobind::module_& m);
 void bind_svmlight(nanobind::module_& m);
+void bind_prediction(nanobind::module_& m);
 
 }  // namespace manyclass

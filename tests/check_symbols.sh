@@ -3,7 +3,7 @@
 # one copy of a shared inline function, perhaps one with instructions that another machine lacks.
 # Usage: tests/check_symbols.sh BUILD_FOLDER
 set -euo pipefail
-objects=$(find "$1" -name 'kernels.cpp.o')
+objects=$(find "$1" -path '*/kernels_*' -name '*.cpp.o')
 [ -n "$objects" ] || { echo "no compiled kernels in $1" >&2; exit 1; }
 for object in $objects; do
   shared=$(nm -C --defined-only "$object" | grep -E ' [WVu] ' |

@@ -4,7 +4,12 @@ import sys
 
 import pytest
 
-KERNEL_TESTS = ["tests/test_block.py", "tests/test_kernels.py", "tests/test_svmlight_fuzz.py"]
+KERNEL_TESTS = [
+    "tests/test_block.py",
+    "tests/test_kernels.py",
+    "tests/test_prediction.py",
+    "tests/test_svmlight_fuzz.py",
+]
 
 if __name__ == "__main__":
     # The editable install answers for the package by a finder of its own.

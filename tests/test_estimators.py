@@ -207,7 +207,7 @@ def test_sparsify_and_back(monkeypatch):
 def test_prediction_in_parts_and_threads(monkeypatch):
     model = fitted()
     whole = model.decision_function(IRIS[0])
-    monkeypatch.setattr("manyclass.linear.SCORES_AT_A_TIME", 20)
+    monkeypatch.setattr("manyclass.prediction.WORK_AT_A_TIME", 20)
     for n_jobs in (1, 3):
         model.set_params(n_jobs=n_jobs)
         np.testing.assert_allclose(model.decision_function(IRIS[0]), whole)

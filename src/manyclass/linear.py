@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-# Rows scored at a time: their scores are at most this many numbers.
-SCORES_AT_A_TIME = 1 << 22
+from manyclass.prediction import labels_of, scores_of
 
 
 class LinearClassifier(ClassifierMixin):
@@ -49,15 +47,8 @@ class LinearClassifier(ClassifierMixin):
         >>> model.decision_function([[0.5]]).shape
         (1, 3)
         """
-        rows = self._check_rows(X)
-        n_scores = self.coef_.shape[0]
-        scores = np.empty((rows.shape[0], n_scores), np.result_type(rows.dtype, self.coef_.dtype))
-
-        def fill(part: slice) -> None:
-            scores[part] = self._scores(rows[part])
-
-        self._for_each_part(rows.shape[0], fill)
-        return scores.ravel() if n_scores == 1 else scores
+        scores = self._scores(self._check_rows(X))
+        return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of every row, that of the largest score.
@@ -84,15 +75,8 @@ class LinearClassifier(ClassifierMixin):
         >>> model.predict([[-3.0], [2.0]]).tolist()
         ['left', 'right']
         """
-        rows = self._check_rows(X)
-        best = np.empty(rows.shape[0], np.intp)
-
-        def fill(part: slice) -> None:
-            scores = self._scores(rows[part])
-            best[part] = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
-
-        self._for_each_part(rows.shape[0], fill)
-        return np.asarray(self.classes_[best])
+        best = self._labels(self._check_rows(X), 1)
+        return np.asarray(self.classes_[best[:, 0]])
 
     def predict_top_k(self, X: ArrayLike, k: int) -> NDArray[Any]:
         """Predict the k best classes of every row, the best first.
@@ -125,16 +109,7 @@ class LinearClassifier(ClassifierMixin):
         n_classes = len(self.classes_)
         if not 1 <= k <= n_classes:
             raise ValueError(f"k must be from 1 to {n_classes}, the number of classes; got {k}")
-        best = np.empty((rows.shape[0], k), np.intp)
-
-        def fill(part: slice) -> None:
-            scores = self._scores(rows[part])
-            if scores.shape[1] == 1:
-                scores = np.hstack([np.zeros_like(scores), scores])
-            best[part] = _top(scores, k)
-
-        self._for_each_part(rows.shape[0], fill)
-        return np.asarray(self.classes_[best])
+        return np.asarray(self.classes_[self._labels(rows, k)])
 
     def sparsify(self) -> Self:
         """Turn ``coef_`` into a CSR array; smaller when most of it is zero.
@@ -171,32 +146,13 @@ class LinearClassifier(ClassifierMixin):
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
         )
 
-    def _scores(self, X: Any) -> NDArray[Any]:
-        product = X @ self.coef_.T
-        if sp.issparse(product):
-            product = product.toarray()
-        return np.asarray(product + self.intercept_)
+    def _scores(self, rows: Any) -> NDArray[Any]:
+        return scores_of(rows, self.coef_, self.intercept_, effective_n_jobs(self.n_jobs))
 
-    def _for_each_part(self, n_rows: int, fill: Any) -> None:
-        """Call ``fill`` for slices of all rows, in as many threads as n_jobs asks for."""
+    def _labels(self, rows: Any, top: int) -> NDArray[np.int64]:
+        """Positions in ``classes_`` of the best classes of every row, shape (n, top)."""
+        if self.coef_.shape[0] == 1:
+            positive = (self._scores(rows) > 0).astype(np.int64)
+            return np.hstack([positive, 1 - positive])[:, :top]
         n_jobs = effective_n_jobs(self.n_jobs)
-        size = max(1, SCORES_AT_A_TIME // self.coef_.shape[0])
-        if n_jobs > 1:
-            size = min(size, max(1, -(-n_rows // n_jobs)))
-        parts = [slice(begin, begin + size) for begin in range(0, n_rows, size)]
-        if n_jobs == 1 or len(parts) == 1:
-            for part in parts:
-                fill(part)
-            return
-        with ThreadPoolExecutor(n_jobs) as threads:
-            list(threads.map(fill, parts))
-
-
-def _top(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """Columns of the k largest scores of every row, the largest first, ties by column."""
-    order = np.argsort(-scores, axis=1, kind="stable") if k == scores.shape[1] else None
-    if order is not None:
-        return order
-    best = np.sort(np.argpartition(-scores, k - 1, axis=1)[:, :k], axis=1)
-    chosen = np.take_along_axis(scores, best, axis=1)
-    return np.take_along_axis(best, np.argsort(-chosen, axis=1, kind="stable"), axis=1)
+        return labels_of(rows, self.coef_, self.intercept_, top, n_jobs)
