@@ -15,9 +15,11 @@ from manyclass.solution import Certificate, EpochRecord, Solution, Status
 from manyclass.solvers.stopping import StoppingRule
 
 # Training has stalled when this many epochs in a row neither raise the dual objective by more than
-# its last digit nor lower the best gap by a hundredth: rounding then undoes what the steps gain.
+# its last digit nor lower the gap (the best by a hundredth, or the mean of the second half by a
+# tenth below that of the first): rounding then undoes what the steps gain.
 PATIENCE = 50
 PROGRESS = 0.99
+HALVES = 0.9
 
 S = TypeVar("S")
 
@@ -154,4 +156,6 @@ def has_stalled(duals: list[float], gaps: list[float], digit: float) -> bool:
         return False
     rose = duals[-1] - duals[-1 - PATIENCE] > digit * abs(duals[-1])
     fell = min(gaps[-PATIENCE:]) < PROGRESS * min(gaps[:-PATIENCE])
-    return not (rose or fell)
+    half = PATIENCE // 2
+    falls = np.mean(gaps[-half:]) < HALVES * np.mean(gaps[-2 * half : -half])
+    return not (rose or fell or falls)
