@@ -102,17 +102,15 @@ class Trainer {
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`.
   SweepResult full_loop(Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
-                        Vector<std::int32_t> active, std::uint64_t seed) const {
+                        Vector<std::int32_t> active, double min_gap, std::uint64_t seed) const {
     require(active.size() >= rows.size(), "active must be as long as rows");
     const WeightsView<T> w = view(weights, z);
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(n_classes_, w.stride);
     Random random(seed);
     Visits visits = new_visits();
-    return loop_over(
-        {rows.data(), rows.size()}, active.data(), visits, rows_at_once(), random,
-        sweep(kernels_.full_sweep, w, z, scratch, -std::numeric_limits<double>::infinity()),
-        poll());
+    return loop_over({rows.data(), rows.size()}, active.data(), visits, rows_at_once(), random,
+                     sweep(kernels_.full_sweep, w, z, scratch, min_gap), poll());
   }
 
   ShrunkResult shrunk_loops(Matrix<T> weights, Duals& z, Vector<std::int32_t> active,
@@ -281,7 +279,7 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
       .def("squared_norms", [](const Trainer<T, Duals>& t) { return to_numpy(t.norms()); })
       .def("stop", &Trainer<T, Duals>::stop)
       .def("full_loop", &Trainer<T, Duals>::full_loop, "weights"_a, "duals"_a, "order"_a,
-           "active"_a, "seed"_a)
+           "active"_a, "min_gap"_a, "seed"_a)
       .def("shrunk_loops", &Trainer<T, Duals>::shrunk_loops, "weights"_a, "duals"_a, "active"_a,
            "n_active"_a, "goal"_a, "seed"_a)
       .def("inspect", &Trainer<T, Duals>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)

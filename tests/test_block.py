@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 from manyclass.instruction_sets import instruction_set
 from manyclass.solvers.sequential_dual import allocate_weights, core_formulation
 from tests.catalog import ROWS, make_problem
@@ -134,7 +133,9 @@ def step(block, sub, dtype=np.float64, kind="lists"):
     apart = sub.centred and kind == "lists"  # a mean of 0 in column k
     _, weights = allocate_weights(2, k + apart, np.dtype(dtype))
     weights[0, :k] = block.scores / root
-    result = trainer.full_loop(weights, duals, np.zeros(1, np.int32), np.empty(1, np.int32), 0)
+    result = trainer.full_loop(
+        weights, duals, np.zeros(1, np.int32), np.empty(1, np.int32), -np.inf, 0
+    )
     indptr, classes, values = duals.to_csr()
     z = sp.csr_array((values, classes, indptr), shape=(1, k)).toarray()[0].astype(np.float64)
     moved = weights[0].astype(np.float64) * root

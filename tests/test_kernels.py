@@ -86,7 +86,7 @@ def check_sweeps_of(problem, kind):
         for i in np.flatnonzero(trainer.squared_norms() == 0)
     )
     for _ in range(3):
-        result = trainer.full_loop(weights, z, order, active, 1)
+        result = trainer.full_loop(weights, z, order, active, -np.inf, 1)
         gains += result.dual_gain
         goal = _core.ShrunkGoal(0.0, 0.0, 20 * k, 0.0)
         gains += trainer.shrunk_loops(weights, z, active, result.n_active, goal, 2).dual_gain

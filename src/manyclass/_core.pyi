@@ -106,6 +106,7 @@ class _Trainer:
         duals: _Duals,
         rows: NDArray[np.int32],
         active: NDArray[np.int32],
+        min_gap: float,
         seed: int,
     ) -> SweepResult: ...
     def shrunk_loops(

@@ -37,6 +37,13 @@ SHRUNK_EFFORT = 5
 # nothing.
 NEGLIGIBLE = 3
 FAST = 1.5
+# In the full loops of a maximum formulation an example is looked at but left as it is while its gap
+# is below SKIPPED times its part of the gap that the shrunk loops aim at. Only where less than SPARSE
+# of X is not zero: elsewhere each step changes every score, and what was looked at is soon out of
+# date (measured: a quarter less time on news20, a fifth on sector; a tenth more on letter and dna; no
+# gain for sums of losses).
+SKIPPED = 1
+SPARSE = 0.05
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
 REBUILD_EVERY = 10
 # Numbers of W that are copied or summed at a time.
@@ -120,7 +127,7 @@ class SequentialDual:
         if state.epoch and state.epoch % REBUILD_EVERY == 0:
             self._rebuild(problem, state)
         loops, evaluations = self._shrunk_loops(problem, state, rule)
-        self._full_loop(state)
+        self._full_loop(problem, state, rule)
         state.epoch += 1
         primal = state.dual + state.full.gap
         rule.cool(state.full, primal)
@@ -152,9 +159,7 @@ class SequentialDual:
 
         found = list(self._map(inspect, list(self._ranges(problem))))
         gap = sum(part.gap for part in found)
-        norm = squared_norm(
-            state.weights, problem.dataset.n_classes, apart=mean_apart(problem)
-        )
+        norm = squared_norm(state.weights, problem.dataset.n_classes, apart=mean_apart(problem))
         primal = 0.5 * norm + sum(part.loss for part in found)
         state.dual = primal - gap  # free of the rounding of many small gains
         return Certificate(
@@ -220,10 +225,13 @@ class SequentialDual:
         state.n_active = result.n_active
         return result.loops, result.evaluations
 
-    def _full_loop(self, state: State) -> None:
+    def _full_loop(self, problem: Problem, state: State, rule: StoppingRule) -> None:
         gap_before = state.full.gap if state.epoch else np.inf
+        goal, _ = rule.shrunk_goal()
+        skips = state.epoch and problem.formulation.aggregation == "max" and is_sparse(problem)
+        min_gap = SKIPPED * goal / len(state.rows) if skips else -np.inf
         state.full = state.trainer.full_loop(
-            state.weights, state.z, state.rows, state.active, self._seed()
+            state.weights, state.z, state.rows, state.active, min_gap, self._seed()
         )
         state.dual += state.full.dual_gain
         state.n_active = state.full.n_active
@@ -310,6 +318,12 @@ def squared_norm(weights: NDArray[Any], n_classes: int, *, apart: bool) -> float
         part = classes_of(weights[begin : begin + step], n_classes, apart=apart)
         total += float(np.einsum("ij,ij->", part, part, dtype=np.float64))
     return total
+
+
+def is_sparse(problem: Problem) -> bool:
+    """Whether examples share few features."""
+    data = problem.dataset
+    return len(data.values) < SPARSE * data.n_examples * data.n_features
 
 
 def in_lanes(problem: Problem) -> bool:
