@@ -27,7 +27,6 @@ from matplotlib.ticker import (
     LogLocator,
     MaxNLocator,
     NullFormatter,
-    PercentFormatter,
 )
 
 from benchmarks import report
@@ -119,7 +118,7 @@ def draw_accuracy(axes: Axes, entry: Entry) -> None:
     axes.set_ylim(low - missing, high + missing)
     axes.set_ylabel("test accuracy")
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))  # whole tenths
-    axes.yaxis.set_major_formatter(PercentFormatter(decimals=None))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
     axes.grid(axis="y", color="0.9", linewidth=0.8)
 
 
@@ -180,9 +179,8 @@ def _save(
             handles, names = axes.get_legend_handles_labels()
             labels |= dict(zip(names, handles, strict=True))
         figure.suptitle(f"{problem.title}, C = {entries[0]['C']:g}", x=0.01, ha="left")
-        figure.supxlabel("seconds to fit (filled: median of several runs, hollow: one run)")
         figure.legend(
-            labels.values(), labels, loc="outside lower center", ncols=min(4, 2 * columns)
+            labels.values(), labels, loc="outside lower center", ncols=columns + 1, fontsize=8
         )
         figure.savefig(path)
         plt.close(figure)
@@ -191,6 +189,7 @@ def _save(
 def _label(axes: Axes, entry: Entry) -> None:
     axes.set_title(f"{entry['data']}: {entry['n']:,} x {entry['d']:,}, {entry['k']:,} classes")
     axes.set_xscale("log")
+    axes.set_xlabel("seconds")
     axes.xaxis.set_major_locator(LogLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
