@@ -12,7 +12,7 @@ help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
 	@echo "make test     all tests, then the kernel tests under sanitizers"
 	@echo "make lint     ruff, mypy, import-linter, clang-format"
-	@echo "make bench    the comparison with other solvers (about 25 minutes)"
+	@echo "make bench    the comparison with other solvers (about 20 minutes)"
 	@echo "make docs     the documentation, in docs/_build/html"
 
 $(VENV)/created:

@@ -43,13 +43,13 @@ _LOOKS = {
     "liblinear_multicore_primal": ("#D55E00", "^"),
     "sklearn_linear_svc": ("#009E73", "s"),
     "sklearn_sgd": ("#E69F00", "v"),
-    "sklearn_logistic_saga": ("#E69F00", "P"),
+    "sklearn_logistic_saga": ("black", "P"),
     "lightning_linear_svc": ("#CC79A7", "D"),
     "lightning_sdca": ("#CC79A7", "v"),
     "lightning_cd": ("#CC79A7", "^"),
     "napkinxc": ("0.45", "X"),
 }
-_OTHER_LOOK = ("black", "h")
+_OTHER_LOOK = ("0.7", "h")
 
 STYLE = {
     "figure.dpi": 110,

@@ -64,7 +64,7 @@ def _parser(
     add("--cost", type=float, default=1.0, help="C of the problem")
     add("--repeats", type=int, default=5, help="runs per median")
     limit_help = "seconds that a single fit may need: a number, NAME=NUMBER for single data sets"
-    add("--time-limit", nargs="+", default=["2"], help=limit_help)
+    add("--time-limit", nargs="+", default=["3"], help=limit_help)
     add("--reference-limit", type=float, default=60.0, help="seconds to find an unknown P*")
     add("--output", type=Path, default=report.RESULTS, help="folder of latest.json")
     add("--update", action="store_true", help="keep what is in latest.json and not measured now")
@@ -78,8 +78,8 @@ def _named(names: list[str], found: dict[str, Any]) -> list[Any]:
 def _time_limits(
     words: list[str], datasets: dict[str, BaseDataset]
 ) -> tuple[float, dict[str, float]]:
-    """Parse "2 mnist=30" into the limit of all, 2, and those of single data sets."""
-    usual, single = 2.0, {}
+    """Parse "3 mnist=30" into the limit of all, 3, and those of single data sets."""
+    usual, single = 3.0, {}
     for word in words:
         name, _, seconds = word.rpartition("=")
         if name and name not in datasets:
