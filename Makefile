@@ -12,7 +12,7 @@ help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
 	@echo "make test     all tests, then the kernel tests under sanitizers"
 	@echo "make lint     ruff, mypy, import-linter, clang-format"
-	@echo "make bench    the comparison with other solvers (about a quarter of an hour)"
+	@echo "make bench    the comparison with other solvers (about 20 minutes)"
 	@echo "make docs     the documentation, in docs/_build/html"
 
 $(VENV)/created:
@@ -53,9 +53,14 @@ format: $(VENV)/with-lint
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)
 
-bench: $(VENV)/with-bench
+$(VENV)/peers: $(VENV)/with-bench benchmarks/install_peers.sh
+	bash benchmarks/install_peers.sh $(BIN)/python
+	touch $@
+
+bench: $(VENV)/peers
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.plots
+	$(BIN)/python -m benchmarks.growth
 
 docs: $(VENV)/with-docs
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html

@@ -1,8 +1,9 @@
-"""Measure solvers on one data set, in turn, at equal quality.
+"""Measure solvers of one problem on one data set, in turn, at equal quality.
 
 First every solver runs once at each tolerance of its sweep, from coarse to fine, which tells what
 quality each tolerance means. Then only the runs that decide a level are repeated. In both parts the
-solvers take turns, so that a slow spell of the machine hits all of them alike.
+solvers take turns, so that a slow spell of the machine hits all of them alike. A solver of another
+problem, there for its test accuracy, has no objective here and goes through its sweep once.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dataclasses import dataclass, field
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.datasets.base import Data
-from benchmarks.objective import accuracy, primal
+from benchmarks.objective import primal
+from benchmarks.problems import Problem
 from benchmarks.reference import Reference
 from benchmarks.solvers.base import BaseSolver
 
@@ -59,9 +61,12 @@ class Run:
         """Median over the repeats."""
         return statistics.median(self.seconds)
 
-    def excess(self, best: float) -> float:
-        """(P - P*) / P*, P the median over the repeats: a peer may draw other numbers each time."""
-        return (statistics.median(self.primals) - best) / best
+    def excess(self, best: float) -> float | None:
+        """(P - P*) / P*, P the median over the repeats: a peer may draw other numbers each time.
+
+        None for a solver of another problem.
+        """
+        return (statistics.median(self.primals) - best) / best if self.primals else None
 
     @property
     def gave_up(self) -> bool:
@@ -94,7 +99,11 @@ class Sweep:
 
     def deciding(self, level: float, best: float) -> Run | None:
         """Return the coarsest run whose excess is at most the level."""
-        return next((run for run in self.runs if run.excess(best) <= level), None)
+        for run in self.runs:
+            excess = run.excess(best)
+            if excess is not None and excess <= level:
+                return run
+        return None
 
     def refined(self) -> Run:
         """Begin a run at the next tolerance."""
@@ -109,7 +118,16 @@ class Sweep:
         return last * min(max(1.0, last / before), _MAX_GROWTH)
 
 
-def measure(solver: BaseSolver, run: Run, data: Data, C: float) -> None:
+@dataclass(frozen=True)
+class Task:
+    """What the solvers are given."""
+
+    data: Data
+    problem: Problem
+    C: float
+
+
+def measure(solver: BaseSolver, run: Run, task: Task) -> None:
     """Time one run, judge its weights, and note down what it warned of."""
     gc.collect()
     with warnings.catch_warnings(record=True) as caught:
@@ -117,20 +135,23 @@ def measure(solver: BaseSolver, run: Run, data: Data, C: float) -> None:
         start = time.perf_counter()
         solver.run(run.tolerance)
         run.seconds.append(time.perf_counter() - start)
-    W = solver.weights()
-    run.primals.append(primal(data.X, data.labels, W, C))
-    run.accuracies.append(accuracy(data.X_test, data.labels_test, W))
+    data = task.data
+    if task.problem.name in solver.problems:
+        P = primal(task.problem, data.X, data.labels, solver.weights(), task.C)
+        run.primals.append(P)
+    run.accuracies.append(solver.accuracy(data.X_test, data.labels_test))
     messages = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
     run.warnings = sorted({*run.warnings, *messages})
 
 
 def race(
-    solvers: Sequence[BaseSolver], data: Data, C: float, limits: Limits, reference: Reference
+    solvers: Sequence[BaseSolver], task: Task, limits: Limits, reference: Reference
 ) -> tuple[list[Sweep], Reference]:
     """Sweep, then repeat; also return P*, improved by anything better that was seen."""
     sweeps = [Sweep(solver) for solver in solvers]
     for solver in solvers:
-        solver.prepare(data.X, data.labels, C)
+        solver.prepare(task.data.X, task.data.labels, task.problem, task.C)
+    gc.freeze()  # so that the collection before each run only looks at what is new
     while True:
         # Sweeps first, and again after each round of repeats: a new median may lose a level.
         work = _next_runs(sweeps, limits, reference.primal) or _pending(
@@ -139,8 +160,10 @@ def race(
         if not work:
             break
         for solver, run in work:
-            measure(solver, run, data, C)
-            reference = reference.improved(run.primals[-1])
+            measure(solver, run, task)
+            for P in run.primals[-1:]:
+                reference = reference.improved(P)
+    gc.unfreeze()
     return sweeps, reference
 
 

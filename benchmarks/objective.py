@@ -1,8 +1,4 @@
-"""The problem that every solver is timed on, and the one yardstick for all of them.
-
-    min_W  P(W) = 1/2 ||W||_F^2 + C sum_i max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i)
-
-without an intercept (Crammer-Singer).
+"""The one yardstick for all solvers: P(W) as in ``benchmarks.problems``, and the test accuracy.
 
 Conventions, everywhere in this folder: X is a CSR array (n, d) in float32, labels are 0..k-1 in the
 order of the sorted classes, W is an ndarray (d, k) with its columns in the same order.
@@ -16,28 +12,32 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from benchmarks.problems import Problem
+
 # An n x k array of scores would not fit for thousands of classes; 32 MB of them do.
 _SCORES_AT_A_TIME = 1 << 22
 
 
 def primal(
-    X: sp.csr_array, labels: NDArray[np.integer], W: NDArray[np.floating], C: float
+    problem: Problem,
+    X: sp.csr_array,
+    labels: NDArray[np.integer],
+    W: NDArray[np.floating],
+    C: float,
 ) -> float:
     """P(W) in float64, whatever the solver computed in.
 
     Examples
     --------
+    >>> from benchmarks.problems import PROBLEMS
     >>> X = sp.csr_array(np.eye(2))
-    >>> primal(X, np.array([0, 1]), np.zeros((2, 2)), C=3.0)
+    >>> primal(PROBLEMS["crammer_singer"], X, np.array([0, 1]), np.zeros((2, 2)), C=3.0)
     6.0
     """
     W = np.asarray(W, dtype=np.float64)
-    loss = 0.0
-    for part, scores in _scores(X, W):
-        rows = np.arange(len(scores))
-        own = scores[rows, labels[part]]
-        scores[rows, labels[part]] = -np.inf
-        loss += float(np.maximum(0.0, 1.0 - own + scores.max(axis=1)).sum())
+    loss = sum(
+        float(_losses(problem, scores, labels[part]).sum()) for part, scores in _scores(X, W)
+    )
     return 0.5 * float(np.sum(W * W)) + C * loss
 
 
@@ -52,6 +52,21 @@ def accuracy(X: sp.csr_array, labels: NDArray[np.integer], W: NDArray[np.floatin
         for part, scores in _scores(X, W)
     )
     return right / X.shape[0]
+
+
+def _losses(
+    problem: Problem, scores: NDArray[np.float64], labels: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """loss_i for some rows, whose scores are overwritten."""
+    own = (np.arange(len(scores)), labels)
+    margin = scores[own]
+    is_relative = problem.formulation != "one_vs_rest"
+    slack = np.add(scores, (1.0 - margin)[:, None] if is_relative else 1.0, out=scores)
+    slack[own] = 0.0 if is_relative else 1.0 - margin
+    np.maximum(slack, 0.0, out=slack)
+    if problem.loss == "squared_hinge":
+        np.square(slack, out=slack)
+    return slack.max(axis=1) if problem.formulation == "crammer_singer" else slack.sum(axis=1)
 
 
 def _scores(X: sp.csr_array, W: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:

@@ -3,16 +3,16 @@
     python -m benchmarks.plots [FOLDER]
 
 reads FOLDER/latest.json (by default the folder that ``python -m benchmarks.run`` writes to) and
-puts two pictures per data set next to it: NAME-excess.png and NAME-accuracy.png.
+puts two pictures per problem next to it, with a panel for each data set: bench-NAME-excess.png and
+bench-NAME-accuracy.png.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,106 +27,128 @@ from matplotlib.ticker import (
     LogLocator,
     MaxNLocator,
     NullFormatter,
-    PercentFormatter,
 )
 
-RESULTS = Path(__file__).with_name("results")
+from benchmarks import report
+from benchmarks.problems import PROBLEMS, Problem
 
-# Okabe and Ito's colours, told apart by readers with any colour vision; the marker repeats them.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_MARKERS = "osD^vP"
-_STYLE = {
-    "figure.figsize": (6.4, 4.4),
-    "figure.dpi": 150,
-    "font.size": 10,
+# A colour of Okabe and Ito's per program, told apart with any colour vision, and a marker per
+# method of it, the same in all pictures; two threads are dashed.
+_LOOKS = {
+    "manyclass": ("#0072B2", "o"),
+    "manyclass_float64": ("#56B4E9", "o"),
+    "liblinear_official": ("#D55E00", "D"),
+    "liblinear_official_primal": ("#D55E00", "^"),
+    "liblinear_multicore": ("#D55E00", "D"),
+    "liblinear_multicore_primal": ("#D55E00", "^"),
+    "sklearn_linear_svc": ("#009E73", "s"),
+    "sklearn_sgd": ("#E69F00", "v"),
+    "sklearn_logistic_saga": ("black", "P"),
+    "lightning_linear_svc": ("#CC79A7", "D"),
+    "lightning_sdca": ("#CC79A7", "v"),
+    "lightning_cd": ("#CC79A7", "^"),
+    "napkinxc": ("0.45", "X"),
+}
+_OTHER_LOOK = ("0.7", "h")
+
+STYLE = {
+    "figure.dpi": 110,
+    "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlelocation": "left",
-    "axes.titlesize": 11,
+    "axes.titlesize": 9.5,
     "legend.frameon": False,
 }
-# Below this an excess is zero as far as P* is known, which no logarithmic axis can show.
-_SMALLEST_EXCESS = 1e-8
+_COLUMNS = 3
+_EXCESS_SHOWN = (2e-6, 2.0)
 
-# Percentage points; a picture of less would show the noise of a few test rows.
-_SMALLEST_SPAN = 2.0
+# Percentage points; a picture of less would show the noise of a few test rows, one of more would
+# squeeze what solvers differ in near the end.
+_SMALLEST_SPAN, _LARGEST_SPAN = 2.0, 12.0
+
+Entry = dict[str, Any]
+Runs = list[dict[str, Any]]
 
 
 def main() -> None:
-    """Draw all data sets."""
+    """Draw all problems."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plots")
-    parser.add_argument("folder", nargs="?", type=Path, default=RESULTS)
+    parser.add_argument("folder", nargs="?", type=Path, default=report.RESULTS)
     folder = parser.parse_args().folder
     source = folder / "latest.json"
     if not source.exists():
         parser.exit(2, f"{source} does not exist; run python -m benchmarks.run first\n")
-    result = json.loads(source.read_text())
-    for entry in result["datasets"]:
+    for path in draw_all(report.read(source), folder):
+        print(path)
+
+
+def draw_all(result: dict[str, Any], folder: Path) -> Iterator[Path]:
+    """Draw two pictures for each problem that was measured; return their paths."""
+    for problem in PROBLEMS.values():
+        entries = [entry for entry in result["entries"] if entry["problem"] == problem.name]
         for kind, draw in (("excess", draw_excess), ("accuracy", draw_accuracy)):
-            path = folder / f"{entry['name']}-{kind}.png"
-            _save(path, entry, result, draw)
-            print(path)
+            if entries:
+                path = folder / f"bench-{problem.name}-{kind}.png"
+                _save(path, problem, entries, draw)
+                yield path
 
 
-def draw_excess(axes: Axes, entry: dict[str, Any], order: list[str]) -> None:
+def draw_excess(axes: Axes, entry: Entry) -> None:
     """(P - P*)/P* against seconds, both logarithmic."""
-    _draw_lines(axes, entry, order, lambda run: max(run["excess"], _SMALLEST_EXCESS))
+    lowest, highest = _EXCESS_SHOWN
+    for solver in entry["solvers"]:
+        if solver["minimises"]:
+            # A little below the frame, so that what goes on there can be told from an end.
+            _draw_line(axes, solver, lambda run: max(run["excess"], lowest / 10))
     axes.set_yscale("log")
+    axes.set_ylim(lowest, highest)
     axes.set_ylabel("(P $-$ P*) / P*")
-    for level in entry["solvers"][0]["levels"]:
-        axes.axhline(float(level), color="0.85", linewidth=0.8, zorder=0)
+    for level in entry["levels"]:
+        axes.axhline(float(level), color="0.88", linewidth=0.8, zorder=0)
 
 
-def draw_accuracy(axes: Axes, entry: dict[str, Any], order: list[str]) -> None:
+def draw_accuracy(axes: Axes, entry: Entry) -> None:
     """Accuracy on the test part against seconds."""
-    _draw_lines(axes, entry, order, lambda run: 100 * run["test_accuracy"])
-    axes.set_ylabel("test accuracy")
-    low, high = axes.get_ylim()
-    missing = max(0.0, _SMALLEST_SPAN - (high - low)) / 2
+    for solver in entry["solvers"]:
+        _draw_line(axes, solver, lambda run: 100 * run["accuracy"])
+    heights = [100 * run["accuracy"] for solver in entry["solvers"] for run in solver["runs"]]
+    low, high = max(min(heights), max(heights) - _LARGEST_SPAN), max(heights)
+    missing = max(0.05 * (high - low), (_SMALLEST_SPAN - (high - low)) / 2)
     axes.set_ylim(low - missing, high + missing)
-    axes.yaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))  # ticks of whole tenths
-    axes.yaxis.set_major_formatter(PercentFormatter(decimals=1))
+    axes.set_ylabel("test accuracy")
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))  # whole tenths
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
     axes.grid(axis="y", color="0.9", linewidth=0.8)
 
 
-def _draw_lines(
-    axes: Axes, entry: dict[str, Any], order: list[str], height: Callable[[dict[str, Any]], float]
-) -> None:
-    """One line per solver, with one colour and marker in all pictures; hollow: a single run."""
-    for solver in entry["solvers"]:
-        place = order.index(solver["name"])
-        colour = _COLOURS[place % len(_COLOURS)]
-        points = _points(solver["runs"], height)
-        zorder = len(order) - place + 2
-        style = {"color": colour, "marker": _MARKERS[place % len(_MARKERS)], "markersize": 5}
-        axes.plot(
-            [x for x, _, _ in points],
-            [y for _, y, _ in points],
-            linewidth=1.6,
-            label=solver["name"],
-            zorder=zorder,
-            **style,
-        )
-        lone = [(x, y) for x, y, n_runs in points if n_runs == 1]
-        if lone:
-            xs, ys = zip(*lone, strict=True)
-            axes.plot(xs, ys, linestyle="", markerfacecolor="white", zorder=zorder, **style)
-    axes.set_xscale("log")
-    axes.set_xlabel("seconds to fit (filled: median of several runs, hollow: one run)")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+def _draw_line(axes: Axes, solver: dict[str, Any], height: Callable[[Any], float]) -> None:
+    """One line per solver; hollow: a single run."""
+    two = solver["threads"] > 1
+    name = solver["name"].removesuffix("_2")
+    colour, marker = _LOOKS.get(name, _OTHER_LOOK)
+    points = _points(solver["runs"], height)
+    style = {
+        "color": colour,
+        "marker": marker,
+        "markersize": 3.8,
+        "zorder": 4 if solver["package"] == "manyclass" else 3,
+    }
+    label = name.replace("_", " ") + (", 2 threads" if two else "")
+    xs, ys, counts = zip(*points, strict=True)
+    axes.plot(xs, ys, linestyle="--" if two else "-", linewidth=1.3, label=label, **style)
+    lone = [(x, y) for x, y, n_runs in zip(xs, ys, counts, strict=True) if n_runs == 1]
+    if lone:
+        axes.plot(*zip(*lone, strict=True), linestyle="", markerfacecolor="white", **style)
 
 
-def _points(
-    runs: list[dict[str, Any]], height: Callable[[dict[str, Any]], float]
-) -> list[tuple[float, float, int]]:
+def _points(runs: Runs, height: Callable[[Any], float]) -> list[tuple[float, float, int]]:
     """Return (seconds, height, number of runs) from coarse to fine.
 
     Neighbouring tolerances that ended at the very same weights did the same work: one point.
     """
     points = []
-    for _, group in itertools.groupby(runs, key=lambda run: run["excess"]):
+    for _, group in itertools.groupby(runs, key=lambda run: (run["excess"], run["accuracy"])):
         same = list(group)
         seconds = [value for run in same for value in run["seconds"]]
         points.append((statistics.median(seconds), height(same[0]), len(seconds)))
@@ -134,21 +156,43 @@ def _points(
 
 
 def _save(
-    path: Path,
-    entry: dict[str, Any],
-    result: dict[str, Any],
-    draw: Callable[[Axes, dict[str, Any], list[str]], None],
+    path: Path, problem: Problem, entries: list[Entry], draw: Callable[[Axes, Entry], None]
 ) -> None:
-    with plt.rc_context(_STYLE):
-        figure, axes = plt.subplots(layout="constrained")
-        draw(axes, entry, result["solvers"])
-        axes.set_title(
-            f"{entry['name']}: {entry['n']:,} x {entry['d']:,}, {entry['k']:,} classes, "
-            f"C = {result['C']:g}"
+    columns = min(_COLUMNS, len(entries))
+    rows = -(-len(entries) // columns)
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(
+            rows,
+            columns,
+            figsize=(3.7 * columns, 2.7 * rows + 1.0),
+            layout="constrained",
+            squeeze=False,
         )
-        axes.legend()
+        for axes, entry in itertools.zip_longest(panels.flat, entries):
+            if entry is None:
+                axes.set_axis_off()
+                continue
+            draw(axes, entry)
+            _label(axes, entry)
+        labels = {}
+        for axes in panels.flat:
+            handles, names = axes.get_legend_handles_labels()
+            labels |= dict(zip(names, handles, strict=True))
+        figure.suptitle(f"{problem.title}, C = {entries[0]['C']:g}", x=0.01, ha="left")
+        figure.legend(
+            labels.values(), labels, loc="outside lower center", ncols=columns + 1, fontsize=8
+        )
         figure.savefig(path)
         plt.close(figure)
+
+
+def _label(axes: Axes, entry: Entry) -> None:
+    axes.set_title(f"{entry['data']}: {entry['n']:,} x {entry['d']:,}, {entry['k']:,} classes")
+    axes.set_xscale("log")
+    axes.set_xlabel("seconds")
+    axes.xaxis.set_major_locator(LogLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 if __name__ == "__main__":

@@ -54,10 +54,10 @@ DATASETS = [
     RealDataset("news20"),
     RealDataset("sector"),
     RealDataset("letter"),
-    RealDataset("usps", suffix=""),
+    RealDataset("usps", suffix="", default=False),
     RealDataset("satimage"),
     RealDataset("dna"),
-    RealDataset("mnist"),
+    RealDataset("mnist", default=False),
     RealDataset("covtype100k", default=False),
     RealDataset("lshtc1", default=False),
 ]

@@ -11,6 +11,7 @@ class Blobs(BaseDataset):
     """One cloud per class, around a random centre."""
 
     name = "blobs"
+    default = False
     n_train, n_test = 12_000, 4_000
     n_features, n_classes = 64, 30
     spread = 1.6

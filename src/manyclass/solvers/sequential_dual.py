@@ -38,10 +38,10 @@ SHRUNK_EFFORT = 5
 NEGLIGIBLE = 3
 FAST = 1.5
 # In the full loops of a maximum formulation an example is looked at but left as it is while its gap
-# is below SKIPPED times its part of the gap that the shrunk loops aim at. Only where less than SPARSE
-# of X is not zero: elsewhere each step changes every score, and what was looked at is soon out of
-# date (measured: a quarter less time on news20, a fifth on sector; a tenth more on letter and dna; no
-# gain for sums of losses).
+# is below SKIPPED times its part of the gap that the shrunk loops aim at. Only where less than
+# SPARSE of X is not zero: elsewhere each step changes every score, and what was looked at is soon
+# out of date (measured: a quarter less time on news20, a fifth on sector; a tenth more on letter
+# and dna; no gain for sums of losses).
 SKIPPED = 1
 SPARSE = 0.05
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).

@@ -1,0 +1,51 @@
+"""Put the last run, and the growth of the cost, into docs/benchmarks.md, with their pictures.
+
+python -m benchmarks.page [FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from benchmarks import growth, plots, report, tables
+from benchmarks.problems import PROBLEMS
+from experiments import ROOT, read_results, write_between
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+FIGURES = ROOT / "docs" / "figures"
+
+
+def main() -> None:
+    """Write tables and pictures of whatever was measured."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.page")
+    parser.add_argument("folder", nargs="?", type=Path, default=report.RESULTS)
+    folder = parser.parse_args().folder
+    if (folder / "latest.json").exists():
+        result = report.read(folder / "latest.json")
+        paths = list(plots.draw_all(result, FIGURES))
+        write_between(PAGE, "measured", f"{tables.all_tables(result)}\n\n{_pictures(paths)}")
+    grown = read_results(folder / "growth.json")
+    if grown:
+        growth.draw(grown, FIGURES / "bench-growth.png")
+        write_between(PAGE, "growth", _growth(grown))
+
+
+def _pictures(paths: list[Path]) -> str:
+    titles = {f"bench-{name}": problem.title for name, problem in PROBLEMS.items()}
+    kinds = {"excess": "excess against seconds", "accuracy": "test accuracy against seconds"}
+    lines = []
+    for path in paths:
+        problem, kind = path.stem.rsplit("-", 1)
+        lines.append(f"![{titles[problem]}: {kinds[kind]}](figures/{path.name})")
+    return "\n\n".join(lines)
+
+
+def _growth(grown: dict[str, Any]) -> str:
+    picture = "![seconds per epoch against n, k and non-zeros](figures/bench-growth.png)"
+    return f"{growth.table(grown)}\n\n{picture}"
+
+
+if __name__ == "__main__":
+    main()

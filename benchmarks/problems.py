@@ -1,0 +1,46 @@
+"""The optimisation problems that solvers are compared on: a formulation with its loss.
+
+    min_W  P(W) = 1/2 ||W||_F^2 + C sum_i loss_i(W)
+
+without an intercept. With m = w_{y_i} . x_i and s_c = w_c . x_i, loss_i is
+
+    crammer_singer        max(0, max_{c != y_i} 1 - m + s_c)
+    weston_watkins        sum_{c != y_i} max(0, 1 - m + s_c)
+    one_vs_rest           max(0, 1 - m) + sum_{c != y_i} max(0, 1 + s_c)
+    one_vs_rest_squared   the same with each term squared
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is minimised; formulation and loss as ``MulticlassSVC`` calls them.
+
+    Attributes
+    ----------
+    name : str
+        What the command line calls it.
+    title : str
+        What tables and pictures call it.
+    """
+
+    name: str
+    title: str
+    formulation: str
+    loss: str = "hinge"
+
+
+PROBLEMS = {
+    problem.name: problem
+    for problem in (
+        Problem("crammer_singer", "Crammer-Singer", "crammer_singer"),
+        Problem("weston_watkins", "Weston-Watkins", "weston_watkins"),
+        Problem("one_vs_rest", "One-vs-rest, hinge", "one_vs_rest"),
+        Problem(
+            "one_vs_rest_squared", "One-vs-rest, squared hinge", "one_vs_rest", "squared_hinge"
+        ),
+    )
+}

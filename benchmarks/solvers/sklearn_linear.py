@@ -1,0 +1,122 @@
+"""scikit-learn's linear classifiers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.svm import LinearSVC
+
+from benchmarks.problems import Problem
+from benchmarks.solvers.base import (
+    EPOCHS,
+    BaseSolver,
+    one_two_five,
+    sklearn_rows,
+    weights_from_coef,
+)
+
+_ONE_VS_REST = ("one_vs_rest", "one_vs_rest_squared")
+
+
+class _Sklearn(BaseSolver):
+    """An estimator with ``coef_``."""
+
+    package = "scikit-learn"
+    model: Any
+
+    def prepare(
+        self, X: sp.csr_array, labels: NDArray[np.int32], problem: Problem, C: float
+    ) -> None:
+        """Convert, which it would otherwise do in each fit, and fit a few rows."""
+        self.X, self.labels, self.problem = sklearn_rows(X), labels.astype(np.int64), problem
+        self.model = self._model(problem, C)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.model.fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+
+    def run(self, tolerance: float) -> None:
+        """Fit."""
+        self.model.set_params(tol=tolerance).fit(self.X, self.labels)
+
+    def weights(self) -> NDArray[np.floating]:
+        """Return ``coef_``, turned round."""
+        return weights_from_coef(self.model.coef_, self.problem)
+
+    def _model(self, problem: Problem, C: float) -> Any:
+        raise NotImplementedError
+
+
+class SklearnLinearSVC(_Sklearn):
+    """LinearSVC, its own copy of LIBLINEAR; the tolerance is the largest violation."""
+
+    name = "sklearn_linear_svc"
+    tolerances = one_two_five(2.0, 7)
+    problems = ("crammer_singer", *_ONE_VS_REST)
+
+    def _model(self, problem: Problem, C: float) -> LinearSVC:
+        separate = problem.formulation == "one_vs_rest"
+        return LinearSVC(
+            multi_class="ovr" if separate else "crammer_singer",
+            loss=problem.loss,
+            dual=True,
+            fit_intercept=False,
+            C=C,
+            max_iter=10_000_000,
+            random_state=0,
+        )
+
+
+class SklearnSGD(_Sklearn):
+    """SGDClassifier, told its epochs; alpha = 1 / (n C) makes its objective P / (n C)."""
+
+    tolerances = EPOCHS
+    problems = ("one_vs_rest",)
+    accuracy_beside = ("crammer_singer",)
+
+    def __init__(self, name: str, threads: int) -> None:
+        self.name, self.threads, self.default = name, threads, threads == 1
+
+    def run(self, tolerance: float) -> None:
+        """Fit for some epochs."""
+        self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
+
+    def _model(self, problem: Problem, C: float) -> SGDClassifier:  # noqa: ARG002
+        return SGDClassifier(
+            loss="hinge",
+            alpha=1 / (self.X.shape[0] * C),
+            fit_intercept=False,
+            tol=None,
+            n_jobs=self.threads,
+            random_state=0,
+        )
+
+
+class SklearnSaga(_Sklearn):
+    """LogisticRegression (softmax), told its epochs; another objective."""
+
+    name = "sklearn_logistic_saga"
+    tolerances = EPOCHS[:7]
+    accuracy_beside = ("crammer_singer",)
+
+    def run(self, tolerance: float) -> None:
+        """Fit for some epochs; that they end before convergence is meant."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
+
+    def _model(self, problem: Problem, C: float) -> LogisticRegression:  # noqa: ARG002
+        return LogisticRegression(solver="saga", C=C, fit_intercept=False, tol=0, random_state=0)
+
+
+SOLVERS = [
+    SklearnLinearSVC(),
+    SklearnSGD("sklearn_sgd", 1),
+    SklearnSGD("sklearn_sgd_2", 2),
+    SklearnSaga(),
+]

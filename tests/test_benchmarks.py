@@ -1,0 +1,84 @@
+"""The benchmark's yardstick, and that its solvers solve what they are said to solve."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+
+from benchmarks import measure, report, tables
+from benchmarks.datasets.base import Data
+from benchmarks.objective import primal
+from benchmarks.problems import PROBLEMS
+from benchmarks.reference import Reference
+from benchmarks.solvers.base import find_solvers
+from manyclass import MulticlassSVC
+
+C = 0.5
+PAIRS = [(solver, PROBLEMS[name]) for solver in find_solvers().values() for name in solver.problems]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = load_iris(return_X_y=True)
+    rows = sp.csr_array(X - X.mean(axis=0))
+    return Data.from_parts((rows[::2], y[::2]), (rows[1::2], y[1::2]))
+
+
+@pytest.fixture(scope="module")
+def optima(data):
+    def reference(problem):
+        model = MulticlassSVC(
+            formulation=problem.formulation, loss=problem.loss, C=C, fit_intercept=False, tol=1e-8
+        ).fit(data.X.astype(np.float64), data.labels)
+        proof = model.certificate_
+        assert primal(problem, data.X, data.labels, model.coef_.T, C) == pytest.approx(
+            proof.primal_objective, rel=1e-12
+        )
+        return Reference(proof.primal_objective, proof.dual_objective)
+
+    return {name: reference(problem) for name, problem in PROBLEMS.items()}
+
+
+@pytest.mark.parametrize(
+    ("solver", "problem"), PAIRS, ids=[f"{solver.name}-{problem.name}" for solver, problem in PAIRS]
+)
+def test_a_solver_reaches_the_optimum_of_its_problems(data, optima, solver, problem):
+    skipped, reason = solver.skip()
+    if skipped:
+        pytest.skip(reason)
+    task = measure.Task(data, problem, C)
+    solver.prepare(data.X, data.labels, problem, C)
+    run = measure.Run(1e-4 if solver.tolerances[0] > solver.tolerances[-1] else 1000)
+    measure.measure(solver, run, task)
+    assert abs(run.excess(optima[problem.name].primal)) < 0.02
+    assert run.accuracies[0] > 0.8
+
+
+def test_a_race_ends_and_makes_a_table(data, optima):
+    solvers = [find_solvers()[name] for name in ("manyclass", "sklearn_linear_svc", "sklearn_sgd")]
+    task = measure.Task(data, PROBLEMS["crammer_singer"], C)
+    limits = measure.Limits((1e-1, 1e-2), repeats=2, seconds=0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a peer may warn of what it does not reach
+        sweeps, best = measure.race(solvers, task, limits, optima["crammer_singer"])
+    entry = report.record("iris", task, sweeps, best, limits)
+    assert [solver["minimises"] for solver in entry["solvers"]] == [True, True, False]
+    assert all(entry["solvers"][0]["levels"].values())
+    rows = tables.seconds_table([entry], {}).splitlines()
+    assert len(rows) == 4
+    assert "iris" in tables.accuracy_table([entry])
+
+
+def test_a_new_entry_takes_the_place_of_the_old_one():
+    old = [{"problem": "a", "data": "x", "solvers": [1]}, {"problem": "a", "data": "y"}]
+    new = [{"problem": "a", "data": "x", "solvers": [2]}]
+    assert report.merged(old, new) == [new[0], old[1]]
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    path = tmp_path / "folder" / "latest.json"
+    result = {"machine": {}, "skipped": [], "entries": [{"problem": "a", "solvers": [{"name": 1}]}]}
+    report.write(path, result)
+    assert report.read(path) == result
