@@ -1,15 +1,18 @@
-"""Run the kernel tests against another build of the package: ``sanitized.py FOLDER``."""
+"""Run some tests against another build of the package: ``sanitized.py FOLDER kernels|threads``."""
 
 import sys
 
 import pytest
 
-KERNEL_TESTS = [
-    "tests/test_block.py",
-    "tests/test_kernels.py",
-    "tests/test_prediction.py",
-    "tests/test_svmlight_fuzz.py",
-]
+TESTS = {
+    "kernels": [
+        "tests/test_block.py",
+        "tests/test_kernels.py",
+        "tests/test_prediction.py",
+        "tests/test_svmlight_fuzz.py",
+    ],
+    "threads": ["tests/test_threads.py"],
+}
 
 if __name__ == "__main__":
     # The editable install answers for the package by a finder of its own.
@@ -20,4 +23,4 @@ if __name__ == "__main__":
     if not manyclass.__file__.startswith(sys.argv[1]):
         sys.exit(f"the package under test is {manyclass.__file__}, not the one in {sys.argv[1]}")
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:doctest", "-o", "addopts="]
-    sys.exit(pytest.main([*options, *KERNEL_TESTS]))
+    sys.exit(pytest.main([*options, *TESTS[sys.argv[2]]]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.svm import LinearSVC
 
 from manyclass import MulticlassSVC, load_svmlight
 from manyclass.dataset import Dataset
@@ -38,3 +40,28 @@ def test_known_optimum(name, tol, shared_data):
     if accuracy is not None:
         X_test, y_test = load_svmlight(shared_data(f"{name}.t.scale"), n_features=X.shape[1])
         assert model.score(X_test, y_test) == pytest.approx(accuracy, abs=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Liblinear failed to converge")  # on letter, in 20,000 epochs
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", ["news20", "sector", "letter"])
+def test_one_vs_rest_reaches_liblinear_in_every_class(name, loss, shared_data):
+    X, y = load_svmlight(shared_data(f"{name}.scale"), dtype=np.float64)
+    X = sp.csr_matrix(
+        (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
+    )
+    classes = np.unique(y)
+
+    def of_each_class(model):
+        margins = (X @ model.coef_.T) * np.where(y[:, None] == classes, 1, -1)
+        losses = np.maximum(0, 1 - margins) ** (1 if loss == "hinge" else 2)
+        return 0.5 * (model.coef_**2).sum(axis=1) + losses.sum(axis=0)
+
+    ours = MulticlassSVC(
+        formulation="one_vs_rest", loss=loss, fit_intercept=False, tol=3e-7, random_state=0
+    ).fit(X, y)
+    theirs = LinearSVC(
+        loss=loss, fit_intercept=False, tol=1e-5, max_iter=20_000, random_state=0
+    ).fit(X, y)
+    assert (of_each_class(ours) <= of_each_class(theirs) * (1 + 1e-5)).all()

@@ -1,0 +1,85 @@
+"""All that runs in several threads of the compiled core: the same as from one, and no data race.
+
+The last is what the thread sanitizer looks for when it runs this file (tests/sanitize.sh).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from manyclass import MulticlassSVC, load_svmlight
+from tests.catalog import ROWS
+
+NAMES = [(name, loss) for name, loss, _ in ROWS]
+
+
+def clusters(n=1200, d=60, k=40, *, dense=False):
+    """Noisy groups, more than the lanes of a vector."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, k, n)
+    centres = sp.random_array((k, d), density=0.2, rng=rng)
+    noise = sp.random_array((n, d), density=0.1, rng=rng)
+    X = sp.csr_array(centres.tocsr()[y] + noise, dtype=np.float32)
+    return (X.toarray() if dense else X), y
+
+
+def fit(X, y, name="one_vs_rest", loss="hinge", n_jobs=3):
+    model = MulticlassSVC(formulation=name, loss=loss, n_jobs=n_jobs, tol=1e-2, random_state=0)
+    return model.fit(X, y)
+
+
+@pytest.mark.parametrize(("name", "loss"), NAMES)
+def test_training(name, loss):
+    X, y = clusters()
+    one, three = (fit(X, y, name, loss, n_jobs) for n_jobs in (1, 3))
+    assert three.certificate_.relative_gap <= 1e-2
+    assert three.certificate_.primal_objective == pytest.approx(
+        one.certificate_.primal_objective, rel=2e-2
+    )
+    again = fit(X, y, name, loss, 3)
+    assert (again.coef_ == three.coef_).all()
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_prediction(dense):
+    X, y = clusters(dense=dense)
+    model = fit(X, y)
+    results = []
+    for n_jobs in (1, 3):
+        model.set_params(n_jobs=n_jobs)
+        results.append((model.decision_function(X), model.predict(X), model.predict_top_k(X, 5)))
+    for one, three in zip(*results, strict=True):
+        assert (one == three).all()
+
+
+def test_reading(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "data"
+    lines = (f"{i % 7} {1 + i % 50}:{rng.random():.6f} 60:1\n" for i in range(20_000))
+    path.write_text("".join(lines))
+    (X_one, y_one), (X_three, y_three) = (load_svmlight(path, n_jobs=n) for n in (1, 3))
+    assert (X_one != X_three).nnz == 0
+    assert (y_one == y_three).all()
+
+
+def _train_in_child(queue):
+    X, y = clusters(400)
+    queue.put(fit(X, y, n_jobs=2).certificate_.relative_gap)
+
+
+def test_a_forked_process_trains_in_threads_after_its_parent_did():
+    X, y = clusters(400)
+    fit(X, y, n_jobs=2)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_train_in_child, args=(queue,))
+    child.start()
+    try:
+        assert queue.get(timeout=60) <= 1e-2
+    finally:
+        child.join(timeout=60)
+    assert child.exitcode == 0
