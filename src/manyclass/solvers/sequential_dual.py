@@ -229,7 +229,7 @@ class SequentialDual:
         gap_before = state.full.gap if state.epoch else np.inf
         goal, _ = rule.shrunk_goal()
         skips = state.epoch and problem.formulation.aggregation == "max" and is_sparse(problem)
-        min_gap = SKIPPED * goal / len(state.rows) if skips else -np.inf
+        min_gap = SKIPPED * goal / max(1, len(state.rows)) if skips else -np.inf
         state.full = state.trainer.full_loop(
             state.weights, state.z, state.rows, state.active, min_gap, self._seed()
         )
