@@ -9,6 +9,7 @@ one example exactly. Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +25,9 @@ from manyclass import _core
 from manyclass.instruction_sets import instruction_set
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, relative
-from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers import newton
+from manyclass.solvers.newton import NewtonPhase
+from manyclass.solvers.stopping import Findings, StoppingRule
 
 BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
 MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
@@ -64,7 +67,9 @@ class State:
     dual: float = 0.0
     epoch: int = 0
     fast: bool = True  # whether the last epoch divided the gap by FAST
-    full: _core.SweepResult = field(default_factory=_core.SweepResult)
+    full: Findings = field(default_factory=_core.SweepResult)
+    newton: NewtonPhase | None = None  # once it has been entered
+    returned: NDArray[Any] | None = None  # W if it is not `weights`, which is W(z)
 
 
 class SequentialDual:
@@ -116,11 +121,17 @@ class SequentialDual:
         return state
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
+        """One of descent, or a round of the Newton phase."""
+        if self._is_newtons(problem, state, rule):
+            return self._newton_round(problem, state)
+        return self._descent(problem, state, rule)
+
+    def _descent(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """Shrunk loops until the rule is content or the effort is spent, then one full loop."""
         if state.epoch and state.epoch % REBUILD_EVERY == 0:
             self._rebuild(problem, state)
         loops, evaluations = self._shrunk_loops(problem, state, rule)
-        self._full_loop(state)
+        full = self._full_loop(state)
         state.epoch += 1
         primal = state.dual + state.full.gap
         rule.cool(state.full, primal)
@@ -132,7 +143,48 @@ class SequentialDual:
             violation=state.full.max_violation,
             active_share=state.n_active / problem.dataset.n_examples,
             loops=loops,
-            evaluations=evaluations + state.full.evaluations,
+            evaluations=evaluations + full.evaluations,
+        )
+
+    def _is_newtons(self, problem: Problem, state: State, rule: StoppingRule) -> bool:
+        """Whether the next epoch is a round of the Newton phase, which is made ready then."""
+        if state.newton is not None and state.newton.running:
+            return True
+        primal = state.dual + state.full.gap
+        if not (state.epoch and in_lanes(problem) and newton.is_allowed(problem)):
+            return False
+        if not state.full.gap < newton.START * primal:
+            return False
+        self._rebuild(problem, state)
+        if state.newton is None:
+            buffer, weights = allocate_weights(
+                len(state.weights), problem.dataset.n_classes, problem.dataset.dtype
+            )
+            state.newton = NewtonPhase(state.trainer.newton(state.z), buffer, weights)
+        state.newton.begin(state.weights, state.full.gap)
+        return state.newton.running
+
+    def _newton_round(self, problem: Problem, state: State) -> EpochRecord:
+        phase = state.newton
+        if phase.rounds and phase.rounds % REBUILD_EVERY == 0:
+            self._rebuild(problem, state)
+            phase.core.rebuild(state.weights, anew=False)
+        found = phase.round(state.dual)
+        state.dual += found.dual_gain
+        state.full = found
+        state.epoch += 1
+        if not phase.running:
+            self._rebuild(problem, state)
+            state.n_active = 0  # the next full loop finds them
+        return EpochRecord(
+            epoch=state.epoch,
+            seconds=time.perf_counter() - state.began,
+            primal_estimate=state.dual + found.gap,
+            gap_estimate=found.gap,
+            violation=found.max_violation,
+            active_share=found.n_zone / problem.dataset.n_examples,
+            loops=found.steps,
+            evaluations=found.evaluations,
         )
 
     def promising(self, state: State, rule: StoppingRule) -> bool:
@@ -144,19 +196,34 @@ class SequentialDual:
         return state.dual
 
     def certify(self, problem: Problem, state: State) -> Certificate:
-        """Rebuild W from z, then one pass over all examples and classes that changes nothing."""
+        """Rebuild W from z, then one pass over all examples and classes that changes nothing.
+
+        A second pass judges the W of the Newton phase; that of the two with the lower P is
+        returned.
+        """
         self._rebuild(problem, state)
+        certificate = self._judge(problem, state, state.weights)
+        state.dual = certificate.dual_objective  # free of the rounding of many small gains
+        state.returned = None
+        if state.newton is not None and math.isfinite(state.newton.primal):
+            other = self._judge(problem, state, state.newton.weights)
+            if other.primal_objective < certificate.primal_objective:
+                state.returned = state.newton.weights
+                return other
+        return certificate
+
+    def _judge(self, problem: Problem, state: State, weights: NDArray[Any]) -> Certificate:
+        """P at some W, D at z; ``state.weights`` is W(z)."""
 
         def inspect(part: tuple[int, int]) -> _core.SweepResult:
-            return state.trainer.inspect(state.weights, state.z, *part)
+            return state.trainer.inspect(weights, state.z, *part)
 
         found = list(self._map(inspect, list(self._ranges(problem))))
+        k, apart = problem.dataset.n_classes, mean_apart(problem)
         gap = sum(part.gap for part in found)
-        norm = squared_norm(
-            state.weights, problem.dataset.n_classes, apart=mean_apart(problem)
-        )
-        primal = 0.5 * norm + sum(part.loss for part in found)
-        state.dual = primal - gap  # free of the rounding of many small gains
+        if weights is not state.weights:
+            gap += 0.5 * squared_norm(weights - state.weights, k, apart=apart)
+        primal = 0.5 * squared_norm(weights, k, apart=apart) + sum(part.loss for part in found)
         return Certificate(
             primal_objective=primal,
             dual_objective=primal - gap,
@@ -172,16 +239,21 @@ class SequentialDual:
         return sp.csr_array((values, labels, indptr), shape=shape)
 
     def weights(self, problem: Problem, state: State) -> NDArray[Any]:
-        """Return W, a copy of shape (d + 1, k)."""
+        """Return W, a copy of shape (d + 1, k): that of the Newton phase while it runs."""
         k, apart = problem.dataset.n_classes, mean_apart(problem)
-        return classes_of(state.weights, k, apart=apart).copy()
+        phase = state.newton
+        newtons = phase is not None and (phase.running or state.returned is not None)
+        return classes_of(phase.weights if newtons else state.weights, k, apart=apart).copy()
 
     def finish(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
         rows = problem.dataset.n_features + 1
         k, apart = problem.dataset.n_classes, mean_apart(problem)
+        if state.returned is not None:
+            np.copyto(state.weights, state.returned)
         packed = pack(state.buffer, state.weights, k, apart=apart)
         state.weights = state.buffer = np.empty((0, 0), problem.dataset.dtype)
+        state.newton = state.returned = None
         # No array but `packed` still refers to the memory that is given back.
         packed.resize(rows * k, refcheck=False)
         return packed.reshape(rows, k)
@@ -220,14 +292,15 @@ class SequentialDual:
         state.n_active = result.n_active
         return result.loops, result.evaluations
 
-    def _full_loop(self, state: State) -> None:
+    def _full_loop(self, state: State) -> _core.SweepResult:
         gap_before = state.full.gap if state.epoch else np.inf
-        state.full = state.trainer.full_loop(
+        state.full = full = state.trainer.full_loop(
             state.weights, state.z, state.rows, state.active, self._seed()
         )
-        state.dual += state.full.dual_gain
-        state.n_active = state.full.n_active
+        state.dual += full.dual_gain
+        state.n_active = full.n_active
         state.fast = FAST * state.full.gap <= gap_before
+        return full
 
     def _seed(self) -> int:
         return int(self.rng.integers(2**63))
