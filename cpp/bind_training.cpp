@@ -287,26 +287,15 @@ void import_duals(Duals& z, Vector<const std::int64_t> indptr, Vector<const std:
 }
 
 template <class T>
-void check_weights(const NewtonPhase<T>& newton, const Matrix<T>& weights) {
-  require(static_cast<std::int64_t>(weights.size()) == newton.n_weights(),
-          "weights must be those of the trainer");
-}
-
-template <class T>
 void bind_newton(nb::module_& m, const char* name) {
   using Newton = NewtonPhase<T>;
   nb::class_<Newton>(m, name)
-      .def("rebuild",
-           [](Newton& newton, Matrix<T> weights, bool anew) {
-             check_weights(newton, weights);
-             const nb::gil_scoped_release release;
-             newton.rebuild(weights.data(), anew);
-           },
-           "weights"_a, "anew"_a)
+      .def("rebuild", &Newton::rebuild, "anew"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("round", &Newton::round, "epsilon"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("read_weights",
            [](const Newton& newton, Matrix<T> out) {
-             check_weights(newton, out);
+             require(static_cast<std::int64_t>(out.size()) == newton.n_weights(),
+                     "out must be as large as the trainer's weights");
              newton.read_weights(out.data());
            },
            "out"_a)
@@ -368,6 +357,7 @@ void bind_training(nb::module_& m) {
       .def_ro("n_active", &ShrunkResult::n_active)
       .def_ro("loops", &ShrunkResult::loops);
   nb::class_<NewtonRound>(m, "NewtonRound")
+      .def_ro("primal", &NewtonRound::primal)
       .def_ro("gap", &NewtonRound::gap)
       .def_ro("max_violation", &NewtonRound::max_violation)
       .def_ro("dual_gain", &NewtonRound::dual_gain)

@@ -118,12 +118,19 @@ void score_rows(const Examples<T>& examples, const WeightsView<T>& w, const Lane
 }
 
 template <class T, int B>
+void add_dual_rows(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z,
+                   std::int64_t begin, std::int64_t end) {
+  const LaneVisitor<T, B> visitor(examples, w, z);
+  for (std::int64_t i = begin; i < end; ++i) visitor.add_duals(i);
+}
+
+template <class T, int B>
 ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& response,
                             std::int64_t begin, std::int64_t end) {
   using Visitor = ProximalVisitor<T, B>;
   using Lanes = typename Visitor::Lanes;
   const Examples<T>& examples = problem.examples;
-  const LaneVisitor<T, B> visitor(examples, response.w, response.z);
+  const LaneVisitor<T, B> visitor(examples, response.moves, response.z);
   const Visitor proximal(problem);
   ResponseResult result;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -245,9 +252,9 @@ void gram_zone(const Proximal<T>& problem, const Response<T>& response, T* a, st
   constexpr std::int64_t kSparse = 5;
   using Visitor = ProximalVisitor<T, B>;
   const Examples<T>& examples = problem.examples;
-  const LaneVisitor<T, B> visitor(examples, response.w, response.z);
+  const LaneVisitor<T, B> visitor(examples, response.moves, response.z);
   const Visitor proximal(problem);
-  const std::int32_t k = response.w.n_classes;
+  const std::int32_t k = response.moves.n_classes;
   std::int64_t depth = 0;
   for (std::int64_t m = begin; m < end; ++m) {
     const std::int32_t i = response.zone[m];
@@ -267,6 +274,17 @@ void gram_zone(const Proximal<T>& problem, const Response<T>& response, T* a, st
     }
   }
   if (depth > 0) rank_update(a, size, 0, panel, depth, T{1});
+}
+
+template <class T>
+void centre_rows(const WeightsView<T>& w) {
+  for (std::int64_t j = 0; j <= w.n_features; ++j) {
+    T* row = w.data + j * w.stride;
+    double sum = 0;
+    for (std::int32_t c = 0; c < w.n_classes; ++c) sum += static_cast<double>(row[c]);
+    const T mean = static_cast<T>(sum / w.n_classes);
+    for (std::int32_t c = 0; c < w.n_classes; ++c) row[c] -= mean;
+  }
 }
 
 // Numbers in whole blocks of 64 bytes.
@@ -291,6 +309,16 @@ void axpy(double factor, const T* a, T* b, std::int64_t n) {
   for (std::int64_t j = 0; j < n; j += static_cast<std::int64_t>(kLanes<T>)) {
     store(b + j, load(b + j) + load(a + j) * by);
   }
+}
+
+template <class T>
+void add_to_total(double factor, const T* a, double* total, std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) total[j] += factor * static_cast<double>(a[j]);
+}
+
+template <class T>
+void subtract(const double* a, const double* b, T* out, std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) out[j] = static_cast<T>(a[j] - b[j]);
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

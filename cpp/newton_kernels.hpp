@@ -18,11 +18,11 @@ struct Proximal {
   const T* along;   // of the direction: the scores at t are S + t times these
 };
 
-// z(W), W(z) along with it, and the examples that the Newton system sees.
+// z(W), what its moves add to W(z), and the examples that the Newton system sees.
 template <class T>
 struct Response {
   LaneDuals<T>& z;
-  WeightsView<T> w;
+  WeightsView<T> moves;
   std::int32_t* zone;  // the examples with a free z, ascending
   T* share;            // of each: 1 / (number of its free z) where their sum is at its bound, else 0
 };
@@ -46,6 +46,9 @@ template <class T>
 struct NewtonKernels {
   void (*scores)(const Examples<T>&, const WeightsView<T>&, const LaneDuals<T>&, T* scores,
                  std::int64_t begin, std::int64_t end);
+  // w += W(z) of these examples.
+  void (*add_duals)(const Examples<T>&, const WeightsView<T>& w, const LaneDuals<T>&,
+                    std::int64_t begin, std::int64_t end);
   // z <- z(W). The part's zone is written from zone[0] and share[0] on.
   ResponseResult (*respond)(const Proximal<T>&, const Response<T>&, std::int64_t begin,
                             std::int64_t end);
@@ -64,8 +67,12 @@ struct NewtonKernels {
   void (*factor)(T* a, std::int64_t size, std::int64_t begin);
   // x <- A^-1 x from the factor, for all columns of x.
   void (*solve)(const T* a, std::int64_t size, T* x);
+  // Every row of w less its mean over the classes.
+  void (*centre)(const WeightsView<T>& w);
   double (*dot)(const T* a, const T* b, std::int64_t n);
   void (*axpy)(double factor, const T* a, T* b, std::int64_t n);  // b += factor a
+  void (*add_to_total)(double factor, const T* a, double* total, std::int64_t n);
+  void (*subtract)(const double* a, const double* b, T* out, std::int64_t n);  // out <- a - b
 };
 inline constexpr std::int64_t kPanel = 32;  // sizes are multiples of it
 

@@ -17,6 +17,7 @@ namespace manyclass {
 
 // What a round did; gap, loss and violation are of W and zbar as it leaves them.
 struct NewtonRound {
+  double primal = 0;  // P, without the examples x_i = 0
   double gap = 0;
   double max_violation = 0;
   double dual_gain = 0;
@@ -52,13 +53,20 @@ class NewtonPhase {
     features_ = static_cast<double>(examples.x.indptr[n_]) / static_cast<double>(n_) + 1;
   }
 
-  // Take W(zbar); `anew`: W begins there, too.
-  void rebuild(const T* weights, bool anew) {
-    std::copy_n(weights, n_weights(), at_centre_.data());
-    std::copy_n(weights, n_weights(), response_.data());
-    if (anew) std::copy_n(weights, n_weights(), w_.data());
+  // W(zbar) and the scores free of the rounding of many steps; `anew`: W begins at W(zbar).
+  void rebuild(bool anew) {
+    std::fill_n(at_centre_.data(), numbers_, 0.0);
+    in_parts(n_, row_work(), [&](std::int64_t begin, std::int64_t end) {
+      in_small_parts(begin, end, at_centre_, [&](std::int64_t from, std::int64_t to) {
+        kernels_.add_duals(examples_, view(moves_), centre_, from, to);
+        return true;
+      });
+    });
+    copy(at_centre_, response_);
+    if (anew) copy(at_centre_, w_);
     std::copy_n(centre_.lanes(0), n_ * centre_.stride(), z_.lanes(0));
-    score(w_, scores_);
+    subtract(w_, zeros_, step_);
+    score(step_, scores_);
   }
 
   // Newton steps until W is close to the minimiser of phi, then the step of zbar.
@@ -78,7 +86,9 @@ class NewtonPhase {
     return result;
   }
 
-  void read_weights(T* to) const { std::copy_n(w_.data(), n_weights(), to); }
+  void read_weights(T* to) const {
+    for (std::int64_t j = 0; j < n_weights(); ++j) to[j] = static_cast<T>(w_.data()[j]);
+  }
   // ||z||^2
   double squared_duals() const { return kernels_.dot(z_.lanes(0), z_.lanes(0), n_ * z_.stride()); }
 
@@ -88,6 +98,7 @@ class NewtonPhase {
 
  private:
   using Array = AlignedArray<T>;
+  using Total = AlignedArray<double>;  // sums of many steps
   static constexpr double kForcing = 0.5;       // CG ends at this part of the gradient
   static constexpr int kMaxRounds = 200;        // of CG
   static constexpr double kSlope = 0.1;         // the line search ends at this part of the slope
@@ -101,20 +112,27 @@ class NewtonPhase {
   Proximal<T> proximal() const {
     return {examples_, centre_, epsilon_, scores_.data(), along_.data()};
   }
-  Response<T> response() { return {z_, view(response_), zone_.data(), share_.data()}; }
+  Response<T> response() { return {z_, view(moves_), zone_.data(), share_.data()}; }
   double dot(const Array& a, const Array& b) const {
     return kernels_.dot(a.data(), b.data(), numbers_);
   }
   void axpy(double factor, const Array& a, const Array& b) const {
     kernels_.axpy(factor, a.data(), b.data(), numbers_);
   }
-  void copy(const Array& from, const Array& to) const {
+  template <class V>
+  void copy(const AlignedArray<V>& from, const AlignedArray<V>& to) const {
     std::copy_n(from.data(), numbers_, to.data());
   }
   // to <- a - b
-  void subtract(const Array& a, const Array& b, const Array& to) const {
-    copy(a, to);
-    axpy(-1, b, to);
+  void subtract(const Total& a, const Total& b, const Array& to) const {
+    kernels_.subtract(a.data(), b.data(), to.data(), numbers_);
+  }
+  // Where the sum over the classes is zero: the same rounding for every example would add up.
+  void centre(const Array& w) const {
+    if (examples_.formulation.relative || examples_.formulation.centred) kernels_.centre(view(w));
+  }
+  void add(double factor, const Array& a, const Total& total) const {
+    kernels_.add_to_total(factor, a.data(), total.data(), numbers_);
   }
 
   void spend(double multiply_adds) {
@@ -133,6 +151,18 @@ class NewtonPhase {
       spend(each * static_cast<double>(end - begin));
     }
   }
+  // The same for rows whose steps go to `moves_`, and from there to `total` before they are so many
+  // that rounding tells; `call` says whether there were any.
+  template <class Call>
+  void in_small_parts(std::int64_t begin, std::int64_t end, const Total& total, Call call) {
+    for (; begin < end; begin += kFewRows) {
+      if (!call(begin, std::min(begin + kFewRows, end))) continue;
+      centre(moves_);
+      add(1, moves_, total);
+      std::fill_n(moves_.data(), numbers_, T{0});
+    }
+  }
+  static constexpr std::int64_t kFewRows = 256;
   double row_work() const { return features_ * static_cast<double>(centre_.stride()); }
 
   void score(const Array& w, const Array& scores) {
@@ -146,17 +176,24 @@ class NewtonPhase {
   ResponseResult respond() {
     ResponseResult sum;
     in_parts(n_, row_work(), [&](std::int64_t begin, std::int64_t end) {
-      Response<T> to = response();
-      to.zone += sum.n_zone;
-      to.share += sum.n_zone;
-      const ResponseResult part = kernels_.respond(proximal(), to, begin, end);
-      sum.ascent += part.ascent;
-      sum.distance += part.distance;
-      sum.ridge += part.ridge;
-      sum.n_zone += part.n_zone;
+      in_small_parts(begin, end, response_, [&](std::int64_t from, std::int64_t to) {
+        return respond(from, to, sum);
+      });
     });
     subtract(w_, response_, gradient_);
     return sum;
+  }
+
+  bool respond(std::int64_t begin, std::int64_t end, ResponseResult& sum) {
+    Response<T> to = response();
+    to.zone += sum.n_zone;
+    to.share += sum.n_zone;
+    const ResponseResult part = kernels_.respond(proximal(), to, begin, end);
+    sum.ascent += part.ascent;
+    sum.distance += part.distance;
+    sum.ridge += part.ridge;
+    sum.n_zone += part.n_zone;
+    return part.moved > 0;
   }
 
   // D along zbar + t (z - zbar) is D + slope t - curvature t^2 / 2.
@@ -185,7 +222,7 @@ class NewtonPhase {
       copy(response_, at_centre_);
     } else {
       mix(t);
-      axpy(t, step_, at_centre_);
+      add(t, step_, at_centre_);
     }
     return t * slope - 0.5 * t * t * curvature;
   }
@@ -202,20 +239,24 @@ class NewtonPhase {
     in_parts(n_, row_work(), [&](std::int64_t begin, std::int64_t end) {
       const SweepResult part = kernels_.judge(proximal(), begin, end);
       result.gap += part.gap;
+      result.primal += part.loss;
       result.max_violation = std::max(result.max_violation, part.max_violation);
     });
     subtract(w_, at_centre_, step_);
     result.gap += 0.5 * dot(step_, step_);
+    subtract(w_, zeros_, step_);
+    result.primal += 0.5 * dot(step_, step_);
   }
 
   // One step of W; false if rounding leaves nothing to be gained.
   bool newton_step(const ResponseResult& found) {
     if (!built_ || spent_ > built_at_cost_) build(found.n_zone);
     if (!conjugate_gradients(found.n_zone)) return false;
+    centre(step_);
     score(step_, along_);
     const double t = line_search();
     if (!(t > 0)) return false;
-    axpy(t, step_, w_);
+    add(t, step_, w_);
     kernels_.axpy(t, along_.data(), scores_.data(), n_ * centre_.stride());
     return true;
   }
@@ -295,10 +336,16 @@ class NewtonPhase {
     return slope;
   }
 
+  // <W, step>
+  double along_weights() const {
+    subtract(w_, zeros_, residual_);
+    return dot(residual_, step_);
+  }
+
   // t with a small slope of phi, by secants inside a bracket; 0 if step is no descent.
   double line_search() {
     const double at_0 = dot(gradient_, step_);
-    const double constant = dot(w_, step_), linear = dot(step_, step_);
+    const double constant = along_weights(), linear = dot(step_, step_);
     if (!(at_0 < 0)) return 0;
     double low = 0, low_slope = at_0, high = 0, high_slope = 0, t = 1;
     for (int turn = 0; turn < 12; ++turn) {
@@ -329,9 +376,11 @@ class NewtonPhase {
   Array scores_, along_, factor_, panel_;
   std::vector<std::int32_t> zone_, near_, rows_;
   std::vector<T> share_;
-  Array w_{static_cast<std::size_t>(numbers_)};
-  Array at_centre_{static_cast<std::size_t>(numbers_)};  // W(zbar)
-  Array response_{static_cast<std::size_t>(numbers_)};   // W(z)
+  Total w_{static_cast<std::size_t>(numbers_)};
+  Total at_centre_{static_cast<std::size_t>(numbers_)};  // W(zbar)
+  Total response_{static_cast<std::size_t>(numbers_)};   // W(z), but for what is in `moves_`
+  Total zeros_{static_cast<std::size_t>(numbers_)};
+  Array moves_{static_cast<std::size_t>(numbers_)};
   Array gradient_{static_cast<std::size_t>(numbers_)};
   Array step_{static_cast<std::size_t>(numbers_)};
   Array residual_{static_cast<std::size_t>(numbers_)};

@@ -23,13 +23,20 @@ from manyclass.problem import Problem
 
 # Where descent leaves off: its gap is at most this part of P.
 START = 0.3
+# ... and if it were to need more than so many passes over the examples.
+NEWTON_PASSES = 25
 # The first eps, in gaps over ||z||^2: large enough for Newton's method to take whole steps.
 FIRST_EPSILON = 5.0
 # eps follows the number of Newton steps in a round: few, some, too many.
 FEW_STEPS, MAX_STEPS = 4, 10
 SHRINK, EASE, GROW = 0.5, 0.7, 4.0
-# The phase ends after so many rounds in a row that do not raise D.
-PATIENCE = 2
+# W(zbar) and the scores are rebuilt after so many rounds.
+REBUILD_EVERY = 10
+# The phase ends after so many rounds in a row that do not lower the least gap to this part; descent
+# then has so many epochs before it is tried again, and twice as many each time.
+PATIENCE = 3
+PROGRESS = 0.9
+PAUSE = 10
 
 
 @dataclass(slots=True, eq=False)
@@ -39,33 +46,66 @@ class NewtonPhase:
     core: _core.Newton32 | _core.Newton64
     buffer: NDArray[Any]  # memory of `weights`
     weights: NDArray[Any]  # the W of least P so far, padded like that of descent
-    primal: float = math.inf  # its P
+    primal: float = math.inf  # its P, less that of the examples x_i = 0
     running: bool = False
     epsilon: float = 0.0
     rounds: int = 0
     fruitless: int = 0
+    gap: float = math.inf  # the least of this entry
+    wait: int = 0  # epochs of descent that are due
+    pause: int = PAUSE
 
-    def begin(self, weights: NDArray[Any], gap: float) -> None:
+    def begin(self, gap: float) -> None:
         """Start from the dual variables as they are, and their W."""
-        self.core.rebuild(weights, anew=True)
+        self.core.rebuild(anew=True)
         squares = self.core.squared_duals
         self.epsilon = FIRST_EPSILON * gap / squares if squares > 0 else math.nan
         self.running = math.isfinite(self.epsilon) and self.epsilon > 0
         self.rounds = self.fruitless = 0
+        self.gap = math.inf
 
-    def round(self, dual: float) -> _core.NewtonRound:
-        """Minimise, move the dual variables, lower eps. ``dual`` is D before."""
+    def round(self) -> _core.NewtonRound:
+        """Minimise, move the dual variables, lower eps."""
+        if self.rounds and self.rounds % REBUILD_EVERY == 0:
+            self.core.rebuild(anew=False)
         found = self.core.round(self.epsilon)
         self.rounds += 1
-        self.fruitless = 0 if found.dual_gain > 0 else self.fruitless + 1
+        self.fruitless = 0 if found.gap < PROGRESS * self.gap else self.fruitless + 1
+        self.gap = min(self.gap, found.gap)
         few = found.steps <= FEW_STEPS
         self.epsilon *= SHRINK if few else EASE if found.steps < MAX_STEPS else GROW
-        primal = dual + found.dual_gain + found.gap
-        if primal < self.primal:
-            self.primal = primal
+        if found.primal < self.primal:
+            self.primal = found.primal
             self.core.read_weights(self.weights)
-        self.running = self.fruitless < PATIENCE and math.isfinite(primal)
+        if self.fruitless >= PATIENCE or not math.isfinite(found.primal):
+            self.running = False
+            self.wait, self.pause = self.pause, 2 * self.pause
         return found
+
+    def may_begin(self) -> bool:
+        """Whether descent has had its epochs since the phase ended; counts them."""
+        self.wait -= 1
+        return self.wait < 0
+
+
+class Pace:
+    """How fast descent comes closer: whether its way to the goal is longer than Newton's."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[float, float]] = []  # (distance, passes), the last epochs
+
+    def add(self, distance: float, passes: float) -> None:
+        """Record an epoch: the logarithm of what is left over the goal, the work it took."""
+        self._seen = [*self._seen, (distance, passes)][-3:]
+
+    def is_slow(self) -> bool:
+        """Whether descent needs more than ``NEWTON_PASSES`` more, at its last epochs' pace."""
+        (before, _), *epochs = self._seen
+        if not epochs:
+            return False
+        left = epochs[-1][0]
+        work = sum(passes for _, passes in epochs)
+        return left > 0 and left * work > NEWTON_PASSES * (before - left)
 
 
 def is_allowed(problem: Problem) -> bool:

@@ -26,7 +26,7 @@ from manyclass.instruction_sets import instruction_set
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, relative
 from manyclass.solvers import newton
-from manyclass.solvers.newton import NewtonPhase
+from manyclass.solvers.newton import NewtonPhase, Pace
 from manyclass.solvers.stopping import Findings, StoppingRule
 
 BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
@@ -64,10 +64,12 @@ class State:
     active: NDArray[np.int32]
     began: float
     n_active: int = 0
+    constant: float = 0.0  # loss of the examples with x_i = 0
     dual: float = 0.0
     epoch: int = 0
     fast: bool = True  # whether the last epoch divided the gap by FAST
     full: Findings = field(default_factory=_core.SweepResult)
+    pace: Pace = field(default_factory=Pace)
     newton: NewtonPhase | None = None  # once it has been entered
     returned: NDArray[Any] | None = None  # W if it is not `weights`, which is W(z)
 
@@ -115,14 +117,15 @@ class SequentialDual:
         state = State(trainer, z, buffer, weights, rows, active, began)
         # D(0): what the examples with x_i = 0 add, whose loss is constant.
         empty = np.flatnonzero(norms == 0).tolist()
-        state.dual = sum(trainer.inspect(weights, z, i, i + 1).loss for i in empty)
+        state.constant = sum(trainer.inspect(weights, z, i, i + 1).loss for i in empty)
+        state.dual = state.constant
         if start is not None:
             self._warm_start(problem, state, start)
         return state
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """One of descent, or a round of the Newton phase."""
-        if self._is_newtons(problem, state, rule):
+        if self._is_newtons(problem, state):
             return self._newton_round(problem, state)
         return self._descent(problem, state, rule)
 
@@ -134,7 +137,10 @@ class SequentialDual:
         full = self._full_loop(state)
         state.epoch += 1
         primal = state.dual + state.full.gap
-        rule.cool(state.full, primal)
+        rule.cool(full, primal)
+        evaluations += full.evaluations
+        scores = problem.dataset.n_examples * problem.dataset.n_classes
+        state.pace.add(rule.distance(full, primal), evaluations / scores)
         return EpochRecord(
             epoch=state.epoch,
             seconds=time.perf_counter() - state.began,
@@ -143,34 +149,32 @@ class SequentialDual:
             violation=state.full.max_violation,
             active_share=state.n_active / problem.dataset.n_examples,
             loops=loops,
-            evaluations=evaluations + full.evaluations,
+            evaluations=evaluations,
         )
 
-    def _is_newtons(self, problem: Problem, state: State, rule: StoppingRule) -> bool:
+    def _is_newtons(self, problem: Problem, state: State) -> bool:
         """Whether the next epoch is a round of the Newton phase, which is made ready then."""
         if state.newton is not None and state.newton.running:
             return True
-        primal = state.dual + state.full.gap
+        if state.newton is not None and not state.newton.may_begin():
+            return False
         if not (state.epoch and in_lanes(problem) and newton.is_allowed(problem)):
             return False
-        if not state.full.gap < newton.START * primal:
+        primal = state.dual + state.full.gap
+        if not (state.full.gap < newton.START * primal and state.pace.is_slow()):
             return False
-        self._rebuild(problem, state)
         if state.newton is None:
             buffer, weights = allocate_weights(
                 len(state.weights), problem.dataset.n_classes, problem.dataset.dtype
             )
             state.newton = NewtonPhase(state.trainer.newton(state.z), buffer, weights)
-        state.newton.begin(state.weights, state.full.gap)
+        state.newton.begin(state.full.gap)
         return state.newton.running
 
     def _newton_round(self, problem: Problem, state: State) -> EpochRecord:
         phase = state.newton
-        if phase.rounds and phase.rounds % REBUILD_EVERY == 0:
-            self._rebuild(problem, state)
-            phase.core.rebuild(state.weights, anew=False)
-        found = phase.round(state.dual)
-        state.dual += found.dual_gain
+        found = phase.round()
+        state.dual = found.primal + state.constant - found.gap
         state.full = found
         state.epoch += 1
         if not phase.running:
