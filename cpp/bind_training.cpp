@@ -289,17 +289,38 @@ void import_duals(Duals& z, Vector<const std::int64_t> indptr, Vector<const std:
 template <class T>
 void bind_newton(nb::module_& m, const char* name) {
   using Newton = NewtonPhase<T>;
+  const auto at = [](const Newton& newton, const Matrix<T>& weights) {
+    require(static_cast<std::int64_t>(weights.size()) == newton.n_weights(),
+            "weights must be as many as the trainer's");
+    return weights.data();
+  };
   nb::class_<Newton>(m, name)
       .def("rebuild", &Newton::rebuild, "anew"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("round", &Newton::round, "epsilon"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("read_weights",
-           [](const Newton& newton, Matrix<T> out) {
-             require(static_cast<std::int64_t>(out.size()) == newton.n_weights(),
-                     "out must be as large as the trainer's weights");
-             newton.read_weights(out.data());
-           },
-           "out"_a)
-      .def_prop_ro("squared_duals", &Newton::squared_duals);
+      .def(
+          "read_weights",
+          [at](const Newton& newton, Matrix<T> out) { newton.read_weights(at(newton, out)); },
+          "out"_a)
+      .def_prop_ro("squared_duals", &Newton::squared_duals)
+      .def(
+          "gradient_at",
+          [at](Newton& newton, Matrix<T> weights, double epsilon, Matrix<T> out) {
+            newton.gradient_at(at(newton, weights), epsilon, at(newton, out));
+          },
+          "weights"_a, "epsilon"_a, "out"_a)
+      .def(
+          "hessian_times",
+          [at](Newton& newton, Matrix<T> p, Matrix<T> out) {
+            newton.hessian_times(at(newton, p), at(newton, out));
+          },
+          "p"_a, "out"_a)
+      .def(
+          "preconditioned",
+          [at](Newton& newton, Matrix<T> p, Matrix<T> out) {
+            newton.preconditioned(at(newton, p), at(newton, out));
+          },
+          "p"_a, "out"_a)
+      .def_prop_ro("response", &Newton::response_duals, nb::rv_policy::reference_internal);
 }
 
 template <class T, class Duals>

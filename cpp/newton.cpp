@@ -6,9 +6,20 @@ namespace {
 
 template <class T, int B>
 constexpr NewtonKernels<T> table() {
-  return {score_rows<T, B>, add_dual_rows<T, B>, respond_rows<T, B>, hessian_product<T, B>,
-          slope_rows<T, B>, judge_rows<T, B>,    gram_zone<T, B>,    factor_panel<T>,
-          solve_factor<T, B>, centre_rows<T>, dot<T>, axpy<T>, add_to_total<T>, subtract<T>};
+  return {score_rows<T, B>,
+          add_dual_rows<T, B>,
+          respond_rows<T, B>,
+          hessian_product<T, B>,
+          slope_rows<T, B>,
+          judge_rows<T, B>,
+          gram_zone<T, B>,
+          factor_panel<T>,
+          solve_factor<T, B>,
+          centre_rows<T>,
+          dot<T>,
+          axpy<T>,
+          add_to_total<T>,
+          subtract<T>};
 }
 
 }  // namespace

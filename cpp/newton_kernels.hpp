@@ -24,7 +24,7 @@ struct Response {
   LaneDuals<T>& z;
   WeightsView<T> moves;
   std::int32_t* zone;  // the examples with a free z, ascending
-  T* share;            // of each: 1 / (number of its free z) where their sum is at its bound, else 0
+  T* share;  // of each: 1 / (number of its free z) where their sum is at its bound, else 0
 };
 
 // Sums over the examples, delta = z - zbar; r_i = 1 / (2 C_i) for the squared hinge, else 0.

@@ -77,11 +77,11 @@ class NewtonPhase {
     ResponseResult found;
     for (;; ++result.steps) {
       found = respond();
-      result.n_zone = found.n_zone;
-      if (is_close(found) || result.steps == kMaxSteps || !newton_step(found)) break;
+      if (is_close(found) || result.steps == kMaxSteps || !newton_step()) break;
     }
     result.dual_gain = move_centre(found);
     judge(result);
+    result.n_zone = n_zone_;
     result.evaluations = evaluations_;
     return result;
   }
@@ -89,6 +89,29 @@ class NewtonPhase {
   void read_weights(T* to) const {
     for (std::int64_t j = 0; j < n_weights(); ++j) to[j] = static_cast<T>(w_.data()[j]);
   }
+  // For the tests: the gradient of phi at W; there, products with its Hessian and with the inverse
+  // of the preconditioner.
+  void gradient_at(const T* weights, double epsilon, T* out) {
+    epsilon_ = epsilon;
+    std::copy_n(weights, n_weights(), w_.data());
+    std::copy_n(weights, n_weights(), step_.data());
+    score(step_, scores_);
+    respond();
+    std::copy_n(gradient_.data(), n_weights(), out);
+  }
+  void hessian_times(const T* p, T* out) {
+    std::copy_n(p, n_weights(), direction_.data());
+    multiply();
+    std::copy_n(product_.data(), n_weights(), out);
+  }
+  void preconditioned(const T* p, T* out) {
+    build();
+    std::copy_n(p, n_weights(), residual_.data());
+    precondition();
+    std::copy_n(solved_.data(), n_weights(), out);
+  }
+  const LaneDuals<T>& response_duals() const { return z_; }
+
   // ||z||^2
   double squared_duals() const { return kernels_.dot(z_.lanes(0), z_.lanes(0), n_ * z_.stride()); }
 
@@ -98,7 +121,7 @@ class NewtonPhase {
 
  private:
   using Array = AlignedArray<T>;
-  using Total = AlignedArray<double>;  // sums of many steps
+  using Total = AlignedArray<double>;           // sums of many steps
   static constexpr double kForcing = 0.5;       // CG ends at this part of the gradient
   static constexpr int kMaxRounds = 200;        // of CG
   static constexpr double kSlope = 0.1;         // the line search ends at this part of the slope
@@ -176,11 +199,11 @@ class NewtonPhase {
   ResponseResult respond() {
     ResponseResult sum;
     in_parts(n_, row_work(), [&](std::int64_t begin, std::int64_t end) {
-      in_small_parts(begin, end, response_, [&](std::int64_t from, std::int64_t to) {
-        return respond(from, to, sum);
-      });
+      in_small_parts(begin, end, response_,
+                     [&](std::int64_t from, std::int64_t to) { return respond(from, to, sum); });
     });
     subtract(w_, response_, gradient_);
+    n_zone_ = sum.n_zone;
     return sum;
   }
 
@@ -249,9 +272,9 @@ class NewtonPhase {
   }
 
   // One step of W; false if rounding leaves nothing to be gained.
-  bool newton_step(const ResponseResult& found) {
-    if (!built_ || spent_ > built_at_cost_) build(found.n_zone);
-    if (!conjugate_gradients(found.n_zone)) return false;
+  bool newton_step() {
+    if (!built_ || spent_ > built_at_cost_) build();
+    if (!conjugate_gradients()) return false;
     centre(step_);
     score(step_, along_);
     const double t = line_search();
@@ -262,12 +285,12 @@ class NewtonPhase {
   }
 
   // The preconditioner for the present zone and epsilon.
-  void build(std::int64_t n_zone) {
+  void build() {
     const double size = static_cast<double>(size_);
     std::fill_n(factor_.data(), factor_.size(), T{0});
     for (std::int64_t j = 0; j < size_; ++j) factor_.data()[j * size_ + j] = 1;
     const double each = std::min(size * size, features_ * features_ * kSparseCost) / 2;
-    in_parts(n_zone, each, [&](std::int64_t begin, std::int64_t end) {
+    in_parts(n_zone_, each, [&](std::int64_t begin, std::int64_t end) {
       kernels_.gram(proximal(), response(), factor_.data(), size_, panel_.data(), begin, end);
     });
     for (std::int64_t begin = 0; begin < size_; begin += kPanel) {
@@ -276,12 +299,12 @@ class NewtonPhase {
     }
     built_ = true;
     spent_ = 0;
-    built_at_cost_ = each * static_cast<double>(n_zone) + size * size * size / 6;
+    built_at_cost_ = each * static_cast<double>(n_zone_) + size * size * size / 6;
   }
   static constexpr double kSparseCost = 25;  // of a number apart, against one in a vector
 
   // step <- about -H^-1 gradient.
-  bool conjugate_gradients(std::int64_t n_zone) {
+  bool conjugate_gradients() {
     std::fill_n(step_.data(), numbers_, T{0});
     std::fill_n(residual_.data(), numbers_, T{0});
     axpy(-1, gradient_, residual_);
@@ -290,7 +313,7 @@ class NewtonPhase {
     copy(solved_, direction_);
     double rho = dot(residual_, solved_);
     for (int turn = 0; turn < kMaxRounds; ++turn) {
-      multiply(n_zone);
+      multiply();
       const double curvature = dot(direction_, product_);
       if (!(curvature > 0) || !std::isfinite(curvature)) return turn > 0;
       axpy(rho / curvature, direction_, step_);
@@ -311,13 +334,13 @@ class NewtonPhase {
     spend(static_cast<double>(size_ * size_ * centre_.stride()));
   }
   // product <- H direction
-  void multiply(std::int64_t n_zone) {
+  void multiply() {
     copy(direction_, product_);
-    in_parts(n_zone, 2 * row_work(), [&](std::int64_t begin, std::int64_t end) {
+    in_parts(n_zone_, 2 * row_work(), [&](std::int64_t begin, std::int64_t end) {
       kernels_.product(proximal(), response(), view(direction_), view(product_), begin, end);
     });
-    spent_ += 2 * row_work() * static_cast<double>(n_zone);
-    evaluations_ += n_zone * centre_.n_classes();
+    spent_ += 2 * row_work() * static_cast<double>(n_zone_);
+    evaluations_ += n_zone_ * centre_.n_classes();
   }
 
   // d phi / dt at W + t step, from the examples near, or all where `anew`.
@@ -327,9 +350,8 @@ class NewtonPhase {
     double slope = constant + t * linear;
     n_near_ = 0;
     in_parts(n, row_work(), [&](std::int64_t begin, std::int64_t end) {
-      const SlopeResult part =
-          kernels_.slope(proximal(), t, {rows.data() + begin, rows.data() + end},
-                         near_.data() + n_near_);
+      const SlopeResult part = kernels_.slope(
+          proximal(), t, {rows.data() + begin, rows.data() + end}, near_.data() + n_near_);
       slope += part.slope;
       n_near_ += part.n_near;
     });
@@ -393,6 +415,7 @@ class NewtonPhase {
   bool built_ = false;
   double spent_ = 0;  // on conjugate gradients since the factor was built
   double built_at_cost_ = 0;
+  std::int64_t n_zone_ = 0;
   std::int64_t n_near_ = 0;
   std::int64_t evaluations_ = 0;
 };

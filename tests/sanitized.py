@@ -7,6 +7,7 @@ import pytest
 KERNEL_TESTS = [
     "tests/test_block.py",
     "tests/test_kernels.py",
+    "tests/test_newton.py",
     "tests/test_prediction.py",
     "tests/test_svmlight_fuzz.py",
 ]

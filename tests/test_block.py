@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 from manyclass.instruction_sets import instruction_set
 from manyclass.solvers.sequential_dual import allocate_weights, core_formulation
 from tests.catalog import ROWS, make_problem

@@ -2,12 +2,12 @@
 
     min_W  1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - eps/2 ||z - zbar_i||^2]
 
-Given: zbar, the feasible dual variables that descent has reached, and W(zbar). A round minimises
-this by semismooth Newton steps, moves zbar to the maximising z (the proximal point of D) as far as D
-rises, and lowers eps. Returned: zbar, feasible and with D never lower, and W, which is no longer
-W(zbar) but has its P. The compiled rounds are in cpp/newton_phase.hpp. Sources: Rockafellar 1976
-(augmented Lagrangians and the proximal point algorithm); Li, Sun, Toh 2018 (semismooth Newton inside
-it, for the lasso); Yin, Li 2019 (for support vector machines).
+Given: zbar, the feasible dual variables that descent has reached. A round minimises this by
+semismooth Newton steps, moves zbar to the maximising z (the proximal point of D) as far as D rises,
+and lowers eps. Returned: zbar, feasible and with D never lower, and W, which is not W(zbar) here:
+its P is what counts. The formulas are in cpp/newton.hpp, the rounds in cpp/newton_phase.hpp.
+Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorithm); Li, Sun, Toh
+2018 (semismooth Newton inside it, for the lasso); Yin, Li 2019 (for support vector machines).
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ FEW_STEPS, MAX_STEPS = 4, 10
 SHRINK, EASE, GROW = 0.5, 0.7, 4.0
 # W(zbar) and the scores are rebuilt after so many rounds.
 REBUILD_EVERY = 10
-# The phase ends after so many rounds in a row that do not lower the least gap to this part; descent
-# then has so many epochs before it is tried again, and twice as many each time.
+# The phase ends after so many rounds in a row that do not lower the least gap to this part, or are
+# slower than this part of what descent was; descent then has so many epochs before it is tried again, and twice as
+# many each time.
 PATIENCE = 3
 PROGRESS = 0.9
+SLOWER = 0.25
 PAUSE = 10
 
 
@@ -44,25 +46,26 @@ class NewtonPhase:
     """Where the phase stands; it is entered anew after it has ended."""
 
     core: _core.Newton32 | _core.Newton64
-    buffer: NDArray[Any]  # memory of `weights`
+    scores: int  # of a pass: n k
     weights: NDArray[Any]  # the W of least P so far, padded like that of descent
     primal: float = math.inf  # its P, less that of the examples x_i = 0
     running: bool = False
     epsilon: float = 0.0
     rounds: int = 0
     fruitless: int = 0
-    gap: float = math.inf  # the least of this entry
+    gap: float = math.inf  # the least since it began
+    rate: float = 0.0  # by how much a pass of descent lowered the gap's logarithm
     wait: int = 0  # epochs of descent that are due
     pause: int = PAUSE
 
-    def begin(self, gap: float) -> None:
-        """Start from the dual variables as they are, and their W."""
+    def begin(self, gap: float, rate: float) -> None:
+        """Start from the dual variables as they are, and their W; ``rate`` is that of descent."""
         self.core.rebuild(anew=True)
         squares = self.core.squared_duals
         self.epsilon = FIRST_EPSILON * gap / squares if squares > 0 else math.nan
         self.running = math.isfinite(self.epsilon) and self.epsilon > 0
         self.rounds = self.fruitless = 0
-        self.gap = math.inf
+        self.gap, self.rate = gap, rate
 
     def round(self) -> _core.NewtonRound:
         """Minimise, move the dual variables, lower eps."""
@@ -70,7 +73,10 @@ class NewtonPhase:
             self.core.rebuild(anew=False)
         found = self.core.round(self.epsilon)
         self.rounds += 1
-        self.fruitless = 0 if found.gap < PROGRESS * self.gap else self.fruitless + 1
+        fall = math.log(self.gap / found.gap) if found.gap > 0 else math.inf
+        passes = found.evaluations / self.scores
+        good = fall > max(-math.log(PROGRESS), self.rate * passes * SLOWER)
+        self.fruitless = 0 if good else self.fruitless + 1
         self.gap = min(self.gap, found.gap)
         few = found.steps <= FEW_STEPS
         self.epsilon *= SHRINK if few else EASE if found.steps < MAX_STEPS else GROW
@@ -98,14 +104,17 @@ class Pace:
         """Record an epoch: the logarithm of what is left over the goal, the work it took."""
         self._seen = [*self._seen, (distance, passes)][-3:]
 
+    def rate(self) -> float:
+        """By how much a pass lowers the distance, over the last epochs."""
+        if len(self._seen) < 2:
+            return math.inf
+        work = sum(passes for _, passes in self._seen[1:])
+        return (self._seen[0][0] - self._seen[-1][0]) / work
+
     def is_slow(self) -> bool:
         """Whether descent needs more than ``NEWTON_PASSES`` more, at its last epochs' pace."""
-        (before, _), *epochs = self._seen
-        if not epochs:
-            return False
-        left = epochs[-1][0]
-        work = sum(passes for _, passes in epochs)
-        return left > 0 and left * work > NEWTON_PASSES * (before - left)
+        left = self._seen[-1][0] if self._seen else 0.0
+        return left > 0 and left > NEWTON_PASSES * self.rate()
 
 
 def is_allowed(problem: Problem) -> bool:

@@ -164,11 +164,11 @@ class SequentialDual:
         if not (state.full.gap < newton.START * primal and state.pace.is_slow()):
             return False
         if state.newton is None:
-            buffer, weights = allocate_weights(
-                len(state.weights), problem.dataset.n_classes, problem.dataset.dtype
-            )
-            state.newton = NewtonPhase(state.trainer.newton(state.z), buffer, weights)
-        state.newton.begin(state.full.gap)
+            data = problem.dataset
+            _, weights = allocate_weights(len(state.weights), data.n_classes, data.dtype)
+            core = state.trainer.newton(state.z)
+            state.newton = NewtonPhase(core, data.n_examples * data.n_classes, weights)
+        state.newton.begin(state.full.gap, state.pace.rate())
         return state.newton.running
 
     def _newton_round(self, problem: Problem, state: State) -> EpochRecord:
