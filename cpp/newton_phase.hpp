@@ -12,6 +12,7 @@
 
 #include "aligned.hpp"
 #include "newton_kernels.hpp"
+#include "preconditioner.hpp"
 
 namespace manyclass {
 
@@ -34,7 +35,7 @@ class NewtonPhase {
               std::function<void()> poll)
       : examples_(examples),
         kernels_(kernels),
-        poll_(std::move(poll)),
+        work_(std::move(poll)),
         centre_(centre),
         z_(centre.n_rows(), centre.n_classes()),
         n_(centre.n_rows()),
@@ -42,8 +43,7 @@ class NewtonPhase {
         numbers_(size_ * centre.stride()),
         scores_(numbers_of_rows()),
         along_(numbers_of_rows()),
-        factor_(static_cast<std::size_t>(size_ * size_)),
-        panel_(static_cast<std::size_t>(size_ * kPanel)),
+        factor_(kernels, size_),
         zone_(static_cast<std::size_t>(n_)),
         near_(static_cast<std::size_t>(n_)),
         share_(static_cast<std::size_t>(n_)) {
@@ -126,7 +126,6 @@ class NewtonPhase {
   static constexpr int kMaxRounds = 200;        // of CG
   static constexpr double kSlope = 0.1;         // the line search ends at this part of the slope
   static constexpr double kNearlyWhole = 0.75;  // a step of zbar from here on is made whole
-  static constexpr double kWorkAtOnce = 1 << 28;
 
   std::size_t numbers_of_rows() const { return static_cast<std::size_t>(n_ * centre_.stride()); }
   WeightsView<T> view(const Array& w) const {
@@ -158,21 +157,9 @@ class NewtonPhase {
     kernels_.add_to_total(factor, a.data(), total.data(), numbers_);
   }
 
-  void spend(double multiply_adds) {
-    work_ += multiply_adds;
-    if (work_ < kWorkAtOnce) return;
-    work_ = 0;
-    poll_();
-  }
-  // call(begin, end) for parts of n items, of so many multiply-adds each.
   template <class Call>
   void in_parts(std::int64_t n, double each, Call call) {
-    const auto part = static_cast<std::int64_t>(std::max(kWorkAtOnce / each, 1.0 * kPanel));
-    for (std::int64_t begin = 0; begin < n; begin += part) {
-      const std::int64_t end = std::min(begin + part, n);
-      call(begin, end);
-      spend(each * static_cast<double>(end - begin));
-    }
+    work_.in_parts(n, each, call);
   }
   // The same for rows whose steps go to `moves_`, and from there to `total` before they are so many
   // that rounding tells; `call` says whether there were any.
@@ -273,7 +260,7 @@ class NewtonPhase {
 
   // One step of W; false if rounding leaves nothing to be gained.
   bool newton_step() {
-    if (!built_ || spent_ > built_at_cost_) build();
+    if (factor_.is_due()) build();
     if (!conjugate_gradients()) return false;
     centre(step_);
     score(step_, along_);
@@ -284,24 +271,11 @@ class NewtonPhase {
     return true;
   }
 
-  // The preconditioner for the present zone and epsilon.
   void build() {
-    const double size = static_cast<double>(size_);
-    std::fill_n(factor_.data(), factor_.size(), T{0});
-    for (std::int64_t j = 0; j < size_; ++j) factor_.data()[j * size_ + j] = 1;
-    const double each = std::min(size * size, features_ * features_ * kSparseCost) / 2;
-    in_parts(n_zone_, each, [&](std::int64_t begin, std::int64_t end) {
-      kernels_.gram(proximal(), response(), factor_.data(), size_, panel_.data(), begin, end);
+    factor_.build(features_, n_zone_, work_, [&](T* a, T* panel, auto begin, auto end) {
+      kernels_.gram(proximal(), response(), a, size_, panel, begin, end);
     });
-    for (std::int64_t begin = 0; begin < size_; begin += kPanel) {
-      kernels_.factor(factor_.data(), size_, begin);
-      spend(size * size * kPanel / 2);
-    }
-    built_ = true;
-    spent_ = 0;
-    built_at_cost_ = each * static_cast<double>(n_zone_) + size * size * size / 6;
   }
-  static constexpr double kSparseCost = 25;  // of a number apart, against one in a vector
 
   // step <- about -H^-1 gradient.
   bool conjugate_gradients() {
@@ -329,9 +303,7 @@ class NewtonPhase {
   }
   void precondition() {
     copy(residual_, solved_);
-    kernels_.solve(factor_.data(), size_, solved_.data());
-    spent_ += static_cast<double>(size_ * size_ * centre_.stride());
-    spend(static_cast<double>(size_ * size_ * centre_.stride()));
+    factor_.solve(solved_.data(), centre_.stride(), work_);
   }
   // product <- H direction
   void multiply() {
@@ -339,7 +311,7 @@ class NewtonPhase {
     in_parts(n_zone_, 2 * row_work(), [&](std::int64_t begin, std::int64_t end) {
       kernels_.product(proximal(), response(), view(direction_), view(product_), begin, end);
     });
-    spent_ += 2 * row_work() * static_cast<double>(n_zone_);
+    factor_.spend(2 * row_work() * static_cast<double>(n_zone_));
     evaluations_ += n_zone_ * centre_.n_classes();
   }
 
@@ -389,13 +361,14 @@ class NewtonPhase {
 
   const Examples<T>& examples_;
   const NewtonKernels<T>& kernels_;
-  std::function<void()> poll_;
+  Work work_;
   LaneDuals<T>& centre_;  // zbar
   LaneDuals<T> z_;        // z(W)
   std::int64_t n_;
   std::int64_t size_;     // d + 1 in whole panels
   std::int64_t numbers_;  // of a row of weights for each
-  Array scores_, along_, factor_, panel_;
+  Array scores_, along_;
+  Preconditioner<T> factor_;
   std::vector<std::int32_t> zone_, near_, rows_;
   std::vector<T> share_;
   Total w_{static_cast<std::size_t>(numbers_)};
@@ -411,10 +384,6 @@ class NewtonPhase {
   Array product_{static_cast<std::size_t>(numbers_)};
   double epsilon_ = 1;
   double features_ = 0;  // of an example, on average
-  double work_ = 0;      // since the last poll
-  bool built_ = false;
-  double spent_ = 0;  // on conjugate gradients since the factor was built
-  double built_at_cost_ = 0;
   std::int64_t n_zone_ = 0;
   std::int64_t n_near_ = 0;
   std::int64_t evaluations_ = 0;

@@ -32,9 +32,9 @@ FEW_STEPS, MAX_STEPS = 4, 10
 SHRINK, EASE, GROW = 0.5, 0.7, 4.0
 # W(zbar) and the scores are rebuilt after so many rounds.
 REBUILD_EVERY = 10
-# The phase ends after so many rounds in a row that do not lower the least gap to this part, or are
-# slower than this part of what descent was; descent then has so many epochs before it is tried again, and twice as
-# many each time.
+# The phase ends after so many rounds in a row that do not lower the least gap to this part, or only
+# at this part of the pace that descent had; descent then has so many epochs before it is tried
+# again, and twice as many each time.
 PATIENCE = 3
 PROGRESS = 0.9
 SLOWER = 0.25

@@ -1,10 +1,11 @@
 """The sequential dual method with shrinking and cooling.
 
 Solves the dual of every formulation of the catalogue (formulations.py). Given: x_i, y_i, C_i and a
-stopping rule. Returned: W(z), z, and a certificate of the gap. An epoch is some loops over the
+stopping rule. Returned: W, z, and a certificate of the gap. An epoch is some loops over the
 shrunk problem (the examples whose z may still move, and of each only its non-zero z), then one loop
 over all examples and classes; every loop in a new random order, every visit solving the block of
-one example exactly. Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.3.
+one example exactly. Where that is slow and features are few, the Newton phase (newton.py) goes on.
+Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.3.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ CALL_WORK = 1 << 28
 
 Trainer = _core.Trainer32 | _core.Trainer64 | _core.LaneTrainer32 | _core.LaneTrainer64
 Duals = _core.Duals32 | _core.Duals64 | _core.LaneDuals32 | _core.LaneDuals64
+LANE_TRAINERS = (_core.LaneTrainer32, _core.LaneTrainer64)
 
 
 @dataclass(slots=True, eq=False)
@@ -125,8 +127,9 @@ class SequentialDual:
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """One of descent, or a round of the Newton phase."""
-        if self._is_newtons(problem, state):
-            return self._newton_round(problem, state)
+        phase = self._newton(problem, state)
+        if phase is not None:
+            return self._newton_round(problem, state, phase)
         return self._descent(problem, state, rule)
 
     def _descent(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
@@ -152,27 +155,29 @@ class SequentialDual:
             evaluations=evaluations,
         )
 
-    def _is_newtons(self, problem: Problem, state: State) -> bool:
-        """Whether the next epoch is a round of the Newton phase, which is made ready then."""
-        if state.newton is not None and state.newton.running:
-            return True
-        if state.newton is not None and not state.newton.may_begin():
-            return False
-        if not (state.epoch and in_lanes(problem) and newton.is_allowed(problem)):
-            return False
+    def _newton(self, problem: Problem, state: State) -> NewtonPhase | None:
+        """Return the Newton phase if the next epoch is one of its rounds, perhaps the first."""
+        phase, trainer = state.newton, state.trainer
+        if phase is not None and phase.running:
+            return phase
+        if phase is not None and not phase.may_begin():
+            return None
         primal = state.dual + state.full.gap
-        if not (state.full.gap < newton.START * primal and state.pace.is_slow()):
-            return False
-        if state.newton is None:
+        if not (state.epoch and state.full.gap < newton.START * primal and state.pace.is_slow()):
+            return None
+        if not (isinstance(trainer, LANE_TRAINERS) and newton.is_allowed(problem)):
+            return None
+        if phase is None:
             data = problem.dataset
             _, weights = allocate_weights(len(state.weights), data.n_classes, data.dtype)
-            core = state.trainer.newton(state.z)
-            state.newton = NewtonPhase(core, data.n_examples * data.n_classes, weights)
-        state.newton.begin(state.full.gap, state.pace.rate())
-        return state.newton.running
+            core = trainer.newton(state.z)
+            phase = NewtonPhase(core, data.n_examples * data.n_classes, weights)
+            state.newton = phase
+        phase.begin(state.full.gap, state.pace.rate())
+        return phase if phase.running else None
 
-    def _newton_round(self, problem: Problem, state: State) -> EpochRecord:
-        phase = state.newton
+    def _newton_round(self, problem: Problem, state: State, phase: NewtonPhase) -> EpochRecord:
+        """One round; W(z) is rebuilt for descent when the phase ends."""
         found = phase.round()
         state.dual = found.primal + state.constant - found.gap
         state.full = found
@@ -243,11 +248,13 @@ class SequentialDual:
         return sp.csr_array((values, labels, indptr), shape=shape)
 
     def weights(self, problem: Problem, state: State) -> NDArray[Any]:
-        """Return W, a copy of shape (d + 1, k): that of the Newton phase while it runs."""
+        """Return W, a copy of shape (d + 1, k): that of the Newton phase if it seems better."""
         k, apart = problem.dataset.n_classes, mean_apart(problem)
-        phase = state.newton
-        newtons = phase is not None and (phase.running or state.returned is not None)
-        return classes_of(phase.weights if newtons else state.weights, k, apart=apart).copy()
+        W, phase = state.weights, state.newton
+        primal = state.dual + state.full.gap
+        if phase is not None and (phase.running or phase.primal + state.constant < primal):
+            W = phase.weights
+        return classes_of(W, k, apart=apart).copy()
 
     def finish(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
