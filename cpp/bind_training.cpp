@@ -1,6 +1,7 @@
 // Python's view of the training kernels.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "instruction_sets.hpp"
 #include "kernels.hpp"
 #include "loops.hpp"
+#include "newton_phase.hpp"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -34,6 +36,15 @@ const Kernels<T, Duals>& kernels_for(const std::string& name) {
   if (name == "avx2") return avx2::kernels<T, Duals>();
 #endif
   return baseline::kernels<T, Duals>();
+}
+
+template <class T>
+const NewtonKernels<T>& newton_kernels_for(const std::string& name, std::int64_t blocks) {
+#ifdef MANYCLASS_X86
+  if (name == "avx512") return avx512::newton_kernels<T>(blocks);
+  if (name == "avx2") return avx2::newton_kernels<T>(blocks);
+#endif
+  return baseline::newton_kernels<T>(blocks);
 }
 
 // Memory for one visit; the vectors' lengths are those that Scratch documents.
@@ -76,6 +87,7 @@ class Trainer {
           Vector<const double> costs, const std::string& instruction_set)
       : arrays_{indptr, indices, values, labels, costs},
         kernels_(kernels_for<T, Duals>(instruction_set)),
+        instruction_set_(instruction_set),
         n_classes_(n_classes),
         norms_(labels.size()) {
     require(indptr.size() == labels.size() + 1, "indptr must have one entry more than labels");
@@ -145,6 +157,15 @@ class Trainer {
     kernels_.add_duals(examples_, w, z, scratch.view(), begin, end);
   }
 
+  // The Newton phase around `z`.
+  std::unique_ptr<NewtonPhase<T>> newton(LaneDuals<T>& z) const {
+    require(z.n_rows() == examples_.x.n_rows && z.n_classes() == n_classes_,
+            "z must have one list per example, over the same classes");
+    require(z.fits(z.stride(), false), "there are too many classes");
+    const auto& kernels = newton_kernels_for<T>(instruction_set_, z.stride() / z.kBlock);
+    return std::make_unique<NewtonPhase<T>>(examples_, kernels, z, poll());
+  }
+
  private:
   // Called between visits. Throws what the handlers of Python's pending signals raise, such as
   // KeyboardInterrupt (in the main thread; other threads are told by `stop`).
@@ -205,6 +226,7 @@ class Trainer {
              Vector<const std::int32_t>, Vector<const double>>
       arrays_;  // kept alive
   const Kernels<T, Duals>& kernels_;
+  std::string instruction_set_;
   std::int32_t n_classes_;
   std::vector<double> norms_;
   Examples<T> examples_;
@@ -262,6 +284,43 @@ void import_duals(Duals& z, Vector<const std::int64_t> indptr, Vector<const std:
   }
 }
 
+template <class T>
+void bind_newton(nb::module_& m, const char* name) {
+  using Newton = NewtonPhase<T>;
+  const auto at = [](const Newton& newton, const Matrix<T>& weights) {
+    require(static_cast<std::int64_t>(weights.size()) == newton.n_weights(),
+            "weights must be as many as the trainer's");
+    return weights.data();
+  };
+  nb::class_<Newton>(m, name)
+      .def("rebuild", &Newton::rebuild, "anew"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("round", &Newton::round, "epsilon"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "read_weights",
+          [at](const Newton& newton, Matrix<T> out) { newton.read_weights(at(newton, out)); },
+          "out"_a)
+      .def_prop_ro("squared_duals", &Newton::squared_duals)
+      .def(
+          "gradient_at",
+          [at](Newton& newton, Matrix<T> weights, double epsilon, Matrix<T> out) {
+            newton.gradient_at(at(newton, weights), epsilon, at(newton, out));
+          },
+          "weights"_a, "epsilon"_a, "out"_a)
+      .def(
+          "hessian_times",
+          [at](Newton& newton, Matrix<T> p, Matrix<T> out) {
+            newton.hessian_times(at(newton, p), at(newton, out));
+          },
+          "p"_a, "out"_a)
+      .def(
+          "preconditioned",
+          [at](Newton& newton, Matrix<T> p, Matrix<T> out) {
+            newton.preconditioned(at(newton, p), at(newton, out));
+          },
+          "p"_a, "out"_a)
+      .def_prop_ro("response", &Newton::response_duals, nb::rv_policy::reference_internal);
+}
+
 template <class T, class Duals>
 void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_name) {
   nb::class_<Duals>(m, duals_name)
@@ -270,7 +329,12 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
       .def("from_csr", &import_duals<T, Duals>, "indptr"_a, "labels"_a, "values"_a)
       .def_prop_ro("count", &Duals::count)
       .def_prop_ro("n_bytes", &Duals::n_bytes);
-  nb::class_<Trainer<T, Duals>>(m, trainer_name)
+  auto trainer = nb::class_<Trainer<T, Duals>>(m, trainer_name);
+  if constexpr (std::is_same_v<Duals, LaneDuals<T>>) {
+    trainer.def("newton", &Trainer<T, Duals>::newton, "duals"_a, nb::keep_alive<0, 1>(),
+                nb::keep_alive<0, 2>());
+  }
+  trainer
       .def(nb::init<const Formulation&, Vector<const std::int64_t>, Vector<const std::int32_t>,
                     Vector<const T>, std::int64_t, T, Vector<const std::int32_t>, std::int32_t,
                     Vector<const double>, const std::string&>(),
@@ -311,6 +375,16 @@ void bind_training(nb::module_& m) {
       .def_ro("evaluations", &ShrunkResult::evaluations)
       .def_ro("n_active", &ShrunkResult::n_active)
       .def_ro("loops", &ShrunkResult::loops);
+  nb::class_<NewtonRound>(m, "NewtonRound")
+      .def_ro("primal", &NewtonRound::primal)
+      .def_ro("gap", &NewtonRound::gap)
+      .def_ro("max_violation", &NewtonRound::max_violation)
+      .def_ro("dual_gain", &NewtonRound::dual_gain)
+      .def_ro("steps", &NewtonRound::steps)
+      .def_ro("n_zone", &NewtonRound::n_zone)
+      .def_ro("evaluations", &NewtonRound::evaluations);
+  bind_newton<float>(m, "Newton32");
+  bind_newton<double>(m, "Newton64");
   bind_trainer<float, DualLists<float>>(m, "Duals32", "Trainer32");
   bind_trainer<double, DualLists<double>>(m, "Duals64", "Trainer64");
   bind_trainer<float, LaneDuals<float>>(m, "LaneDuals32", "LaneTrainer32");

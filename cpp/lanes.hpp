@@ -56,9 +56,11 @@ class LaneVisitor {
     others_ = select(live, Lanes::all(f_.others ? T{0} : kNone), Lanes::all(kNone));
   }
 
-  View look(std::int64_t i) const {
+  View look(std::int64_t i) const { return seen(i, scores(examples_.x.row(i))); }
+
+  // Example i where its scores are s.
+  View seen(std::int64_t i, const Lanes& s) const {
     const std::int32_t y = examples_.labels[i];
-    const Lanes s = scores(examples_.x.row(i));
     View e;
     e.q = examples_.norms[i];
     e.cost = examples_.costs[i];
@@ -159,12 +161,6 @@ class LaneVisitor {
             std::max(0.0, std::max(e.xi_max, 0.0) - low)};
   }
 
-  // What is lost beside the largest z is noise of the scores, and would look like a violation.
-  static Lanes without_noise(const Lanes& z) {
-    const Lanes noise = Lanes::all(z.largest() * std::numeric_limits<T>::epsilon());
-    return select(z > noise, z, zero());
-  }
-
   static T inverse(double a) {
     return static_cast<T>(std::min(1 / a, static_cast<double>(std::numeric_limits<T>::max())));
   }
@@ -238,14 +234,30 @@ class LaneVisitor {
     return z;
   }
 
+  T* feature(std::int64_t j) const { return w_.data + j * kStride; }
+
+  const Examples<T>& examples_;
+  const Formulation& f_;
+  DenseWeights<T> w_;
+  const LaneDuals<T>& duals_;
+  Lanes numbers_;
+  Lanes live_;    // 1 for the classes, 0 in the padding
+  Lanes others_;  // added to xi: 0 for targets, kNone elsewhere
+  double sigma_;
+
+ public:
+  // What is lost beside the largest z is noise of the scores, and would look like a violation.
+  static Lanes without_noise(const Lanes& z) {
+    const Lanes noise = Lanes::all(z.largest() * std::numeric_limits<T>::epsilon());
+    return select(z > noise, z, zero());
+  }
+
   // The step of the weights along x_i; `sum_v` is v^T delta.
   Lanes step(const View& e, const Lanes& delta, double sum_v) const {
     if (f_.relative) return select(e.own, Lanes::all(static_cast<T>(sum_v)), zero() - delta);
     const Lanes moved = e.v * delta;
     return f_.centred ? moved - live_ * static_cast<T>(sum_v / w_.n_classes) : moved;
   }
-
-  T* feature(std::int64_t j) const { return w_.data + j * kStride; }
 
   // w_c . x of every class. Several features at a time keep enough sums under way to hide the
   // latency of an addition.
@@ -270,15 +282,6 @@ class LaneVisitor {
     for (std::int64_t p = 0; p < row.nnz; ++p) add_to(feature(row.indices[p]), row.values[p]);
     if (row.bias != 0) add_to(feature(w_.n_features), row.bias);
   }
-
-  const Examples<T>& examples_;
-  const Formulation& f_;
-  DenseWeights<T> w_;
-  const LaneDuals<T>& duals_;
-  Lanes numbers_;
-  Lanes live_;    // 1 for the classes, 0 in the padding
-  Lanes others_;  // added to xi: 0 for targets, kNone elsewhere
-  double sigma_;
 };
 
 template <class T, int B>

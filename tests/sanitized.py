@@ -8,6 +8,7 @@ TESTS = {
     "kernels": [
         "tests/test_block.py",
         "tests/test_kernels.py",
+        "tests/test_newton.py",
         "tests/test_prediction.py",
         "tests/test_svmlight_fuzz.py",
     ],

@@ -22,7 +22,7 @@ class Certificate:
     dual_objective : float
         D at the returned dual variables. The optimum lies between D and P.
     gap : float
-        P - D, a sum of one non-negative term per example.
+        P - D, a sum of non-negative terms: one per example, and 1/2 ||W - W(z)||^2.
     relative_gap : float
         gap / P.
     max_violation : float
@@ -44,6 +44,8 @@ class Certificate:
 class EpochRecord:
     """One epoch of training: the loops over the shrunk problem, then one over everything.
 
+    Or a round of the Newton phase (solvers/newton.py), which knows P and the gap as they are then.
+
     Attributes
     ----------
     epoch : int
@@ -57,7 +59,7 @@ class EpochRecord:
     active_share : float
         Share of the examples that the next shrunk loops will visit.
     loops : int
-        Loops over the shrunk problem in this epoch.
+        Loops over the shrunk problem in this epoch, or Newton steps.
     evaluations : int
         Scores w_c . x computed in this epoch.
     """
@@ -93,7 +95,8 @@ class Solution:
     Attributes
     ----------
     weights : ndarray of shape (n_features + 1, n_classes)
-        W; the last row belongs to the appended constant feature (zeros without an intercept).
+        W, which is W(z) or (where the Newton phase found one) a W with a lower P; the last row
+        belongs to the appended constant feature (zeros without an intercept).
     duals : sparse array of shape (n, n_classes)
         z.
     history : list of EpochRecord

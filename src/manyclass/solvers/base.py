@@ -40,7 +40,7 @@ class Solver(Protocol[S]):
         """Return D."""
 
     def certify(self, problem: Problem, state: S) -> Certificate:
-        """Rebuild W from z and judge it."""
+        """Judge z and the W that is to be returned."""
 
     def duals(self, problem: Problem, state: S) -> sp.csr_array[Any]:
         """Return z, shape (n, k)."""

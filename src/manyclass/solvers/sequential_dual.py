@@ -1,14 +1,16 @@
 """The sequential dual method with shrinking and cooling.
 
 Solves the dual of every formulation of the catalogue (formulations.py). Given: x_i, y_i, C_i and a
-stopping rule. Returned: W(z), z, and a certificate of the gap. An epoch is some loops over the
+stopping rule. Returned: W, z, and a certificate of the gap. An epoch is some loops over the
 shrunk problem (the examples whose z may still move, and of each only its non-zero z), then one loop
 over all examples and classes; every loop in a new random order, every visit solving the block of
-one example exactly. Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.3.
+one example exactly. Where that is slow and features are few, the Newton phase (newton.py) goes on.
+Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.3.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +26,9 @@ from manyclass import _core
 from manyclass.instruction_sets import instruction_set
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, relative
-from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers import newton
+from manyclass.solvers.newton import NewtonPhase, Pace
+from manyclass.solvers.stopping import Findings, StoppingRule
 
 BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
 MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
@@ -54,6 +58,7 @@ CALL_WORK = 1 << 28
 
 Trainer = _core.Trainer32 | _core.Trainer64 | _core.LaneTrainer32 | _core.LaneTrainer64
 Duals = _core.Duals32 | _core.Duals64 | _core.LaneDuals32 | _core.LaneDuals64
+LANE_TRAINERS = (_core.LaneTrainer32, _core.LaneTrainer64)
 
 
 @dataclass(slots=True, eq=False)
@@ -68,10 +73,14 @@ class State:
     active: NDArray[np.int32]
     began: float
     n_active: int = 0
+    constant: float = 0.0  # loss of the examples with x_i = 0
     dual: float = 0.0
     epoch: int = 0
     fast: bool = True  # whether the last epoch divided the gap by FAST
-    full: _core.SweepResult = field(default_factory=_core.SweepResult)
+    full: Findings = field(default_factory=_core.SweepResult)
+    pace: Pace = field(default_factory=Pace)
+    newton: NewtonPhase | None = None  # once it has been entered
+    returned: NDArray[Any] | None = None  # W if it is not `weights`, which is W(z)
 
 
 class SequentialDual:
@@ -117,20 +126,31 @@ class SequentialDual:
         state = State(trainer, z, buffer, weights, rows, active, began)
         # D(0): what the examples with x_i = 0 add, whose loss is constant.
         empty = np.flatnonzero(norms == 0).tolist()
-        state.dual = sum(trainer.inspect(weights, z, i, i + 1).loss for i in empty)
+        state.constant = sum(trainer.inspect(weights, z, i, i + 1).loss for i in empty)
+        state.dual = state.constant
         if start is not None:
             self._warm_start(problem, state, start)
         return state
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
+        """One of descent, or a round of the Newton phase."""
+        phase = self._newton(problem, state)
+        if phase is not None:
+            return self._newton_round(problem, state, phase)
+        return self._descent(problem, state, rule)
+
+    def _descent(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """Shrunk loops until the rule is content or the effort is spent, then one full loop."""
         if state.epoch and state.epoch % REBUILD_EVERY == 0:
             self._rebuild(problem, state)
         loops, evaluations = self._shrunk_loops(problem, state, rule)
-        self._full_loop(problem, state, rule)
+        full = self._full_loop(problem, state, rule)
         state.epoch += 1
         primal = state.dual + state.full.gap
-        rule.cool(state.full, primal)
+        rule.cool(full, primal)
+        evaluations += full.evaluations
+        scores = problem.dataset.n_examples * problem.dataset.n_classes
+        state.pace.add(rule.distance(full, primal), evaluations / scores)
         return EpochRecord(
             epoch=state.epoch,
             seconds=time.perf_counter() - state.began,
@@ -139,7 +159,48 @@ class SequentialDual:
             violation=state.full.max_violation,
             active_share=state.n_active / problem.dataset.n_examples,
             loops=loops,
-            evaluations=evaluations + state.full.evaluations,
+            evaluations=evaluations,
+        )
+
+    def _newton(self, problem: Problem, state: State) -> NewtonPhase | None:
+        """Return the Newton phase if the next epoch is one of its rounds, perhaps the first."""
+        phase, trainer = state.newton, state.trainer
+        if phase is not None and phase.running:
+            return phase
+        if phase is not None and not phase.may_begin():
+            return None
+        primal = state.dual + state.full.gap
+        if not (state.epoch and state.full.gap < newton.START * primal and state.pace.is_slow()):
+            return None
+        if not (isinstance(trainer, LANE_TRAINERS) and newton.is_allowed(problem)):
+            return None
+        if phase is None:
+            data = problem.dataset
+            _, weights = allocate_weights(len(state.weights), data.n_classes, data.dtype)
+            core = trainer.newton(state.z)
+            phase = NewtonPhase(core, data.n_examples * data.n_classes, weights)
+            state.newton = phase
+        phase.begin(state.full.gap, state.pace.rate())
+        return phase if phase.running else None
+
+    def _newton_round(self, problem: Problem, state: State, phase: NewtonPhase) -> EpochRecord:
+        """One round; W(z) is rebuilt for descent when the phase ends."""
+        found = phase.round()
+        state.dual = found.primal + state.constant - found.gap
+        state.full = found
+        state.epoch += 1
+        if not phase.running:
+            self._rebuild(problem, state)
+            state.n_active = 0  # the next full loop finds them
+        return EpochRecord(
+            epoch=state.epoch,
+            seconds=time.perf_counter() - state.began,
+            primal_estimate=state.dual + found.gap,
+            gap_estimate=found.gap,
+            violation=found.max_violation,
+            active_share=found.n_zone / problem.dataset.n_examples,
+            loops=found.steps,
+            evaluations=found.evaluations,
         )
 
     def promising(self, state: State, rule: StoppingRule) -> bool:
@@ -151,17 +212,34 @@ class SequentialDual:
         return state.dual
 
     def certify(self, problem: Problem, state: State) -> Certificate:
-        """Rebuild W from z, then one pass over all examples and classes that changes nothing."""
+        """Rebuild W from z, then one pass over all examples and classes that changes nothing.
+
+        A second pass judges the W of the Newton phase; that of the two with the lower P is
+        returned.
+        """
         self._rebuild(problem, state)
+        certificate = self._judge(problem, state, state.weights)
+        state.dual = certificate.dual_objective  # free of the rounding of many small gains
+        state.returned = None
+        if state.newton is not None and math.isfinite(state.newton.primal):
+            other = self._judge(problem, state, state.newton.weights)
+            if other.primal_objective < certificate.primal_objective:
+                state.returned = state.newton.weights
+                return other
+        return certificate
+
+    def _judge(self, problem: Problem, state: State, weights: NDArray[Any]) -> Certificate:
+        """P at some W, D at z; ``state.weights`` is W(z)."""
 
         def inspect(part: tuple[int, int]) -> _core.SweepResult:
-            return state.trainer.inspect(state.weights, state.z, *part)
+            return state.trainer.inspect(weights, state.z, *part)
 
         found = list(self._map(inspect, list(self._ranges(problem))))
+        k, apart = problem.dataset.n_classes, mean_apart(problem)
         gap = sum(part.gap for part in found)
-        norm = squared_norm(state.weights, problem.dataset.n_classes, apart=mean_apart(problem))
-        primal = 0.5 * norm + sum(part.loss for part in found)
-        state.dual = primal - gap  # free of the rounding of many small gains
+        if weights is not state.weights:
+            gap += 0.5 * squared_norm(weights - state.weights, k, apart=apart)
+        primal = 0.5 * squared_norm(weights, k, apart=apart) + sum(part.loss for part in found)
         return Certificate(
             primal_objective=primal,
             dual_objective=primal - gap,
@@ -177,16 +255,23 @@ class SequentialDual:
         return sp.csr_array((values, labels, indptr), shape=shape)
 
     def weights(self, problem: Problem, state: State) -> NDArray[Any]:
-        """Return W, a copy of shape (d + 1, k)."""
+        """Return W, a copy of shape (d + 1, k): that of the Newton phase if it seems better."""
         k, apart = problem.dataset.n_classes, mean_apart(problem)
-        return classes_of(state.weights, k, apart=apart).copy()
+        W, phase = state.weights, state.newton
+        primal = state.dual + state.full.gap
+        if phase is not None and (phase.running or phase.primal + state.constant < primal):
+            W = phase.weights
+        return classes_of(W, k, apart=apart).copy()
 
     def finish(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
         rows = problem.dataset.n_features + 1
         k, apart = problem.dataset.n_classes, mean_apart(problem)
+        if state.returned is not None:
+            np.copyto(state.weights, state.returned)
         packed = pack(state.buffer, state.weights, k, apart=apart)
         state.weights = state.buffer = np.empty((0, 0), problem.dataset.dtype)
+        state.newton = state.returned = None
         # No array but `packed` still refers to the memory that is given back.
         packed.resize(rows * k, refcheck=False)
         return packed.reshape(rows, k)
@@ -225,17 +310,18 @@ class SequentialDual:
         state.n_active = result.n_active
         return result.loops, result.evaluations
 
-    def _full_loop(self, problem: Problem, state: State, rule: StoppingRule) -> None:
+    def _full_loop(self, problem: Problem, state: State, rule: StoppingRule) -> _core.SweepResult:
         gap_before = state.full.gap if state.epoch else np.inf
         goal, _ = rule.shrunk_goal()
         skips = state.epoch and problem.formulation.aggregation == "max" and is_sparse(problem)
         min_gap = SKIPPED * goal / max(1, len(state.rows)) if skips else -np.inf
-        state.full = state.trainer.full_loop(
+        state.full = full = state.trainer.full_loop(
             state.weights, state.z, state.rows, state.active, min_gap, self._seed()
         )
-        state.dual += state.full.dual_gain
-        state.n_active = state.full.n_active
+        state.dual += full.dual_gain
+        state.n_active = full.n_active
         state.fast = FAST * state.full.gap <= gap_before
+        return full
 
     def _seed(self) -> int:
         return int(self.rng.integers(2**63))

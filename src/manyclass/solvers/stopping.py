@@ -36,6 +36,9 @@ class StoppingRule(Protocol):
     def promising(self, full: Findings, primal: float) -> bool:
         """Whether a full loop's estimates say that ``met`` is worth its price."""
 
+    def distance(self, full: Findings, primal: float) -> float:
+        """Logarithm of what a full loop found over what is asked for."""
+
     def met(self, certificate: Certificate) -> bool:
         """Whether training is done."""
 
@@ -56,6 +59,10 @@ class GapRule:
     def promising(self, full: Findings, primal: float) -> bool:
         """Compare the gap, which is that of the loop's beginning and so mostly too large."""
         return full.gap <= self.tol * primal
+
+    def distance(self, full: Findings, primal: float) -> float:
+        """Measure the gap."""
+        return _log_ratio(full.gap, self.tol * primal)
 
     def met(self, certificate: Certificate) -> bool:
         """Compare the proven gap."""
@@ -85,6 +92,10 @@ class ViolationRule:
         """Compare the largest violation."""
         return full.max_violation < self.tol
 
+    def distance(self, full: Findings, primal: float) -> float:  # noqa: ARG002 (the rules' verb)
+        """Measure the largest violation."""
+        return _log_ratio(full.max_violation, self.tol)
+
     def met(self, certificate: Certificate) -> bool:
         """Compare the largest violation at the returned weights."""
         return certificate.max_violation < self.tol
@@ -97,6 +108,12 @@ class ViolationRule:
     def shrunk_goal(self) -> tuple[float, float]:
         """Only the largest violation of the shrunk problem counts."""
         return -math.inf, self._epsilon
+
+
+def _log_ratio(found: float, wanted: float) -> float:
+    if not found > 0:
+        return -math.inf
+    return math.log(found / wanted) if wanted > 0 else math.inf
 
 
 RULES: dict[str, type[GapRule] | type[ViolationRule]] = {"gap": GapRule, "kkt": ViolationRule}

@@ -1,0 +1,93 @@
+#pragma once
+// One d x d matrix for all classes, I + 1/k sum_zone tr(B^T J B) x x^T, with its Cholesky factor
+// (cholesky.hpp); what was spent since it was built tells when to build it anew.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "aligned.hpp"
+#include "newton_kernels.hpp"
+
+namespace manyclass {
+
+// Counts multiply-adds, and polls every 2^28 of them, some 20 ms.
+class Work {
+ public:
+  explicit Work(std::function<void()> poll) : poll_(std::move(poll)) {}
+
+  void spend(double multiply_adds) {
+    done_ += multiply_adds;
+    if (done_ < kAtOnce) return;
+    done_ = 0;
+    poll_();
+  }
+  // call(begin, end) for parts of n items, of so many multiply-adds each.
+  template <class Call>
+  void in_parts(std::int64_t n, double each, Call call) {
+    const auto part = static_cast<std::int64_t>(std::max(kAtOnce / each, 1.0 * kPanel));
+    for (std::int64_t begin = 0; begin < n; begin += part) {
+      const std::int64_t end = std::min(begin + part, n);
+      call(begin, end);
+      spend(each * static_cast<double>(end - begin));
+    }
+  }
+
+ private:
+  static constexpr double kAtOnce = 1 << 28;
+  std::function<void()> poll_;
+  double done_ = 0;  // since the last poll
+};
+
+template <class T>
+class Preconditioner {
+ public:
+  Preconditioner(const NewtonKernels<T>& kernels, std::int64_t size)
+      : kernels_(kernels),
+        size_(size),
+        factor_(static_cast<std::size_t>(size * size)),
+        panel_(static_cast<std::size_t>(size * kPanel)) {}
+
+  // Whether there is none yet, or what was spent with it since exceeds what it cost.
+  bool is_due() const { return !built_ || spent_ > cost_; }
+  void spend(double multiply_adds) { spent_ += multiply_adds; }
+
+  // gram(a, panel, begin, end) adds examples of the zone, of so many features each.
+  template <class Gram>
+  void build(double features, std::int64_t n_zone, Work& work, Gram gram) {
+    const double size = static_cast<double>(size_);
+    T* a = factor_.data();
+    std::fill_n(a, factor_.size(), T{0});
+    for (std::int64_t j = 0; j < size_; ++j) a[j * size_ + j] = 1;
+    const double each = std::min(size * size, features * features * kSparseCost) / 2;
+    work.in_parts(n_zone, each, [&](std::int64_t begin, std::int64_t end) {
+      gram(a, panel_.data(), begin, end);
+    });
+    for (std::int64_t begin = 0; begin < size_; begin += kPanel) {
+      kernels_.factor(a, size_, begin);
+      work.spend(size * size * kPanel / 2);
+    }
+    built_ = true;
+    spent_ = 0;
+    cost_ = each * static_cast<double>(n_zone) + size * size * size / 6;
+  }
+
+  // x <- its inverse times x, rows of `stride` numbers.
+  void solve(T* x, std::int64_t stride, Work& work) {
+    kernels_.solve(factor_.data(), size_, x);
+    const double done = static_cast<double>(size_ * size_ * stride);
+    spend(done);
+    work.spend(done);
+  }
+
+ private:
+  static constexpr double kSparseCost = 25;  // of a number apart, against one in a vector
+  const NewtonKernels<T>& kernels_;
+  std::int64_t size_;
+  AlignedArray<T> factor_, panel_;
+  bool built_ = false;
+  double spent_ = 0;
+  double cost_ = 0;
+};
+
+}  // namespace manyclass

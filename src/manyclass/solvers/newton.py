@@ -1,0 +1,125 @@
+"""The Newton phase: where examples far outnumber features, it takes over from descent.
+
+    min_W  1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - eps/2 ||z - zbar_i||^2]
+
+Given: zbar, the feasible dual variables that descent has reached. A round minimises this by
+semismooth Newton steps, moves zbar to the maximising z (the proximal point of D) as far as D rises,
+and lowers eps. Returned: zbar, feasible and with D never lower, and W, which is not W(zbar) here:
+its P is what counts. The formulas are in cpp/newton.hpp, the rounds in cpp/newton_phase.hpp.
+Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorithm); Li, Sun, Toh
+2018 (semismooth Newton inside it, for the lasso); Yin, Li 2019 (for support vector machines).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem import Problem
+
+# Where descent leaves off: its gap is at most this part of P.
+START = 0.3
+# ... and if it were to need more than so many passes over the examples.
+NEWTON_PASSES = 25
+# The first eps, in gaps over ||z||^2: large enough for Newton's method to take whole steps.
+FIRST_EPSILON = 5.0
+# eps follows the number of Newton steps in a round: few, some, too many.
+FEW_STEPS, MAX_STEPS = 4, 10
+SHRINK, EASE, GROW = 0.5, 0.7, 4.0
+# W(zbar) and the scores are rebuilt after so many rounds.
+REBUILD_EVERY = 10
+# The phase ends after so many rounds in a row that do not lower the least gap to this part, or only
+# at this part of the pace that descent had; descent then has so many epochs before it is tried
+# again, and twice as many each time.
+PATIENCE = 3
+PROGRESS = 0.9
+SLOWER = 0.25
+PAUSE = 10
+
+
+@dataclass(slots=True, eq=False)
+class NewtonPhase:
+    """Where the phase stands; it is entered anew after it has ended."""
+
+    core: _core.Newton32 | _core.Newton64
+    scores: int  # of a pass: n k
+    weights: NDArray[Any]  # the W of least P so far, padded like that of descent
+    primal: float = math.inf  # its P, less that of the examples x_i = 0
+    running: bool = False
+    epsilon: float = 0.0
+    rounds: int = 0
+    fruitless: int = 0
+    gap: float = math.inf  # the least since it began
+    rate: float = 0.0  # by how much a pass of descent lowered the gap's logarithm
+    wait: int = 0  # epochs of descent that are due
+    pause: int = PAUSE
+
+    def begin(self, gap: float, rate: float) -> None:
+        """Start from the dual variables as they are, and their W; ``rate`` is that of descent."""
+        self.core.rebuild(anew=True)
+        squares = self.core.squared_duals
+        self.epsilon = FIRST_EPSILON * gap / squares if squares > 0 else math.nan
+        self.running = math.isfinite(self.epsilon) and self.epsilon > 0
+        self.rounds = self.fruitless = 0
+        self.gap, self.rate = gap, rate
+
+    def round(self) -> _core.NewtonRound:
+        """Minimise, move the dual variables, lower eps."""
+        if self.rounds and self.rounds % REBUILD_EVERY == 0:
+            self.core.rebuild(anew=False)
+        found = self.core.round(self.epsilon)
+        self.rounds += 1
+        fall = math.log(self.gap / found.gap) if 0 < found.gap < math.inf else math.inf
+        passes = found.evaluations / self.scores
+        good = fall > max(-math.log(PROGRESS), self.rate * passes * SLOWER)
+        self.fruitless = 0 if good else self.fruitless + 1
+        self.gap = max(min(self.gap, found.gap), sys.float_info.min)  # rounding may take it below 0
+        few = found.steps <= FEW_STEPS
+        self.epsilon *= SHRINK if few else EASE if found.steps < MAX_STEPS else GROW
+        if found.primal < self.primal:
+            self.primal = found.primal
+            self.core.read_weights(self.weights)
+        if self.fruitless >= PATIENCE or not math.isfinite(found.primal):
+            self.running = False
+            self.wait, self.pause = self.pause, 2 * self.pause
+        return found
+
+    def may_begin(self) -> bool:
+        """Whether descent has had its epochs since the phase ended; counts them."""
+        self.wait -= 1
+        return self.wait < 0
+
+
+class Pace:
+    """How fast descent comes closer: whether its way to the goal is longer than Newton's."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[float, float]] = []  # (distance, passes), the last epochs
+
+    def add(self, distance: float, passes: float) -> None:
+        """Record an epoch: the logarithm of what is left over the goal, the work it took."""
+        self._seen = [*self._seen, (distance, passes)][-3:]
+
+    def rate(self) -> float:
+        """By how much a pass lowers the distance, over the last epochs."""
+        if len(self._seen) < 2:
+            return math.inf
+        work = sum(passes for _, passes in self._seen[1:])
+        return (self._seen[0][0] - self._seen[-1][0]) / work
+
+    def is_slow(self) -> bool:
+        """Whether descent needs more than ``NEWTON_PASSES`` more, at its last epochs' pace."""
+        left = self._seen[-1][0] if self._seen else 0.0
+        return left > 0 and left > NEWTON_PASSES * self.rate()
+
+
+def is_allowed(problem: Problem) -> bool:
+    """Whether the d x d factor is no larger than the data, and its making no dearer than passes."""
+    data = problem.dataset
+    d, size = data.n_features + 1, len(data.values)
+    return d**2 <= size and d**3 <= 100 * size * data.n_classes
