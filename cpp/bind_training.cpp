@@ -158,12 +158,13 @@ class Trainer {
   }
 
   // The Newton phase around `z`.
-  std::unique_ptr<NewtonPhase<T>> newton(LaneDuals<T>& z) const {
+  std::unique_ptr<NewtonPhase<T>> newton(LaneDuals<T>& z, int n_threads) const {
+    require(n_threads >= 1, "there must be a thread");
     require(z.n_rows() == examples_.x.n_rows && z.n_classes() == n_classes_,
             "z must have one list per example, over the same classes");
     require(z.fits(z.stride(), false), "there are too many classes");
     const auto& kernels = newton_kernels_for<T>(instruction_set_, z.stride() / z.kBlock);
-    return std::make_unique<NewtonPhase<T>>(examples_, kernels, z, poll());
+    return std::make_unique<NewtonPhase<T>>(examples_, kernels, z, n_threads, poll());
   }
 
  private:
@@ -331,8 +332,8 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
       .def_prop_ro("n_bytes", &Duals::n_bytes);
   auto trainer = nb::class_<Trainer<T, Duals>>(m, trainer_name);
   if constexpr (std::is_same_v<Duals, LaneDuals<T>>) {
-    trainer.def("newton", &Trainer<T, Duals>::newton, "duals"_a, nb::keep_alive<0, 1>(),
-                nb::keep_alive<0, 2>());
+    trainer.def("newton", &Trainer<T, Duals>::newton, "duals"_a, "n_threads"_a,
+                nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   }
   trainer
       .def(nb::init<const Formulation&, Vector<const std::int64_t>, Vector<const std::int32_t>,

@@ -13,6 +13,7 @@
 #include "aligned.hpp"
 #include "newton_kernels.hpp"
 #include "preconditioner.hpp"
+#include "team.hpp"
 
 namespace manyclass {
 
@@ -31,10 +32,12 @@ template <class T>
 class NewtonPhase {
  public:
   // `poll` is called now and then and may throw; zbar and its W stay true if it does.
+  // The same number of threads gives the same result.
   NewtonPhase(const Examples<T>& examples, const NewtonKernels<T>& kernels, LaneDuals<T>& centre,
-              std::function<void()> poll)
+              int n_threads, std::function<void()> poll)
       : examples_(examples),
         kernels_(kernels),
+        team_(n_threads),
         work_(std::move(poll)),
         centre_(centre),
         z_(centre.n_rows(), centre.n_classes()),
@@ -47,6 +50,7 @@ class NewtonPhase {
         zone_(static_cast<std::size_t>(n_)),
         near_(static_cast<std::size_t>(n_)),
         share_(static_cast<std::size_t>(n_)) {
+    for (int member = 0; member < team_.size(); ++member) mine_.emplace_back(numbers_);
     for (std::int64_t i = 0; i < n_; ++i) {
       if (examples.norms[i] > 0) rows_.push_back(static_cast<std::int32_t>(i));
     }
@@ -56,12 +60,13 @@ class NewtonPhase {
   // W(zbar) and the scores free of the rounding of many steps; `anew`: W begins at W(zbar).
   void rebuild(bool anew) {
     std::fill_n(at_centre_.data(), numbers_, 0.0);
-    in_parts(n_, row_work(), [&](std::int64_t begin, std::int64_t end) {
-      in_small_parts(begin, end, at_centre_, [&](std::int64_t from, std::int64_t to) {
-        kernels_.add_duals(examples_, view(moves_), centre_, from, to);
+    in_parts(n_, row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
+      in_small_parts(member, begin, end, [&](std::int64_t from, std::int64_t to) {
+        kernels_.add_duals(examples_, view(mine(member).moves), centre_, from, to);
         return true;
       });
     });
+    gather(at_centre_);
     copy(at_centre_, response_);
     if (anew) copy(at_centre_, w_);
     std::copy_n(centre_.lanes(0), n_ * centre_.stride(), z_.lanes(0));
@@ -134,7 +139,9 @@ class NewtonPhase {
   Proximal<T> proximal() const {
     return {examples_, centre_, epsilon_, scores_.data(), along_.data()};
   }
-  Response<T> response() { return {z_, view(moves_), zone_.data(), share_.data()}; }
+  Response<T> response(int member) {
+    return {z_, view(mine(member).moves), zone_.data(), share_.data()};
+  }
   double dot(const Array& a, const Array& b) const {
     return kernels_.dot(a.data(), b.data(), numbers_);
   }
@@ -157,26 +164,66 @@ class NewtonPhase {
     kernels_.add_to_total(factor, a.data(), total.data(), numbers_);
   }
 
+  // What a thread of the team adds up for itself.
+  struct Mine {
+    explicit Mine(std::int64_t numbers)
+        : moves(static_cast<std::size_t>(numbers)),
+          total(static_cast<std::size_t>(numbers)),
+          product(static_cast<std::size_t>(numbers)) {}
+    Array moves;    // steps of W(z), ...
+    Total total;    // ... and those of more rows
+    Array product;  // a share of H direction
+  };
+  Mine& mine(int member) { return mine_[static_cast<std::size_t>(member)]; }
+
+  // call(member, begin, end) for shares of parts of n items, of so many multiply-adds each;
+  // after(part's begin, part's end) once all have done theirs.
+  template <class Call, class After>
+  void in_parts(std::int64_t n, double each, Call call, After after) {
+    work_.in_parts(n, each, [&](std::int64_t begin, std::int64_t end) {
+      const auto share_of = [&](int member) {
+        call(member, cut(begin, end, member), cut(begin, end, member + 1));
+      };
+      if (each * static_cast<double>(end - begin) < kTooLittle) {
+        for (int member = 0; member < team_.size(); ++member) share_of(member);
+      } else {
+        team_.run(share_of);
+      }
+      after(begin, end);
+    });
+  }
   template <class Call>
   void in_parts(std::int64_t n, double each, Call call) {
-    work_.in_parts(n, each, call);
+    in_parts(n, each, call, [](std::int64_t, std::int64_t) {});
   }
-  // The same for rows whose steps go to `moves_`, and from there to `total` before they are so many
+  static constexpr double kTooLittle = 1 << 18;  // multiply-adds that are not worth waking a thread
+  std::int64_t cut(std::int64_t begin, std::int64_t end, int member) const {
+    return begin + (end - begin) * member / team_.size();
+  }
+  // Rows whose steps go to the member's moves, and from there to its total before they are so many
   // that rounding tells; `call` says whether there were any.
   template <class Call>
-  void in_small_parts(std::int64_t begin, std::int64_t end, const Total& total, Call call) {
+  void in_small_parts(int member, std::int64_t begin, std::int64_t end, Call call) {
+    Mine& own = mine(member);
     for (; begin < end; begin += kFewRows) {
       if (!call(begin, std::min(begin + kFewRows, end))) continue;
-      centre(moves_);
-      add(1, moves_, total);
-      std::fill_n(moves_.data(), numbers_, T{0});
+      centre(own.moves);
+      add(1, own.moves, own.total);
+      std::fill_n(own.moves.data(), numbers_, T{0});
+    }
+  }
+  // The totals of all members, to `total`.
+  void gather(const Total& total) {
+    for (Mine& own : mine_) {
+      for (std::int64_t j = 0; j < numbers_; ++j) total.data()[j] += own.total.data()[j];
+      std::fill_n(own.total.data(), numbers_, 0.0);
     }
   }
   static constexpr std::int64_t kFewRows = 256;
   double row_work() const { return features_ * static_cast<double>(centre_.stride()); }
 
   void score(const Array& w, const Array& scores) {
-    in_parts(n_, row_work(), [&](std::int64_t begin, std::int64_t end) {
+    in_parts(n_, row_work(), [&](int, std::int64_t begin, std::int64_t end) {
       kernels_.scores(examples_, view(w), centre_, scores.data(), begin, end);
     });
     evaluations_ += n_ * centre_.n_classes();
@@ -185,25 +232,49 @@ class NewtonPhase {
   // z and W(z) for W, the gradient.
   ResponseResult respond() {
     ResponseResult sum;
-    in_parts(n_, row_work(), [&](std::int64_t begin, std::int64_t end) {
-      in_small_parts(begin, end, response_,
-                     [&](std::int64_t from, std::int64_t to) { return respond(from, to, sum); });
-    });
+    std::vector<ResponseResult> parts(mine_.size());
+    in_parts(
+        n_, row_work(),
+        [&](int member, std::int64_t begin, std::int64_t end) {
+          ResponseResult& own = parts[static_cast<std::size_t>(member)] = {};
+          in_small_parts(member, begin, end, [&](std::int64_t from, std::int64_t to) {
+            return respond(member, begin, from, to, own);
+          });
+        },
+        [&](std::int64_t begin, std::int64_t end) { collect(parts, begin, end, sum); });
+    gather(response_);
     subtract(w_, response_, gradient_);
     n_zone_ = sum.n_zone;
     return sum;
   }
 
-  bool respond(std::int64_t begin, std::int64_t end, ResponseResult& sum) {
-    Response<T> to = response();
-    to.zone += sum.n_zone;
-    to.share += sum.n_zone;
+  // The zone of a member's share is kept from `first`, the share's beginning, on.
+  bool respond(int member, std::int64_t first, std::int64_t begin, std::int64_t end,
+               ResponseResult& sum) {
+    Response<T> to = response(member);
+    to.zone += first + sum.n_zone;
+    to.share += first + sum.n_zone;
     const ResponseResult part = kernels_.respond(proximal(), to, begin, end);
+    add_up(part, sum);
+    sum.n_zone += part.n_zone;
+    return part.moved > 0;
+  }
+  static void add_up(const ResponseResult& part, ResponseResult& sum) {
     sum.ascent += part.ascent;
     sum.distance += part.distance;
     sum.ridge += part.ridge;
-    sum.n_zone += part.n_zone;
-    return part.moved > 0;
+  }
+  // Bring the members' zones together.
+  void collect(const std::vector<ResponseResult>& parts, std::int64_t begin, std::int64_t end,
+               ResponseResult& sum) {
+    for (int member = 0; member < team_.size(); ++member) {
+      const ResponseResult& part = parts[static_cast<std::size_t>(member)];
+      const std::int64_t from = cut(begin, end, member);
+      std::copy_n(zone_.data() + from, part.n_zone, zone_.data() + sum.n_zone);
+      std::copy_n(share_.data() + from, part.n_zone, share_.data() + sum.n_zone);
+      add_up(part, sum);
+      sum.n_zone += part.n_zone;
+    }
   }
 
   // D along zbar + t (z - zbar) is D + slope t - curvature t^2 / 2.
@@ -246,12 +317,19 @@ class NewtonPhase {
 
   // P(W) - D(zbar), as a sum of non-negative terms: those of the examples, 1/2 ||W - W(zbar)||^2.
   void judge(NewtonRound& result) {
-    in_parts(n_, row_work(), [&](std::int64_t begin, std::int64_t end) {
-      const SweepResult part = kernels_.judge(proximal(), begin, end);
-      result.gap += part.gap;
-      result.primal += part.loss;
-      result.max_violation = std::max(result.max_violation, part.max_violation);
-    });
+    std::vector<SweepResult> parts(mine_.size());
+    in_parts(
+        n_, row_work(),
+        [&](int member, std::int64_t begin, std::int64_t end) {
+          parts[static_cast<std::size_t>(member)] = kernels_.judge(proximal(), begin, end);
+        },
+        [&](std::int64_t, std::int64_t) {
+          for (const SweepResult& part : parts) {
+            result.gap += part.gap;
+            result.primal += part.loss;
+            result.max_violation = std::max(result.max_violation, part.max_violation);
+          }
+        });
     subtract(w_, at_centre_, step_);
     result.gap += 0.5 * dot(step_, step_);
     subtract(w_, zeros_, step_);
@@ -272,8 +350,8 @@ class NewtonPhase {
   }
 
   void build() {
-    factor_.build(features_, n_zone_, work_, [&](T* a, T* panel, auto begin, auto end) {
-      kernels_.gram(proximal(), response(), a, size_, panel, begin, end);
+    factor_.build(features_, n_zone_, team_, work_, [&](T* a, T* panel, auto begin, auto end) {
+      kernels_.gram(proximal(), response(0), a, size_, panel, begin, end);
     });
   }
 
@@ -308,9 +386,14 @@ class NewtonPhase {
   // product <- H direction
   void multiply() {
     copy(direction_, product_);
-    in_parts(n_zone_, 2 * row_work(), [&](std::int64_t begin, std::int64_t end) {
-      kernels_.product(proximal(), response(), view(direction_), view(product_), begin, end);
+    in_parts(n_zone_, 2 * row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
+      const WeightsView<T> to = view(mine(member).product);
+      kernels_.product(proximal(), response(member), view(direction_), to, begin, end);
     });
+    for (Mine& own : mine_) {
+      axpy(1, own.product, product_);
+      std::fill_n(own.product.data(), numbers_, T{0});
+    }
     factor_.spend(2 * row_work() * static_cast<double>(n_zone_));
     evaluations_ += n_zone_ * centre_.n_classes();
   }
@@ -321,12 +404,22 @@ class NewtonPhase {
     const std::int64_t n = anew ? static_cast<std::int64_t>(rows_.size()) : n_near_;
     double slope = constant + t * linear;
     n_near_ = 0;
-    in_parts(n, row_work(), [&](std::int64_t begin, std::int64_t end) {
-      const SlopeResult part = kernels_.slope(
-          proximal(), t, {rows.data() + begin, rows.data() + end}, near_.data() + n_near_);
-      slope += part.slope;
-      n_near_ += part.n_near;
-    });
+    std::vector<SlopeResult> parts(mine_.size());
+    in_parts(
+        n, row_work(),
+        [&](int member, std::int64_t begin, std::int64_t end) {
+          parts[static_cast<std::size_t>(member)] = kernels_.slope(
+              proximal(), t, {rows.data() + begin, rows.data() + end}, near_.data() + begin);
+        },
+        [&](std::int64_t begin, std::int64_t end) {
+          for (int member = 0; member < team_.size(); ++member) {
+            const SlopeResult& part = parts[static_cast<std::size_t>(member)];
+            slope += part.slope;
+            std::copy_n(near_.data() + cut(begin, end, member), part.n_near,
+                        near_.data() + n_near_);
+            n_near_ += part.n_near;
+          }
+        });
     return slope;
   }
 
@@ -361,6 +454,7 @@ class NewtonPhase {
 
   const Examples<T>& examples_;
   const NewtonKernels<T>& kernels_;
+  Team team_;
   Work work_;
   LaneDuals<T>& centre_;  // zbar
   LaneDuals<T> z_;        // z(W)
@@ -371,11 +465,11 @@ class NewtonPhase {
   Preconditioner<T> factor_;
   std::vector<std::int32_t> zone_, near_, rows_;
   std::vector<T> share_;
+  std::vector<Mine> mine_;
   Total w_{static_cast<std::size_t>(numbers_)};
   Total at_centre_{static_cast<std::size_t>(numbers_)};  // W(zbar)
-  Total response_{static_cast<std::size_t>(numbers_)};   // W(z), but for what is in `moves_`
+  Total response_{static_cast<std::size_t>(numbers_)};   // W(z), but for what members hold
   Total zeros_{static_cast<std::size_t>(numbers_)};
-  Array moves_{static_cast<std::size_t>(numbers_)};
   Array gradient_{static_cast<std::size_t>(numbers_)};
   Array step_{static_cast<std::size_t>(numbers_)};
   Array residual_{static_cast<std::size_t>(numbers_)};

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "aligned.hpp"
 #include "newton_kernels.hpp"
+#include "team.hpp"
 
 namespace manyclass {
 
@@ -43,26 +45,31 @@ template <class T>
 class Preconditioner {
  public:
   Preconditioner(const NewtonKernels<T>& kernels, std::int64_t size)
-      : kernels_(kernels),
-        size_(size),
-        factor_(static_cast<std::size_t>(size * size)),
-        panel_(static_cast<std::size_t>(size * kPanel)) {}
+      : kernels_(kernels), size_(size), factor_(static_cast<std::size_t>(size * size)) {}
 
   // Whether there is none yet, or what was spent with it since exceeds what it cost.
   bool is_due() const { return !built_ || spent_ > cost_; }
   void spend(double multiply_adds) { spent_ += multiply_adds; }
 
-  // gram(a, panel, begin, end) adds examples of the zone, of so many features each.
+  // gram(a, panel, begin, end) adds examples of the zone, of so many features each, in threads.
   template <class Gram>
-  void build(double features, std::int64_t n_zone, Work& work, Gram gram) {
+  void build(double features, std::int64_t n_zone, Team& team, Work& work, Gram gram) {
     const double size = static_cast<double>(size_);
     T* a = factor_.data();
     std::fill_n(a, factor_.size(), T{0});
     for (std::int64_t j = 0; j < size_; ++j) a[j * size_ + j] = 1;
     const double each = std::min(size * size, features * features * kSparseCost) / 2;
+    while (sums_.size() < static_cast<std::size_t>(team.size())) sums_.emplace_back(size_);
     work.in_parts(n_zone, each, [&](std::int64_t begin, std::int64_t end) {
-      gram(a, panel_.data(), begin, end);
+      team.share(end - begin, [&](int member, std::int64_t from, std::int64_t to) {
+        Sum& sum = sums_[static_cast<std::size_t>(member)];
+        gram(sum.a.data(), sum.panel.data(), begin + from, begin + to);
+      });
     });
+    for (Sum& sum : sums_) {
+      kernels_.axpy(1, sum.a.data(), a, size_ * size_);
+      std::fill_n(sum.a.data(), sum.a.size(), T{0});
+    }
     for (std::int64_t begin = 0; begin < size_; begin += kPanel) {
       kernels_.factor(a, size_, begin);
       work.spend(size * size * kPanel / 2);
@@ -84,7 +91,15 @@ class Preconditioner {
   static constexpr double kSparseCost = 25;  // of a number apart, against one in a vector
   const NewtonKernels<T>& kernels_;
   std::int64_t size_;
-  AlignedArray<T> factor_, panel_;
+  // What a thread adds up for itself.
+  struct Sum {
+    explicit Sum(std::int64_t size)
+        : a(static_cast<std::size_t>(size * size)),
+          panel(static_cast<std::size_t>(size * kPanel)) {}
+    AlignedArray<T> a, panel;
+  };
+  std::vector<Sum> sums_;
+  AlignedArray<T> factor_;
   bool built_ = false;
   double spent_ = 0;
   double cost_ = 0;

@@ -64,7 +64,7 @@ def expected_response(problem, centre, weights, epsilon):
     return z * objective._has_features(problem)[:, None]
 
 
-def prepared(problem, *, seed=0):
+def prepared(problem, *, seed=0, n_threads=3):
     """The core of the phase around some feasible zbar; zbar; a W of its kind."""
     rng = np.random.default_rng(seed)
     data = problem.dataset
@@ -75,7 +75,7 @@ def prepared(problem, *, seed=0):
     centre *= rng.random(centre.shape) < 0.5
     csr = sp.csr_array(centre.astype(data.dtype))
     z.from_csr(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data)
-    core = trainer.newton(z)
+    core = trainer.newton(z, n_threads)
     core.rebuild(anew=True)
     return core, csr.toarray().astype(float), weights_like(problem, rng)
 
@@ -282,8 +282,8 @@ def test_pace_looks_at_what_is_left():
 def test_z_of_another_size_is_refused():
     trainer, z = trainer_for(make_problem(np.eye(3), [0, 1, 2], n_classes=3), "lanes")
     with pytest.raises(ValueError, match="z must have"):
-        trainer.newton(type(z)(2, 3))
-    core = trainer.newton(z)
+        trainer.newton(type(z)(2, 3), 1)
+    core = trainer.newton(z, 1)
     with pytest.raises(ValueError, match="weights"):
         core.read_weights(np.zeros((2, 8)))
 

@@ -12,6 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import MulticlassSVC, load_svmlight
+from manyclass.solvers import newton
+from manyclass.solvers.newton import Pace
 from tests.catalog import ROWS
 
 NAMES = [(name, loss) for name, loss, _ in ROWS]
@@ -27,8 +29,8 @@ def clusters(n=1200, d=60, k=40, *, dense=False):
     return (X.toarray() if dense else X), y
 
 
-def fit(X, y, name="one_vs_rest", loss="hinge", n_jobs=3):
-    model = MulticlassSVC(formulation=name, loss=loss, n_jobs=n_jobs, tol=1e-2, random_state=0)
+def fit(X, y, name="one_vs_rest", loss="hinge", n_jobs=3, tol=1e-2):
+    model = MulticlassSVC(formulation=name, loss=loss, n_jobs=n_jobs, tol=tol, random_state=0)
     return model.fit(X, y)
 
 
@@ -42,6 +44,20 @@ def test_training(name, loss):
     )
     again = fit(X, y, name, loss, 3)
     assert (again.coef_ == three.coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "loss"), [("crammer_singer", "hinge"), ("one_vs_rest", "squared_hinge")]
+)
+def test_the_newton_phase(name, loss, monkeypatch):
+    monkeypatch.setattr(newton, "START", 10.0)
+    monkeypatch.setattr(Pace, "is_slow", lambda _: True)
+    X, y = clusters(4000, 20, 5, dense=True)
+    fits = [fit(X.astype(np.float64), y, name, loss, n_jobs, tol=1e-6) for n_jobs in (1, 3, 3)]
+    for model in fits:
+        assert model.certificate_.relative_gap <= 1e-6
+        np.testing.assert_allclose(model.coef_, fits[0].coef_, atol=1e-2)
+    assert (fits[1].coef_ == fits[2].coef_).all()
 
 
 @pytest.mark.parametrize("dense", [False, True])

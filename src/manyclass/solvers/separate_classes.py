@@ -97,7 +97,8 @@ class SeparateClasses:
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             part = slice(first, last)
             some = problem_of(problem, part)
-            solver = SequentialDual(np.random.default_rng(self.rng.integers(2**63)))
+            rng = np.random.default_rng(self.rng.integers(2**63))
+            solver = SequentialDual(rng, max(1, self.n_jobs // n_groups))
             z = None if start is None else sp.csr_array(start[:, part])
             members.append(Group(part, some, solver, solver.init(some, z)))
         return Groups(members, ThreadPoolExecutor(min(self.n_jobs, len(members))))

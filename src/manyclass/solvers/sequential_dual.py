@@ -177,7 +177,7 @@ class SequentialDual:
         if phase is None:
             data = problem.dataset
             _, weights = allocate_weights(len(state.weights), data.n_classes, data.dtype)
-            core = trainer.newton(state.z)
+            core = trainer.newton(state.z, self.n_jobs)
             phase = NewtonPhase(core, data.n_examples * data.n_classes, weights)
             state.newton = phase
         phase.begin(state.full.gap, state.pace.rate())
