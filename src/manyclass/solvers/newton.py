@@ -73,9 +73,9 @@ class NewtonPhase:
             self.core.rebuild(anew=False)
         found = self.core.round(self.epsilon)
         self.rounds += 1
-        fall = math.log(self.gap / found.gap) if found.gap > 0 else math.inf
         passes = found.evaluations / self.scores
-        good = fall > max(-math.log(PROGRESS), self.rate * passes * SLOWER)
+        fall = max(-math.log(PROGRESS), self.rate * passes * SLOWER)
+        good = found.gap < self.gap * math.exp(-fall)  # neither rounding to 0 nor NaN is
         self.fruitless = 0 if good else self.fruitless + 1
         self.gap = min(self.gap, found.gap)
         few = found.steps <= FEW_STEPS
