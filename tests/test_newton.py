@@ -260,6 +260,14 @@ def test_descent_takes_over_when_rounds_bring_nothing(at_once, monkeypatch):
     assert 0 < len(at_once) < len(solution.history) - 1
 
 
+@rows
+def test_goes_on_where_rounding_leaves_nothing(name, loss, at_once):
+    problem = random_data(30, 4, 3, np.float64, name=name, loss=loss)
+    solution = train(problem, tol=0.0, max_iter=100)
+    assert at_once
+    assert abs(solution.certificate.relative_gap) < 1e-9
+
+
 def test_where_it_is_allowed():
     assert is_allowed(blobs())
     assert not is_allowed(random_data(30, 200, 3, np.float32))
@@ -277,6 +285,11 @@ def test_pace_looks_at_what_is_left():
     assert pace.is_slow()
     pace.add(-1.0, 5)
     assert not pace.is_slow()
+
+
+def test_begins_without_a_tolerance():
+    solution = train(blobs(), tol=0.0, max_iter=40)
+    assert solution.certificate.relative_gap < 1e-4
 
 
 def test_z_of_another_size_is_refused():

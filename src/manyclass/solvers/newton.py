@@ -13,7 +13,6 @@ Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorith
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,11 +73,11 @@ class NewtonPhase:
             self.core.rebuild(anew=False)
         found = self.core.round(self.epsilon)
         self.rounds += 1
-        fall = math.log(self.gap / found.gap) if 0 < found.gap < math.inf else math.inf
         passes = found.evaluations / self.scores
-        good = fall > max(-math.log(PROGRESS), self.rate * passes * SLOWER)
+        fall = max(-math.log(PROGRESS), self.rate * passes * SLOWER)
+        good = found.gap < self.gap * math.exp(-fall)  # neither rounding to 0 nor NaN is
         self.fruitless = 0 if good else self.fruitless + 1
-        self.gap = max(min(self.gap, found.gap), sys.float_info.min)  # rounding may take it below 0
+        self.gap = min(self.gap, found.gap)
         few = found.steps <= FEW_STEPS
         self.epsilon *= SHRINK if few else EASE if found.steps < MAX_STEPS else GROW
         if found.primal < self.primal:

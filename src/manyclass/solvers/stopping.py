@@ -7,6 +7,7 @@ more of them as training comes closer (Keerthi et al. 2008, sec. 2.3).
 from __future__ import annotations
 
 import math
+import sys
 from typing import Protocol
 
 from manyclass.solution import Certificate
@@ -111,9 +112,10 @@ class ViolationRule:
 
 
 def _log_ratio(found: float, wanted: float) -> float:
+    """log(found / wanted); nothing is as small as no tolerance asks for."""
     if not found > 0:
         return -math.inf
-    return math.log(found / wanted) if wanted > 0 else math.inf
+    return math.log(found) - math.log(max(wanted, sys.float_info.min))
 
 
 RULES: dict[str, type[GapRule] | type[ViolationRule]] = {"gap": GapRule, "kkt": ViolationRule}
