@@ -233,7 +233,7 @@ def test_begins_by_itself_and_takes_fewer_epochs(monkeypatch):
     assert abs(difference) <= 1e-4 * slow.certificate.primal_objective
 
 
-def test_interrupted_between_rounds_and_inside(at_once, monkeypatch):
+def test_interrupted_the_duals_are_kept(at_once, monkeypatch):
     problem = blobs(np.float64)
     play = NewtonPhase.round
 
