@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass.instruction_sets import instruction_set
-from manyclass.solvers.sequential_dual import allocate_weights, core_formulation
+from manyclass.solvers.core import core_formulation
+from manyclass.solvers.weights import allocate_weights
 from tests.catalog import ROWS, make_problem
 from tests.test_kernels import CORES, kinds_for
 

@@ -8,12 +8,8 @@ import scipy.sparse as sp
 
 from manyclass import _core, objective
 from manyclass.instruction_sets import VARIABLE, instruction_set
-from manyclass.solvers.sequential_dual import (
-    allocate_weights,
-    classes_of,
-    core_formulation,
-    in_lanes,
-)
+from manyclass.solvers.core import core_formulation, in_lanes
+from manyclass.solvers.weights import allocate_weights, classes_of
 from tests.catalog import ROWS, make_problem
 
 

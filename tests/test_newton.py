@@ -10,9 +10,11 @@ from manyclass import objective
 from manyclass.solution import Status
 from manyclass.solvers import newton
 from manyclass.solvers.base import Interrupted
+from manyclass.solvers.core import in_lanes
 from manyclass.solvers.newton import NewtonPhase, Pace, is_allowed
 from manyclass.solvers.separate_classes import problem_of
-from manyclass.solvers.sequential_dual import SequentialDual, allocate_weights, in_lanes
+from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.weights import allocate_weights
 from tests.catalog import FORMULATIONS, ROWS, make_problem, random_problem, train
 from tests.reference import optimal_objective
 from tests.test_kernels import duals_of, random_data, trainer_for

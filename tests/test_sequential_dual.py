@@ -14,8 +14,8 @@ from manyclass import objective
 from manyclass.solution import Status
 from manyclass.solvers import base
 from manyclass.solvers.base import Interrupted, has_stalled, solve
-from manyclass.solvers.sequential_dual import allocate_weights, pack
 from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.weights import allocate_weights, pack
 from tests.catalog import ROWS, five_points, make_problem, random_problem, text_problem, train
 from tests.reference import optimal_objective
 

@@ -21,13 +21,9 @@ from numpy.typing import NDArray
 
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, relative
-from manyclass.solvers.sequential_dual import (
-    BLOCK_BYTES,
-    SequentialDual,
-    State,
-    require_memory,
-)
+from manyclass.solvers.sequential_dual import SequentialDual, State
 from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.weights import BLOCK_BYTES, require_memory
 
 R = TypeVar("R")
 # Blocks of 64 bytes that the weights of a group's classes fill, for one feature: one is slower by a

@@ -11,7 +11,6 @@ Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.3.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,11 +26,11 @@ from manyclass.instruction_sets import instruction_set
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, relative
 from manyclass.solvers import newton
+from manyclass.solvers.core import core_classes, core_formulation, in_lanes, mean_apart
 from manyclass.solvers.newton import NewtonPhase, Pace
 from manyclass.solvers.stopping import Findings, StoppingRule
+from manyclass.solvers.weights import allocate_weights, classes_of, pack, squared_norm
 
-BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
-MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
 # Shrunk loops end after this effort, in full loops' worth of scores (Keerthi et al. 2008).
 SHRUNK_EFFORT = 5
 # In the shrunk loops an example waits for the next full loop once its gap is below this many times
@@ -50,8 +49,6 @@ SKIPPED = 1
 SPARSE = 0.05
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
 REBUILD_EVERY = 10
-# Numbers of W that are copied or summed at a time.
-PART = 1 << 18
 # Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
 CALL_WORK = 1 << 28
 
@@ -349,108 +346,7 @@ def _rows_per_call(problem: Problem) -> int:
     return max(1, int(CALL_WORK / per_row))
 
 
-def allocate_weights(
-    rows: int, n_classes: int, dtype: np.dtype[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Zeros for W as the kernels want them: the memory, and its aligned view (rows, stride).
-
-    Raises
-    ------
-    MemoryError
-        If the machine does not have the memory.
-    """
-    per_block = BLOCK_BYTES // dtype.itemsize
-    stride = -(-n_classes // per_block) * per_block
-    require_memory(rows, stride, dtype)
-    buffer = np.zeros(rows * stride + per_block, dtype)
-    first = -buffer.ctypes.data % BLOCK_BYTES // dtype.itemsize
-    return buffer, buffer[first : first + rows * stride].reshape(rows, stride)
-
-
-def require_memory(rows: int, columns: int, dtype: np.dtype[Any]) -> None:
-    """Raise MemoryError if the machine cannot hold so many weights."""
-    needed = rows * columns * dtype.itemsize
-    if needed > _physical_memory():
-        raise MemoryError(
-            f"dense weights for {rows - 1} features and {columns} classes (with padding) need "
-            f"{needed / 1e9:.1f} GB, this machine has {_physical_memory() / 1e9:.1f} GB; "
-            "use float32, fewer features (hashing, selection) or fewer classes"
-        )
-
-
-def classes_of(weights: NDArray[Any], n_classes: int, *, apart: bool) -> NDArray[Any]:
-    """Rows of W from rows of the padded memory: column k may hold the mean."""
-    part = weights[:, :n_classes]
-    return part - weights[:, n_classes : n_classes + 1] if apart else part
-
-
-def pack(
-    buffer: NDArray[Any], weights: NDArray[Any], n_classes: int, *, apart: bool
-) -> NDArray[Any]:
-    """Move the rows of W to the buffer's beginning, without their padding."""
-    rows, stride = weights.shape
-    step = max(1, PART // stride)
-    for begin in range(0, rows, step):
-        part = classes_of(weights[begin : begin + step], n_classes, apart=apart).ravel()
-        buffer[begin * n_classes : begin * n_classes + part.size] = part
-    return buffer
-
-
-def squared_norm(weights: NDArray[Any], n_classes: int, *, apart: bool) -> float:
-    """||W||^2, summed in float64."""
-    total = 0.0
-    step = max(1, PART // weights.shape[1])
-    for begin in range(0, len(weights), step):
-        part = classes_of(weights[begin : begin + step], n_classes, apart=apart)
-        total += float(np.einsum("ij,ij->", part, part, dtype=np.float64))
-    return total
-
-
 def is_sparse(problem: Problem) -> bool:
     """Whether examples share few features."""
     data = problem.dataset
     return len(data.values) < SPARSE * data.n_examples * data.n_features
-
-
-def in_lanes(problem: Problem) -> bool:
-    """Whether the kernels for few classes serve: a visit holds all of them in registers."""
-    formulation = problem.formulation
-    per_block = BLOCK_BYTES // problem.dataset.dtype.itemsize
-    simple = formulation.aggregation == "sum" or formulation.margin == "relative"
-    return simple and problem.dataset.n_classes <= MAX_BLOCKS * per_block
-
-
-def mean_apart(problem: Problem) -> bool:
-    """Whether column k of the kernels' memory holds the mean of W, which is centred."""
-    return problem.formulation.centred and not in_lanes(problem)
-
-
-def core_classes(problem: Problem) -> tuple[type[Any], type[Any]]:
-    """Trainer and dual variables of the compiled core that suit the problem."""
-    single = problem.dataset.dtype == np.float32
-    if in_lanes(problem):
-        if single:
-            return _core.LaneTrainer32, _core.LaneDuals32
-        return _core.LaneTrainer64, _core.LaneDuals64
-    if single:
-        return _core.Trainer32, _core.Duals32
-    return _core.Trainer64, _core.Duals64
-
-
-def core_formulation(problem: Problem) -> _core.Formulation:
-    """Return the formulation as the compiled core takes it."""
-    formulation = problem.formulation
-    return _core.Formulation(
-        relative=formulation.margin == "relative",
-        others=formulation.targets != "own",
-        own=formulation.targets != "others",
-        maximum=formulation.aggregation == "max",
-        centred=formulation.centred,
-        squared=problem.squared,
-        gamma=1.0,
-        gamma_own=formulation.own_margin(problem.dataset.n_classes),
-    )
-
-
-def _physical_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

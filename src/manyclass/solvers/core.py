@@ -1,0 +1,53 @@
+"""Which of the compiled core's classes serve a problem, and the problem as they take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manyclass import _core
+from manyclass.problem import Problem
+from manyclass.solvers.weights import BLOCK_BYTES
+
+MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
+
+
+def in_lanes(problem: Problem) -> bool:
+    """Whether the kernels for few classes serve: a visit holds all of them in registers."""
+    formulation = problem.formulation
+    per_block = BLOCK_BYTES // problem.dataset.dtype.itemsize
+    simple = formulation.aggregation == "sum" or formulation.margin == "relative"
+    return simple and problem.dataset.n_classes <= MAX_BLOCKS * per_block
+
+
+def mean_apart(problem: Problem) -> bool:
+    """Whether column k of the kernels' memory holds the mean of W, which is centred."""
+    return problem.formulation.centred and not in_lanes(problem)
+
+
+def core_classes(problem: Problem) -> tuple[type[Any], type[Any]]:
+    """Trainer and dual variables of the compiled core that suit the problem."""
+    single = problem.dataset.dtype == np.float32
+    if in_lanes(problem):
+        if single:
+            return _core.LaneTrainer32, _core.LaneDuals32
+        return _core.LaneTrainer64, _core.LaneDuals64
+    if single:
+        return _core.Trainer32, _core.Duals32
+    return _core.Trainer64, _core.Duals64
+
+
+def core_formulation(problem: Problem) -> _core.Formulation:
+    """Return the formulation as the compiled core takes it."""
+    formulation = problem.formulation
+    return _core.Formulation(
+        relative=formulation.margin == "relative",
+        others=formulation.targets != "own",
+        own=formulation.targets != "others",
+        maximum=formulation.aggregation == "max",
+        centred=formulation.centred,
+        squared=problem.squared,
+        gamma=1.0,
+        gamma_own=formulation.own_margin(problem.dataset.n_classes),
+    )

@@ -1,0 +1,74 @@
+"""W as the kernels want it: a row per feature, padded to whole blocks of 64 bytes (weights.hpp)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
+# Numbers of W that are copied or summed at a time.
+PART = 1 << 18
+
+
+def allocate_weights(
+    rows: int, n_classes: int, dtype: np.dtype[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Zeros for W as the kernels want them: the memory, and its aligned view (rows, stride).
+
+    Raises
+    ------
+    MemoryError
+        If the machine does not have the memory.
+    """
+    per_block = BLOCK_BYTES // dtype.itemsize
+    stride = -(-n_classes // per_block) * per_block
+    require_memory(rows, stride, dtype)
+    buffer = np.zeros(rows * stride + per_block, dtype)
+    first = -buffer.ctypes.data % BLOCK_BYTES // dtype.itemsize
+    return buffer, buffer[first : first + rows * stride].reshape(rows, stride)
+
+
+def require_memory(rows: int, columns: int, dtype: np.dtype[Any]) -> None:
+    """Raise MemoryError if the machine cannot hold so many weights."""
+    needed = rows * columns * dtype.itemsize
+    if needed > _physical_memory():
+        raise MemoryError(
+            f"dense weights for {rows - 1} features and {columns} classes (with padding) need "
+            f"{needed / 1e9:.1f} GB, this machine has {_physical_memory() / 1e9:.1f} GB; "
+            "use float32, fewer features (hashing, selection) or fewer classes"
+        )
+
+
+def classes_of(weights: NDArray[Any], n_classes: int, *, apart: bool) -> NDArray[Any]:
+    """Rows of W from rows of the padded memory: column k may hold the mean."""
+    part = weights[:, :n_classes]
+    return part - weights[:, n_classes : n_classes + 1] if apart else part
+
+
+def pack(
+    buffer: NDArray[Any], weights: NDArray[Any], n_classes: int, *, apart: bool
+) -> NDArray[Any]:
+    """Move the rows of W to the buffer's beginning, without their padding."""
+    rows, stride = weights.shape
+    step = max(1, PART // stride)
+    for begin in range(0, rows, step):
+        part = classes_of(weights[begin : begin + step], n_classes, apart=apart).ravel()
+        buffer[begin * n_classes : begin * n_classes + part.size] = part
+    return buffer
+
+
+def squared_norm(weights: NDArray[Any], n_classes: int, *, apart: bool) -> float:
+    """||W||^2, summed in float64."""
+    total = 0.0
+    step = max(1, PART // weights.shape[1])
+    for begin in range(0, len(weights), step):
+        part = classes_of(weights[begin : begin + step], n_classes, apart=apart)
+        total += float(np.einsum("ij,ij->", part, part, dtype=np.float64))
+    return total
+
+
+def _physical_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
