@@ -97,18 +97,19 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
         n / (k n_c).
     max_iter : int, default=1000
-        Epochs at most. An epoch is one loop over all examples and classes, with up to five times
-        its effort in loops over the examples and classes that still move.
+        Epochs at most. An epoch is one loop over all examples and classes, with up to ten times
+        its effort in loops over the examples and classes that still move; or, where examples far
+        outnumber features, a round of Newton steps.
     warm_start : bool, default=False
         Whether the next fit on the same rows and classes starts from the dual variables of this
         one, scaled when C or the weights changed. Also makes a fit that Ctrl-C stopped resumable.
     weights : {"auto", "dense"}, default="auto"
         How W is held in memory while training; dense: n_features x n_classes numbers.
     n_jobs : int, default=None
-        Threads (None = 1, -1 = all cores) for the certificate, for prediction and, with
-        "one_vs_rest", for groups of classes. Other formulations visit on one thread.
+        Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for Newton
+        steps, the certificate and prediction. Other formulations visit on one thread.
     random_state : int, RandomState instance, default=None
-        Orders the visits. An int gives the same result every time.
+        Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     verbose : int, default=0
         1 prints one line per epoch.
 
