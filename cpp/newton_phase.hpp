@@ -49,6 +49,7 @@ class NewtonPhase {
         factor_(kernels, size_),
         zone_(static_cast<std::size_t>(n_)),
         near_(static_cast<std::size_t>(n_)),
+        scrap_(static_cast<std::size_t>(n_)),
         share_(static_cast<std::size_t>(n_)) {
     for (int member = 0; member < team_.size(); ++member) mine_.emplace_back(numbers_);
     for (std::int64_t i = 0; i < n_; ++i) {
@@ -398,23 +399,26 @@ class NewtonPhase {
     evaluations_ += n_zone_ * centre_.n_classes();
   }
 
-  // d phi / dt at W + t step, from the examples near, or all where `anew`.
+  // d phi / dt at W + t step, from the examples near, or all where `anew`, which finds those near:
+  // slacks are linear in t, so what has no z > 0 at 0 nor at the far end has none between.
   double slope_at(double t, double constant, double linear, bool anew) {
     const std::vector<std::int32_t>& rows = anew ? rows_ : near_;
     const std::int64_t n = anew ? static_cast<std::int64_t>(rows_.size()) : n_near_;
     double slope = constant + t * linear;
-    n_near_ = 0;
+    std::vector<std::int32_t>& found = anew ? near_ : scrap_;
+    if (anew) n_near_ = 0;
     std::vector<SlopeResult> parts(mine_.size());
     in_parts(
         n, row_work(),
         [&](int member, std::int64_t begin, std::int64_t end) {
           parts[static_cast<std::size_t>(member)] = kernels_.slope(
-              proximal(), t, {rows.data() + begin, rows.data() + end}, near_.data() + begin);
+              proximal(), t, {rows.data() + begin, rows.data() + end}, found.data() + begin);
         },
         [&](std::int64_t begin, std::int64_t end) {
           for (int member = 0; member < team_.size(); ++member) {
             const SlopeResult& part = parts[static_cast<std::size_t>(member)];
             slope += part.slope;
+            if (!anew) continue;
             std::copy_n(near_.data() + cut(begin, end, member), part.n_near,
                         near_.data() + n_near_);
             n_near_ += part.n_near;
@@ -463,7 +467,7 @@ class NewtonPhase {
   std::int64_t numbers_;  // of a row of weights for each
   Array scores_, along_;
   Preconditioner<T> factor_;
-  std::vector<std::int32_t> zone_, near_, rows_;
+  std::vector<std::int32_t> zone_, near_, scrap_, rows_;
   std::vector<T> share_;
   std::vector<Mine> mine_;
   Total w_{static_cast<std::size_t>(numbers_)};

@@ -59,11 +59,19 @@ class Preconditioner {
     std::fill_n(a, factor_.size(), T{0});
     for (std::int64_t j = 0; j < size_; ++j) a[j * size_ + j] = 1;
     const double each = std::min(size * size, features * features * kSparseCost) / 2;
-    while (sums_.size() < static_cast<std::size_t>(team.size())) sums_.emplace_back(size_);
+    // As many copies as the data are large; the caller alone if that is one.
+    const std::int64_t wanted = std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(features * static_cast<double>(n_zone) / (size * size)), 1,
+        team.size());
+    while (static_cast<std::int64_t>(sums_.size()) < wanted) sums_.emplace_back(size_);
+    const auto members = static_cast<std::int64_t>(sums_.size());
     work.in_parts(n_zone, each, [&](std::int64_t begin, std::int64_t end) {
-      team.share(end - begin, [&](int member, std::int64_t from, std::int64_t to) {
+      team.run([&](int member) {
+        if (member >= members) return;
+        const std::int64_t n = end - begin;
         Sum& sum = sums_[static_cast<std::size_t>(member)];
-        gram(sum.a.data(), sum.panel.data(), begin + from, begin + to);
+        gram(sum.a.data(), sum.panel.data(), begin + n * member / members,
+             begin + n * (member + 1) / members);
       });
     });
     for (Sum& sum : sums_) {

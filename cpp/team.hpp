@@ -1,11 +1,10 @@
 #pragma once
 // Threads that do one thing together, again and again, while the caller works along and waits.
 #include <atomic>
-#include <cstdint>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -15,11 +14,12 @@ class Team {
  public:
   // `size` threads, the caller among them; fewer if the system has no more.
   explicit Team(int size) {
+    threads_.reserve(static_cast<std::size_t>(size));
     try {
       for (int member = 1; member < size; ++member) {
         threads_.emplace_back([this, member] { wait_for_work(member); });
       }
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
     }
   }
   ~Team() {
@@ -45,12 +45,6 @@ class Team {
       busy_.wait(left, std::memory_order_acquire);
     }
     if (error_) std::rethrow_exception(error_);
-  }
-
-  // Call call(member, begin, end) in every thread, for its share of [0, n).
-  template <class Call>
-  void share(std::int64_t n, Call call) {
-    run([&](int member) { call(member, n * member / size(), n * (member + 1) / size()); });
   }
 
  private:

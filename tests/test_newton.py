@@ -307,3 +307,12 @@ def test_solver_has_no_phase_before_it_begins():
     problem = random_data(30, 200, 3, np.float32)
     state = SequentialDual(np.random.default_rng(0)).init(problem, None)
     assert state.newton is None
+
+
+def test_without_memory_for_it_descent_goes_on(at_once, monkeypatch):
+    def without_memory(self):
+        raise MemoryError
+
+    monkeypatch.setattr(NewtonPhase, "round", without_memory)
+    solution = train(blobs(np.float64), tol=1e-2)
+    assert solution.status is Status.CONVERGED

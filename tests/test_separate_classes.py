@@ -99,3 +99,10 @@ def test_the_estimator_uses_them(loss):
     ]
     np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, atol=1e-3)
     assert fits[1].coef_.flags.f_contiguous
+
+
+def test_epochs_are_counted_whatever_group_waits():
+    solution = train_apart(text_problem("one_vs_rest", dtype=np.float64), tol=1e-9)
+    assert [record.epoch for record in solution.history] == list(
+        range(1, len(solution.history) + 1)
+    )

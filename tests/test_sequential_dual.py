@@ -272,3 +272,19 @@ def test_stalling_needs_patience_and_no_progress():
     assert not has_stalled(flat, falling, 1e-16)
     assert not has_stalled(list(range(200)), flat, 1e-16)
     assert has_stalled([np.nan], [1.0], 1e-16)
+
+
+@pytest.mark.parametrize("name", ["lee_lin_wahba", "ats", "adm", "reinforced"])
+@pytest.mark.parametrize("k", [3, 16, 60])
+def test_certificate_is_true_where_rounding_would_leave_w_a_mean(name, k):
+    rng = np.random.default_rng(0)
+    centres = 2 * rng.standard_normal((k, 5))
+    y = np.r_[np.arange(k), rng.integers(0, k, 300 - k)]
+    X = (rng.standard_normal((300, 5)) + centres[y]).astype(np.float32)
+    problem = make_problem(X, y, n_classes=k, formulation=name, bias=100.0)
+    solution = train(problem, tol=1e-3, max_iter=60)
+    theirs = objective.certificate(problem, solution.weights, solution.duals)
+    size = 1e-5 * theirs.primal_objective
+    assert solution.certificate.dual_objective == pytest.approx(theirs.dual_objective, abs=size)
+    assert solution.certificate.gap == pytest.approx(theirs.gap, abs=size)
+    assert theirs.gap >= -size

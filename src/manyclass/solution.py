@@ -57,7 +57,8 @@ class EpochRecord:
     violation : float
         Largest v_i that the full loop found.
     active_share : float
-        Share of the examples that the next shrunk loops will visit.
+        Share of the examples that the next shrunk loops will visit; in a round of Newton steps, of
+        those with a z strictly inside its bounds.
     loops : int
         Loops over the shrunk problem in this epoch, or Newton steps.
     evaluations : int

@@ -25,7 +25,7 @@ S = TypeVar("S")
 
 
 class Solver(Protocol[S]):
-    """The four methods of a solver, on a state S that only it knows."""
+    """The methods of a solver, on a state S that only it knows."""
 
     def init(self, problem: Problem, start: sp.csr_array[Any] | None) -> S:
         """Begin from z = 0, or from feasible dual variables."""

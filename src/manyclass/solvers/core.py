@@ -10,6 +10,7 @@ from manyclass import _core
 from manyclass.problem import Problem
 from manyclass.solvers.weights import BLOCK_BYTES
 
+CENTRED_CLASSES = 64  # dual_sweep.hpp
 MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
 
 
@@ -22,8 +23,15 @@ def in_lanes(problem: Problem) -> bool:
 
 
 def mean_apart(problem: Problem) -> bool:
-    """Whether column k of the kernels' memory holds the mean of W, which is centred."""
+    """Whether the kernels' memory has a column k for the mean of W, which is centred."""
     return problem.formulation.centred and not in_lanes(problem)
+
+
+def is_kept_centred(problem: Problem) -> bool:
+    """Whether a centred W is kept as it is, not as U and its mean (kCentredClasses)."""
+    data = problem.dataset
+    few = data.dtype == np.float32 or data.n_classes <= CENTRED_CLASSES
+    return problem.formulation.centred and (few or in_lanes(problem))
 
 
 def core_classes(problem: Problem) -> tuple[type[Any], type[Any]]:

@@ -13,6 +13,7 @@ Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorith
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,9 +85,13 @@ class NewtonPhase:
             self.primal = found.primal
             self.core.read_weights(self.weights)
         if self.fruitless >= PATIENCE or not math.isfinite(found.primal):
-            self.running = False
-            self.wait, self.pause = self.pause, 2 * self.pause
+            self.end()
         return found
+
+    def end(self, *, for_good: bool = False) -> None:
+        """Leave the next epochs to descent, or all."""
+        self.running = False
+        self.wait, self.pause = sys.maxsize if for_good else self.pause, 2 * self.pause
 
     def may_begin(self) -> bool:
         """Whether descent has had its epochs since the phase ended; counts them."""

@@ -55,6 +55,7 @@ class Groups:
     members: list[Group]
     threads: ThreadPoolExecutor
     records: list[EpochRecord] = field(default_factory=list)
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +110,13 @@ class SeparateClasses:
 
         todo = [group for group in state.members if not group.is_content()] or state.members
         trained = self._map(state, train, todo)
+        state.epoch += 1
         for group, record in zip(todo, trained, strict=True):
             group.record = record
         state.records = [group.record for group in state.members if group.record]
         records = state.records
         return EpochRecord(
-            epoch=max(record.epoch for record in records),
+            epoch=state.epoch,
             seconds=max(record.seconds for record in records),
             primal_estimate=sum(record.primal_estimate for record in records),
             gap_estimate=sum(record.gap_estimate for record in records),

@@ -26,10 +26,23 @@ from manyclass.instruction_sets import instruction_set
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, relative
 from manyclass.solvers import newton
-from manyclass.solvers.core import core_classes, core_formulation, in_lanes, mean_apart
+from manyclass.solvers.core import (
+    core_classes,
+    core_formulation,
+    in_lanes,
+    is_kept_centred,
+    mean_apart,
+)
 from manyclass.solvers.newton import NewtonPhase, Pace
 from manyclass.solvers.stopping import Findings, StoppingRule
-from manyclass.solvers.weights import allocate_weights, classes_of, pack, squared_norm
+from manyclass.solvers.weights import (
+    allocate_weights,
+    centre,
+    class_means,
+    classes_of,
+    pack,
+    squared_norm,
+)
 
 # Shrunk loops end after this effort, in full loops' worth of scores (Keerthi et al. 2008).
 SHRUNK_EFFORT = 5
@@ -88,7 +101,7 @@ class SequentialDual:
     rng : numpy.random.Generator
         Orders the loops.
     n_jobs : int, default=1
-        Threads of the passes that only read: the certificate.
+        Threads of the Newton phase, and of the passes that only read.
     """
 
     def __init__(self, rng: np.random.Generator, n_jobs: int = 1) -> None:
@@ -133,7 +146,7 @@ class SequentialDual:
         """One of descent, or a round of the Newton phase."""
         phase = self._newton(problem, state)
         if phase is not None:
-            return self._newton_round(problem, state, phase)
+            return self._newton_round(problem, state, phase, rule)
         return self._descent(problem, state, rule)
 
     def _descent(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
@@ -180,9 +193,16 @@ class SequentialDual:
         phase.begin(state.full.gap, state.pace.rate())
         return phase if phase.running else None
 
-    def _newton_round(self, problem: Problem, state: State, phase: NewtonPhase) -> EpochRecord:
+    def _newton_round(
+        self, problem: Problem, state: State, phase: NewtonPhase, rule: StoppingRule
+    ) -> EpochRecord:
         """One round; W(z) is rebuilt for descent when the phase ends."""
-        found = phase.round()
+        try:
+            found = phase.round()
+        except MemoryError:  # z is as it was
+            phase.end(for_good=True)
+            self._rebuild(problem, state)
+            return self._descent(problem, state, rule)
         state.dual = found.primal + state.constant - found.gap
         state.full = found
         state.epoch += 1
@@ -236,6 +256,8 @@ class SequentialDual:
         gap = sum(part.gap for part in found)
         if weights is not state.weights:
             gap += 0.5 * squared_norm(weights - state.weights, k, apart=apart)
+        if is_kept_centred(problem):
+            gap -= self._unseen(problem, state, weights)
         primal = 0.5 * squared_norm(weights, k, apart=apart) + sum(part.loss for part in found)
         return Certificate(
             primal_objective=primal,
@@ -244,6 +266,16 @@ class SequentialDual:
             relative_gap=relative(gap, primal),
             max_violation=max((part.max_violation for part in found), default=0.0),
         )
+
+    def _unseen(self, problem: Problem, state: State, weights: NDArray[Any]) -> float:
+        """Return k <mean of W, mean of U>: the gap's terms miss it where rounding leaves a mean."""
+        data = problem.dataset
+        z = self.duals(problem, state)
+        own = z[np.arange(data.n_examples), data.labels]
+        own = np.asarray(own.todense() if sp.issparse(own) else own, np.float64).ravel()
+        v_dot_z = 2 * own - np.asarray(z.sum(axis=1, dtype=np.float64)).ravel()
+        of_u = np.append(data.matrix().T @ v_dot_z, data.bias * v_dot_z.sum())  # times k
+        return float(of_u @ class_means(weights, data.n_classes))
 
     def duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return z, shape (n, k)."""
@@ -289,6 +321,8 @@ class SequentialDual:
         state.weights.fill(0)
         for begin, end in self._ranges(problem):
             state.trainer.add_duals(state.weights, state.z, begin, end)
+        if is_kept_centred(problem):
+            centre(state.weights, problem.dataset.n_classes)
 
     def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> tuple[int, int]:
         effort = SHRUNK_EFFORT * (1 + in_lanes(problem))
