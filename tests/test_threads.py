@@ -6,6 +6,7 @@ The last is what the thread sanitizer looks for when it runs this file (tests/sa
 from __future__ import annotations
 
 import multiprocessing
+import os
 
 import numpy as np
 import pytest
@@ -87,6 +88,9 @@ def _train_in_child(queue):
     queue.put(fit(X, y, n_jobs=2).certificate_.relative_gap)
 
 
+@pytest.mark.skipif(
+    "TSAN_OPTIONS" in os.environ, reason="the thread sanitizer cannot follow a fork into threads"
+)
 def test_a_forked_process_trains_in_threads_after_its_parent_did():
     X, y = clusters(400)
     fit(X, y, n_jobs=2)
