@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,27 +20,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets.base import find_datasets
+from benchmarks.turns import Calls, in_turn
 from manyclass import MulticlassSVC
 
 NAMES = ("news20", "sector", "usps", "mnist")
 DENSE = ("usps", "mnist")
 THREADS = (1, 2)
-
-Calls = dict[str, Callable[[], object]]
-
-
-def seconds_of(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    result = call()
-    seconds = time.perf_counter() - start
-    del result
-    return seconds
-
-
-def in_turn(calls: Calls, n_times: int) -> dict[str, list[float]]:
-    """Return each call's times; they take turns, after one round that does not count."""
-    rounds = [[seconds_of(call) for call in calls.values()] for _ in range(n_times + 1)]
-    return dict(zip(calls, map(list, zip(*rounds[1:], strict=True)), strict=True))
 
 
 def model_for(n_features: int, n_classes: int, n_jobs: int) -> MulticlassSVC:

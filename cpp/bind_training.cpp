@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "aligned.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "instruction_sets.hpp"
@@ -55,24 +56,15 @@ class OwnedScratch {
       : block_(static_cast<std::size_t>(n_classes) + 1),
         step_(static_cast<std::size_t>(n_classes) + 2),
         labels_(static_cast<std::size_t>(n_classes) + 2),
-        rows_(static_cast<T*>(::operator new(bytes(stride), kAlignment))) {
-    std::fill_n(rows_.get(), 2 * stride, T{0});
-    view_ = {rows_.get(), rows_.get() + stride, block_.data(), step_.data(), labels_.data()};
-  }
+        rows_(2 * static_cast<std::size_t>(stride)),
+        view_{rows_.data(), rows_.data() + stride, block_.data(), step_.data(), labels_.data()} {}
   Scratch<T> view() { return view_; }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
-  static std::size_t bytes(std::int64_t stride) {
-    return 2 * static_cast<std::size_t>(stride) * sizeof(T);
-  }
-  struct Free {
-    void operator()(T* p) const { ::operator delete(p, kAlignment); }
-  };
   std::vector<Coordinate> block_;
   std::vector<Step> step_;
   std::vector<std::int32_t> labels_;
-  std::unique_ptr<T, Free> rows_;
+  AlignedArray<T> rows_;
   Scratch<T> view_;
 };
 
@@ -343,8 +335,8 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
            "labels"_a, "n_classes"_a, "costs"_a, "instruction_set"_a)
       .def("squared_norms", [](const Trainer<T, Duals>& t) { return to_numpy(t.norms()); })
       .def("stop", &Trainer<T, Duals>::stop)
-      .def("full_loop", &Trainer<T, Duals>::full_loop, "weights"_a, "duals"_a, "order"_a,
-           "active"_a, "min_gap"_a, "seed"_a)
+      .def("full_loop", &Trainer<T, Duals>::full_loop, "weights"_a, "duals"_a, "rows"_a, "active"_a,
+           "min_gap"_a, "seed"_a)
       .def("shrunk_loops", &Trainer<T, Duals>::shrunk_loops, "weights"_a, "duals"_a, "active"_a,
            "n_active"_a, "goal"_a, "seed"_a)
       .def("inspect", &Trainer<T, Duals>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
@@ -380,7 +372,6 @@ void bind_training(nb::module_& m) {
       .def_ro("primal", &NewtonRound::primal)
       .def_ro("gap", &NewtonRound::gap)
       .def_ro("max_violation", &NewtonRound::max_violation)
-      .def_ro("dual_gain", &NewtonRound::dual_gain)
       .def_ro("steps", &NewtonRound::steps)
       .def_ro("n_zone", &NewtonRound::n_zone)
       .def_ro("evaluations", &NewtonRound::evaluations);

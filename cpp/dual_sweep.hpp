@@ -43,12 +43,6 @@ struct Found {
   double violation = 0;           // largest violation of a coordinate (sum formulations)
 };
 
-// Whether z (or sum z) counts as at its bound, within the rounding of many stored z and their sum.
-template <class T>
-inline bool at_bound(double z, double cost) {
-  return z >= cost * (1 - (sizeof(T) == 4 ? 1e-6 : 1e-12));
-}
-
 // sum_c max(0, s_c + offset), or of its squares; n is a multiple of the lanes.
 template <class T>
 inline double sum_of_losses(const T* s, std::size_t n, T offset, bool squared) {
@@ -148,7 +142,7 @@ class Visitor {
     double v = found.violation;
     if (f_.maximum) {
       const double low =
-          at_bound<T>(found.sum_z, cost) ? found.xi_min : std::min(found.xi_min, 0.0);
+          found.sum_z >= cost * kAtBound<T> ? found.xi_min : std::min(found.xi_min, 0.0);
       v = std::max(0.0, std::max(found.xi_max, 0.0) - low);
     }
     result.loss += loss;
@@ -161,7 +155,7 @@ class Visitor {
   bool is_active(std::span<const DualEntry<T>> z, double cost) const {
     if (f_.squared || (f_.maximum && z.size() != 1)) return !z.empty();
     for (const DualEntry<T>& entry : z) {
-      if (!at_bound<T>(static_cast<double>(entry.value), cost)) return true;
+      if (static_cast<double>(entry.value) < cost * kAtBound<T>) return true;
     }
     return false;
   }
@@ -201,7 +195,7 @@ class Visitor {
   double violation(const Coordinate& c, double cost) const {
     const double gradient = f_.squared ? c.xi - c.z / (2 * cost) : c.xi;
     if (c.z <= 0) return std::max(0.0, gradient);
-    if (!f_.squared && at_bound<T>(c.z, cost)) return std::max(0.0, -gradient);
+    if (!f_.squared && c.z >= cost * kAtBound<T>) return std::max(0.0, -gradient);
     return std::abs(gradient);
   }
 

@@ -14,6 +14,10 @@ namespace manyclass {
 // y_i where the classes at hand are some of all (one-vs-rest) and y_i is not among them.
 inline constexpr std::int32_t kElsewhere = -1;
 
+// z (or sum z) counts as at its bound within the rounding of many stored z and their sum.
+template <class T>
+inline constexpr double kAtBound = 1 - (sizeof(T) == 4 ? 1e-6 : 1e-12);
+
 // The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i; what is wanted.
 template <class T>
 struct Examples {

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <span>
 #include <vector>
 
+#include "aligned.hpp"
 #include "duals.hpp"
 
 namespace manyclass {
@@ -23,9 +22,7 @@ class LaneDuals {
       : n_rows_(n_rows),
         n_classes_(n_classes),
         stride_((n_classes + kBlock - 1) / kBlock * kBlock),
-        data_(static_cast<T*>(::operator new(bytes(), kAlignment))) {
-    std::fill_n(data_.get(), bytes() / sizeof(T), T{0});
-  }
+        data_(static_cast<std::size_t>(n_rows * stride_)) {}
   LaneDuals(const LaneDuals&) = delete;
   LaneDuals& operator=(const LaneDuals&) = delete;
 
@@ -36,12 +33,12 @@ class LaneDuals {
     return stride == stride_ && stride_ <= kMaxBlocks * kBlock;
   }
   std::int64_t stride() const { return stride_; }
-  T* lanes(std::int64_t i) const { return data_.get() + i * stride_; }
+  T* lanes(std::int64_t i) const { return data_.data() + i * stride_; }
 
   std::int64_t count() const {
-    return n_rows_ * stride_ - std::count(data_.get(), data_.get() + n_rows_ * stride_, T{0});
+    return n_rows_ * stride_ - std::count(data_.data(), data_.data() + n_rows_ * stride_, T{0});
   }
-  std::int64_t n_bytes() const { return static_cast<std::int64_t>(bytes()); }
+  std::int64_t n_bytes() const { return static_cast<std::int64_t>(data_.size() * sizeof(T)); }
 
   // Row i as a list, and back.
   std::vector<DualEntry<T>> row(std::int64_t i) const {
@@ -57,16 +54,10 @@ class LaneDuals {
   }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
-  struct Free {
-    void operator()(T* p) const { ::operator delete(p, kAlignment); }
-  };
-  std::size_t bytes() const { return static_cast<std::size_t>(n_rows_ * stride_) * sizeof(T); }
-
   std::int64_t n_rows_;
   std::int32_t n_classes_;
   std::int64_t stride_;
-  std::unique_ptr<T, Free> data_;
+  AlignedArray<T> data_;
 };
 
 }  // namespace manyclass

@@ -17,10 +17,6 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// z (or sum z) counts as at its bound within the rounding of many stored z and their sum.
-template <class T>
-inline constexpr double kAtBound = 1 - (sizeof(T) == 4 ? 1e-6 : 1e-12);
-
 // What one visit sees of an example; B blocks of 64 bytes hold its classes.
 template <class T, int B>
 struct LaneView {

@@ -22,7 +22,6 @@ struct NewtonRound {
   double primal = 0;  // P, without the examples x_i = 0
   double gap = 0;
   double max_violation = 0;
-  double dual_gain = 0;
   std::int64_t steps = 0;        // of Newton's method
   std::int64_t n_zone = 0;       // examples that its last system saw
   std::int64_t evaluations = 0;  // scores computed
@@ -85,7 +84,7 @@ class NewtonPhase {
       found = respond();
       if (is_close(found) || result.steps == kMaxSteps || !newton_step()) break;
     }
-    result.dual_gain = move_centre(found);
+    move_centre(found);
     judge(result);
     result.n_zone = n_zone_;
     result.evaluations = evaluations_;
@@ -293,11 +292,11 @@ class NewtonPhase {
     return slope > 0.5 * curvature;
   }
 
-  // Returns the gain of D; z and W(z) stay.
-  double move_centre(const ResponseResult& found) {
+  // zbar towards z as far as D rises; z and W(z) stay.
+  void move_centre(const ResponseResult& found) {
     const auto [slope, curvature] = dual_parabola(found);
     double t = curvature > 0 ? slope / curvature : 1;
-    if (!(slope > 0) || !std::isfinite(t)) return 0;
+    if (!(slope > 0) || !std::isfinite(t)) return;
     if (t >= kNearlyWhole) t = 1;
     if (t == 1) {
       std::copy_n(z_.lanes(0), n_ * z_.stride(), centre_.lanes(0));
@@ -306,7 +305,6 @@ class NewtonPhase {
       mix(t);
       add(t, step_, at_centre_);
     }
-    return t * slope - 0.5 * t * t * curvature;
   }
   // zbar += t (z - zbar)
   void mix(double t) {

@@ -43,7 +43,7 @@ class Lightning(BaseSolver):
         return weights_from_coef(self.model.coef_, self.problem)
 
     def _model(self, lightning: Any, C: float) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError  # each estimator has its own
 
 
 class LightningDual(Lightning):

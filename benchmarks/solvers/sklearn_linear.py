@@ -49,7 +49,7 @@ class _Sklearn(BaseSolver):
         return weights_from_coef(self.model.coef_, self.problem)
 
     def _model(self, problem: Problem, C: float) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError  # each estimator has its own
 
 
 class SklearnLinearSVC(_Sklearn):
@@ -86,7 +86,7 @@ class SklearnSGD(_Sklearn):
         """Fit for some epochs."""
         self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
 
-    def _model(self, problem: Problem, C: float) -> SGDClassifier:  # noqa: ARG002
+    def _model(self, problem: Problem, C: float) -> SGDClassifier:  # noqa: ARG002 (as LinearSVC's)
         return SGDClassifier(
             loss="hinge",
             alpha=1 / (self.X.shape[0] * C),
@@ -110,7 +110,7 @@ class SklearnSaga(_Sklearn):
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
 
-    def _model(self, problem: Problem, C: float) -> LogisticRegression:  # noqa: ARG002
+    def _model(self, problem: Problem, C: float) -> LogisticRegression:  # noqa: ARG002 (as LinearSVC's)
         return LogisticRegression(solver="saga", C=C, fit_intercept=False, tol=0, random_state=0)
 
 

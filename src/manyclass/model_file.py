@@ -299,7 +299,7 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str
         with safetensors.safe_open(path, framework="np") as file:
             header = file.metadata() or {}
             _check_header(path, header)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
     except (safetensors.SafetensorError, TypeError, KeyError, AttributeError) as error:
         why = f"it is damaged, truncated or no model file ({_one_line(error)})"
         raise _invalid(path, why) from None
