@@ -16,9 +16,8 @@
 #include <vector>
 
 #include "aligned.hpp"
-#include "arrays.hpp"
+#include "bind_examples.hpp"
 #include "bindings.hpp"
-#include "instruction_sets.hpp"
 #include "kernels.hpp"
 #include "loops.hpp"
 #include "newton_phase.hpp"
@@ -28,16 +27,6 @@ using nb::literals::operator""_a;
 
 namespace manyclass {
 namespace {
-
-template <class T, class Duals>
-const Kernels<T, Duals>& kernels_for(const std::string& name) {
-  require_instruction_set(name);
-#ifdef MANYCLASS_X86
-  if (name == "avx512") return avx512::kernels<T, Duals>();
-  if (name == "avx2") return avx2::kernels<T, Duals>();
-#endif
-  return baseline::kernels<T, Duals>();
-}
 
 template <class T>
 const NewtonKernels<T>& newton_kernels_for(const std::string& name, std::int64_t blocks) {
@@ -68,41 +57,18 @@ class OwnedScratch {
   Scratch<T> view_;
 };
 
-// The training examples with the kernels of one instruction set. Holds references to the caller's
-// arrays; the caller has validated them (dataset.py).
+// The examples with the kernels of one instruction set.
 template <class T, class Duals>
-class Trainer {
+class Trainer : public OwnedExamples<T> {
  public:
   Trainer(const Formulation& formulation, Vector<const std::int64_t> indptr,
           Vector<const std::int32_t> indices, Vector<const T> values, std::int64_t n_features,
           T bias, Vector<const std::int32_t> labels, std::int32_t n_classes,
           Vector<const double> costs, const std::string& instruction_set)
-      : arrays_{indptr, indices, values, labels, costs},
+      : OwnedExamples<T>(formulation, indptr, indices, values, n_features, bias, labels, n_classes,
+                         costs, instruction_set),
         kernels_(kernels_for<T, Duals>(instruction_set)),
-        instruction_set_(instruction_set),
-        n_classes_(n_classes),
-        norms_(labels.size()) {
-    require(indptr.size() == labels.size() + 1, "indptr must have one entry more than labels");
-    require(costs.size() == labels.size(), "costs and labels must have one length");
-    require(indices.size() == values.size(), "indices and values must have one length");
-    require(n_classes >= 1, "there must be a class");
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      require(kElsewhere <= labels.data()[i] && labels.data()[i] < n_classes, "label out of range");
-    }
-    examples_ = {formulation,
-                 {indptr.data(), indices.data(), values.data(),
-                  static_cast<std::int64_t>(labels.size()), n_features, bias},
-                 labels.data(),
-                 norms_.data(),
-                 costs.data()};
-    kernels_.squared_norms(examples_.x, norms_.data());
-  }
-
-  Trainer(const Trainer&) = delete;
-  Trainer& operator=(const Trainer&) = delete;
-
-  const std::vector<double>& norms() const { return norms_; }
-  void stop() { stopped_.store(true, std::memory_order_relaxed); }
+        instruction_set_(instruction_set) {}
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`.
   SweepResult full_loop(Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
@@ -110,11 +76,11 @@ class Trainer {
     require(active.size() >= rows.size(), "active must be as long as rows");
     const WeightsView<T> w = view(weights, z);
     const nb::gil_scoped_release release;
-    OwnedScratch<T> scratch(n_classes_, w.stride);
+    OwnedScratch<T> scratch(this->n_classes(), w.stride);
     Random random(seed);
-    Visits visits = new_visits();
+    Visits visits = this->new_visits();
     return loop_over({rows.data(), rows.size()}, active.data(), visits, rows_at_once(), random,
-                     sweep(kernels_.full_sweep, w, z, scratch, min_gap), poll());
+                     sweep(kernels_.full_sweep, w, z, scratch, min_gap), this->poll());
   }
 
   ShrunkResult shrunk_loops(Matrix<T> weights, Duals& z, Vector<std::int32_t> active,
@@ -124,158 +90,76 @@ class Trainer {
             "n_active is out of range");
     const WeightsView<T> w = view(weights, z);
     const nb::gil_scoped_release release;
-    OwnedScratch<T> scratch(n_classes_, w.stride);
+    OwnedScratch<T> scratch(this->n_classes(), w.stride);
     Random random(seed);
-    Visits visits = new_visits();
+    Visits visits = this->new_visits();
     return manyclass::shrunk_loops(
         {active.data(), static_cast<std::size_t>(n_active)}, goal, visits, rows_at_once(), random,
-        sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap), poll());
+        sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap), this->poll());
   }
 
   SweepResult inspect(Matrix<T> weights, const Duals& z, std::int64_t begin,
                       std::int64_t end) const {
-    check_rows(begin, end);
+    this->check_rows(begin, end);
     const WeightsView<T> w = view(weights, z);
     const nb::gil_scoped_release release;
-    OwnedScratch<T> scratch(n_classes_, w.stride);
-    return kernels_.inspect(examples_, w, z, scratch.view(), begin, end);
+    OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    return kernels_.inspect(this->examples(), w, z, scratch.view(), begin, end);
   }
 
   void add_duals(Matrix<T> weights, const Duals& z, std::int64_t begin, std::int64_t end) const {
-    check_rows(begin, end);
+    this->check_rows(begin, end);
     const WeightsView<T> w = view(weights, z);
     const nb::gil_scoped_release release;
-    OwnedScratch<T> scratch(n_classes_, w.stride);
-    kernels_.add_duals(examples_, w, z, scratch.view(), begin, end);
+    OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    kernels_.add_duals(this->examples(), w, z, scratch.view(), begin, end);
   }
 
   // The Newton phase around `z`.
   std::unique_ptr<NewtonPhase<T>> newton(LaneDuals<T>& z, int n_threads) const {
     require(n_threads >= 1, "there must be a thread");
-    require(z.n_rows() == examples_.x.n_rows && z.n_classes() == n_classes_,
+    require(z.n_rows() == this->examples().x.n_rows && z.n_classes() == this->n_classes(),
             "z must have one list per example, over the same classes");
     require(z.fits(z.stride(), false), "there are too many classes");
     const auto& kernels = newton_kernels_for<T>(instruction_set_, z.stride() / z.kBlock);
-    return std::make_unique<NewtonPhase<T>>(examples_, kernels, z, n_threads, poll());
+    return std::make_unique<NewtonPhase<T>>(this->examples(), kernels, z, n_threads, this->poll());
   }
 
  private:
-  // Called between visits. Throws what the handlers of Python's pending signals raise, such as
-  // KeyboardInterrupt (in the main thread; other threads are told by `stop`).
-  auto poll() const {
-    return [this] {
-      if (stopped_.load(std::memory_order_relaxed))
-        throw std::runtime_error("training was stopped");
-      const nb::gil_scoped_acquire acquire;
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    };
-  }
-
   auto sweep(typename Kernels<T, Duals>::Sweep kernel, const WeightsView<T>& w, Duals& z,
              OwnedScratch<T>& scratch, double min_gap) const {
     return [this, kernel, &w, &z, &scratch, min_gap](std::span<const std::int32_t> order,
                                                      std::int32_t* active) {
-      return kernel(examples_, w, z, scratch.view(), order, min_gap, active);
+      return kernel(this->examples(), w, z, scratch.view(), order, min_gap, active);
     };
   }
 
-  // Blocks of rows of about four pages of memory, and of those many, for the sake of randomness.
-  Visits new_visits() const {
-    const std::int64_t n = examples_.x.n_rows;
-    const std::int64_t nnz = examples_.x.indptr[n];
-    const auto bytes = static_cast<std::int64_t>(sizeof(T) + sizeof(std::int32_t)) * nnz;
-    const std::int64_t rows =
-        std::min(kBlockOfRows * n / std::max<std::int64_t>(bytes, 1), n / 256);
-    return {n, static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 1, 32))};
-  }
-  static constexpr std::int64_t kBlockOfRows = 1 << 14;
-
   // Visits between two looks at the signals: about 2^28 multiply-adds, some 20 ms.
   std::size_t rows_at_once() const {
-    const double n = std::max(1.0, static_cast<double>(examples_.x.n_rows));
-    const double features = static_cast<double>(examples_.x.indptr[examples_.x.n_rows]) / n;
-    const double rows = kWorkAtOnce / ((features + 1) * n_classes_);
+    const Csr<T>& x = this->examples().x;
+    const double n = std::max(1.0, static_cast<double>(x.n_rows));
+    const double features = static_cast<double>(x.indptr[x.n_rows]) / n;
+    const double rows = kWorkAtOnce / ((features + 1) * this->n_classes());
     return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
   }
   static constexpr double kWorkAtOnce = 1 << 28;
 
-  void check_rows(std::int64_t begin, std::int64_t end) const {
-    require(0 <= begin && begin <= end && end <= examples_.x.n_rows, "rows out of range");
-  }
   WeightsView<T> view(const Matrix<T>& weights, const Duals& z) const {
     const auto stride = static_cast<std::int64_t>(weights.shape(1));
-    require(static_cast<std::int64_t>(weights.shape(0)) == examples_.x.n_features + 1,
+    require(static_cast<std::int64_t>(weights.shape(0)) == this->examples().x.n_features + 1,
             "weights must have n_features + 1 rows");
-    require(z.fits(stride, examples_.formulation.centred) && stride * sizeof(T) % 64 == 0,
+    require(z.fits(stride, this->examples().formulation.centred) && stride * sizeof(T) % 64 == 0,
             "rows of weights must hold the classes, and their mean, in whole blocks of 64 bytes");
     require(reinterpret_cast<std::uintptr_t>(weights.data()) % 64 == 0,
             "weights must be aligned to 64 bytes");
-    require(z.n_rows() == examples_.x.n_rows && z.n_classes() == n_classes_,
+    require(z.n_rows() == this->examples().x.n_rows && z.n_classes() == this->n_classes(),
             "z must have one list per example, over the same classes");
-    return {weights.data(), examples_.x.n_features, n_classes_, stride};
+    return {weights.data(), this->examples().x.n_features, this->n_classes(), stride};
   }
 
-  std::tuple<Vector<const std::int64_t>, Vector<const std::int32_t>, Vector<const T>,
-             Vector<const std::int32_t>, Vector<const double>>
-      arrays_;  // kept alive
   const Kernels<T, Duals>& kernels_;
   std::string instruction_set_;
-  std::int32_t n_classes_;
-  std::vector<double> norms_;
-  Examples<T> examples_;
-  std::atomic<bool> stopped_{false};
 };
-
-template <class V>
-nb::ndarray<nb::numpy, V, nb::ndim<1>> to_numpy(std::vector<V> values) {
-  auto* owned = new std::vector<V>(std::move(values));
-  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<V>*>(p); });
-  return nb::ndarray<nb::numpy, V, nb::ndim<1>>(owned->data(), {owned->size()}, owner);
-}
-
-// z as the three arrays of a CSR matrix (n x k).
-template <class T, class Duals>
-nb::tuple export_duals(const Duals& z) {
-  std::vector<std::int64_t> indptr{0};
-  std::vector<std::int32_t> labels;
-  std::vector<T> values;
-  const auto count = static_cast<std::size_t>(z.count());
-  indptr.reserve(static_cast<std::size_t>(z.n_rows()) + 1);
-  labels.reserve(count);
-  values.reserve(count);
-  for (std::int64_t i = 0; i < z.n_rows(); ++i) {
-    for (const DualEntry<T>& entry : z.row(i)) {
-      labels.push_back(entry.label);
-      values.push_back(entry.value);
-    }
-    indptr.push_back(static_cast<std::int64_t>(labels.size()));
-  }
-  return nb::make_tuple(to_numpy(std::move(indptr)), to_numpy(std::move(labels)),
-                        to_numpy(std::move(values)));
-}
-
-template <class T, class Duals>
-void import_duals(Duals& z, Vector<const std::int64_t> indptr, Vector<const std::int32_t> labels,
-                  Vector<const T> values) {
-  require(indptr.size() == static_cast<std::size_t>(z.n_rows()) + 1,
-          "z has another number of rows");
-  require(labels.size() == values.size(), "labels and values must have one length");
-  for (std::size_t p = 0; p < labels.size(); ++p) {
-    require(0 <= labels.data()[p] && labels.data()[p] < z.n_classes(),
-            "z has a class out of range");
-  }
-  std::vector<DualEntry<T>> row;
-  for (std::int64_t i = 0; i < z.n_rows(); ++i) {
-    const std::int64_t begin = indptr.data()[i];
-    const std::int64_t end = indptr.data()[i + 1];
-    require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(labels.size()),
-            "indptr is not that of a CSR matrix");
-    require(end - begin <= z.n_classes(), "a row of z has more entries than there are classes");
-    row.clear();
-    for (std::int64_t p = begin; p < end; ++p) row.push_back({labels.data()[p], values.data()[p]});
-    z.set(i, row);
-  }
-}
 
 template <class T>
 void bind_newton(nb::module_& m, const char* name) {
@@ -323,18 +207,12 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
       .def_prop_ro("count", &Duals::count)
       .def_prop_ro("n_bytes", &Duals::n_bytes);
   auto trainer = nb::class_<Trainer<T, Duals>>(m, trainer_name);
+  bind_examples<T>(trainer);
   if constexpr (std::is_same_v<Duals, LaneDuals<T>>) {
     trainer.def("newton", &Trainer<T, Duals>::newton, "duals"_a, "n_threads"_a,
                 nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   }
   trainer
-      .def(nb::init<const Formulation&, Vector<const std::int64_t>, Vector<const std::int32_t>,
-                    Vector<const T>, std::int64_t, T, Vector<const std::int32_t>, std::int32_t,
-                    Vector<const double>, const std::string&>(),
-           "formulation"_a, "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a,
-           "labels"_a, "n_classes"_a, "costs"_a, "instruction_set"_a)
-      .def("squared_norms", [](const Trainer<T, Duals>& t) { return to_numpy(t.norms()); })
-      .def("stop", &Trainer<T, Duals>::stop)
       .def("full_loop", &Trainer<T, Duals>::full_loop, "weights"_a, "duals"_a, "rows"_a, "active"_a,
            "min_gap"_a, "seed"_a)
       .def("shrunk_loops", &Trainer<T, Duals>::shrunk_loops, "weights"_a, "duals"_a, "active"_a,

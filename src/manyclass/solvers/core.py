@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from manyclass import _core
+from manyclass.instruction_sets import instruction_set
 from manyclass.problem import Problem
 from manyclass.solvers.weights import BLOCK_BYTES
 
@@ -44,6 +45,23 @@ def core_classes(problem: Problem) -> tuple[type[Any], type[Any]]:
     if single:
         return _core.Trainer32, _core.Duals32
     return _core.Trainer64, _core.Duals64
+
+
+def trainer_arguments(problem: Problem) -> dict[str, Any]:
+    """Return what every trainer of the compiled core takes."""
+    data = problem.dataset
+    return {
+        "formulation": core_formulation(problem),
+        "indptr": data.indptr,
+        "indices": data.indices,
+        "values": data.values,
+        "n_features": data.n_features,
+        "bias": data.bias,
+        "labels": data.labels,
+        "n_classes": data.n_classes,
+        "costs": problem.costs,
+        "instruction_set": instruction_set(),
+    }
 
 
 def core_formulation(problem: Problem) -> _core.Formulation:

@@ -22,16 +22,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.instruction_sets import instruction_set
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, relative
 from manyclass.solvers import newton
 from manyclass.solvers.core import (
     core_classes,
-    core_formulation,
     in_lanes,
     is_kept_centred,
     mean_apart,
+    trainer_arguments,
 )
 from manyclass.solvers.newton import NewtonPhase, Pace
 from manyclass.solvers.stopping import Findings, StoppingRule
@@ -66,6 +65,10 @@ REBUILD_EVERY = 10
 CALL_WORK = 1 << 28
 
 
+def _no_rows() -> NDArray[np.int32]:
+    return np.empty(0, np.int32)
+
+
 Trainer = _core.Trainer32 | _core.Trainer64 | _core.LaneTrainer32 | _core.LaneTrainer64
 Duals = _core.Duals32 | _core.Duals64 | _core.LaneDuals32 | _core.LaneDuals64
 LANE_TRAINERS = (_core.LaneTrainer32, _core.LaneTrainer64)
@@ -78,10 +81,10 @@ class State:
     trainer: Trainer
     z: Duals
     buffer: NDArray[Any]
-    weights: NDArray[Any]
-    rows: NDArray[np.int32]  # the examples with x_i != 0, in the order of the last full loop
-    active: NDArray[np.int32]
+    weights: Any  # W as the trainer takes it
     began: float
+    rows: NDArray[np.int32] = field(default_factory=_no_rows)  # the examples with x_i != 0
+    active: NDArray[np.int32] = field(default_factory=_no_rows)
     n_active: int = 0
     constant: float = 0.0  # loss of the examples with x_i = 0
     dual: float = 0.0
@@ -110,37 +113,33 @@ class SequentialDual:
 
     def init(self, problem: Problem, start: sp.csr_array[Any] | None) -> State:
         """Begin from z = 0, or from feasible dual variables (n, k)."""
+        state = self._begin(problem)
+        norms = state.trainer.squared_norms()
+        if not np.isfinite(norms).all():
+            raise FloatingPointError("the square of a row of X overflows; scale the features")
+        state.rows = np.flatnonzero(norms > 0).astype(np.int32)
+        state.active = np.empty(len(state.rows), np.int32)
+        state.constant = self._constant(state, np.flatnonzero(norms == 0))
+        state.dual = state.constant
+        if start is not None:
+            self._warm_start(problem, state, start)
+        return state
+
+    def _begin(self, problem: Problem) -> State:
+        """W = 0 and z = 0."""
         began = time.perf_counter()
         data = problem.dataset
         trainer_of, duals_of = core_classes(problem)
         columns = data.n_classes + mean_apart(problem)
         buffer, weights = allocate_weights(data.n_features + 1, columns, data.dtype)
-        trainer = trainer_of(
-            core_formulation(problem),
-            data.indptr,
-            data.indices,
-            data.values,
-            data.n_features,
-            data.bias,
-            data.labels,
-            data.n_classes,
-            problem.costs,
-            instruction_set(),
-        )
-        norms = trainer.squared_norms()
-        if not np.isfinite(norms).all():
-            raise FloatingPointError("the square of a row of X overflows; scale the features")
-        rows = np.flatnonzero(norms > 0).astype(np.int32)
+        trainer = trainer_of(**trainer_arguments(problem))
         z = duals_of(data.n_examples, data.n_classes)
-        active = np.empty(len(rows), np.int32)
-        state = State(trainer, z, buffer, weights, rows, active, began)
-        # D(0): what the examples with x_i = 0 add, whose loss is constant.
-        empty = np.flatnonzero(norms == 0).tolist()
-        state.constant = sum(trainer.inspect(weights, z, i, i + 1).loss for i in empty)
-        state.dual = state.constant
-        if start is not None:
-            self._warm_start(problem, state, start)
-        return state
+        return State(trainer, z, buffer, weights, began)
+
+    def _constant(self, state: State, empty: NDArray[np.intp]) -> float:
+        """D(0): what the examples with x_i = 0 add, whose loss is constant."""
+        at = empty.tolist()
+        return sum(state.trainer.inspect(state.weights, state.z, i, i + 1).loss for i in at)
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """One of descent, or a round of the Newton phase."""
@@ -325,8 +324,7 @@ class SequentialDual:
             centre(state.weights, problem.dataset.n_classes)
 
     def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> tuple[int, int]:
-        effort = SHRUNK_EFFORT * (1 + in_lanes(problem))
-        budget = effort * len(state.rows) * problem.dataset.n_classes
+        budget = self._shrunk_effort(problem, state)
         gap, violation = rule.shrunk_goal()
         min_gap = NEGLIGIBLE * gap / max(1, state.n_active) if state.fast else 0.0
         result = state.trainer.shrunk_loops(
@@ -340,6 +338,11 @@ class SequentialDual:
         state.dual += result.dual_gain
         state.n_active = result.n_active
         return result.loops, result.evaluations
+
+    def _shrunk_effort(self, problem: Problem, state: State) -> int:
+        """Scores that the shrunk loops may compute."""
+        effort = SHRUNK_EFFORT * (1 + in_lanes(problem))
+        return effort * len(state.rows) * problem.dataset.n_classes
 
     def _full_loop(self, problem: Problem, state: State, rule: StoppingRule) -> _core.SweepResult:
         gap_before = state.full.gap if state.epoch else np.inf

@@ -1,0 +1,217 @@
+#pragma once
+// The threads that visit examples together, a slice of the classes for each (slices.hpp).
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "aligned.hpp"
+#include "loops.hpp"
+#include "slices.hpp"
+#include "team.hpp"
+
+namespace manyclass {
+
+// What SliceScratch points to.
+template <class T>
+class OwnedSliceScratch {
+ public:
+  explicit OwnedSliceScratch(const SlicedWeights<T>& w)
+      : block_(static_cast<std::size_t>(w.n_classes) + 1),
+        step_(static_cast<std::size_t>(w.n_classes) + 2),
+        list_(static_cast<std::size_t>(w.n_classes) + 2),
+        moved_(static_cast<std::size_t>(w.n_classes)),
+        labels_(static_cast<std::size_t>(w.n_classes) + 2),
+        deltas_(static_cast<std::size_t>(w.n_classes) + 2),
+        scores_(w.slices[0].stride() + SparseWeights<T>::kBlock) {}
+  OwnedSliceScratch(const OwnedSliceScratch&) = delete;
+  OwnedSliceScratch& operator=(const OwnedSliceScratch&) = delete;
+
+  // With room for what a batch of these lists may change.
+  SliceScratch<T> view(const DualLists<T>& z, std::span<const std::int32_t> rows) {
+    std::size_t size = 0;
+    for (const std::int32_t i : rows) size += z.row(i).size() + kEntering + 2;
+    if (steps_.size() < size) steps_.resize(2 * size);
+    if (duals_.size() < size) duals_.resize(2 * size);
+    return {{scores_.data(), nullptr, block_.data(), step_.data(), list_.data()},
+            moved_.data(),
+            labels_.data(),
+            deltas_.data(),
+            steps_.data(),
+            duals_.data(),
+            step_ends_,
+            dual_ends_,
+            changed_,
+            active_};
+  }
+
+ private:
+  std::vector<Coordinate> block_;
+  std::vector<Step> step_;
+  std::vector<std::int32_t> list_;
+  std::vector<double> moved_;
+  std::vector<std::uint32_t> labels_;
+  std::vector<T> deltas_;
+  AlignedArray<T> scores_;
+  std::vector<Step> steps_;
+  std::vector<DualEntry<T>> duals_;
+  std::size_t step_ends_[kBatch] = {};
+  std::size_t dual_ends_[kBatch] = {};
+  bool changed_[kBatch] = {};
+  bool active_[kBatch] = {};
+};
+
+template <class T>
+class SliceTeam {
+ public:
+  SliceTeam(const SliceKernels<T>& kernels, SlicedWeights<T>& w)
+      : kernels_(kernels), w_(w), team_(w.size()), batch_(w) {
+    for (int member = 0; member < team_.size(); ++member) {
+      scratch_.push_back(std::make_unique<OwnedSliceScratch<T>>(w));
+    }
+  }
+
+  // Visit the rows; those that stay active go to `active` (`rows` itself will do).
+  SweepResult visit(const Examples<T>& examples, DualLists<T>& z,
+                    std::span<const std::int32_t> rows, bool shrunk, double min_gap,
+                    std::int32_t* active) {
+    SweepResult sum;
+    in_batches(rows, [&](Member& member, Meeting& meeting, std::span<const std::int32_t> part) {
+      const bool seen = member.together(meeting, [&] {
+        member.scratch = scratch_[member.number]->view(z, part);
+        look(member, examples, z, part, shrunk);
+      });
+      if (!seen) return false;
+      SweepResult found;
+      const bool moved = member.together(meeting, [&] {
+        found = kernels_.solve(examples, z, part, shrunk, min_gap, batch_, member.scratch);
+        for_slices(member.number,
+                   [&](int slice) { kernels_.move(examples, w_, part, slice, member.scratch); });
+      });
+      if (!moved) return false;
+      // The others look at other rows already.
+      if (member.number == 0)
+        member.attempt([&] { settle(z, part, member.scratch, found, active, sum); });
+      return true;
+    });
+    return sum;
+  }
+
+  // Sums over rows [begin, end); nothing changes.
+  SweepResult inspect(const Examples<T>& examples, const DualLists<T>& z, std::int64_t begin,
+                      std::int64_t end) {
+    SweepResult sum;
+    const std::vector<std::int32_t> rows = numbers(begin, end);
+    in_batches(rows, [&](Member& member, Meeting& meeting, std::span<const std::int32_t> part) {
+      const bool seen = member.together(meeting, [&] {
+        member.scratch = scratch_[member.number]->view(z, part);
+        look(member, examples, z, part, false);
+      });
+      return seen && member.together(meeting, [&] {
+        if (member.number == 0) add(kernels_.judge(examples, z, part, batch_, member.scratch), sum);
+      });
+    });
+    return sum;
+  }
+
+  // W += W(z) of rows [begin, end).
+  void add_duals(const Examples<T>& examples, const DualLists<T>& z, std::int64_t begin,
+                 std::int64_t end) {
+    const std::vector<std::int32_t> rows = numbers(begin, end);
+    team_.run([&](int member) {
+      const auto number = static_cast<std::size_t>(member);
+      const SliceScratch<T> scratch = scratch_[number]->view(z, {});
+      for_slices(number,
+                 [&](int slice) { kernels_.add_duals(examples, w_, z, rows, slice, scratch); });
+    });
+  }
+
+ private:
+  static std::vector<std::int32_t> numbers(std::int64_t begin, std::int64_t end) {
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(end - begin));
+    std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(begin));
+    return rows;
+  }
+
+  // One thread in a run over batches. What goes wrong is kept until all have stopped: a thread that
+  // fails must still come where it is waited for.
+  struct Member {
+    std::size_t number;
+    SliceScratch<T> scratch{};
+    std::exception_ptr error{};
+
+    template <class Work>
+    void attempt(Work work) {
+      if (error) return;
+      try {
+        work();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }
+    // Do something and wait for the others; returns whether all are well.
+    template <class Work>
+    bool together(Meeting& meeting, Work work) {
+      attempt(work);
+      return meeting.meet(!error);
+    }
+  };
+
+  // Call visit(member, meeting, batch) for all batches of the rows in all threads, while it returns
+  // true; it does so to all or to none.
+  template <class Visit>
+  void in_batches(std::span<const std::int32_t> rows, Visit visit) {
+    Meeting meeting(team_.size());
+    team_.run([&](int number) {
+      Member member{static_cast<std::size_t>(number)};
+      for (std::size_t begin = 0; begin < rows.size(); begin += kBatch) {
+        if (!visit(member, meeting, rows.subspan(begin, std::min(kBatch, rows.size() - begin)))) {
+          break;
+        }
+      }
+      if (member.error) std::rethrow_exception(member.error);
+    });
+  }
+
+  template <class Work>
+  void for_slices(std::size_t member, Work work) {
+    for (int slice = static_cast<int>(member); slice < w_.size(); slice += team_.size()) {
+      work(slice);
+    }
+  }
+
+  void look(Member& member, const Examples<T>& examples, const DualLists<T>& z,
+            std::span<const std::int32_t> rows, bool shrunk) {
+    for_slices(member.number, [&](int slice) {
+      kernels_.look(examples, w_, z, rows, shrunk, slice, member.scratch.visit, batch_);
+    });
+  }
+
+  // Store the new z of a batch.
+  void settle(DualLists<T>& z, std::span<const std::int32_t> rows, const SliceScratch<T>& scratch,
+              const SweepResult& found, std::int32_t* active, SweepResult& sum) {
+    std::size_t begin = 0;
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      const std::size_t end = scratch.dual_ends[b];
+      if (scratch.changed[b]) z.set(rows[b], {scratch.duals + begin, end - begin});
+      begin = end;
+    }
+    std::int32_t* next = active + sum.n_active;
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      if (scratch.active[b]) *next++ = rows[b];
+    }
+    add(found, sum);
+  }
+
+  const SliceKernels<T>& kernels_;
+  SlicedWeights<T>& w_;
+  Team team_;
+  Batch<T> batch_;
+  std::vector<std::unique_ptr<OwnedSliceScratch<T>>> scratch_;
+};
+
+}  // namespace manyclass

@@ -1,0 +1,127 @@
+#pragma once
+// W cut into slices of neighbouring classes, one for each thread, and what the threads tell each
+// other about a batch of examples:
+//
+//   look    every thread scores the batch on its own classes, and notes the scores of those with
+//           z > 0 and of the few that violate most
+//   step    every thread solves the blocks of the batch, all with the same result, and moves its
+//           own classes
+//
+// Between the two all threads meet. The z of the batch's examples change one after the other: the
+// scores that were noted are brought up to date by the inner products of the examples, so that
+// every step is that of a visit by itself, for the classes that were noted (sliced_sweep.hpp).
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "duals.hpp"
+#include "kernels.hpp"
+#include "sparse_weights.hpp"
+
+namespace manyclass {
+
+inline constexpr std::size_t kBatch = 16;    // examples
+inline constexpr std::size_t kEntering = 8;  // classes that enter an example's list in one visit
+
+template <class T>
+struct SlicedWeights {
+  SlicedWeights(std::int64_t n_rows, std::int32_t n_classes, int n_slices)
+      : n_classes(n_classes), slice_size((n_classes + n_slices - 1) / n_slices) {
+    for (std::int32_t c = 0; c < n_classes; c += slice_size) {
+      slices.emplace_back(n_rows, std::min(slice_size, n_classes - c));
+    }
+  }
+  SlicedWeights(SlicedWeights&&) = default;
+  int size() const { return static_cast<int>(slices.size()); }
+  std::int32_t first(int slice) const { return slice * slice_size; }
+
+  std::int32_t n_classes;
+  std::int32_t slice_size;
+  std::vector<SparseWeights<T>> slices;
+};
+
+template <class T>
+struct Scored {
+  std::int32_t label;
+  T score;
+};
+
+// What one thread found for one example.
+template <class T>
+struct Look {
+  T own;          // w_y . x, if y is in the slice
+  double losses;  // sum over the slice's classes with z = 0 (sum formulations)
+  std::size_t n_entering;
+  Scored<T> entering[kEntering];  // those of them that violate most, the first most
+};
+
+// What the threads found for a batch; `support[b]` has the scores of the z > 0 of example b.
+template <class T>
+struct Batch {
+  explicit Batch(const SlicedWeights<T>& w)
+      : n_classes(w.n_classes),
+        n_slices(w.size()),
+        slice_size(w.slice_size),
+        looks(kBatch * w.slices.size()),
+        support(kBatch, std::vector<T>(static_cast<std::size_t>(w.n_classes))) {}
+  Look<T>& look(std::size_t b, int slice) {
+    return looks[b * static_cast<std::size_t>(n_slices) + static_cast<std::size_t>(slice)];
+  }
+
+  std::int32_t n_classes;
+  int n_slices;
+  std::int32_t slice_size;
+  std::vector<Look<T>> looks;
+  std::vector<std::vector<T>> support;
+};
+
+// Memory of one thread. What a batch changes lies side by side: the steps of example b end at
+// step_ends[b], its new z at dual_ends[b].
+template <class T>
+struct SliceScratch {
+  Scratch<T> visit;        // for all classes; its scores for those of the largest slice
+  double* moved;           // k zeros
+  std::uint32_t* labels;   // k + 2
+  T* deltas;               // k + 2
+  Step* steps;             // sum over the batch of (its z > 0) + kEntering + 2
+  DualEntry<T>* duals;     // likewise
+  std::size_t* step_ends;  // kBatch
+  std::size_t* dual_ends;  // kBatch
+  bool* changed;           // kBatch; whether z did
+  bool* active;            // kBatch; whether the example is worth visiting in the next shrunk loop
+};
+
+template <class T>
+struct SliceKernels {
+  using Rows = std::span<const std::int32_t>;
+  // Score the rows on all classes of a slice, or (shrunk) on those with z > 0.
+  void (*look)(const Examples<T>&, const SlicedWeights<T>&, const DualLists<T>&, Rows, bool shrunk,
+               int slice, Scratch<T>, Batch<T>&);
+  // Sums over the rows; nothing changes.
+  SweepResult (*judge)(const Examples<T>&, const DualLists<T>&, Rows, Batch<T>&,
+                       const SliceScratch<T>&);
+  // The steps and the new z of the rows.
+  SweepResult (*solve)(const Examples<T>&, const DualLists<T>&, Rows, bool shrunk, double min_gap,
+                       Batch<T>&, const SliceScratch<T>&);
+  // Move a slice's weights by the steps.
+  void (*move)(const Examples<T>&, SlicedWeights<T>&, Rows, int slice, const SliceScratch<T>&);
+  // Add W(z) of the rows to a slice's weights.
+  void (*add_duals)(const Examples<T>&, SlicedWeights<T>&, const DualLists<T>&, Rows, int slice,
+                    const SliceScratch<T>&);
+};
+
+namespace baseline {
+template <class T>
+const SliceKernels<T>& slice_kernels();
+}
+namespace avx2 {
+template <class T>
+const SliceKernels<T>& slice_kernels();
+}
+namespace avx512 {
+template <class T>
+const SliceKernels<T>& slice_kernels();
+}
+
+}  // namespace manyclass

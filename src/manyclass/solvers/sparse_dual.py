@@ -1,0 +1,116 @@
+"""The sequential dual method for very many classes, of which each feature has a weight for few.
+
+Solves Crammer-Singer and Weston-Watkins as sequential_dual.py does. Given and returned: the same,
+but W is sparse. W is held as one table per feature, class -> weight (sparse_weights.hpp), cut into
+slices of classes, one for each thread; of the classes that violate an example's conditions, only
+those that do so most enter its list in one visit (slices.hpp). Training ends with a loop over all
+examples and classes, so what is proven is the same.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem import Problem
+from manyclass.solution import Certificate, relative
+from manyclass.solvers.core import trainer_arguments
+from manyclass.solvers.newton import NewtonPhase
+from manyclass.solvers.sequential_dual import SequentialDual, State
+
+# Shrunk loops end after the effort of so many loops over all of z.
+SHRUNK_LOOPS = 10
+
+
+@dataclass(slots=True, eq=False)
+class SparseState(State):
+    """Where training stands; the core's class c is called ``names[c]`` outside."""
+
+    names: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+
+
+class SparseDual(SequentialDual):
+    """Solver for formulations with relative margins, W sparse.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Orders the loops, and the classes.
+    n_jobs : int, default=1
+        Threads. The result does not depend on their number, but for rounding.
+    """
+
+    def _begin(self, problem: Problem) -> State:
+        """W = 0 and z = 0; the classes in random order, so that tables fill evenly."""
+        began = time.perf_counter()
+        data = problem.dataset
+        single = data.dtype == np.float32
+        names = self.rng.permutation(data.n_classes).astype(np.int32)
+        trainer_of = _core.SparseTrainer32 if single else _core.SparseTrainer64
+        labels = _inverse(names)[data.labels]
+        inner = replace(problem, dataset=replace(data, labels=labels))
+        weights_of = _core.SparseWeights32 if single else _core.SparseWeights64
+        duals_of = _core.Duals32 if single else _core.Duals64
+        weights = weights_of.zeros(
+            data.n_features + 1, data.n_classes, min(self.n_jobs, data.n_classes)
+        )
+        trainer = trainer_of(**trainer_arguments(inner))
+        z = duals_of(data.n_examples, data.n_classes)
+        nothing = np.empty((0, 0), data.dtype)
+        return SparseState(trainer, z, nothing, weights, began, names=names)
+
+    def _newton(self, problem: Problem, state: State) -> NewtonPhase | None:  # noqa: ARG002 (the base's verb)
+        return None
+
+    def _shrunk_effort(self, problem: Problem, state: State) -> int:  # noqa: ARG002 (the base's verb)
+        return SHRUNK_LOOPS * (state.z.count + state.n_active)
+
+    def _rebuild(self, problem: Problem, state: State) -> None:  # noqa: ARG002 (the base's verb)
+        """W <- W(z)."""
+        state.trainer.rebuild(state.weights, state.z)
+
+    def _judge(self, problem: Problem, state: State, weights: Any) -> Certificate:
+        found = state.trainer.inspect(weights, state.z, 0, problem.dataset.n_examples)
+        primal = 0.5 * weights.squared_norm() + found.loss
+        return Certificate(
+            primal_objective=primal,
+            dual_objective=primal - found.gap,
+            gap=found.gap,
+            relative_gap=relative(found.gap, primal),
+            max_violation=found.max_violation,
+        )
+
+    def duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+        """Return z, shape (n, k)."""
+        indptr, labels, values = state.z.to_csr()
+        shape = (problem.dataset.n_examples, problem.dataset.n_classes)
+        return sp.csr_array((values, state.names[labels], indptr), shape=shape)
+
+    def weights(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+        """Return W, shape (d + 1, k)."""
+        indptr, labels, values = state.weights.to_csr(state.names)
+        shape = (problem.dataset.n_features + 1, problem.dataset.n_classes)
+        return sp.csr_array((values, labels, indptr), shape=shape)
+
+    def finish(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+        """Return W, shape (d + 1, k); the state has none afterwards."""
+        W = self.weights(problem, state)
+        state.weights.clear()
+        return W
+
+    def _warm_start(self, problem: Problem, state: State, start: sp.csr_array[Any]) -> None:
+        places = _inverse(state.names)[start.indices]
+        inner = sp.csr_array((start.data, places, start.indptr), shape=start.shape)
+        super()._warm_start(problem, state, inner)
+
+
+def _inverse(names: NDArray[np.int32]) -> NDArray[np.int32]:
+    places = np.empty_like(names)
+    places[names] = np.arange(len(names), dtype=np.int32)
+    return places
