@@ -27,14 +27,17 @@ class OwnedSliceScratch {
         moved_(static_cast<std::size_t>(w.n_classes)),
         labels_(static_cast<std::size_t>(w.n_classes) + 2),
         deltas_(static_cast<std::size_t>(w.n_classes) + 2),
-        scores_(w.slices[0].stride() + SparseWeights<T>::kBlock) {}
+        scores_(w.slices[0].stride() + SparseWeights<T>::kBlock),
+        taken_(w.slices.size()) {}
   OwnedSliceScratch(const OwnedSliceScratch&) = delete;
   OwnedSliceScratch& operator=(const OwnedSliceScratch&) = delete;
 
   // With room for what a batch of these lists may change.
   SliceScratch<T> view(const DualLists<T>& z, std::span<const std::int32_t> rows) {
     std::size_t size = 0;
-    for (const std::int32_t i : rows) size += z.row(i).size() + kEntering + 2;
+    for (const std::int32_t i : rows) {
+      size += z.row(i).size() + n_entering(z.row(i).size()) + 2;
+    }
     if (steps_.size() < size) steps_.resize(2 * size);
     if (duals_.size() < size) duals_.resize(2 * size);
     return {{scores_.data(), nullptr, block_.data(), step_.data(), list_.data()},
@@ -45,6 +48,7 @@ class OwnedSliceScratch {
             duals_.data(),
             step_ends_,
             dual_ends_,
+            taken_.data(),
             changed_,
             active_};
   }
@@ -57,6 +61,7 @@ class OwnedSliceScratch {
   std::vector<std::uint32_t> labels_;
   std::vector<T> deltas_;
   AlignedArray<T> scores_;
+  std::vector<std::size_t> taken_;
   std::vector<Step> steps_;
   std::vector<DualEntry<T>> duals_;
   std::size_t step_ends_[kBatch] = {};
@@ -187,6 +192,7 @@ class SliceTeam {
   void look(Member& member, const Examples<T>& examples, const DualLists<T>& z,
             std::span<const std::int32_t> rows, bool shrunk) {
     for_slices(member.number, [&](int slice) {
+      batch_.prepare(z, rows, slice);
       kernels_.look(examples, w_, z, rows, shrunk, slice, member.scratch.visit, batch_);
     });
   }

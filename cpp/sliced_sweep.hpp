@@ -2,8 +2,8 @@
 // The kernels of slices.hpp: batches of visits for relative margins (Crammer-Singer,
 // Weston-Watkins), W in tables.
 //
-// Given and returned: as for dual_sweep.hpp. A visit of all classes lets the kEntering classes with
-// the largest xi into the example's block, not all; the others wait for the next loop. Source:
+// Given and returned: as for dual_sweep.hpp. A visit of all classes lets a few classes with the
+// largest xi into the example's block, not all; the others wait for the next loop. Source:
 // Keerthi et al. 2008, sec. 2; the list of active classes is that of its shrinking heuristic.
 #include <algorithm>
 #include <limits>
@@ -28,25 +28,48 @@ inline double inner_product(const Row<T>& a, const Row<T>& b) {
   return sum;
 }
 
-// The kEntering largest scores, the largest first, equal ones in the order of classes. Returns
-// their number; n is a multiple of the lanes. Classes of score -inf do not count.
+// A type of this instruction set, so that what the standard library makes of it is a copy of its
+// own.
 template <class T>
-inline std::size_t largest_scores(const T* s, std::size_t n, std::int32_t first, Scored<T>* best) {
+struct Higher {
+  bool operator()(const Scored<T>& a, const Scored<T>& b) const {
+    return a.score > b.score || (a.score == b.score && a.label < b.label);
+  }
+};
+
+// The `wanted` largest scores, the largest first, equal ones in the order of classes. Returns their
+// number; n is a multiple of the lanes. Classes of score -inf do not count. `best` is kept sorted,
+// or, where that would be long, as a heap.
+template <class T>
+inline std::size_t largest_scores(const T* s, std::size_t n, std::int32_t first, std::size_t wanted,
+                                  Scored<T>* best) {
   constexpr std::size_t kRun = 256 / sizeof(T);
+  constexpr std::size_t kShort = 32;
   constexpr T kNone = -std::numeric_limits<T>::infinity();
   std::size_t size = 0;
   T least = kNone;
+  const auto take = [&](const Scored<T>& next) {
+    if (wanted > kShort) {
+      if (size == wanted) std::pop_heap(best, best + size--, Higher<T>{});
+      best[size++] = next;
+      std::push_heap(best, best + size, Higher<T>{});
+      return best[0].score;
+    }
+    std::size_t at = size < wanted ? size++ : wanted - 1;
+    for (; at > 0 && next.score > best[at - 1].score; --at) best[at] = best[at - 1];
+    best[at] = next;
+    return best[size - 1].score;
+  };
   for (std::size_t begin = 0; begin < n; begin += kRun) {
     const std::size_t end = std::min(begin + kRun, n);
     if (!(largest(s + begin, end - begin) > least)) continue;
     for (std::size_t c = begin; c < end; ++c) {
       if (!(s[c] > least)) continue;
-      std::size_t at = size < kEntering ? size++ : kEntering - 1;
-      for (; at > 0 && s[c] > best[at - 1].score; --at) best[at] = best[at - 1];
-      best[at] = {first + static_cast<std::int32_t>(c), s[c]};
-      least = size == kEntering ? best[size - 1].score : kNone;
+      const T worst = take({first + static_cast<std::int32_t>(c), s[c]});
+      if (size == wanted) least = worst;
     }
   }
+  if (wanted > kShort) std::sort_heap(best, best + size, Higher<T>{});
   return size;
 }
 
@@ -73,7 +96,7 @@ class SliceLook {
     }
     const std::int32_t y = examples_.labels[i];
     if (has(y)) take(s[y - first_], look.own);
-    look.n_entering = largest_scores(s, n, first_, look.entering);
+    look.n_entering = largest_scores(s, n, first_, look.entering.size(), look.entering.data());
     const Formulation& f = examples_.formulation;
     if (f.maximum) return;
     const double offset = f.gamma - static_cast<double>(has(y) ? look.own : own_score(row, y));
@@ -168,7 +191,7 @@ class BatchVisitor : public ExampleBlock<T> {
       this->add_other(z[m], score, cost, found);
     }
     const double losses = found.losses;
-    enter(b, cost, found);
+    enter(b, n_entering(z.size()), cost, found);
     found.losses = losses;
     for (int slice = 0; slice < batch_.n_slices; ++slice) {
       found.losses += batch_.look(b, slice).losses;
@@ -221,30 +244,25 @@ class BatchVisitor : public ExampleBlock<T> {
   }
 
   // The classes that violate most, of all slices.
-  void enter(std::size_t b, double cost, Found& found) {
-    for (std::size_t n = 0; n < kEntering; ++n) {
+  void enter(std::size_t b, std::size_t wanted, double cost, Found& found) {
+    for (int slice = 0; slice < batch_.n_slices; ++slice) scratch_.taken[slice] = 0;
+    for (std::size_t n = 0; n < wanted; ++n) {
       const Scored<T>* best = nullptr;
+      int of = 0;
       for (int slice = 0; slice < batch_.n_slices; ++slice) {
-        Look<T>& look = batch_.look(b, slice);
-        for (std::size_t e = 0; e < look.n_entering; ++e) {
-          const Scored<T>& next = look.entering[e];
-          if (entered(next.label, found, n)) continue;
-          if (!best || next.score > best->score) best = &next;
-          break;
-        }
+        const Look<T>& look = batch_.look(b, slice);
+        if (scratch_.taken[slice] == look.n_entering) continue;
+        const Scored<T>& next = look.entering[scratch_.taken[slice]];
+        if (best && !Higher<T>{}(next, *best)) continue;
+        best = &next;
+        of = slice;
       }
       if (!best) return;
+      ++scratch_.taken[of];
       const double score = static_cast<double>(best->score) + scratch_.moved[best->label];
       this->add_coordinate({best->label, 0, found.offset + score, this->v_others_, 0, 0}, cost,
                            found);
     }
-  }
-  // Whether a class is among the last n of the block.
-  bool entered(std::int32_t label, const Found& found, std::size_t n) const {
-    for (std::size_t m = found.size - n; m < found.size; ++m) {
-      if (scratch_.visit.block[m].label == label) return true;
-    }
-    return false;
   }
 
   std::span<const std::int32_t> rows_;

@@ -21,8 +21,16 @@
 
 namespace manyclass {
 
-inline constexpr std::size_t kBatch = 16;    // examples
-inline constexpr std::size_t kEntering = 8;  // classes that enter an example's list in one visit
+inline constexpr std::size_t kBatch = 16;  // examples
+
+// Classes that may enter an example's list of `size` in one visit. A long list doubles: there are
+// examples that share next to nothing with others, and Weston-Watkins spreads their z over all
+// classes evenly.
+inline std::size_t n_entering(std::size_t size) {
+  constexpr std::size_t kFew = 8;
+  constexpr std::size_t kLong = 32;
+  return size < kLong ? kFew : size;
+}
 
 template <class T>
 struct SlicedWeights {
@@ -53,7 +61,7 @@ struct Look {
   T own;          // w_y . x, if y is in the slice
   double losses;  // sum over the slice's classes with z = 0 (sum formulations)
   std::size_t n_entering;
-  Scored<T> entering[kEntering];  // those of them that violate most, the first most
+  std::vector<Scored<T>> entering;  // those of them that violate most, the first most
 };
 
 // What the threads found for a batch; `support[b]` has the scores of the z > 0 of example b.
@@ -67,6 +75,12 @@ struct Batch {
         support(kBatch, std::vector<T>(static_cast<std::size_t>(w.n_classes))) {}
   Look<T>& look(std::size_t b, int slice) {
     return looks[b * static_cast<std::size_t>(n_slices) + static_cast<std::size_t>(slice)];
+  }
+  // Room for what a slice's thread finds about rows with these lists.
+  void prepare(const DualLists<T>& z, std::span<const std::int32_t> rows, int slice) {
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      look(b, slice).entering.resize(n_entering(z.row(rows[b]).size()));
+    }
   }
 
   std::int32_t n_classes;
@@ -84,10 +98,11 @@ struct SliceScratch {
   double* moved;           // k zeros
   std::uint32_t* labels;   // k + 2
   T* deltas;               // k + 2
-  Step* steps;             // sum over the batch of (its z > 0) + kEntering + 2
+  Step* steps;             // sum over the batch of (its z > 0) + n_entering + 2
   DualEntry<T>* duals;     // likewise
   std::size_t* step_ends;  // kBatch
   std::size_t* dual_ends;  // kBatch
+  std::size_t* taken;      // a number for each slice
   bool* changed;           // kBatch; whether z did
   bool* active;            // kBatch; whether the example is worth visiting in the next shrunk loop
 };

@@ -24,10 +24,10 @@ from manyclass.formulations import FORMULATIONS, LOSSES
 from manyclass.linear import LinearClassifier
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Solution, Status
-from manyclass.solvers.base import Interrupted, Progress, Solver, solve
-from manyclass.solvers.separate_classes import SeparateClasses
-from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.base import Interrupted, Progress
+from manyclass.solvers.choice import choose_weights
 from manyclass.solvers.stopping import RULES
+from manyclass.solvers.training import train
 
 # What the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
@@ -103,11 +103,16 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     warm_start : bool, default=False
         Whether the next fit on the same rows and classes starts from the dual variables of this
         one, scaled when C or the weights changed. Also makes a fit that Ctrl-C stopped resumable.
-    weights : {"auto", "dense"}, default="auto"
-        How W is held in memory while training; dense: n_features x n_classes numbers.
+    weights : {"auto", "dense", "sparse"}, default="auto"
+        How W is held in memory. "dense": n_features x n_classes numbers. "sparse": a table of
+        classes for every feature, for "crammer_singer", "weston_watkins" and "one_vs_rest" with
+        thousands of classes; ``coef_`` is then sparse too. "auto" chooses by the number of classes
+        and the memory that the machine, or a limit on the process, leaves; ``verbose`` shows what
+        was chosen, and why.
     n_jobs : int, default=None
-        Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for Newton
-        steps, the certificate and prediction. Other formulations visit on one thread.
+        Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for sparse
+        weights, for Newton steps, the certificate and prediction. Other formulations visit on one
+        thread.
     random_state : int, RandomState instance, default=None
         Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     verbose : int, default=0
@@ -125,7 +130,8 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     certificate_ : Certificate
         primal_objective, dual_objective, gap, relative_gap, max_violation at the returned weights.
     history_ : list of EpochRecord
-        One record per epoch: seconds, primal and gap estimates, violation, active share.
+        One record per epoch: seconds, primal and gap estimates, violation, active share, numbers
+        of W and z that are held.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape ``(n_features_in_,)``
         When X had string column names.
@@ -167,7 +173,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
-        "weights": [StrOptions({"auto", "dense"})],
+        "weights": [StrOptions({"auto", "dense", "sparse"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -233,7 +239,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         FloatingPointError
             If the weights overflow.
         MemoryError
-            If W does not fit into the machine's memory.
+            If W does not fit into memory, before training if that can be known.
         """
         before = {name: self.__dict__.get(name) for name in INPUT_ATTRIBUTES}
         try:
@@ -288,11 +294,9 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         return dataset, classes
 
     def _solve(self, problem: Problem, classes: NDArray[Any], task: FitTask) -> Solution:
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        n_jobs = effective_n_jobs(self.n_jobs)
-        separate = problem.formulation.sum_to_zero == "no"
-        solver_of = SeparateClasses if separate else SequentialDual
-        solver: Solver[Any] = solver_of(np.random.default_rng(seed), n_jobs)
+        choice = choose_weights(problem, self.weights)
+        if self.verbose:
+            print(choice, flush=True)
 
         def on_epoch(progress: Progress) -> bool:
             if self.verbose:
@@ -302,17 +306,25 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         remembered: WarmStart | None = getattr(self, "_warm_start", None)
         start = remembered.duals_for(problem, classes) if self.warm_start and remembered else None
         try:
-            return solve(
+            return train(
                 problem,
-                solver,
-                RULES[self.stopping](float(self.tol)),
+                choice.kind,
+                lambda: RULES[self.stopping](float(self.tol)),
+                rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1)),
+                n_jobs=effective_n_jobs(self.n_jobs),
                 max_iter=self.max_iter,
                 start=start,
                 on_epoch=on_epoch,
+                keep_duals=self.warm_start,
             )
         except Interrupted as interrupt:
             self._remember(problem, interrupt.duals, classes)
             raise
+        except MemoryError as error:
+            raise MemoryError(
+                f"training needs more memory than there is ({choice}); use float32, fewer "
+                "features (hashing, selection), a smaller C or fewer classes"
+            ) from error
 
     def _attributes(self, W: NDArray[Any], classes: NDArray[Any]) -> dict[str, Any]:
         """Return what prediction needs, from W of shape (d + 1, k)."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+# W, shape (d + 1, k): dense, or CSR where it is held sparse.
+Weights: TypeAlias = "NDArray[Any] | sp.csr_array[Any]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,10 @@ class EpochRecord:
         Loops over the shrunk problem in this epoch, or Newton steps.
     evaluations : int
         Scores w_c . x computed in this epoch.
+    n_weights : int
+        Numbers of W that are held: all of them where W is dense.
+    n_duals : int
+        Numbers of z that are not 0.
     """
 
     epoch: int
@@ -73,6 +80,8 @@ class EpochRecord:
     active_share: float
     loops: int
     evaluations: int
+    n_weights: int
+    n_duals: int
 
     @property
     def relative_gap(self) -> float:
@@ -95,7 +104,7 @@ class Solution:
 
     Attributes
     ----------
-    weights : ndarray of shape (n_features + 1, n_classes)
+    weights : ndarray or CSR array of shape (n_features + 1, n_classes)
         W, which is W(z) or (where the Newton phase found one) a W with a lower P; the last row
         belongs to the appended constant feature (zeros without an intercept).
     duals : sparse array of shape (n, n_classes)
@@ -105,7 +114,7 @@ class Solution:
     certificate : Certificate
     """
 
-    weights: NDArray[Any]
+    weights: Weights
     duals: sp.csr_array[Any]
     history: list[EpochRecord]
     status: Status

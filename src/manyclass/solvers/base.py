@@ -8,10 +8,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Solution, Status
+from manyclass.solution import Certificate, EpochRecord, Solution, Status, Weights
 from manyclass.solvers.stopping import StoppingRule
 
 # Training has stalled when this many epochs in a row neither raise the dual objective by more than
@@ -45,10 +44,10 @@ class Solver(Protocol[S]):
     def duals(self, problem: Problem, state: S) -> sp.csr_array[Any]:
         """Return z, shape (n, k)."""
 
-    def weights(self, problem: Problem, state: S) -> NDArray[Any]:
+    def weights(self, problem: Problem, state: S) -> Weights:
         """Return W, shape (d, k), last row the appended feature's."""
 
-    def finish(self, problem: Problem, state: S) -> NDArray[Any]:
+    def finish(self, problem: Problem, state: S) -> Weights:
         """Return W like ``weights``, in the state's own memory; the state ends."""
 
 
@@ -57,7 +56,7 @@ class Progress:
     """What a training run shows after each epoch, and may be asked for."""
 
     record: EpochRecord
-    weights: Callable[[], NDArray[Any]]
+    weights: Callable[[], Weights]
 
 
 class Interrupted(KeyboardInterrupt):

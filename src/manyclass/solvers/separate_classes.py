@@ -23,7 +23,7 @@ from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, relative
 from manyclass.solvers.sequential_dual import SequentialDual, State
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights import BLOCK_BYTES, require_memory
+from manyclass.solvers.weights import BLOCK_BYTES
 
 R = TypeVar("R")
 # Blocks of 64 bytes that the weights of a group's classes fill, for one feature: one is slower by a
@@ -85,10 +85,8 @@ class SeparateClasses:
         """Begin from z = 0, or from feasible dual variables (n, k)."""
         data = problem.dataset
         k = data.n_classes
-        # The groups' weights, and those of all that are put together from them in the end.
-        require_memory(data.n_features + 1, 2 * k, data.dtype)
         per_block = BLOCK_BYTES // data.dtype.itemsize
-        n_groups = max(-(-k // (GROUP_BLOCKS * per_block)), min(self.n_jobs, -(-k // per_block)))
+        n_groups = max(-(-k // classes_in_group(data.dtype)), min(self.n_jobs, -(-k // per_block)))
         bounds = np.linspace(0, k, n_groups + 1).round().astype(int)
         members = []
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -124,6 +122,8 @@ class SeparateClasses:
             active_share=float(np.mean([record.active_share for record in records])),
             loops=max(record.loops for record in trained),
             evaluations=sum(record.evaluations for record in trained),
+            n_weights=sum(record.n_weights for record in records),
+            n_duals=sum(record.n_duals for record in records),
         )
 
     def promising(self, state: Groups, rule: StoppingRule) -> bool:
@@ -193,6 +193,11 @@ class SeparateClasses:
             except KeyboardInterrupt:
                 continue
             return
+
+
+def classes_in_group(dtype: np.dtype[Any]) -> int:
+    """Return how many classes a group has, at most."""
+    return GROUP_BLOCKS * BLOCK_BYTES // dtype.itemsize
 
 
 def problem_of(problem: Problem, classes: slice) -> Problem:

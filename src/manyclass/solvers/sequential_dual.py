@@ -69,8 +69,6 @@ def _no_rows() -> NDArray[np.int32]:
     return np.empty(0, np.int32)
 
 
-Trainer = _core.Trainer32 | _core.Trainer64 | _core.LaneTrainer32 | _core.LaneTrainer64
-Duals = _core.Duals32 | _core.Duals64 | _core.LaneDuals32 | _core.LaneDuals64
 LANE_TRAINERS = (_core.LaneTrainer32, _core.LaneTrainer64)
 
 
@@ -78,10 +76,10 @@ LANE_TRAINERS = (_core.LaneTrainer32, _core.LaneTrainer64)
 class State:
     """Where training stands."""
 
-    trainer: Trainer
-    z: Duals
+    trainer: Any  # of the core, with the z and the W that it takes
+    z: Any
     buffer: NDArray[Any]
-    weights: Any  # W as the trainer takes it
+    weights: Any
     began: float
     rows: NDArray[np.int32] = field(default_factory=_no_rows)  # the examples with x_i != 0
     active: NDArray[np.int32] = field(default_factory=_no_rows)
@@ -94,6 +92,7 @@ class State:
     pace: Pace = field(default_factory=Pace)
     newton: NewtonPhase | None = None  # once it has been entered
     returned: NDArray[Any] | None = None  # W if it is not `weights`, which is W(z)
+    names: NDArray[np.int32] = field(default_factory=_no_rows)  # of sparse weights' classes
 
 
 class SequentialDual:
@@ -119,7 +118,7 @@ class SequentialDual:
             raise FloatingPointError("the square of a row of X overflows; scale the features")
         state.rows = np.flatnonzero(norms > 0).astype(np.int32)
         state.active = np.empty(len(state.rows), np.int32)
-        state.constant = self._constant(state, np.flatnonzero(norms == 0))
+        state.constant = self._constant(problem, state, np.flatnonzero(norms == 0))
         state.dual = state.constant
         if start is not None:
             self._warm_start(problem, state, start)
@@ -136,7 +135,7 @@ class SequentialDual:
         z = duals_of(data.n_examples, data.n_classes)
         return State(trainer, z, buffer, weights, began)
 
-    def _constant(self, state: State, empty: NDArray[np.intp]) -> float:
+    def _constant(self, problem: Problem, state: State, empty: NDArray[np.intp]) -> float:  # noqa: ARG002 (of sparse weights)
         """D(0): what the examples with x_i = 0 add, whose loss is constant."""
         at = empty.tolist()
         return sum(state.trainer.inspect(state.weights, state.z, i, i + 1).loss for i in at)
@@ -169,7 +168,12 @@ class SequentialDual:
             active_share=state.n_active / problem.dataset.n_examples,
             loops=loops,
             evaluations=evaluations,
+            n_weights=self._n_weights(problem, state),
+            n_duals=state.z.count,
         )
+
+    def _n_weights(self, problem: Problem, state: State) -> int:  # noqa: ARG002 (of sparse weights)
+        return (problem.dataset.n_features + 1) * problem.dataset.n_classes
 
     def _newton(self, problem: Problem, state: State) -> NewtonPhase | None:
         """Return the Newton phase if the next epoch is one of its rounds, perhaps the first."""
@@ -217,6 +221,8 @@ class SequentialDual:
             active_share=found.n_zone / problem.dataset.n_examples,
             loops=found.steps,
             evaluations=found.evaluations,
+            n_weights=self._n_weights(problem, state),
+            n_duals=state.z.count,
         )
 
     def promising(self, state: State, rule: StoppingRule) -> bool:

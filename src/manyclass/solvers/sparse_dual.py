@@ -10,7 +10,7 @@ examples and classes, so what is proven is the same.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,6 @@ from manyclass.solvers.sequential_dual import SequentialDual, State
 
 # Shrunk loops end after the effort of so many loops over all of z.
 SHRUNK_LOOPS = 10
-
-
-@dataclass(slots=True, eq=False)
-class SparseState(State):
-    """Where training stands; the core's class c is called ``names[c]`` outside."""
-
-    names: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 class SparseDual(SequentialDual):
@@ -63,13 +56,21 @@ class SparseDual(SequentialDual):
         trainer = trainer_of(**trainer_arguments(inner))
         z = duals_of(data.n_examples, data.n_classes)
         nothing = np.empty((0, 0), data.dtype)
-        return SparseState(trainer, z, nothing, weights, began, names=names)
+        return State(trainer, z, nothing, weights, began, names=names)
+
+    def _n_weights(self, problem: Problem, state: State) -> int:  # noqa: ARG002 (the base's verb)
+        return int(state.weights.n_slots)
 
     def _newton(self, problem: Problem, state: State) -> NewtonPhase | None:  # noqa: ARG002 (the base's verb)
         return None
 
     def _shrunk_effort(self, problem: Problem, state: State) -> int:  # noqa: ARG002 (the base's verb)
         return SHRUNK_LOOPS * (state.z.count + state.n_active)
+
+    def _constant(self, problem: Problem, state: State, empty: NDArray[np.intp]) -> float:  # noqa: ARG002 (the base's verb)
+        """D(0): every margin of an example with x_i = 0 loses 1."""
+        losses = 1 if problem.formulation.aggregation == "max" else problem.dataset.n_classes - 1
+        return float(problem.costs[empty].sum()) * losses
 
     def _rebuild(self, problem: Problem, state: State) -> None:  # noqa: ARG002 (the base's verb)
         """W <- W(z)."""

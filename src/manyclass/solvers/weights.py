@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -16,30 +15,12 @@ PART = 1 << 18
 def allocate_weights(
     rows: int, n_classes: int, dtype: np.dtype[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Zeros for W as the kernels want them: the memory, and its aligned view (rows, stride).
-
-    Raises
-    ------
-    MemoryError
-        If the machine does not have the memory.
-    """
+    """Zeros for W as the kernels want them: the memory, and its aligned view (rows, stride)."""
     per_block = BLOCK_BYTES // dtype.itemsize
     stride = -(-n_classes // per_block) * per_block
-    require_memory(rows, stride, dtype)
     buffer = np.zeros(rows * stride + per_block, dtype)
     first = -buffer.ctypes.data % BLOCK_BYTES // dtype.itemsize
     return buffer, buffer[first : first + rows * stride].reshape(rows, stride)
-
-
-def require_memory(rows: int, columns: int, dtype: np.dtype[Any]) -> None:
-    """Raise MemoryError if the machine cannot hold so many weights."""
-    needed = rows * columns * dtype.itemsize
-    if needed > _physical_memory():
-        raise MemoryError(
-            f"dense weights for {rows - 1} features and {columns} classes (with padding) need "
-            f"{needed / 1e9:.1f} GB, this machine has {_physical_memory() / 1e9:.1f} GB; "
-            "use float32, fewer features (hashing, selection) or fewer classes"
-        )
 
 
 def classes_of(weights: NDArray[Any], n_classes: int, *, apart: bool) -> NDArray[Any]:
@@ -87,7 +68,3 @@ def squared_norm(weights: NDArray[Any], n_classes: int, *, apart: bool) -> float
         part = classes_of(weights[begin : begin + step], n_classes, apart=apart)
         total += float(np.einsum("ij,ij->", part, part, dtype=np.float64))
     return total
-
-
-def _physical_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,207 @@
+"""One-vs-rest for so many classes that W and z do not fit into memory all at once.
+
+The classes are independent, so some groups of them are trained to the end, certified and packed
+(what is not zero of W), then the next ones. Given and returned: as for separate_classes.py, W
+sparse; P, D and the gap are sums over the parts.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manyclass.problem import Problem
+from manyclass.solution import Certificate, EpochRecord, Solution, Status, relative
+from manyclass.solvers.base import Interrupted, Progress, solve
+from manyclass.solvers.separate_classes import SeparateClasses, classes_in_group, problem_of
+from manyclass.solvers.stopping import StoppingRule
+
+# Classes are trained together while their weights and z need no more than this.
+PART_BYTES = 1 << 29
+
+
+@dataclass(slots=True, eq=False)
+class Finished:
+    """What the parts that are done amount to."""
+
+    problem: Problem
+    keep_duals: bool
+    weights: list[Any] = field(default_factory=list)
+    duals: list[Any] = field(default_factory=list)
+    history: list[EpochRecord] = field(default_factory=list)
+    n_classes: int = 0
+    primal: float = 0.0
+    gap: float = 0.0
+    violation: float = 0.0
+    began: float = 0.0  # seconds until the part at hand
+    status: Status = Status.CONVERGED
+
+    def add(self, part: Solution) -> None:
+        """Take over a part."""
+        self.weights.append(sp.csr_array(part.weights))
+        self.duals.append(part.duals if self.keep_duals else _nothing(part.duals))
+        self.n_classes += part.weights.shape[1]
+        self.primal += part.certificate.primal_objective
+        self.gap += part.certificate.gap
+        self.violation = max(self.violation, part.certificate.max_violation)
+        if self.status is Status.CONVERGED:
+            self.status = part.status
+
+    def record(self, record: EpochRecord, n_classes: int) -> EpochRecord:
+        """Turn the record of the part at hand into one of all classes."""
+        k = self.problem.dataset.n_classes
+        waiting = self._untrained(k - self.n_classes - n_classes)
+        if record.epoch == 1:
+            self.began = self.history[-1].seconds if self.history else 0.0
+        whole = replace(
+            record,
+            epoch=len(self.history) + 1,
+            seconds=self.began + record.seconds,
+            primal_estimate=self.primal + record.primal_estimate + waiting,
+            gap_estimate=self.gap + record.gap_estimate + waiting,
+            violation=max(self.violation, record.violation, 1.0 if waiting else 0.0),
+        )
+        self.history.append(whole)
+        return whole
+
+    def leave(self) -> None:
+        """Give up the classes that have not begun: W = 0 and z = 0."""
+        data = self.problem.dataset
+        left = data.n_classes - self.n_classes
+        if left == 0:
+            return
+        self.weights.append(sp.csr_array((data.n_features + 1, left), dtype=data.dtype))
+        self.duals.append(sp.csr_array((data.n_examples, left), dtype=data.dtype))
+        self.primal += self._untrained(left)
+        self.gap += self._untrained(left)
+        self.violation = max(self.violation, 1.0)
+        self.n_classes = data.n_classes
+
+    def solution(self) -> Solution:
+        """Return the parts put together."""
+        weights = sp.csr_array(sp.hstack(self.weights, format="csr"))
+        self.weights.clear()
+        certificate = Certificate(
+            primal_objective=self.primal,
+            dual_objective=self.primal - self.gap,
+            gap=self.gap,
+            relative_gap=relative(self.gap, self.primal),
+            max_violation=self.violation,
+        )
+        duals = sp.csr_array(sp.hstack(self.duals, format="csr"))
+        return Solution(weights, duals, self.history, self.status, certificate)
+
+    def _untrained(self, n_classes: int) -> float:
+        """P at W = 0, and so the gap at z = 0: every margin loses 1."""
+        return float(self.problem.costs.sum()) * n_classes
+
+
+def solve_in_parts(
+    problem: Problem,
+    rng: np.random.Generator,
+    n_jobs: int,
+    rule_of: Callable[[], StoppingRule],
+    *,
+    max_iter: int,
+    start: sp.csr_array[Any] | None = None,
+    on_epoch: Callable[[Progress], bool] | None = None,
+    keep_duals: bool = False,
+) -> Solution:
+    """Train one-vs-rest, some classes after the other.
+
+    Parameters
+    ----------
+    problem : Problem
+        One-vs-rest.
+    rng : numpy.random.Generator
+    n_jobs : int
+        Threads.
+    rule_of : callable
+        Makes the stopping rule of a part.
+    max_iter : int
+        Epochs of a part at most.
+    start : sparse array of shape (n, k), default=None
+        Feasible dual variables.
+    on_epoch : callable, default=None
+        As for ``solve``; the records are those of all classes.
+    keep_duals : bool, default=False
+        Whether z is wanted: it may be as large as n x k. Otherwise zeros are returned.
+
+    Returns
+    -------
+    Solution
+        Weights sparse. The history holds the epochs of all parts.
+
+    Raises
+    ------
+    Interrupted, FloatingPointError
+        As ``solve``; z of the parts that have not begun is 0.
+    """
+    done = Finished(problem, keep_duals)
+    for classes in _parts(problem, n_jobs):
+        some = problem_of(problem, classes)
+        show = _shown(done, classes, on_epoch)
+        try:
+            part = solve(
+                some,
+                SeparateClasses(rng, n_jobs),
+                rule_of(),
+                max_iter=max_iter,
+                start=None if start is None else sp.csr_array(start[:, classes]),
+                on_epoch=show,
+            )
+        except Interrupted as interrupt:
+            raise Interrupted(_whole_duals(done, interrupt.duals)) from interrupt
+        done.add(part)
+        if part.status is Status.STOPPED:
+            break
+    done.leave()
+    return done.solution()
+
+
+def _parts(problem: Problem, n_jobs: int) -> Iterator[slice]:
+    """Neighbouring classes, whole groups and at least one for each thread."""
+    data = problem.dataset
+    size = classes_in_group(data.dtype)
+    per_class = (2 * (data.n_features + 1) + data.n_examples) * data.dtype.itemsize
+    n_groups = max(n_jobs, PART_BYTES // (per_class * size))
+    bounds = itertools.pairwise([*range(0, data.n_classes, n_groups * size), data.n_classes])
+    return (slice(first, last) for first, last in bounds)
+
+
+def _shown(
+    done: Finished, classes: slice, on_epoch: Callable[[Progress], bool] | None
+) -> Callable[[Progress], bool]:
+    """Record the epochs of a part as those of all classes, and show them."""
+
+    def show(progress: Progress) -> bool:
+        record = done.record(progress.record, classes.stop - classes.start)
+        if on_epoch is None:
+            return False
+        return on_epoch(Progress(record, lambda: _whole_weights(done, progress.weights())))
+
+    return show
+
+
+def _whole_weights(done: Finished, part: Any) -> sp.csr_array[Any]:
+    """W with the part at hand, zeros for the classes that have not begun."""
+    data = done.problem.dataset
+    left = data.n_classes - done.n_classes - part.shape[1]
+    rest = sp.csr_array((data.n_features + 1, left), dtype=data.dtype)
+    return sp.csr_array(sp.hstack([*done.weights, sp.csr_array(part), rest], format="csr"))
+
+
+def _whole_duals(done: Finished, part: sp.csr_array[Any]) -> sp.csr_array[Any]:
+    data = done.problem.dataset
+    left = data.n_classes - done.n_classes - part.shape[1]
+    rest = sp.csr_array((data.n_examples, left), dtype=data.dtype)
+    return sp.csr_array(sp.hstack([*done.duals, part, rest], format="csr"))
+
+
+def _nothing(duals: sp.csr_array[Any]) -> sp.csr_array[Any]:
+    return sp.csr_array(duals.shape, dtype=duals.dtype)

@@ -1,0 +1,78 @@
+"""The solver for a problem, run to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manyclass.problem import Problem
+from manyclass.solution import Solution
+from manyclass.solvers.base import Progress, Solver, solve
+from manyclass.solvers.choice import Kind
+from manyclass.solvers.in_parts import solve_in_parts
+from manyclass.solvers.separate_classes import SeparateClasses
+from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.sparse_dual import SparseDual
+from manyclass.solvers.stopping import StoppingRule
+
+
+def train(
+    problem: Problem,
+    weights: Kind,
+    rule_of: Callable[[], StoppingRule],
+    *,
+    rng: np.random.Generator,
+    n_jobs: int,
+    max_iter: int,
+    start: sp.csr_array[Any] | None = None,
+    on_epoch: Callable[[Progress], bool] | None = None,
+    keep_duals: bool = True,
+) -> Solution:
+    """Train until a rule is met.
+
+    Parameters
+    ----------
+    problem : Problem
+    weights : {"dense", "sparse"}
+        How W is held (choice.py).
+    rule_of : callable
+        Makes the stopping rule.
+    rng : numpy.random.Generator
+    n_jobs : int
+        Threads.
+    max_iter : int
+        Epochs at most.
+    start : sparse array of shape (n, k), default=None
+        Feasible dual variables to start from.
+    on_epoch : callable, default=None
+        Called after each epoch; training stops when it returns True.
+    keep_duals : bool, default=True
+        Whether z is wanted; otherwise it may be missing (in_parts.py).
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    Interrupted, FloatingPointError, MemoryError
+        As ``solve``.
+    """
+    separate = problem.formulation.sum_to_zero == "no"
+    if separate and weights == "sparse":
+        return solve_in_parts(
+            problem,
+            rng,
+            n_jobs,
+            rule_of,
+            max_iter=max_iter,
+            start=start,
+            on_epoch=on_epoch,
+            keep_duals=keep_duals,
+        )
+    whole = SparseDual if weights == "sparse" else SequentialDual
+    solver: Solver[Any] = SeparateClasses(rng, n_jobs) if separate else whole(rng, n_jobs)
+    return solve(problem, solver, rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch)
