@@ -138,7 +138,7 @@ class SequentialDual:
     def _constant(self, problem: Problem, state: State, empty: NDArray[np.intp]) -> float:  # noqa: ARG002 (of sparse weights)
         """D(0): what the examples with x_i = 0 add, whose loss is constant."""
         at = empty.tolist()
-        return sum(state.trainer.inspect(state.weights, state.z, i, i + 1).loss for i in at)
+        return float(sum(state.trainer.inspect(state.weights, state.z, i, i + 1).loss for i in at))
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """One of descent, or a round of the Newton phase."""
@@ -254,7 +254,8 @@ class SequentialDual:
         """P at some W, D at z; ``state.weights`` is W(z)."""
 
         def inspect(part: tuple[int, int]) -> _core.SweepResult:
-            return state.trainer.inspect(weights, state.z, *part)
+            found: _core.SweepResult = state.trainer.inspect(weights, state.z, *part)
+            return found
 
         found = list(self._map(inspect, list(self._ranges(problem))))
         k, apart = problem.dataset.n_classes, mean_apart(problem)
@@ -355,9 +356,10 @@ class SequentialDual:
         goal, _ = rule.shrunk_goal()
         skips = state.epoch and problem.formulation.aggregation == "max" and is_sparse(problem)
         min_gap = SKIPPED * goal / max(1, len(state.rows)) if skips else -np.inf
-        state.full = full = state.trainer.full_loop(
+        full: _core.SweepResult = state.trainer.full_loop(
             state.weights, state.z, state.rows, state.active, min_gap, self._seed()
         )
+        state.full = full
         state.dual += full.dual_gain
         state.n_active = full.n_active
         state.fast = FAST * state.full.gap <= gap_before

@@ -65,7 +65,7 @@ class SparseDual(SequentialDual):
         return None
 
     def _shrunk_effort(self, problem: Problem, state: State) -> int:  # noqa: ARG002 (the base's verb)
-        return SHRUNK_LOOPS * (state.z.count + state.n_active)
+        return SHRUNK_LOOPS * int(state.z.count + state.n_active)
 
     def _constant(self, problem: Problem, state: State, empty: NDArray[np.intp]) -> float:  # noqa: ARG002 (the base's verb)
         """D(0): every margin of an example with x_i = 0 loses 1."""
