@@ -3,7 +3,8 @@
     python -m benchmarks.many_classes [--data lshtc1 lshtc-large] [--formulations crammer_singer]
 
 trains one machine at a time, each in a process of its own, prints a Markdown table, writes
-many_classes.json (other rows stay as they were) and puts the tables into docs/many_classes.md.
+many_classes.json, where other rows stay as they were. ``python -m benchmarks.page`` puts all of
+them into docs/many_classes.md.
 """
 
 from __future__ import annotations
@@ -21,16 +22,15 @@ from benchmarks import report, training
 from benchmarks.datasets.base import BaseDataset
 from benchmarks.datasets.real import RealDataset
 from benchmarks.fresh_process import FailedError, in_fresh_process
-from benchmarks.many_classes_tables import all_tables, runs_table
+from benchmarks.many_classes_tables import TITLES, runs_table
 from benchmarks.shaped_text import SHAPES
 from benchmarks.solvers.manyclass import SOLVERS
-from experiments import ROOT, read_results, write_between, write_results
+from experiments import read_results, write_results
 
-PAGE = ROOT / "docs" / "many_classes.md"
 DATASETS: dict[str, BaseDataset] = {
     dataset.name: dataset for dataset in (RealDataset("lshtc1"), RealDataset("wordnet"), *SHAPES)
 }
-USUAL = ["lshtc1", "wordnet", "lshtc-small", "lshtc-large"]
+USUAL = ["lshtc1", "wordnet", "lshtc-small", "lshtc-tenth", "lshtc-large"]
 Entry = dict[str, Any]
 
 
@@ -48,8 +48,6 @@ def main() -> None:
             _write(path, entries)
         if new:
             print(runs_table(new), end="\n\n", flush=True)
-    if arguments.page and entries:
-        write_between(PAGE, "measured", all_tables(read_results(path)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     usual = ["crammer_singer", "weston_watkins", "one_vs_rest"]
     add = parser.add_argument
     add("--data", nargs="+", choices=DATASETS, default=USUAL, help="data sets")
-    add("--formulations", nargs="+", default=usual, help="what MulticlassSVC calls them")
+    add("--formulations", nargs="+", choices=TITLES, default=usual, help="machines")
     add("--weights", nargs="+", default=["dense", "sparse"], help="how W is kept")
     add("--jobs", nargs="+", type=int, default=[1, 2], help="threads")
     add("--tol", nargs="+", type=float, default=[1e-2, 1e-3], help="relative duality gaps")
@@ -69,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--time-limit", type=float, default=600.0, help="seconds of one training")
     add("--dense-limit", type=float, default=6.0, help="gigabytes of W; larger ones only sparse")
     add("--output", type=Path, default=report.RESULTS, help="folder of many_classes.json")
-    add("--page", action="store_true", help="put the tables into the documentation")
+    add("--verbose", type=int, default=0, help="1: a line per epoch, for long trainings")
     return parser
 
 
@@ -101,7 +99,8 @@ def measure(
         fits = 4e-9 * sizes["d"] * sizes["k"] <= arguments.dense_limit
         for setting in settings:
             if setting["weights"] == "sparse" or fits:
-                found = attempt(folder, sizes, setting, arguments.time_limit)
+                given = {**setting, "verbose": arguments.verbose}
+                found = attempt(folder, sizes, given, arguments.time_limit)
                 yield {"data": dataset.name, **sizes, **setting, **found}
 
 

@@ -4,13 +4,14 @@
 
 trains to a gap of 1e-2 on text of ``manyclass.synthetic``, classes or examples growing while the
 rest stays, each training in a process of its own. Prints the slopes in log-log scale (1: linear),
-writes many_classes_growth.json and draws bench-many-classes-growth.png; with --page both go into
-docs/many_classes.md.
+writes many_classes_growth.json and draws bench-many-classes-growth.png, which
+``python -m benchmarks.page`` puts into docs/many_classes.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,16 +23,15 @@ from benchmarks.growth import slope
 from benchmarks.many_classes_tables import table
 from benchmarks.shaped_text import ShapedText
 from benchmarks.solvers.manyclass import SOLVERS
-from experiments import ROOT, write_between, write_results
+from experiments import write_results
 
-PAGE = ROOT / "docs" / "many_classes.md"
 FIGURE = "bench-many-classes-growth.png"
 GROWING = {
     "k": (1_000, 2_000, 4_000, 8_000, 16_000, 30_000),
-    "n": (7_500, 15_000, 30_000, 60_000, 120_000),
+    "n": (5_000, 10_000, 20_000, 40_000, 80_000),
 }
-FIXED = {"n": 60_000, "k": 4_000}
-TEXT = {"n_features": 40_000, "words_per_example": 20.0, "topic_share": 0.13}
+FIXED = {"n": 40_000, "k": 4_000}
+TEXT = {"n_features": 40_000, "words_per_example": 15.0, "topic_share": 0.2}
 _AXES = {"k": "classes", "n": "examples"}
 _VALUES = {"seconds": "seconds", "training_megabytes": "peak memory of training, MB"}
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
@@ -44,25 +44,29 @@ def measure(what: str, arguments: argparse.Namespace) -> list[Point]:
     points: list[Point] = []
     formulations = list(arguments.formulations)
     for value in GROWING[what]:
-        sizes = {**FIXED, what: value}
-        text = {"n_examples": sizes["n"], "n_classes": sizes["k"], **TEXT}
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch)
-            described = in_fresh_process(
-                training.save, ShapedText(f"{what} = {value}", text), folder
-            )
-            found: dict[str, Any] = {}
-            for name in list(formulations):
-                setting = {"formulation": name, "tol": arguments.tol, "weights": arguments.weights}
-                try:
-                    found[name] = in_fresh_process(
-                        training.train, folder, described, setting, limit=arguments.time_limit
-                    )
-                except FailedError as error:
-                    print(f"{what} = {value:,}: {name} not measured, {error}")
-                    formulations.remove(name)
-        points.append({**described, "found": found})
+        point = _point({**FIXED, what: value}, formulations, arguments)
+        formulations = list(point["found"])
+        points.append(point)
     return points
+
+
+def _point(sizes: dict[str, int], formulations: list[str], arguments: argparse.Namespace) -> Point:
+    """Train once with each of the formulations on text of n documents in k classes."""
+    text = ShapedText("text", {"n_examples": sizes["n"], "n_classes": sizes["k"], **TEXT})
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        described = in_fresh_process(training.save, text, folder)
+        for name in formulations:
+            setting = {"formulation": name, "tol": arguments.tol, "weights": arguments.weights}
+            place = (folder, described, setting)
+            try:
+                found[name] = in_fresh_process(training.train, *place, limit=arguments.time_limit)
+                outcome = f"{found[name]['seconds']:.3g} s"
+            except FailedError as error:
+                outcome = f"not measured, {error}"
+            print(f"n = {sizes['n']:,}, k = {sizes['k']:,}, {name}: {outcome}", file=sys.stderr)
+    return {**described, "found": found}
 
 
 def lines(points: list[Point], what: str, name: str, value: str) -> tuple[list[Any], list[Any]]:
@@ -129,7 +133,6 @@ def main() -> None:
     add("--tol", type=float, default=1e-2, help="relative duality gap")
     add("--time-limit", type=float, default=120.0, help="seconds of one training")
     add("--output", type=Path, default=report.RESULTS, help="folder of the results")
-    add("--page", action="store_true", help="put table and picture into the documentation")
     arguments = parser.parse_args()
     start = time.perf_counter()
     grown = {
@@ -142,10 +145,6 @@ def main() -> None:
     write_results(arguments.output / "many_classes_growth.json", grown)
     draw(grown, arguments.output / FIGURE)
     print(f"{growth_table(grown)}\n\n{time.perf_counter() - start:.0f} s")
-    if arguments.page:
-        draw(grown, ROOT / "docs" / "figures" / FIGURE)
-        picture = f"![seconds and memory against classes and examples](figures/{FIGURE})"
-        write_between(PAGE, "growth", f"{growth_table(grown)}\n\n{picture}")
 
 
 if __name__ == "__main__":

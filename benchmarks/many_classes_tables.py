@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 Entry = dict[str, Any]
-_TITLES = {
+TITLES = {
     "crammer_singer": "Crammer-Singer",
     "weston_watkins": "Weston-Watkins",
     "one_vs_rest": "one-vs-rest",
@@ -15,24 +15,34 @@ _TITLES = {
 
 
 def all_tables(result: dict[str, Any]) -> str:
-    """Return the data, the trainings at C = 1, accuracy over C, and where it was measured."""
-    entries = result["entries"]
+    """Return the data, the trainings at C = 1, and where they were measured."""
+    entries = in_order(result["entries"])
     usual = [entry for entry in entries if entry["C"] == 1]
     parts = [data_table(entries)]
     if usual:
         parts.append(runs_table(usual))
-    if costs_table(entries):
-        parts += [f"Test accuracy at C, gap {_finest(entries):g}:", costs_table(entries)]
     dates = sorted({entry["date"] for entry in entries})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     machine = result["machine"]
     return "\n\n".join([*parts, f"{when}, {machine['cpu']}, {machine['cores']} cores, float32."])
 
 
+def in_order(entries: Sequence[Entry]) -> list[Entry]:
+    """Sort trainings: data as they came first, then the settings."""
+    names = list(dict.fromkeys(entry["data"] for entry in entries))
+
+    def key(entry: Entry) -> tuple[Any, ...]:
+        formulation = list(TITLES).index(entry["formulation"])
+        place = (names.index(entry["data"]), formulation, entry["weights"], entry["C"])
+        return (*place, -entry["tol"], entry["n_jobs"])
+
+    return sorted(entries, key=key)
+
+
 def data_table(entries: Iterable[Entry]) -> str:
     """Sizes of the data sets, and of W if it were dense."""
     header = ["data", "examples", "features", "classes", "non-zeros per row", "dense W, GB"]
-    first = {entry["data"]: entry for entry in reversed(list(entries))}
+    first = {entry["data"]: entry for entry in entries}
     rows = [
         [
             name,
@@ -40,7 +50,7 @@ def data_table(entries: Iterable[Entry]) -> str:
             f"{entry['nnz'] / entry['n']:.0f}",
             f"{4e-9 * entry['d'] * entry['k']:.2g}",
         ]
-        for name, entry in reversed(first.items())
+        for name, entry in first.items()
     ]
     return table(header, rows, n_words=1)
 
@@ -71,10 +81,11 @@ def _run(entry: Entry) -> list[str]:
 
 
 def costs_table(entries: Sequence[Entry]) -> str:
-    """Accuracy over C, where several C were tried at the finest tolerance; may be empty."""
+    """Accuracy over C, where several C were tried at the finest tolerance."""
     found: dict[tuple[str, str], dict[float, float]] = {}
-    for entry in entries:
-        if entry["tol"] == _finest(entries) and "failed" not in entry:
+    finest = min(entry["tol"] for entry in entries)
+    for entry in in_order(entries):
+        if entry["tol"] == finest and "failed" not in entry:
             row = found.setdefault((entry["data"], _title(entry)), {})
             row[entry["C"]] = entry["accuracy"]
     found = {key: row for key, row in found.items() if len(row) > 1}
@@ -83,7 +94,7 @@ def costs_table(entries: Sequence[Entry]) -> str:
         [*key, *(f"{100 * row[C]:.1f} %" if C in row else "" for C in costs)]
         for key, row in found.items()
     ]
-    return table(["data", "formulation", *(f"{C:g}" for C in costs)], rows, 2) if rows else ""
+    return table(["data", "formulation", *(f"C = {C:g}" for C in costs)], rows, 2)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], n_words: int) -> str:
@@ -93,8 +104,4 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], n_words: int) ->
 
 
 def _title(entry: Entry) -> str:
-    return _TITLES.get(entry["formulation"], entry["formulation"])
-
-
-def _finest(entries: Iterable[Entry]) -> float:
-    return min(float(entry["tol"]) for entry in entries)
+    return TITLES[entry["formulation"]]

@@ -41,7 +41,11 @@ class ShapedText(BaseDataset):
         return Data.from_parts((X[train], y[train]), (X[test], y[test]))
 
 
+# A tenth of LSHTC-large leaves room for a dense W.
 SHAPES = [
-    ShapedText(name, corpus_shape(name))
-    for name in ("lshtc-small", "lshtc-large", "lshtc-2012", "lshtc-2011")
+    ShapedText("lshtc-small", corpus_shape("lshtc-small")),
+    ShapedText("lshtc-tenth", corpus_shape("lshtc-large", scale=0.1)),
+    ShapedText("lshtc-large", corpus_shape("lshtc-large")),
+    ShapedText("lshtc-2012", corpus_shape("lshtc-2012")),
+    ShapedText("lshtc-2011", corpus_shape("lshtc-2011")),
 ]

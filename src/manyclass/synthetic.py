@@ -201,7 +201,7 @@ def corpus_shape(name: str, scale: float = 1.0) -> dict[str, Any]:
         "n_examples": n_examples,
         "n_features": n_features,
         "n_classes": n_classes,
-        "words_per_example": 100.0,
+        "words_per_example": 95.0,
         "topic_share": topic_share,
     }
 
