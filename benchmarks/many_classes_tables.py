@@ -55,21 +55,38 @@ def data_table(entries: Iterable[Entry]) -> str:
     return table(header, rows, n_words=1)
 
 
-def runs_table(entries: Iterable[Entry]) -> str:
-    """One row per training."""
-    header = ["data", "formulation", "W", "threads", "C", "tol", "seconds", "epochs", "gap"]
-    header += ["accuracy", "peak, MB", "of training", "density of W", "z per example"]
-    return table(header, [_run(entry) for entry in entries], n_words=3)
+def runs_table(entries: Sequence[Entry]) -> str:
+    """One row for trainings that differ in their threads alone; all but seconds is of the first."""
+    threads = sorted({entry["n_jobs"] for entry in entries})
+    rows: dict[tuple[Any, ...], list[Entry]] = {}
+    for entry in entries:
+        key = tuple(entry[name] for name in ("data", "formulation", "weights", "C", "tol"))
+        rows.setdefault(key, []).append(entry)
+    header = ["data", "formulation", "W", "C", "tol", *map(_seconds_title, threads)]
+    header += ["epochs", "gap", "accuracy", "peak, MB", "of training", "density of W"]
+    header += ["z per example"]
+    return table(header, [_run(same, threads) for same in rows.values()], n_words=3)
 
 
-def _run(entry: Entry) -> list[str]:
-    what = [entry["data"], _title(entry), entry["weights"], str(entry["n_jobs"])]
-    what += [f"{entry['C']:g}", f"{entry['tol']:g}"]
+def _seconds_title(n_jobs: int) -> str:
+    return f"seconds, {n_jobs} thread{'s' if n_jobs > 1 else ''}"
+
+
+def _run(same: Sequence[Entry], threads: Sequence[int]) -> list[str]:
+    first = next((entry for entry in same if "failed" not in entry), same[0])
+    what = [first["data"], _title(first), first["weights"], f"{first['C']:g}", f"{first['tol']:g}"]
+    seconds = {entry["n_jobs"]: _seconds(entry) for entry in same}
+    return [*what, *(seconds.get(n_jobs, "") for n_jobs in threads), *_figures(first)]
+
+
+def _seconds(entry: Entry) -> str:
+    return entry["failed"] if "failed" in entry else f"{entry['seconds']:.3g}"
+
+
+def _figures(entry: Entry) -> list[str]:
     if "failed" in entry:
-        return [*what, entry["failed"], *[""] * 7]
+        return [""] * 7
     return [
-        *what,
-        f"{entry['seconds']:.3g}",
         str(entry["epochs"]),
         f"{entry['gap']:.1e}",
         f"{100 * entry['accuracy']:.1f} %",

@@ -150,10 +150,11 @@ def test_tables():
         "| text | 1,000 | 50,000 | 2,000 | 80 | 0.4 |",
         "| more | 1,000 | 50,000 | 2,000 | 80 | 0.4 |",
     ]
-    runs = runs_table(entries).splitlines()
+    runs = runs_table([*entries, entry(n_jobs=2, seconds=0.7)]).splitlines()
+    assert len(runs) == 6
     assert len({line.count("|") for line in runs}) == 1
     assert runs[2].startswith(
-        "| text | Crammer-Singer | dense | 1 | 1 | 0.01 | 1.25 | 7 | 5.0e-03 "
+        "| text | Crammer-Singer | dense | 1 | 0.01 | 1.25 | 0.7 | 7 | 5.0e-03"
     )
     assert runs[2].endswith("| 38.5 % | 2,000 | 1,500 | 2 % | 3.2 |")
     assert "more than 9 s" in runs[5]
