@@ -1,4 +1,4 @@
-"""Put the last run, and the growth of the cost, into docs/benchmarks.md, with their pictures.
+"""Put what was measured last into docs/benchmarks.md and docs/many_classes.md, with pictures.
 
 python -m benchmarks.page [FOLDER]
 """
@@ -9,11 +9,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from benchmarks import growth, plots, report, tables
+from benchmarks import growth, many_classes_growth, many_classes_tables, plots, report, tables
 from benchmarks.problems import PROBLEMS
 from experiments import ROOT, read_results, write_between
 
 PAGE = ROOT / "docs" / "benchmarks.md"
+MANY_CLASSES = ROOT / "docs" / "many_classes.md"
 FIGURES = ROOT / "docs" / "figures"
 
 
@@ -30,6 +31,21 @@ def main() -> None:
     if grown:
         growth.draw(grown, FIGURES / "bench-growth.png")
         write_between(PAGE, "growth", _growth(grown))
+    _many_classes(folder)
+
+
+def _many_classes(folder: Path) -> None:
+    measured = read_results(folder / "many_classes.json")
+    if measured:
+        write_between(MANY_CLASSES, "measured", many_classes_tables.all_tables(measured))
+        costs = many_classes_tables.costs_table(measured["entries"])
+        write_between(MANY_CLASSES, "costs", costs)
+    grown = read_results(folder / "many_classes_growth.json")
+    if grown:
+        many_classes_growth.draw(grown, FIGURES / many_classes_growth.FIGURE)
+        picture = f"![seconds and memory while k or n grows](figures/{many_classes_growth.FIGURE})"
+        text = f"{many_classes_growth.growth_table(grown)}\n\n{picture}"
+        write_between(MANY_CLASSES, "growth", text)
 
 
 def _pictures(paths: list[Path]) -> str:

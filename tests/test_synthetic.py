@@ -9,8 +9,8 @@ import pytest
 from sklearn.model_selection import train_test_split
 
 from manyclass import MulticlassSVC
-from manyclass import synthetic as module
-from manyclass.synthetic import make_text_corpus
+from manyclass import documents as module
+from manyclass.synthetic import iter_text_corpus, make_text_corpus
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_siblings_are_confused_more_often_than_strangers():
     # The groups, as the corpus drew them.
     rng = np.random.default_rng(0)
     module._labels(rng, 2000, 30)
-    group = module._Topics.draw(rng, 3000, 30).group_of_class
+    group = module.Topics.draw(rng, 3000, 30).group_of_class
     predicted = model.predict(B)
     wrong = predicted != b
     within = np.mean(group[predicted[wrong]] == group[b[wrong]])
@@ -158,7 +158,7 @@ def test_noise_leaves_a_group_of_one_class():
 def test_blocks_cover_all_rows_once(monkeypatch):
     monkeypatch.setattr(module, "WORDS_AT_A_TIME", 10)
     lengths = np.random.default_rng(0).integers(1, 40, 100)
-    blocks = module._blocks(np.cumsum(lengths))
+    blocks = module.blocks_of(np.cumsum(lengths))
     rows = np.concatenate([np.arange(b.start, b.stop) for b in blocks])
     assert rows.tolist() == list(range(100))
 
@@ -168,6 +168,14 @@ def test_many_blocks_make_a_valid_corpus(monkeypatch):
     X, _ = make_text_corpus(50, 100, 5, random_state=0)
     X.check_format(full_check=True)
     np.testing.assert_allclose(X.power(2).sum(axis=1), 1, rtol=1e-5)
+
+
+def test_a_smaller_share_of_topical_words_is_harder():
+    def accuracy(topic_share):
+        X, y = make_text_corpus(1500, 3000, 30, topic_share=topic_share, random_state=0)
+        return MulticlassSVC(random_state=0).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
+
+    assert accuracy(0.1) < accuracy(0.5) - 0.2
 
 
 @pytest.mark.slow
@@ -194,6 +202,9 @@ def test_a_large_corpus_takes_seconds_and_little_more_memory_than_the_result():
         ({"words_per_example": 0.5}, "words_per_example must be from 1 .* got 0.5"),
         ({"words_per_example": np.nan}, "words_per_example must be"),
         ({"words_per_example": np.inf}, "words_per_example must be"),
+        ({"topic_share": 0}, "topic_share must be above 0 and below 1, got 0"),
+        ({"topic_share": 1}, "topic_share must be"),
+        ({"topic_share": np.nan}, "topic_share must be"),
         ({"label_noise": -0.1}, "label_noise must be from 0 to 1, got -0.1"),
         ({"label_noise": 1.1}, "label_noise must be"),
         ({"label_noise": np.nan}, "label_noise must be"),
@@ -203,12 +214,14 @@ def test_a_large_corpus_takes_seconds_and_little_more_memory_than_the_result():
 )
 def test_arguments_out_of_range(change, message):
     arguments = {"n_examples": 20, "n_features": 30, "n_classes": 5} | change
-    with pytest.raises(ValueError, match=message):
-        make_text_corpus(**arguments)
+    for make in (make_text_corpus, iter_text_corpus):
+        with pytest.raises(ValueError, match=message):
+            make(**arguments)
 
 
 @pytest.mark.parametrize("name", ["n_examples", "n_features", "n_classes"])
 def test_sizes_are_integers(name):
     arguments = {"n_examples": 20, "n_features": 30, "n_classes": 5} | {name: 10.0}
-    with pytest.raises(TypeError, match="integer"):
-        make_text_corpus(**arguments)
+    for make in (make_text_corpus, iter_text_corpus):
+        with pytest.raises(TypeError, match="integer"):
+            make(**arguments)

@@ -1,0 +1,168 @@
+"""Made-up documents: what each is about, how long it is, and which words it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+# Words drawn at a time, so that the memory beside the result stays small. The size is part of
+# what a seed means: another one draws in another order.
+WORDS_AT_A_TIME = 1 << 20
+WORDS_OF_GROUP = 100
+WORDS_OF_CLASS = 25
+# Of a document's words about its topic, the share that only its class uses, not its siblings.
+OWN_SHARE = 0.4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Topics:
+    """Which words a subject uses, most frequent first; words are columns of X.
+
+    common (n_features,): all words. group_words (n_groups, WORDS_OF_GROUP) and class_words
+    (n_classes, WORDS_OF_CLASS): the same word may serve several. group_of_class (n_classes,).
+    """
+
+    common: npt.NDArray[np.int32]
+    group_words: npt.NDArray[np.int32]
+    class_words: npt.NDArray[np.int32]
+    group_of_class: npt.NDArray[np.int64]
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, n_features: int, n_classes: int) -> Self:
+        """Draw the words of all groups and classes, seldom one of the most frequent."""
+        n_groups = max(1, round(n_classes**0.5))
+        common = rng.permutation(n_features).astype(np.int32)
+        return cls(
+            common=common,
+            group_words=common[_zipf(rng, n_features, (n_groups, WORDS_OF_GROUP), lowest=0.4)],
+            class_words=common[_zipf(rng, n_features, (n_classes, WORDS_OF_CLASS), lowest=0.4)],
+            group_of_class=rng.permutation(n_classes) % n_groups,
+        )
+
+    def words(
+        self, rng: np.random.Generator, about: npt.NDArray[Any], topical: npt.NDArray[Any]
+    ) -> npt.NDArray[np.int32]:
+        """Draw a word for each entry: of the class ``about``, on topic with chance ``topical``."""
+        words = self.common[_zipf(rng, len(self.common), about.shape)]
+        kind = rng.random(about.shape, dtype=np.float32)
+        own = np.flatnonzero(kind < topical * OWN_SHARE)
+        words[own] = self.class_words[about[own], _zipf(rng, WORDS_OF_CLASS, own.shape)]
+        shared = np.flatnonzero((kind >= topical * OWN_SHARE) & (kind < topical))
+        groups = self.group_of_class[about[shared]]
+        words[shared] = self.group_words[groups, _zipf(rng, WORDS_OF_GROUP, shared.shape)]
+        return words
+
+
+def _zipf(
+    rng: np.random.Generator, n: int, shape: tuple[int, ...], lowest: float = 0.0
+) -> npt.NDArray[np.int64]:
+    """Draw ranks from 0 to n - 1, rank r with a chance of about 1 / (r + 1).
+
+    ``lowest`` leaves out the most frequent n ** lowest ranks, as subjects have no say in those.
+    """
+    exponent = rng.random(shape, dtype=np.float32) * np.float32(1 - lowest) + np.float32(lowest)
+    ranks = np.float64(n + 1) ** exponent - 1
+    return np.minimum(ranks.astype(np.int64), n - 1)
+
+
+def _labels(rng: np.random.Generator, n_examples: int, n_classes: int) -> npt.NDArray[np.int64]:
+    """Classes of Zipf sizes, in random order."""
+    least = min(2, n_examples // n_classes)
+    spare = n_examples - least * n_classes
+    shares = 1 / np.arange(1, n_classes + 1)
+    ends = np.rint(np.cumsum(shares) / shares.sum() * spare).astype(np.int64)
+    sizes = least + np.diff(ends, prepend=0)
+    return rng.permutation(np.repeat(np.arange(n_classes), sizes))
+
+
+def _about(
+    rng: np.random.Generator,
+    y: npt.NDArray[np.int64],
+    group_of_class: npt.NDArray[np.int64],
+    label_noise: float,
+) -> npt.NDArray[np.int64]:
+    """Return what each document is about: its label, or, where that is noise, a sibling of it.
+
+    The noise is in the text and not in y, so that classes keep their sizes.
+    """
+    noisy = np.flatnonzero(rng.random(len(y)) < label_noise)
+    order = np.argsort(group_of_class, kind="stable")
+    sizes = np.bincount(group_of_class)
+    starts = np.cumsum(sizes) - sizes
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    group = group_of_class[y[noisy]]
+    step = 1 + (rng.random(len(noisy)) * (sizes[group] - 1)).astype(np.int64)
+    sibling = starts[group] + (place[y[noisy]] - starts[group] + step) % sizes[group]
+    alone = sizes[group] == 1
+    sibling[alone] = (place[y[noisy]][alone] + 1) % len(order)
+    about = y.copy()
+    about[noisy] = order[sibling]
+    return about
+
+
+def _lengths(
+    rng: np.random.Generator, n_examples: int, words_per_example: float
+) -> npt.NDArray[np.int64]:
+    """Words of each document: at least one, log-normal, with the mean that was asked for."""
+    sigma = 0.5
+    lengths = rng.lognormal(np.log(words_per_example) - sigma**2 / 2, sigma, n_examples)
+    return np.maximum(1, np.rint(lengths)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Documents:
+    """All that is drawn before the words themselves; a number for each of n documents.
+
+    y (n,): class that the label says. about (n,): class that the text is about. lengths (n,):
+    words. topical (n,): share of them that is on topic.
+    """
+
+    topics: Topics
+    y: npt.NDArray[np.int64]
+    about: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+    topical: npt.NDArray[np.float32]
+
+    @classmethod
+    def draw(
+        cls,
+        rng: np.random.Generator,
+        sizes: tuple[int, int, int],
+        words_per_example: float,
+        topic_share: float,
+        label_noise: float,
+    ) -> Self:
+        """Draw n documents of d words in k classes; ``sizes`` is (n, d, k)."""
+        n_examples, n_features, n_classes = sizes
+        y = _labels(rng, n_examples, n_classes)
+        topics = Topics.draw(rng, n_features, n_classes)
+        about = _about(rng, y, topics.group_of_class, label_noise)
+        lengths = _lengths(rng, n_examples, words_per_example)
+        topical = rng.beta(6 * topic_share, 6 * (1 - topic_share), n_examples).astype(np.float32)
+        return cls(topics, y, about, lengths, topical)
+
+    def blocks(self, rng: np.random.Generator) -> Iterator[tuple[slice, csr_array[Any]]]:
+        """Write the documents; yield a slice of them and how often they use each word (int64)."""
+        n_features = len(self.topics.common)
+        for rows in blocks_of(np.cumsum(self.lengths)):
+            n_rows = rows.stop - rows.start
+            of_word = np.repeat(np.arange(n_rows), self.lengths[rows])
+            words = self.topics.words(rng, self.about[rows][of_word], self.topical[rows][of_word])
+            keys, times = np.unique(of_word * n_features + words, return_counts=True)
+            ends = np.cumsum(np.bincount(keys // n_features, minlength=n_rows))
+            indptr = np.concatenate([[0], ends]).astype(np.int32)
+            indices = (keys % n_features).astype(np.int32)
+            yield rows, csr_array((times, indices, indptr), shape=(n_rows, n_features))
+
+
+def blocks_of(ends: npt.NDArray[np.integer[Any]]) -> list[slice]:
+    """Cut rows that end at ``ends`` into blocks of about WORDS_AT_A_TIME, one row at least."""
+    cuts = np.arange(WORDS_AT_A_TIME, ends[-1] + WORDS_AT_A_TIME, WORDS_AT_A_TIME)
+    stops = np.unique(np.minimum(np.searchsorted(ends, cuts) + 1, len(ends)))
+    return [slice(int(a), int(b)) for a, b in zip([0, *stops[:-1]], stops, strict=True)]
