@@ -27,10 +27,12 @@ const SliceKernels<T>& slice_kernels_for(const std::string& name) {
 }
 
 template <class T>
-SlicedWeights<T> new_weights(std::int64_t n_rows, std::int32_t n_classes, int n_slices) {
+SlicedWeights<T> new_weights(std::int64_t n_rows, std::int32_t n_classes, int n_slices,
+                             std::int32_t dense_from) {
   require(n_rows >= 1 && n_classes >= 1, "there must be a feature and a class");
   require(1 <= n_slices && n_slices <= n_classes, "slices must be from 1 to n_classes");
-  return {n_rows, n_classes, n_slices};
+  require(dense_from >= 1, "dense_from must be positive");
+  return {n_rows, n_classes, n_slices, static_cast<std::size_t>(dense_from)};
 }
 
 template <class T>
@@ -149,7 +151,7 @@ template <class T>
 void bind_sparse(nb::module_& m, const char* weights_name, const char* trainer_name) {
   using Weights = SlicedWeights<T>;
   nb::class_<Weights>(m, weights_name)
-      .def_static("zeros", &new_weights<T>, "n_rows"_a, "n_classes"_a, "n_slices"_a)
+      .def_static("zeros", &new_weights<T>, "n_rows"_a, "n_classes"_a, "n_slices"_a, "dense_from"_a)
       .def("to_csr", &export_csr<T>, "names"_a)
       .def("squared_norm",
            [](const Weights& w) {

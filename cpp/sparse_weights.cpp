@@ -11,7 +11,10 @@
 namespace manyclass {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 23;
+// As large as what there is already, within limits. Chunks of the largest size go back to the
+// system when they are given back: the C library keeps smaller ones.
+constexpr std::int64_t kSmallestChunk = std::int64_t{1} << 21;
+constexpr std::int64_t kLargestChunk = std::int64_t{1} << 26;
 constexpr std::align_val_t kPage{std::size_t{1} << 21};
 constexpr std::size_t kBlockBytes = 64;
 
@@ -33,10 +36,6 @@ bool is_full(std::uint32_t size, std::uint32_t capacity) {
   return size >= (capacity <= kFullUpTo ? capacity : capacity - capacity / 4);
 }
 
-// A row of weights replaces a table with at least one slot for so many classes. It is then a few
-// times larger, but read by whole vectors: measured on wordnet, 4 and 16 are slower by a quarter.
-constexpr std::size_t kDenseFrom = 8;
-
 constexpr int kDenseClass = Arena::kSizeClasses - 1;
 
 }  // namespace
@@ -57,7 +56,8 @@ void* Arena::take(std::size_t n_bytes, int size_class) {
     n_bytes = (n_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
   }
   if (left_ < n_bytes) {
-    const std::size_t wanted = std::max(kChunkBytes, n_bytes);
+    const auto usual = std::clamp(n_bytes_, kSmallestChunk, kLargestChunk);
+    const std::size_t wanted = std::max(static_cast<std::size_t>(usual), n_bytes);
     chunks_.emplace_back(static_cast<std::byte*>(::operator new(wanted, kPage)));
 #ifdef MADV_HUGEPAGE
     madvise(chunks_.back().get(), wanted, MADV_HUGEPAGE);  // fewer pages to find: it may fail
@@ -107,7 +107,7 @@ WeightEntry<T>* SparseWeights<T>::new_table(std::uint32_t capacity) {
 template <class T>
 void SparseWeights<T>::grow(Row& row) {
   const std::uint32_t capacity = capacity_after(row.capacity);
-  if (capacity * kDenseFrom >= stride()) return to_dense(row);
+  if (capacity * dense_from_ >= stride()) return to_dense(row);
   WeightEntry<T>* entries = new_table(capacity);
   for (const WeightEntry<T>& entry : row.entries()) {
     if (entry.label & kVacant) continue;

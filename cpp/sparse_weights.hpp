@@ -1,7 +1,7 @@
 #pragma once
 // W for many classes, of which each feature has a weight for few: one small table per feature,
-// class -> weight, or a plain row of all weights once that is no larger. Tables come from an arena;
-// nothing is allocated for a single weight.
+// class -> weight, or a plain row of all weights once the classes are many. Tables come from an
+// arena; nothing is allocated for a single weight.
 //
 // A table has its classes in nearly ascending order: class c of n lies at or just after the slot
 // c * capacity / n (linear probing), so that a pass over the table walks the scores in order. Equal
@@ -67,10 +67,13 @@ class SparseWeights {
   static constexpr std::uint32_t kDense = UINT32_MAX;
   static constexpr std::size_t kBlock = 64 / sizeof(T);  // plain rows end with whole blocks
 
-  SparseWeights(std::int64_t n_rows, std::int32_t n_classes)
+  // A plain row replaces a table with a slot for every `dense_from` classes: it may be larger (with
+  // 2, it never is), but is read by whole vectors.
+  SparseWeights(std::int64_t n_rows, std::int32_t n_classes, std::size_t dense_from)
       : rows_(static_cast<std::size_t>(n_rows)),
         n_classes_(n_classes),
-        scale_(0xffffffffu / static_cast<std::uint32_t>(n_classes)) {}
+        scale_(0xffffffffu / static_cast<std::uint32_t>(n_classes)),
+        dense_from_(dense_from) {}
 
   std::int64_t n_rows() const { return static_cast<std::int64_t>(rows_.size()); }
   std::int32_t n_classes() const { return n_classes_; }
@@ -113,6 +116,7 @@ class SparseWeights {
   std::vector<Row> rows_;
   std::int32_t n_classes_;
   std::uint32_t scale_;
+  std::size_t dense_from_;
   Arena arena_;
 };
 

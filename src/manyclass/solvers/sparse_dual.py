@@ -51,7 +51,7 @@ class SparseDual(SequentialDual):
         weights_of = _core.SparseWeights32 if single else _core.SparseWeights64
         duals_of = _core.Duals32 if single else _core.Duals64
         weights = weights_of.zeros(
-            data.n_features + 1, data.n_classes, min(self.n_jobs, data.n_classes)
+            data.n_features + 1, data.n_classes, min(self.n_jobs, data.n_classes), _dense_from(problem)
         )
         trainer = trainer_of(**trainer_arguments(inner))
         z = duals_of(data.n_examples, data.n_classes)
@@ -109,6 +109,12 @@ class SparseDual(SequentialDual):
         places = _inverse(state.names)[start.indices]
         inner = sp.csr_array((start.data, places, start.indptr), shape=start.shape)
         super()._warm_start(problem, state, inner)
+
+
+def _dense_from(problem: Problem) -> int:
+    """Return how many classes to a slot make a plain row worth its memory (sparse_weights.hpp)."""
+    import os
+    return int(os.environ.get("DF", "8"))
 
 
 def _inverse(names: NDArray[np.int32]) -> NDArray[np.int32]:
