@@ -115,7 +115,7 @@ class SparseTrainer : public OwnedExamples<T> {
   void rebuild(SlicedWeights<T>& weights, const DualLists<T>& z) const {
     check(weights, z);
     const nb::gil_scoped_release release;
-    for (SparseWeights<T>& slice : weights.slices) slice.clear();
+    for (WeightTables<T>& slice : weights.slices) slice.clear();
     SliceTeam<T> team(kernels_, weights);
     const std::int64_t n = this->examples().x.n_rows;
     const auto step = static_cast<std::int64_t>(16 * kRowsAtOnce);

@@ -19,7 +19,7 @@ std::vector<std::int64_t> row_ends(const SlicedWeights<T>& w) {
   std::vector<std::int64_t> ends(static_cast<std::size_t>(n_rows) + 1);
   for (std::int64_t j = 0; j < n_rows; ++j) {
     std::int64_t size = 0;
-    for (const SparseWeights<T>& slice : w.slices) {
+    for (const WeightTables<T>& slice : w.slices) {
       slice.for_each(j, [&](std::uint32_t, T) { ++size; });
     }
     ends[static_cast<std::size_t>(j) + 1] = ends[static_cast<std::size_t>(j)] + size;

@@ -27,7 +27,7 @@ class OwnedSliceScratch {
         moved_(static_cast<std::size_t>(w.n_classes)),
         labels_(static_cast<std::size_t>(w.n_classes) + 2),
         deltas_(static_cast<std::size_t>(w.n_classes) + 2),
-        scores_(w.slices[0].stride() + SparseWeights<T>::kBlock),
+        scores_(w.slices[0].stride() + WeightTables<T>::kBlock),
         taken_(w.slices.size()) {}
   OwnedSliceScratch(const OwnedSliceScratch&) = delete;
   OwnedSliceScratch& operator=(const OwnedSliceScratch&) = delete;

@@ -11,7 +11,7 @@
 
 #include "example_block.hpp"
 #include "slices.hpp"
-#include "sparse_kernels.hpp"
+#include "table_verbs.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -88,7 +88,7 @@ class SliceLook {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
     T* s = scratch_.scores;
     const Row<T> row = examples_.x.row(i);
-    SparseVerbs<T>(weights_).scores(row, s);
+    TableVerbs<T>(weights_).scores(row, s);
     const std::size_t n = weights_.stride();
     for (auto c = static_cast<std::size_t>(weights_.n_classes()); c < n; ++c) s[c] = kNone;
     for (std::size_t m = 0; m < z.size(); ++m) {
@@ -117,7 +117,7 @@ class SliceLook {
     for (const DualEntry<T>& entry : z) want(entry.label);
     const std::int32_t y = examples_.labels[i];
     want(y);
-    SparseVerbs<T>(weights_).scores_of(examples_.x.row(i), {labels, size}, s);
+    TableVerbs<T>(weights_).scores_of(examples_.x.row(i), {labels, size}, s);
     std::size_t at = 0;
     for (std::size_t m = 0; m < z.size(); ++m) {
       if (has(z[m].label)) support[m] = s[at++];
@@ -140,13 +140,13 @@ class SliceLook {
     const int slice = y / w_.slice_size;
     const auto label = static_cast<std::uint32_t>(y - w_.first(slice));
     T score = 0;
-    SparseVerbs<T>(w_.slices[static_cast<std::size_t>(slice)]).scores_of(row, {&label, 1}, &score);
+    TableVerbs<T>(w_.slices[static_cast<std::size_t>(slice)]).scores_of(row, {&label, 1}, &score);
     return score;
   }
 
   const Examples<T>& examples_;
   const SlicedWeights<T>& w_;
-  const SparseWeights<T>& weights_;
+  const WeightTables<T>& weights_;
   std::int32_t first_;
   Scratch<T> scratch_;
 };
@@ -339,7 +339,7 @@ inline std::size_t steps_in(std::span<const Step> steps, std::int32_t first, std
 template <class T>
 void move_rows(const Examples<T>& examples, SlicedWeights<T>& w, std::span<const std::int32_t> rows,
                int slice, const SliceScratch<T>& scratch) {
-  SparseWeights<T>& weights = w.slices[static_cast<std::size_t>(slice)];
+  WeightTables<T>& weights = w.slices[static_cast<std::size_t>(slice)];
   std::size_t begin = 0;
   for (std::size_t b = 0; b < rows.size(); ++b) {
     const std::span<const Step> steps(scratch.steps + begin, scratch.step_ends[b] - begin);
@@ -352,7 +352,7 @@ void move_rows(const Examples<T>& examples, SlicedWeights<T>& w, std::span<const
 template <class T>
 void add_dual_rows(const Examples<T>& examples, SlicedWeights<T>& w, const DualLists<T>& z,
                    std::span<const std::int32_t> rows, int slice, const SliceScratch<T>& scratch) {
-  SparseWeights<T>& weights = w.slices[static_cast<std::size_t>(slice)];
+  WeightTables<T>& weights = w.slices[static_cast<std::size_t>(slice)];
   const ExampleBlock<T> block(examples, w.n_classes, scratch.visit);
   for (const std::int32_t i : rows) {
     const std::span<const Step> steps = block.step_of(i, z.row(i));

@@ -17,7 +17,7 @@
 
 #include "duals.hpp"
 #include "kernels.hpp"
-#include "sparse_weights.hpp"
+#include "weight_tables.hpp"
 
 namespace manyclass {
 
@@ -46,7 +46,7 @@ struct SlicedWeights {
 
   std::int32_t n_classes;
   std::int32_t slice_size;
-  std::vector<SparseWeights<T>> slices;
+  std::vector<WeightTables<T>> slices;
 };
 
 template <class T>

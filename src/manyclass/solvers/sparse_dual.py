@@ -1,7 +1,7 @@
 """The sequential dual method for very many classes, of which each feature has a weight for few.
 
 Solves Crammer-Singer and Weston-Watkins as sequential_dual.py does. Given and returned: the same,
-but W is sparse. W is held as one table per feature, class -> weight (sparse_weights.hpp), cut into
+but W is sparse. W is held as one table per feature, class -> weight (weight_tables.hpp), cut into
 slices of classes, one for each thread; of the classes that violate an example's conditions, only
 those that do so most enter its list in one visit (slices.hpp). Training ends with a loop over all
 examples and classes, so what is proven is the same.
@@ -112,7 +112,7 @@ class SparseDual(SequentialDual):
 
 
 def _dense_from(problem: Problem) -> int:
-    """Return how many classes to a slot make a plain row worth its memory (sparse_weights.hpp)."""
+    """Return how many classes to a slot make a plain row worth its memory (weight_tables.hpp)."""
     import os
     return int(os.environ.get("DF", "8"))
 

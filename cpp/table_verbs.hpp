@@ -1,5 +1,5 @@
 #pragma once
-// The verbs of weights.hpp for W in tables (sparse_weights.hpp).
+// The verbs of weights.hpp for W in tables (weight_tables.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "csr.hpp"
 #include "kernels.hpp"
 #include "simd.hpp"
-#include "sparse_weights.hpp"
+#include "weight_tables.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -17,9 +17,9 @@ inline constexpr std::int64_t kRowsAhead = 8;
 inline constexpr std::int64_t kTablesAhead = 3;
 
 template <class T>
-class SparseVerbs {
+class TableVerbs {
  public:
-  explicit SparseVerbs(const SparseWeights<T>& weights) : weights_(weights) {}
+  explicit TableVerbs(const WeightTables<T>& weights) : weights_(weights) {}
 
   // out[c] = w_c . x for every class, and 0 up to the stride; `out` is aligned to 64 bytes.
   void scores(const Row<T>& row, T* out) const {
@@ -56,7 +56,7 @@ class SparseVerbs {
   }
 
   // The weight of a class, or null where the feature has none.
-  T* find(const typename SparseWeights<T>::Row& row, std::uint32_t label) const {
+  T* find(const typename WeightTables<T>::Row& row, std::uint32_t label) const {
     if (row.is_dense()) return row.weights() + label;
     auto* entries = static_cast<WeightEntry<T>*>(row.data);
     std::uint32_t slot = weights_.home(label, row.capacity);
@@ -69,14 +69,14 @@ class SparseVerbs {
     return nullptr;
   }
 
-  const typename SparseWeights<T>::Row& at(std::int64_t j) const { return weights_.row(j); }
+  const typename WeightTables<T>::Row& at(std::int64_t j) const { return weights_.row(j); }
 
  private:
-  static void fetch(const typename SparseWeights<T>::Row& row) {
+  static void fetch(const typename WeightTables<T>::Row& row) {
     const char* data = static_cast<const char*>(row.data);
     for (int line = 0; line < 4; ++line) __builtin_prefetch(data + 64 * line);
   }
-  void fetch(const typename SparseWeights<T>::Row& row,
+  void fetch(const typename WeightTables<T>::Row& row,
              std::span<const std::uint32_t> labels) const {
     if (row.is_dense()) {
       for (const std::uint32_t label : labels) __builtin_prefetch(row.weights() + label);
@@ -87,7 +87,7 @@ class SparseVerbs {
       __builtin_prefetch(entries + weights_.home(label, row.capacity));
   }
 
-  void add_row(const typename SparseWeights<T>::Row& row, T x, T* __restrict out) const {
+  void add_row(const typename WeightTables<T>::Row& row, T x, T* __restrict out) const {
     if (row.is_dense()) {
       const T* w = row.weights();
       const std::size_t n = weights_.stride();
@@ -101,14 +101,14 @@ class SparseVerbs {
     }
   }
 
-  const SparseWeights<T>& weights_;
+  const WeightTables<T>& weights_;
 };
 
 // w_c += step_c x for the classes of the step; `labels` names them.
 template <class T>
-void add(SparseWeights<T>& weights, const Row<T>& row, std::span<const std::uint32_t> labels,
+void add(WeightTables<T>& weights, const Row<T>& row, std::span<const std::uint32_t> labels,
          std::span<const T> step) {
-  const SparseVerbs<T> verbs(weights);
+  const TableVerbs<T> verbs(weights);
   verbs.for_features(row, labels, [&](std::int64_t j, T x) {
     for (std::size_t m = 0; m < labels.size(); ++m) {
       T* weight = verbs.find(verbs.at(j), labels[m]);

@@ -1,4 +1,4 @@
-#include "sparse_weights.hpp"
+#include "weight_tables.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -81,7 +81,7 @@ void Arena::clear() {
 }
 
 template <class T>
-T* SparseWeights<T>::insert(std::int64_t j, std::uint32_t label) {
+T* WeightTables<T>::insert(std::int64_t j, std::uint32_t label) {
   Row& row = rows_[static_cast<std::size_t>(j)];
   if (is_full(row.size, row.capacity)) grow(row);
   if (row.is_dense()) return row.weights() + label;
@@ -94,7 +94,7 @@ T* SparseWeights<T>::insert(std::int64_t j, std::uint32_t label) {
 }
 
 template <class T>
-WeightEntry<T>* SparseWeights<T>::new_table(std::uint32_t capacity) {
+WeightEntry<T>* WeightTables<T>::new_table(std::uint32_t capacity) {
   auto* entries = static_cast<WeightEntry<T>*>(
       arena_.take(capacity * sizeof(WeightEntry<T>), size_class_of(capacity)));
   const auto n = static_cast<std::uint64_t>(n_classes_);
@@ -105,7 +105,7 @@ WeightEntry<T>* SparseWeights<T>::new_table(std::uint32_t capacity) {
 }
 
 template <class T>
-void SparseWeights<T>::grow(Row& row) {
+void WeightTables<T>::grow(Row& row) {
   const std::uint32_t capacity = capacity_after(row.capacity);
   if (capacity * dense_from_ >= stride()) return to_dense(row);
   WeightEntry<T>* entries = new_table(capacity);
@@ -121,7 +121,7 @@ void SparseWeights<T>::grow(Row& row) {
 }
 
 template <class T>
-void SparseWeights<T>::to_dense(Row& row) {
+void WeightTables<T>::to_dense(Row& row) {
   T* weights = static_cast<T*>(arena_.take(stride() * sizeof(T), kDenseClass));
   std::fill_n(weights, stride(), T{0});
   for (const WeightEntry<T>& entry : row.entries()) {
@@ -132,25 +132,25 @@ void SparseWeights<T>::to_dense(Row& row) {
 }
 
 template <class T>
-void SparseWeights<T>::clear() {
+void WeightTables<T>::clear() {
   std::fill(rows_.begin(), rows_.end(), Row{});
   arena_.clear();
 }
 
 template <class T>
-std::int64_t SparseWeights<T>::n_slots() const {
+std::int64_t WeightTables<T>::n_slots() const {
   std::int64_t total = 0;
   for (const Row& row : rows_) total += row.is_dense() ? n_classes_ : row.capacity;
   return total;
 }
 
 template <class T>
-std::int64_t SparseWeights<T>::n_bytes() const {
+std::int64_t WeightTables<T>::n_bytes() const {
   return arena_.n_bytes() + n_rows() * static_cast<std::int64_t>(sizeof(Row));
 }
 
 template <class T>
-double SparseWeights<T>::squared_norm() const {
+double WeightTables<T>::squared_norm() const {
   double total = 0;
   for (std::int64_t j = 0; j < n_rows(); ++j) {
     for_each(j, [&](std::uint32_t, T weight) {
@@ -160,7 +160,7 @@ double SparseWeights<T>::squared_norm() const {
   return total;
 }
 
-template class SparseWeights<float>;
-template class SparseWeights<double>;
+template class WeightTables<float>;
+template class WeightTables<double>;
 
 }  // namespace manyclass
