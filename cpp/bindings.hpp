@@ -6,5 +6,6 @@ namespace manyclass {
 void bind_training(nanobind::module_& m);
 void bind_svmlight(nanobind::module_& m);
 void bind_prediction(nanobind::module_& m);
+void bind_sparse_prediction(nanobind::module_& m);
 
 }  // namespace manyclass

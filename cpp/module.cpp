@@ -5,4 +5,5 @@ NB_MODULE(_core, m) {
   manyclass::bind_training(m);
   manyclass::bind_svmlight(m);
   manyclass::bind_prediction(m);
+  manyclass::bind_sparse_prediction(m);
 }

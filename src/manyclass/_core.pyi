@@ -184,3 +184,39 @@ class _Predictor:
 
 class Predictor32(_Predictor): ...
 class Predictor64(_Predictor): ...
+
+class _SparseWeights:
+    def __init__(
+        self,
+        indptr: NDArray[np.int64],
+        classes: NDArray[np.int32],
+        values: NDArray[Any],
+        n_classes: int,
+    ) -> None: ...
+    def finite(self) -> bool: ...
+
+class SparseWeights32(_SparseWeights): ...
+class SparseWeights64(_SparseWeights): ...
+
+class _SparsePredictor:
+    def __init__(
+        self, weights: _SparseWeights, intercepts: NDArray[Any], instruction_set: str
+    ) -> None: ...
+    def csr_scores(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[Any],
+        out: NDArray[Any],
+    ) -> None: ...
+    def csr_labels(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[Any],
+        out: NDArray[np.int64],
+    ) -> None: ...
+
+class SparsePredictor32(_SparsePredictor): ...
+class SparsePredictor64(_SparsePredictor): ...
+class SparsePredictor64Of32(_SparsePredictor): ...
