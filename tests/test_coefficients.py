@@ -115,7 +115,10 @@ def test_thresholding_holds_no_second_copy(monkeypatch):
     monkeypatch.setattr(coefficients, "PART", 1 << 12)
     dense = np.asfortranarray(np.random.default_rng(0).normal(size=(100, 20_000)), np.float32)
     sparse = SparseCoefficients.from_dense(dense)
-    for make in (lambda: SparseCoefficients.from_dense(dense, 0.5), lambda: sparse.thresholded(0.5)):
+    for make in (
+        lambda: SparseCoefficients.from_dense(dense, 0.5),
+        lambda: sparse.thresholded(0.5),
+    ):
         tracemalloc.start()
         try:
             result = make()

@@ -232,9 +232,8 @@ def _unpack(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> Multicla
     estimator = MulticlassSVC(**_params(model["params"]))
     _check_params(estimator)
     classes = _classes(tensors, model)
-    n_scores = 1 if len(classes) == 2 else len(classes)
-    coef, intercept = _coefficients(tensors, n_scores), tensors["intercept"]
-    _check_intercept(intercept, n_scores)
+    coef, intercept = _coefficients(tensors, len(classes)), tensors["intercept"]
+    _check_intercept(intercept, len(classes))
     estimator._coefficients = coef
     estimator.intercept_, estimator.classes_ = intercept, classes
     estimator.certificate_ = _certificate(model["certificate"])
@@ -266,27 +265,32 @@ def _check_params(estimator: MulticlassSVC) -> None:
         raise ValueError(f"{estimator.loss} does not go with {estimator.formulation}")
 
 
+def _n_scores(n_classes: int) -> int:
+    return 1 if n_classes == 2 else n_classes
+
+
 def _coefficients(
-    tensors: dict[str, NDArray[Any]], n_scores: int
+    tensors: dict[str, NDArray[Any]], n_classes: int
 ) -> NDArray[Any] | SparseCoefficients:
     if "weights" in tensors:
         weights = tensors["weights"]
-        if weights.ndim != 2 or weights.shape[0] == 0 or weights.shape[1] != n_scores:
-            raise ValueError(f"{n_scores} scores, weights of shape {weights.shape}")
+        wrong = weights.ndim != 2 or weights.shape[0] == 0
+        if wrong or weights.shape[1] != _n_scores(n_classes):
+            raise ValueError(f"{n_classes} classes, weights of shape {weights.shape}")
         _check_numbers(weights)
         return weights.T
     indptr, entries, values = (tensors[name] for name in SPARSE)
-    sparse = SparseCoefficients(indptr, entries, values, n_scores)
+    sparse = SparseCoefficients(indptr, entries, values, _n_scores(n_classes))
     if sparse.shape[1] == 0:
-        raise ValueError(f"{n_scores} scores, weights of no feature")
+        raise ValueError(f"{n_classes} classes, weights of no feature")
     if not sparse.core.finite():
         raise ValueError("weights or intercepts are not finite")
     return sparse
 
 
-def _check_intercept(intercept: NDArray[Any], n_scores: int) -> None:
-    if intercept.shape != (n_scores,):
-        raise ValueError(f"{n_scores} scores, intercepts of shape {intercept.shape}")
+def _check_intercept(intercept: NDArray[Any], n_classes: int) -> None:
+    if intercept.shape != (_n_scores(n_classes),):
+        raise ValueError(f"{n_classes} classes, intercepts of shape {intercept.shape}")
     _check_numbers(intercept)
 
 
