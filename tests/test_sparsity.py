@@ -78,7 +78,7 @@ def test_data_with_some_of_the_classes():
     model = fitted(C=0.1)
     report = model.sparsify(0.1, X[:100], Y[:100]).sparsity_report_
     assert report.accuracy_after == model.score(X[:100], Y[:100])
-    assert 0 < report.objective_after
+    assert report.objective_after > 0
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from manyclass import _core
 
 # Numbers that are looked at a time.
-PART = 1 << 20
-# What a part of the features holds: how many entries each, their classes, their values.
-Part = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+PART = 1 << 18
+# Some features: how many entries of each are kept, and which of these classes and values.
+Part = tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int32], NDArray[Any]]
 
 
 class SparseCoefficients:
@@ -122,7 +122,7 @@ class SparseCoefficients:
                 entries = slice(ends[0], ends[-1])
                 kept = _above(self.values[entries], threshold)
                 counts = np.diff(np.concatenate([[0], np.cumsum(kept)])[ends - ends[0]])
-                yield counts, self.classes[entries][kept], self.values[entries][kept]
+                yield counts, kept, self.classes[entries], self.values[entries]
 
         return _collect(parts, self.shape, self.dtype)
 
@@ -130,12 +130,13 @@ class SparseCoefficients:
     def from_dense(cls, coef: NDArray[Any], threshold: float = 0.0) -> SparseCoefficients:
         """Return the entries above a threshold of an ndarray (n_classes, n_features)."""
         step = max(1, PART // coef.shape[0])
+        classes = np.arange(coef.shape[0], dtype=np.int32)
 
         def parts() -> Iterator[Part]:
             for begin in range(0, coef.shape[1], step):
                 weights = np.ascontiguousarray(coef[:, begin : begin + step].T)
                 kept = _above(weights, threshold)
-                yield kept.sum(axis=1), np.nonzero(kept)[1], weights[kept]
+                yield kept.sum(axis=1), kept, np.broadcast_to(classes, kept.shape), weights
 
         return _collect(parts, coef.shape, _core_dtype(coef.dtype))
 
@@ -169,12 +170,12 @@ def _collect(
     """Join parts: once to count, once to fill, so that no entry is held twice."""
     k, d = shape
     indptr = np.zeros(d + 1, np.int64)
-    np.cumsum(np.concatenate([counts for counts, _, _ in parts()]), out=indptr[1:])
+    np.cumsum(np.concatenate([counts for counts, *_ in parts()]), out=indptr[1:])
     classes, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], dtype)
     begin = 0
-    for _, some_classes, some_values in parts():
-        end = begin + len(some_classes)
-        classes[begin:end], values[begin:end] = some_classes, some_values
+    for counts, kept, some_classes, some_values in parts():
+        end = begin + counts.sum()
+        classes[begin:end], values[begin:end] = some_classes[kept], some_values[kept]
         begin = end
     return SparseCoefficients(indptr, classes, values, k)
 
