@@ -189,8 +189,8 @@ void bind_sparse(nb::module_& m, const char* weights_name, const char* trainer_n
 }  // namespace
 
 void bind_many_classes(nb::module_& m) {
-  bind_sparse<float>(m, "SparseWeights32", "SparseTrainer32");
-  bind_sparse<double>(m, "SparseWeights64", "SparseTrainer64");
+  bind_sparse<float>(m, "WeightTables32", "SparseTrainer32");
+  bind_sparse<double>(m, "WeightTables64", "SparseTrainer64");
 }
 
 }  // namespace manyclass

@@ -6,4 +6,5 @@ NB_MODULE(_core, m) {
   manyclass::bind_many_classes(m);
   manyclass::bind_svmlight(m);
   manyclass::bind_prediction(m);
+  manyclass::bind_sparse_prediction(m);
 }

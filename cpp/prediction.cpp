@@ -4,6 +4,7 @@
 
 #include "ranking.hpp"
 #include "scores.hpp"
+#include "sparse_scores.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -15,5 +16,14 @@ const Predictors<T>& predictors() {
 
 template const Predictors<float>& predictors<float>();
 template const Predictors<double>& predictors<double>();
+
+template <class T, class W>
+SparseScores<T, W> sparse_kernel() {
+  return sparse_scores<T, W>;
+}
+
+template SparseScores<float, float> sparse_kernel<float, float>();
+template SparseScores<double, double> sparse_kernel<double, double>();
+template SparseScores<double, float> sparse_kernel<double, float>();
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "csr.hpp"
+#include "sparse_weights.hpp"
 
 namespace manyclass {
 
@@ -44,17 +45,28 @@ struct Predictors {
                      std::int64_t* labels);
 };
 
+// Scores as above, of type T, for sparse W of type W.
+template <class T, class W>
+using SparseScores = void (*)(const SparseWeights<W>&, const T* intercepts, const Csr<T>& x,
+                              T* out);
+
 namespace baseline {
 template <class T>
 const Predictors<T>& predictors();
-}
+template <class T, class W>
+SparseScores<T, W> sparse_kernel();
+}  // namespace baseline
 namespace avx2 {
 template <class T>
 const Predictors<T>& predictors();
-}
+template <class T, class W>
+SparseScores<T, W> sparse_kernel();
+}  // namespace avx2
 namespace avx512 {
 template <class T>
 const Predictors<T>& predictors();
-}
+template <class T, class W>
+SparseScores<T, W> sparse_kernel();
+}  // namespace avx512
 
 }  // namespace manyclass

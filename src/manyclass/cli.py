@@ -274,13 +274,18 @@ def _info(args: argparse.Namespace) -> None:
     if args.json:
         say(json.dumps(about))
         return
-    proof = about["certificate"]
     say(f"model        {args.model} (format {about['format_version']}, by {about['version']})")
     say(f"formulation  {about['formulation']}, {about['loss']} loss, C = {about['C']:g}")
     say(f"classes      {about['n_classes']}")
     say(f"features     {about['n_features']}")
-    say(f"weights      {about['dtype']}, {100 * about['density']:.3g} % of them not zero")
+    kind = f"sparse {about['dtype']}" if about["sparse"] else about["dtype"]
+    share = f"{100 * about['density']:.3g} % of them not zero ({about['n_nonzero']})"
+    say(f"weights      {kind}, {share}")
     say(f"training     {count(about['n_iter'], 'epoch')}")
+    proof = about["certificate"]
+    if proof is None:
+        say("certificate  none: small weights were left out after training")
+        return
     say(f"objective    {proof['primal_objective']:.6g}")
     say(f"certificate  within {100 * proof['relative_gap']:.2g} % of the optimum")
     say(f"violation    {proof['max_violation']:.2g} at most, of the optimality conditions")
@@ -333,6 +338,6 @@ def _read_for(
     args: argparse.Namespace, model: MulticlassSVC, tell: Callable[[str], None]
 ) -> tuple[csr_array[Any], NDArray[Any]]:
     """Read data with the columns of a model; it knows nothing about any other."""
-    X, y = _read(args, model.coef_.dtype, tell)
+    X, y = _read(args, model.intercept_.dtype, tell)
     X.resize((len(y), model.n_features_in_))
     return X, y

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,18 +17,26 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from manyclass.callbacks import WRAPPERS, CallbackSupportMixin, FitTask, with_callbacks
+from manyclass.coefficients import SparseCoefficients
 from manyclass.dataset import Dataset
 from manyclass.formulations import FORMULATIONS, LOSSES
 from manyclass.linear import LinearClassifier
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Solution, Status
+from manyclass.solution import EpochRecord, Solution, Status, relative
 from manyclass.solvers.base import Interrupted, Progress
 from manyclass.solvers.choice import choose_weights
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import train
+from manyclass.sparsity import SparsityReport, count_nonzero, density, primal_of
 
 # What the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
@@ -122,13 +131,16 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) when binary
-        float32 for float32 X, else float64; a CSR array after ``sparsify``. When binary, the
-        difference of the two classes' weights.
+        float32 for float32 X, else float64; a CSR array after sparse training or ``sparsify``. When
+        binary, the difference of the two classes' weights.
     intercept_ : ndarray of shape (n_classes,), or (1,) when binary
     n_iter_ : int
         Epochs.
     certificate_ : Certificate
-        primal_objective, dual_objective, gap, relative_gap, max_violation at the returned weights.
+        primal_objective, dual_objective, gap, relative_gap, max_violation at the returned weights;
+        None once ``sparsify`` has changed them.
+    sparsity_report_ : SparsityReport
+        After ``sparsify``: what it cost.
     history_ : list of EpochRecord
         One record per epoch: seconds, primal and gap estimates, violation, active share, numbers
         of W and z that are held.
@@ -161,6 +173,8 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     >>> bool(model.score(X, y) > 0.95)
     True
     """
+
+    certificate_: Any  # a Certificate, or None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "formulation": [StrOptions(set(FORMULATIONS))],
@@ -293,6 +307,101 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         )
         return dataset, classes
 
+    def sparsify(
+        self,
+        threshold: float = 0.0,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Leave out small weights, keep the others as a sparse array, and tell what that cost.
+
+        Sets ``sparsity_report_``. Where it makes a weight zero, ``certificate_`` becomes None: what
+        was proven was proven of other weights. With the data of ``fit`` the report has a new proof:
+        the dual objective still is a bound of the optimum, so the gap to it counts.
+
+        Parameters
+        ----------
+        threshold : float, default=0.0
+            Weights of at most this magnitude become zero; the intercepts stay.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            Data for the report: objectives and accuracies, before and after.
+        y : array-like of shape (n_samples,), default=None
+            Their classes, at least two.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the threshold is negative, or the data are not as in ``fit``; the model is unchanged.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from manyclass import MulticlassSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = MulticlassSVC(random_state=0).fit(X, y).sparsify(0.3, X, y)
+        >>> model.coef_.format
+        'csr'
+        >>> report = model.sparsity_report_
+        >>> report.density_after < report.density_before
+        True
+        >>> report.objective_after > report.objective_before
+        True
+        """
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise ValueError("sparsify needs both X and y for its report, or neither")
+        sparse = copy.copy(self)
+        LinearClassifier.sparsify(sparse, threshold)
+        report = SparsityReport(
+            float(threshold), density(self._coefficients), density(sparse._coefficients)
+        )
+        if X is not None and y is not None:
+            report = self._with_costs(report, sparse, X, y, sample_weight)
+        if count_nonzero(sparse._coefficients) < count_nonzero(self._coefficients):
+            self.certificate_ = None
+        self._coefficients, self.sparsity_report_ = sparse._coefficients, report
+        return self
+
+    def _with_costs(
+        self,
+        report: SparsityReport,
+        sparse: Self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+    ) -> SparsityReport:
+        """Return the report with what data say of this model and the sparse one."""
+        problem, n_jobs = self._problem_like(X, y, sample_weight), effective_n_jobs(self.n_jobs)
+        before, after = (
+            primal_of(problem, model._coefficients, model.intercept_, n_jobs)
+            for model in (self, sparse)
+        )
+        proof = self.certificate_
+        return replace(
+            report,
+            objective_before=before,
+            objective_after=after,
+            relative_gap=relative(after - proof.dual_objective, after) if proof else None,
+            accuracy_before=float(self.score(X, y, sample_weight)),
+            accuracy_after=float(sparse.score(X, y, sample_weight)),
+        )
+
+    def _problem_like(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Problem:
+        """Return the problem of ``fit`` on data that hold some or all of its classes."""
+        check_consistent_length(X, y, sample_weight)
+        dataset, found = self._dataset(self._check_rows(X), column_or_1d(y), sample_weight)
+        if not np.isin(found, self.classes_).all():
+            raise ValueError("y holds classes that the model does not know")
+        labels = np.searchsorted(self.classes_, found)[dataset.labels].astype(np.int32)
+        dataset = replace(dataset, labels=labels, n_classes=len(self.classes_))
+        return Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
+
     def _solve(self, problem: Problem, classes: NDArray[Any], task: FitTask) -> Solution:
         choice = choose_weights(problem, self.weights)
         if self.verbose:
@@ -326,18 +435,26 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
                 "features (hashing, selection), a smaller C or fewer classes"
             ) from error
 
-    def _attributes(self, W: NDArray[Any], classes: NDArray[Any]) -> dict[str, Any]:
-        """Return what prediction needs, from W of shape (d + 1, k)."""
+    def _attributes(self, W: Any, classes: NDArray[Any]) -> dict[str, Any]:
+        """Return what prediction needs, from W of shape (d + 1, k), an ndarray or a CSR array."""
         bias = self.intercept_scaling if self.fit_intercept else 0.0
         if len(classes) == 2:
             separate = FORMULATIONS[self.formulation].sum_to_zero == "no"
             W = W[:, 1:] if separate else W[:, 1:] - W[:, :1]
-        return {"classes_": classes, "coef_": W[:-1].T, "intercept_": bias * W[-1]}
+        if not sp.issparse(W):
+            return {"classes_": classes, "coef_": W[:-1].T, "intercept_": bias * W[-1]}
+        coef = SparseCoefficients.from_rows(W, W.shape[0] - 1)
+        return {
+            "classes_": classes,
+            "_coefficients": coef,
+            "intercept_": bias * W[-1:].toarray().ravel(),
+        }
 
     def _set_fitted(self, solution: Solution, classes: NDArray[Any]) -> None:
         for name, value in self._attributes(solution.weights, classes).items():
             setattr(self, name, value)
-        self.certificate_: Certificate = solution.certificate
+        self.__dict__.pop("sparsity_report_", None)
+        self.certificate_ = solution.certificate
         self.history_: list[EpochRecord] = solution.history
         self.n_iter_ = len(solution.history)
 

@@ -11,16 +11,35 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from manyclass.prediction import labels_of, scores_of
+from manyclass.coefficients import SparseCoefficients
+from manyclass.prediction import Coefficients, labels_of, scores_of
+from manyclass.sparsity import thresholded
 
 
 class LinearClassifier(ClassifierMixin):
     """Mixin for estimators with ``coef_``, ``intercept_``, ``classes_`` and ``n_jobs``."""
 
-    coef_: Any
     intercept_: NDArray[Any]
     classes_: NDArray[Any]
     n_jobs: int | None
+    _coefficients: Coefficients
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of shape (n_classes, n_features), or (1, n_features) when binary.
+
+        An ndarray, or a CSR array after sparse training or ``sparsify``: a sparse model is kept by
+        features, for prediction; its CSR array is a second one of its size, made when it is asked
+        for, kept and read-only. Assigning an ndarray or any sparse matrix replaces the weights.
+        """
+        if "_coefficients" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'coef_'")
+        coef = self._coefficients
+        return coef.by_class() if isinstance(coef, SparseCoefficients) else coef
+
+    @coef_.setter
+    def coef_(self, value: Any) -> None:
+        self._coefficients = SparseCoefficients.from_matrix(value) if sp.issparse(value) else value
 
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Score every class for every row.
@@ -81,6 +100,9 @@ class LinearClassifier(ClassifierMixin):
     def predict_top_k(self, X: ArrayLike, k: int) -> NDArray[Any]:
         """Predict the k best classes of every row, the best first.
 
+        Scores are computed for a few rows at a time, and the best of each are kept: with 30,000
+        classes a million rows take the memory of their k labels, not of 3e10 scores.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -111,21 +133,25 @@ class LinearClassifier(ClassifierMixin):
             raise ValueError(f"k must be from 1 to {n_classes}, the number of classes; got {k}")
         return np.asarray(self.classes_[self._labels(rows, k)])
 
-    def sparsify(self) -> Self:
-        """Turn ``coef_`` into a CSR array; smaller when most of it is zero.
+    def sparsify(self, threshold: float = 0.0) -> Self:
+        """Leave out small weights and keep the others as a sparse array.
+
+        Parameters
+        ----------
+        threshold : float, default=0.0
+            Weights of at most this magnitude become zero; the intercepts stay.
 
         Returns
         -------
         self
 
-        Examples
-        --------
-        >>> from manyclass import MulticlassSVC
-        >>> MulticlassSVC().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]).sparsify().coef_.format
-        'csr'
+        Raises
+        ------
+        ValueError
+            If the threshold is negative.
         """
         check_is_fitted(self)
-        self.coef_ = sp.csr_array(self.coef_)
+        self._coefficients = thresholded(self._coefficients, threshold)
         return self
 
     def densify(self) -> Self:
@@ -134,10 +160,22 @@ class LinearClassifier(ClassifierMixin):
         Returns
         -------
         self
+
+        Raises
+        ------
+        MemoryError
+            If n_classes x n_features weights do not fit into the machine's memory.
+
+        Examples
+        --------
+        >>> from manyclass import MulticlassSVC
+        >>> model = MulticlassSVC().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]).sparsify()
+        >>> model.densify().coef_.shape
+        (1, 2)
         """
         check_is_fitted(self)
-        if sp.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray(order="F")
+        if isinstance(self._coefficients, SparseCoefficients):
+            self._coefficients = self._coefficients.toarray()
         return self
 
     def _check_rows(self, X: ArrayLike) -> Any:
@@ -147,12 +185,12 @@ class LinearClassifier(ClassifierMixin):
         )
 
     def _scores(self, rows: Any) -> NDArray[Any]:
-        return scores_of(rows, self.coef_, self.intercept_, effective_n_jobs(self.n_jobs))
+        return scores_of(rows, self._coefficients, self.intercept_, effective_n_jobs(self.n_jobs))
 
     def _labels(self, rows: Any, top: int) -> NDArray[np.int64]:
         """Positions in ``classes_`` of the best classes of every row, shape (n, top)."""
-        if self.coef_.shape[0] == 1:
+        if self._coefficients.shape[0] == 1:
             positive = (self._scores(rows) > 0).astype(np.int64)
             return np.hstack([positive, 1 - positive])[:, :top]
         n_jobs = effective_n_jobs(self.n_jobs)
-        return labels_of(rows, self.coef_, self.intercept_, top, n_jobs)
+        return labels_of(rows, self._coefficients, self.intercept_, top, n_jobs)

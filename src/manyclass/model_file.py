@@ -1,11 +1,17 @@
 """Model files: safetensors with the rest of the model in the header. Loading one runs no code.
 
-Format, version 1. Tensors: ``weights`` (features x scores, C order, as training and prediction
-use them; one column when binary; float32 or float64), ``intercept`` (scores,), and ``classes``
-(ascending) when these are numbers (int64, float64, bool or their kin). Header, every value a
-string: ``format`` = "manyclass", ``format_version``, ``version``, ``model`` (JSON: estimator,
-params, certificate, n_iter, and class names when they are strings, feature names when there were
-any), ``checksum`` (CRC-32 of the tensors in the order of their names).
+Format. Tensors: ``weights`` (features x scores, C order, as training and prediction use them; one
+column when binary; float32 or float64) or, of a sparse model, the same as CSR:
+``weights.indptr`` (features + 1, int64), ``weights.classes`` (int32, ascending for each feature)
+and ``weights.values``; ``intercept`` (scores,), and ``classes`` (ascending) when these are numbers
+(int64, float64, bool or their kin). Header, every value a string: ``format`` = "manyclass",
+``format_version``, ``version``, ``model`` (JSON: estimator, params, certificate or null, n_iter,
+and class names when they are strings, feature names when there were any), ``checksum`` (CRC-32 of
+the tensors in the order of their names). Version 1 has neither sparse weights nor a certificate
+that is null.
+
+A dense model is read into memory. A sparse one stays in its file, mapped; loading looks at all of
+it in one go for the checksum and once more, now in memory if there is enough, for its structure.
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ import math
 import os
 import re
 import stat
+import struct
 import zlib
 from dataclasses import fields
 from itertools import pairwise
@@ -24,18 +31,22 @@ from typing import Any
 
 import numpy as np
 import safetensors
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from sklearn.utils.validation import check_is_fitted
 
+from manyclass.coefficients import SparseCoefficients
 from manyclass.console import replacement
 from manyclass.estimators import MulticlassSVC
 from manyclass.formulations import FORMULATIONS
+from manyclass.mapped_tensors import map_vectors
 from manyclass.solution import Certificate
+from manyclass.sparsity import count_nonzero
 from manyclass.version import __version__
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+SPARSE = ("weights.indptr", "weights.classes", "weights.values")
+CHECKSUM_PART = 1 << 26  # bytes between which Ctrl-C is heard
 # An array of strings takes 4 bytes for each character of the longest one, for every one: class
 # names that would need more than this become Python strings.
 MAX_NAME_BYTES = 64 << 20
@@ -76,8 +87,6 @@ def save_model(path: str | os.PathLike[str], estimator: MulticlassSVC) -> None:
     ['yes']
     """
     check_is_fitted(estimator)
-    if sp.issparse(estimator.coef_):
-        raise ValueError("coef_ is sparse; call densify() before saving the model")
     tensors, model = _pack(estimator)
     try:
         text = json.dumps(model)
@@ -86,7 +95,7 @@ def save_model(path: str | os.PathLike[str], estimator: MulticlassSVC) -> None:
         raise ValueError(f"the model cannot be saved: {_one_line(error)}") from error
     header = {
         "format": "manyclass",
-        "format_version": str(FORMAT_VERSION),
+        "format_version": str(_format_version(tensors, model)),
         "version": __version__,
         "model": text,
         "checksum": _checksum(tensors),
@@ -108,7 +117,9 @@ def load_model(path: str | os.PathLike[str]) -> MulticlassSVC:
     Returns
     -------
     MulticlassSVC
-        Fitted, without history.
+        Fitted, without history. The weights of a sparse model stay in the file, mapped into memory:
+        the file may be replaced or removed, but must not be overwritten in its place while the
+        model is in use (``save_model`` never does that).
 
     Raises
     ------
@@ -130,8 +141,9 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON-ready: formulation, loss, C, n_classes, n_features, density, dtype, n_iter,
-        certificate, format_version, version.
+        JSON-ready: formulation, loss, C, n_classes, n_features, density, n_nonzero, sparse, dtype,
+        n_iter, certificate (None for weights that were left out after training), format_version,
+        version.
 
     Raises
     ------
@@ -139,17 +151,20 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         As ``load_model``.
     """
     estimator, header = _load(Path(path))
-    coef = estimator.coef_
+    coef, proof = estimator._coefficients, estimator.certificate_
+    n_nonzero = count_nonzero(coef)
     return {
         "formulation": estimator.formulation,
         "loss": estimator.loss,
         "C": estimator.C,
         "n_classes": len(estimator.classes_),
         "n_features": estimator.n_features_in_,
-        "density": float(np.count_nonzero(coef) / coef.size),
+        "density": n_nonzero / (coef.shape[0] * coef.shape[1]),
+        "n_nonzero": n_nonzero,
+        "sparse": isinstance(coef, SparseCoefficients),
         "dtype": str(coef.dtype),
         "n_iter": estimator.n_iter_,
-        "certificate": estimator.certificate_.as_dict(),
+        "certificate": proof.as_dict() if proof else None,
         "format_version": int(header["format_version"]),
         "version": header.get("version", ""),
     }
@@ -175,11 +190,11 @@ def _pack(estimator: MulticlassSVC) -> tuple[dict[str, NDArray[Any]], dict[str, 
     model: dict[str, Any] = {
         "estimator": type(estimator).__name__,
         "params": {name: _plain(value) for name, value in params.items()},
-        "certificate": estimator.certificate_.as_dict(),
+        "certificate": estimator.certificate_.as_dict() if estimator.certificate_ else None,
         "n_iter": estimator.n_iter_,
     }
     tensors = {
-        "weights": np.ascontiguousarray(estimator.coef_.T),  # no copy: it is F-ordered
+        **_weight_tensors(estimator._coefficients),
         "intercept": np.ascontiguousarray(estimator.intercept_),
     }
     classes = estimator.classes_
@@ -195,6 +210,18 @@ def _pack(estimator: MulticlassSVC) -> tuple[dict[str, NDArray[Any]], dict[str, 
     return tensors, model
 
 
+def _weight_tensors(coef: NDArray[Any] | SparseCoefficients) -> dict[str, NDArray[Any]]:
+    """Return the weights by feature, without a copy if they are as training leaves them."""
+    if isinstance(coef, SparseCoefficients):
+        return dict(zip(SPARSE, (coef.indptr, coef.classes, coef.values), strict=True))
+    return {"weights": np.ascontiguousarray(coef.T)}
+
+
+def _format_version(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> int:
+    """Return the first version that knows what the model holds."""
+    return 1 if "weights" in tensors and model["certificate"] else 2
+
+
 def _plain(value: Any) -> Any:
     """Return NumPy scalars as Python's own."""
     return value.item() if isinstance(value, np.generic) else value
@@ -205,16 +232,17 @@ def _unpack(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> Multicla
     estimator = MulticlassSVC(**_params(model["params"]))
     _check_params(estimator)
     classes = _classes(tensors, model)
-    weights, intercept = tensors["weights"], tensors["intercept"]
-    _check_weights(weights, intercept, len(classes))
-    estimator.coef_, estimator.intercept_, estimator.classes_ = weights.T, intercept, classes
+    coef, intercept = _coefficients(tensors, len(classes)), tensors["intercept"]
+    _check_intercept(intercept, len(classes))
+    estimator._coefficients = coef
+    estimator.intercept_, estimator.classes_ = intercept, classes
     estimator.certificate_ = _certificate(model["certificate"])
     estimator.n_iter_ = _n_iter(model["n_iter"])
-    estimator.n_features_in_ = weights.shape[0]
+    estimator.n_features_in_ = coef.shape[1]
     if "feature_names" in model:
         names = _texts(model["feature_names"], "feature names")
-        if len(names) != weights.shape[0]:
-            raise ValueError(f"{weights.shape[0]} features, {len(names)} names")
+        if len(names) != coef.shape[1]:
+            raise ValueError(f"{coef.shape[1]} features, {len(names)} names")
         estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator
 
@@ -237,17 +265,40 @@ def _check_params(estimator: MulticlassSVC) -> None:
         raise ValueError(f"{estimator.loss} does not go with {estimator.formulation}")
 
 
-def _check_weights(weights: NDArray[Any], intercept: NDArray[Any], n_classes: int) -> None:
-    n_scores = 1 if n_classes == 2 else n_classes
-    if weights.ndim != 2 or weights.shape[0] == 0 or weights.shape[1] != n_scores:
-        raise ValueError(f"{n_classes} classes, weights of shape {weights.shape}")
-    if intercept.shape != (n_scores,):
+def _n_scores(n_classes: int) -> int:
+    return 1 if n_classes == 2 else n_classes
+
+
+def _coefficients(
+    tensors: dict[str, NDArray[Any]], n_classes: int
+) -> NDArray[Any] | SparseCoefficients:
+    if "weights" in tensors:
+        weights = tensors["weights"]
+        wrong = weights.ndim != 2 or weights.shape[0] == 0
+        if wrong or weights.shape[1] != _n_scores(n_classes):
+            raise ValueError(f"{n_classes} classes, weights of shape {weights.shape}")
+        _check_numbers(weights)
+        return weights.T
+    indptr, entries, values = (tensors[name] for name in SPARSE)
+    sparse = SparseCoefficients(indptr, entries, values, _n_scores(n_classes))
+    if sparse.shape[1] == 0:
+        raise ValueError(f"{n_classes} classes, weights of no feature")
+    if not sparse.core.finite():
+        raise ValueError("weights or intercepts are not finite")
+    return sparse
+
+
+def _check_intercept(intercept: NDArray[Any], n_classes: int) -> None:
+    if intercept.shape != (_n_scores(n_classes),):
         raise ValueError(f"{n_classes} classes, intercepts of shape {intercept.shape}")
-    for array in (weights, intercept):
-        if array.dtype not in (np.float32, np.float64):
-            raise ValueError(f"weights or intercepts of type {array.dtype}")
-        if not np.isfinite(array).all():
-            raise ValueError("weights or intercepts are not finite")
+    _check_numbers(intercept)
+
+
+def _check_numbers(array: NDArray[Any]) -> None:
+    if array.dtype not in (np.float32, np.float64):
+        raise ValueError(f"weights or intercepts of type {array.dtype}")
+    if not np.isfinite(array).all():
+        raise ValueError("weights or intercepts are not finite")
 
 
 def _classes(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> NDArray[Any]:
@@ -275,7 +326,9 @@ def _texts(texts: Any, what: str) -> list[str]:
     return texts
 
 
-def _certificate(stored: dict[str, Any]) -> Certificate:
+def _certificate(stored: dict[str, Any] | None) -> Certificate | None:
+    if stored is None:
+        return None
     numbers = {field.name: stored[field.name] for field in fields(Certificate)}
     ok = all(type(v) in (int, float) and math.isfinite(v) for v in numbers.values())
     if len(stored) != len(numbers) or not ok:
@@ -293,16 +346,19 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str
     """Tensors, model and header of a file, checked as far as they can be without each other."""
     if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # reading may never end
         raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
-    with path.open("rb"):  # a folder, a lack of permission: OSError with the name
-        pass
-    try:
-        with safetensors.safe_open(path, framework="np") as file:
-            header = file.metadata() or {}
-            _check_header(path, header)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
-    except (safetensors.SafetensorError, TypeError, KeyError, AttributeError) as error:
-        why = f"it is damaged, truncated or no model file ({_one_line(error)})"
-        raise _invalid(path, why) from None
+    with path.open("rb") as raw:  # a folder, a lack of permission: OSError with the name
+        try:
+            with safetensors.safe_open(path, framework="np") as file:
+                header = file.metadata() or {}
+                _check_header(path, header)
+                names = set(file.keys())
+                tensors = {name: file.get_tensor(name) for name in names.difference(SPARSE)}
+        except (safetensors.SafetensorError, TypeError, KeyError, AttributeError) as error:
+            raise _damaged(path, error) from None
+        try:
+            tensors.update(map_vectors(raw, names.intersection(SPARSE)))
+        except (ValueError, TypeError, KeyError, RecursionError, struct.error) as error:
+            raise _damaged(path, error) from None
     if header.get("checksum") != _checksum(tensors):
         raise _invalid(path, "its contents are damaged: the checksum differs")
     try:
@@ -318,7 +374,8 @@ def _checksum(tensors: dict[str, NDArray[Any]]) -> str:
     total = 0
     for name in sorted(tensors):
         content = np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8)
-        total = zlib.crc32(content.data, total)
+        for begin in range(0, len(content), CHECKSUM_PART):
+            total = zlib.crc32(content[begin : begin + CHECKSUM_PART].data, total)
     return f"{total:08x}"
 
 
@@ -340,6 +397,10 @@ def _invalid(path: Path, why: str) -> ValueError:
     return ValueError(
         f"{os.fspath(path)}: cannot be read as a manyclass model: {why}; save it again"
     )
+
+
+def _damaged(path: Path, error: Exception) -> ValueError:
+    return _invalid(path, f"it is damaged, truncated or no model file ({_one_line(error)})")
 
 
 def _one_line(what: object) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from manyclass.formulations import Formulation
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, relative
 
@@ -25,33 +26,53 @@ def scores(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(product + data.bias * W[data.n_features], dtype=np.float64)
 
 
+def targets_of(
+    formulation: Formulation, labels: NDArray[np.int32], n_classes: int
+) -> NDArray[np.bool_]:
+    """Whether c is in T_i of rows of these labels, shape (rows, k)."""
+    own = labels[:, None] == np.arange(n_classes)
+    wanted = formulation.targets
+    return own if wanted == "own" else np.ones_like(own) if wanted == "all" else ~own
+
+
 def targets(problem: Problem) -> NDArray[np.bool_]:
     """Whether c is in T_i, shape (n, k)."""
-    own = problem.dataset.labels[:, None] == np.arange(problem.dataset.n_classes)
-    wanted = problem.formulation.targets
-    return own if wanted == "own" else np.ones_like(own) if wanted == "all" else ~own
+    return targets_of(problem.formulation, problem.dataset.labels, problem.dataset.n_classes)
+
+
+def slacks_of(
+    formulation: Formulation, labels: NDArray[np.int32], s: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Slacks xi of some rows, from their labels and scores."""
+    rows, n_classes = np.arange(len(labels)), s.shape[1]
+    own = s[rows, labels]
+    if formulation.margin == "relative":
+        xi = 1 - (own[:, None] - s)
+    else:
+        xi = 1 + s
+        xi[rows, labels] = formulation.own_margin(n_classes) - own
+    return np.where(targets_of(formulation, labels, n_classes), xi, -np.inf)
 
 
 def slacks(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
     """xi_{i,c} = gamma_c - mu_c(x_i, y_i), shape (n, k); -inf where c is no target."""
-    s = scores(problem, weights)
-    rows, labels = np.arange(problem.dataset.n_examples), problem.dataset.labels
-    own = s[rows, labels]
-    if problem.formulation.margin == "relative":
-        xi = 1 - (own[:, None] - s)
-    else:
-        xi = 1 + s
-        xi[rows, labels] = problem.formulation.own_margin(problem.dataset.n_classes) - own
-    return np.where(targets(problem), xi, -np.inf)
+    return slacks_of(problem.formulation, problem.dataset.labels, scores(problem, weights))
 
 
-def losses(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
-    """Loss of each example, shape (n,), before its cost."""
-    positive = np.maximum(0, slacks(problem, weights))
+def losses_of(
+    problem: Problem, labels: NDArray[np.int32], s: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Loss of some rows before their cost, from their labels and scores."""
+    positive = np.maximum(0, slacks_of(problem.formulation, labels, s))
     if problem.squared:
         positive = positive**2
     together = np.max if problem.formulation.aggregation == "max" else np.sum
     return np.asarray(together(positive, axis=1))
+
+
+def losses(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
+    """Loss of each example, shape (n,), before its cost."""
+    return losses_of(problem, problem.dataset.labels, scores(problem, weights))
 
 
 def primal(problem: Problem, weights: NDArray[Any]) -> float:

@@ -4,7 +4,7 @@ Conventions
 -----------
 ``coef`` is of shape (k, d), a row of it the weights of one class. Dense coefficients go to the
 compiled core as their transpose (d, k), which is how training leaves them in memory; sparse ones
-stay sparse and go to SciPy. No array of n x k numbers exists where only labels are wanted.
+as they are (coefficients.py). No array of n x k numbers exists where only labels are wanted.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.coefficients import SparseCoefficients
 from manyclass.instruction_sets import instruction_set
 
 # Multiply-adds in one part, about a millisecond: Ctrl-C is heard between parts, no thread waits
 # long for the last one, and less work than this is not worth a second thread.
 WORK_AT_A_TIME = 1 << 22
 CORE_DTYPES = (np.float32, np.float64)
+# Non-zeros of the rows whose features are asked for their entries, to know what all of them take.
+SAMPLE = 1 << 16
+Coefficients = NDArray[Any] | SparseCoefficients
 
 
 class Model(Protocol):
@@ -62,39 +66,79 @@ class CoreModel:
     def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
         """Write the scores of a part of the rows."""
         if sp.issparse(rows):
-            self._predictor.csr_scores(*self._csr(rows, part), out)
+            self._predictor.csr_scores(*_csr(rows, part, self.dtype), out)
         else:
             self._predictor.dense_scores(self._dense(rows, part), out)
 
     def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
         """Write the best columns of a part of the rows; equal scores in the order of columns."""
         if sp.issparse(rows):
-            self._predictor.csr_labels(*self._csr(rows, part), out)
+            self._predictor.csr_labels(*_csr(rows, part, self.dtype), out)
         else:
             self._predictor.dense_labels(self._dense(rows, part), out)
 
     def _dense(self, rows: Any, part: slice) -> NDArray[Any]:
         return np.ascontiguousarray(rows[part], self.dtype)
 
-    def _csr(
+
+class SparseCoreModel:
+    """Sparse coefficients, by the compiled core; dense rows without their zeros."""
+
+    def __init__(self, coef: SparseCoefficients, intercept: Any, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        predictor_of: type[_core._SparsePredictor] = _core.SparsePredictor64
+        if coef.dtype == np.float32:
+            single = dtype == np.float32
+            predictor_of = _core.SparsePredictor32 if single else _core.SparsePredictor64Of32
+        intercepts = np.ascontiguousarray(np.broadcast_to(intercept, coef.shape[0]), dtype)
+        self._predictor = predictor_of(coef.core, intercepts, instruction_set())
+        self._coef = coef
+
+    def work(self, rows: Any) -> float:
+        """Return the multiply-adds that all rows take, from a sample of their non-zeros."""
+        n_classes, n_features = self._coef.shape
+        if not sp.issparse(rows):
+            return float(rows.shape[0] * (self._coef.nnz + n_classes))
+        sample = rows.indices[:: 1 + rows.nnz // SAMPLE].clip(0, n_features - 1)
+        entries = self._coef.indptr[sample + 1] - self._coef.indptr[sample]
+        return float(rows.shape[0] * n_classes + rows.nnz * (entries.mean() if rows.nnz else 0))
+
+    def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
+        """Write the scores of a part of the rows."""
+        self._predictor.csr_scores(*self._rows(rows, part), out)
+
+    def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
+        """Write the best columns of a part of the rows; equal scores in the order of columns."""
+        self._predictor.csr_labels(*self._rows(rows, part), out)
+
+    def _rows(
         self, rows: Any, part: slice
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
-        indptr = rows.indptr[part.start : part.stop + 1].astype(np.int64)
-        entries = slice(indptr[0], indptr[-1])
-        indices = rows.indices[entries]
-        if indices.dtype != np.int32:
-            # What does not fit into an int32 would wrap to the index of another feature.
-            indices = np.clip(indices, -1, np.iinfo(np.int32).max).astype(np.int32)
-        values = np.ascontiguousarray(rows.data[entries], self.dtype)
-        return indptr - indptr[0], np.ascontiguousarray(indices), values
+        if sp.issparse(rows):
+            return _csr(rows, part, self.dtype)
+        return _csr(sp.csr_array(rows[part]), slice(0, part.stop - part.start), self.dtype)
 
 
-class SciPyModel:
-    """Sparse coefficients, or numbers that the compiled core does not know, by SciPy."""
+def _csr(
+    rows: Any, part: slice, dtype: np.dtype[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+    """Return a part of CSR rows as the compiled core takes them."""
+    indptr = rows.indptr[part.start : part.stop + 1].astype(np.int64)
+    entries = slice(indptr[0], indptr[-1])
+    indices = rows.indices[entries]
+    if indices.dtype != np.int32:
+        # What does not fit into an int32 would wrap to the index of another feature.
+        indices = np.clip(indices, -1, np.iinfo(np.int32).max).astype(np.int32)
+    values = np.ascontiguousarray(rows.data[entries], dtype)
+    return indptr - indptr[0], np.ascontiguousarray(indices), values
 
-    def __init__(self, coef: Any, intercept: Any, dtype: np.dtype[Any]) -> None:
+
+class NumPyModel:
+    """Dense coefficients of a type that the compiled core does not know, by NumPy."""
+
+    def __init__(self, coef: NDArray[Any], intercept: Any, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
-        self._weights = sp.csr_array(coef.T) if sp.issparse(coef) else coef.T
+        self._weights = coef.T
         self._intercept = intercept
 
     def work(self, rows: Any) -> float:
@@ -103,8 +147,7 @@ class SciPyModel:
 
     def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
         """Write the scores of a part of the rows."""
-        product = rows[part] @ self._weights
-        out[:] = product.toarray() if sp.issparse(product) else product
+        out[:] = rows[part] @ self._weights
         out += self._intercept
 
     def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
@@ -117,21 +160,23 @@ class SciPyModel:
             out[:] = np.argsort(-scores, axis=1, kind="stable")[:, : out.shape[1]]
 
 
-def model_of(rows: Any, coef: Any, intercept: Any) -> Model:
+def model_of(rows: Any, coef: Coefficients, intercept: Any) -> Model:
     """Return what scores such rows with these coefficients."""
     dtype = np.result_type(rows.dtype, coef.dtype)
-    if sp.issparse(coef) or dtype not in CORE_DTYPES:
-        return SciPyModel(coef, intercept, dtype)
+    if isinstance(coef, SparseCoefficients):
+        return SparseCoreModel(coef, intercept, dtype)
+    if dtype not in CORE_DTYPES:
+        return NumPyModel(coef, intercept, dtype)
     return CoreModel(coef, intercept, dtype)
 
 
-def scores_of(rows: Any, coef: Any, intercept: Any, n_jobs: int) -> NDArray[Any]:
+def scores_of(rows: Any, coef: Coefficients, intercept: Any, n_jobs: int) -> NDArray[Any]:
     """Score every row for every class.
 
     Parameters
     ----------
     rows : ndarray or CSR of shape (n, d)
-    coef : ndarray or sparse of shape (k, d)
+    coef : ndarray or SparseCoefficients of shape (k, d)
     intercept : ndarray of shape (k,)
     n_jobs : int
         Threads.
@@ -152,7 +197,9 @@ def scores_of(rows: Any, coef: Any, intercept: Any, n_jobs: int) -> NDArray[Any]
     return out
 
 
-def labels_of(rows: Any, coef: Any, intercept: Any, top: int, n_jobs: int) -> NDArray[np.int64]:
+def labels_of(
+    rows: Any, coef: Coefficients, intercept: Any, top: int, n_jobs: int
+) -> NDArray[np.int64]:
     """Find the classes of the largest scores of every row.
 
     Parameters

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from manyclass.memory import available_memory
 from manyclass.problem import Problem
-from manyclass.solvers.memory import available_memory
 
 Kind = Literal["dense", "sparse"]
 

@@ -48,7 +48,7 @@ class SparseDual(SequentialDual):
         trainer_of = _core.SparseTrainer32 if single else _core.SparseTrainer64
         labels = _inverse(names)[data.labels]
         inner = replace(problem, dataset=replace(data, labels=labels))
-        weights_of = _core.SparseWeights32 if single else _core.SparseWeights64
+        weights_of = _core.WeightTables32 if single else _core.WeightTables64
         duals_of = _core.Duals32 if single else _core.Duals64
         weights = weights_of.zeros(
             data.n_features + 1, data.n_classes, min(self.n_jobs, data.n_classes), _dense_from(problem)
