@@ -18,12 +18,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.memory import available_memory
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, relative
+from manyclass.solvers.choice import sparse_bytes
 from manyclass.solvers.core import trainer_arguments
 from manyclass.solvers.newton import NewtonPhase
 from manyclass.solvers.sequential_dual import SequentialDual, State
 
+# Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more
+# than SPACIOUS of the memory, for every SMALL (measured on wordnet: 4 and 16 take a quarter more
+# time than 8; on a corpus like LSHTC-large 2 takes a tenth more time and a fifth less memory).
+FAST, SMALL = 8, 2
+SPACIOUS = 0.1
 # Shrunk loops end after the effort of so many loops over all of z.
 SHRUNK_LOOPS = 10
 
@@ -51,7 +58,10 @@ class SparseDual(SequentialDual):
         weights_of = _core.WeightTables32 if single else _core.WeightTables64
         duals_of = _core.Duals32 if single else _core.Duals64
         weights = weights_of.zeros(
-            data.n_features + 1, data.n_classes, min(self.n_jobs, data.n_classes), _dense_from(problem)
+            n_rows=data.n_features + 1,
+            n_classes=data.n_classes,
+            n_slices=min(self.n_jobs, data.n_classes),
+            dense_from=_dense_from(problem),
         )
         trainer = trainer_of(**trainer_arguments(inner))
         z = duals_of(data.n_examples, data.n_classes)
@@ -91,13 +101,13 @@ class SparseDual(SequentialDual):
         """Return z, shape (n, k)."""
         indptr, labels, values = state.z.to_csr()
         shape = (problem.dataset.n_examples, problem.dataset.n_classes)
-        return sp.csr_array((values, state.names[labels], indptr), shape=shape)
+        return _csr(values, state.names[labels], indptr, shape)
 
     def weights(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return W, shape (d + 1, k)."""
         indptr, labels, values = state.weights.to_csr(state.names)
         shape = (problem.dataset.n_features + 1, problem.dataset.n_classes)
-        return sp.csr_array((values, labels, indptr), shape=shape)
+        return _csr(values, labels, indptr, shape)
 
     def finish(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return W, shape (d + 1, k); the state has none afterwards."""
@@ -111,10 +121,21 @@ class SparseDual(SequentialDual):
         super()._warm_start(problem, state, inner)
 
 
+def _csr(
+    values: NDArray[Any],
+    labels: NDArray[np.int32],
+    indptr: NDArray[np.int64],
+    shape: tuple[int, int],
+) -> sp.csr_array[Any]:
+    """Return a CSR array on the same memory: SciPy wants indices of one type, and would copy."""
+    small = indptr[-1] <= np.iinfo(np.int32).max
+    return sp.csr_array((values, labels, indptr.astype(np.int32) if small else indptr), shape=shape)
+
+
 def _dense_from(problem: Problem) -> int:
     """Return how many classes to a slot make a plain row worth its memory (weight_tables.hpp)."""
-    import os
-    return int(os.environ.get("DF", "8"))
+    expected = sparse_bytes(problem) or 0
+    return FAST if expected < SPACIOUS * available_memory() else SMALL
 
 
 def _inverse(names: NDArray[np.int32]) -> NDArray[np.int32]:
