@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,10 +15,18 @@ from manyclass.problem import Problem
 from manyclass.solution import Solution
 from manyclass.solvers.base import solve
 from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.sparse_dual import SparseDual
 from manyclass.solvers.stopping import RULES
+
+
+def has_relative_margins(name: str) -> bool:
+    """Those are solved with sparse weights, too."""
+    return FORMULATIONS[name].margin == "relative"
+
 
 # Formulation, loss, solver; a new combination is one row.
 ROWS = [(name, loss, SequentialDual) for name, f in FORMULATIONS.items() for loss in f.losses()]
+ROWS += [(name, loss, SparseDual) for name, loss, _ in ROWS if has_relative_margins(name)]
 
 
 @dataclass(frozen=True)
@@ -207,11 +215,13 @@ def train(
     seed: int = 0,
     **options: Any,
 ) -> Solution:
-    """Solve a problem tightly."""
-    return solve(
+    """Solve a problem tightly; W is an ndarray."""
+    solution = solve(
         problem,
         solver(np.random.default_rng(seed)),
         RULES[stopping](tol),
         max_iter=max_iter,
         **options,
     )
+    weights = solution.weights
+    return replace(solution, weights=weights.toarray() if sp.issparse(weights) else weights)

@@ -185,7 +185,8 @@ def test_a_callback_stops(solver):
     seen = []
 
     def on_epoch(progress):
-        seen.append(progress.weights().copy())
+        weights = progress.weights()
+        seen.append(weights.toarray() if sp.issparse(weights) else weights.copy())
         return len(seen) == 2
 
     solution = train(text_problem(), solver, on_epoch=on_epoch)
@@ -254,11 +255,6 @@ def test_overflow_is_an_error(solver, size):
     problem = make_problem(np.array([[size], [1.0]]), [0, 1], n_classes=2)
     with pytest.raises(FloatingPointError, match="scale"):
         train(problem, solver, max_iter=100)
-
-
-def test_weights_larger_than_the_machine_are_refused():
-    with pytest.raises(MemoryError, match=r"10000000 features and 1000000 classes .* GB"):
-        allocate_weights(10_000_001, 1_000_000, np.dtype(np.float32))
 
 
 @pytest.mark.parametrize("k", [1, 3, 8, 9, 16])

@@ -1,0 +1,129 @@
+"""One-vs-rest, some classes after the other: the same optimum, W sparse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from manyclass import MulticlassSVC, objective
+from manyclass.solution import Status
+from manyclass.solvers import in_parts
+from manyclass.solvers.base import Interrupted
+from manyclass.solvers.stopping import RULES
+from manyclass.solvers.training import train
+from tests.catalog import text_problem
+
+losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Parts of one group for each thread: 40 classes are then two parts or three."""
+    monkeypatch.setattr(in_parts, "PART_BYTES", 1)
+
+
+def solve(problem, weights="sparse", *, tol=1e-8, n_jobs=1, stopping="gap", **options):
+    return train(
+        problem,
+        weights,
+        lambda: RULES[stopping](tol),
+        rng=np.random.default_rng(0),
+        n_jobs=n_jobs,
+        **{"max_iter": 1000, **options},
+    )
+
+
+@losses
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_equals_all_at_once(loss, n_jobs):
+    problem = text_problem("one_vs_rest", loss, np.float64)
+    whole, parts = solve(problem, "dense"), solve(problem, n_jobs=n_jobs)
+    assert sp.issparse(parts.weights)
+    assert parts.status is Status.CONVERGED
+    np.testing.assert_allclose(parts.weights.toarray(), whole.weights, atol=1e-3)
+    theirs = objective.certificate(problem, parts.weights.toarray(), parts.duals)
+    ours = parts.certificate
+    size = theirs.primal_objective
+    assert ours.primal_objective == pytest.approx(size, rel=1e-10)
+    assert ours.gap == pytest.approx(theirs.gap, abs=1e-10 * size)
+    assert ours.max_violation == pytest.approx(theirs.max_violation, abs=1e-9)
+
+
+def test_duals_that_nobody_wants_are_not_kept():
+    solution = solve(text_problem("one_vs_rest"), keep_duals=False, tol=1e-2)
+    assert solution.duals.shape == (300, 40)
+    assert solution.duals.nnz == 0
+
+
+def test_the_history_is_of_all_classes():
+    shown = []
+    problem = text_problem("one_vs_rest")
+    solution = solve(problem, tol=1e-3, on_epoch=lambda p: shown.append(p.record))
+    assert shown == solution.history
+    assert [record.epoch for record in shown] == list(range(1, len(shown) + 1))
+    seconds = [record.seconds for record in shown]
+    assert seconds == sorted(seconds)
+    waiting = 8 * problem.costs.sum()  # of the second part, which loses every margin
+    assert shown[0].primal_estimate > shown[0].gap_estimate > waiting
+    last = shown[-1]
+    assert last.primal_estimate == pytest.approx(solution.certificate.primal_objective, rel=1e-2)
+    assert last.gap_estimate <= 2e-3 * last.primal_estimate
+
+
+@pytest.mark.parametrize("at", [1, 4])
+def test_a_callback_stops(at):
+    """The classes that have not begun are judged at W = 0 and z = 0."""
+    seen = []
+
+    def on_epoch(progress):
+        seen.append(progress.weights())
+        return len(seen) == at
+
+    problem = text_problem("one_vs_rest", dtype=np.float64)
+    solution = solve(problem, on_epoch=on_epoch)
+    assert solution.status is Status.STOPPED
+    assert len(solution.history) == at
+    np.testing.assert_allclose(seen[-1].toarray(), solution.weights.toarray(), atol=1e-12)
+    theirs = objective.certificate(problem, solution.weights.toarray(), solution.duals)
+    assert solution.certificate.gap == pytest.approx(theirs.gap, rel=1e-9)
+    assert solution.certificate.max_violation == pytest.approx(theirs.max_violation)
+
+
+@pytest.mark.parametrize("at", [2, 4])
+def test_an_interrupted_run_goes_on(at):
+    def interrupt(progress):
+        if progress.record.epoch == at:
+            raise KeyboardInterrupt
+
+    problem = text_problem("one_vs_rest", dtype=np.float64)
+    with pytest.raises(Interrupted) as interrupted:
+        solve(problem, on_epoch=interrupt)
+    duals = interrupted.value.duals
+    assert duals.shape == (300, 40)
+    assert duals.nnz > 0
+    again = solve(problem, start=duals)
+    assert again.status is Status.CONVERGED
+    fresh = solve(problem)
+    assert again.certificate.primal_objective == pytest.approx(
+        fresh.certificate.primal_objective, rel=1e-7
+    )
+
+
+def test_too_few_epochs_are_told():
+    solution = solve(text_problem("one_vs_rest"), max_iter=1)
+    assert solution.status is Status.MAX_ITER
+    assert len(solution.history) == 2
+
+
+def test_the_estimator_has_sparse_coefficients():
+    problem = text_problem("one_vs_rest")
+    X, y = problem.dataset.matrix(), problem.dataset.labels
+    sparse, dense = (
+        MulticlassSVC(formulation="one_vs_rest", weights=w, tol=1e-5, random_state=0).fit(X, y)
+        for w in ("sparse", "dense")
+    )
+    assert sparse.coef_.format == "csr"
+    assert sparse.coef_.dtype == np.float32
+    np.testing.assert_allclose(sparse.coef_.toarray(), dense.coef_, atol=5e-3)
+    assert (sparse.predict(X) == dense.predict(X)).mean() > 0.99
