@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
@@ -28,6 +27,7 @@ from manyclass.solvers.base import Interrupted, Progress, Solver, solve
 from manyclass.solvers.separate_classes import SeparateClasses
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
+from manyclass.threads import effective_n_jobs
 
 # What the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
@@ -107,7 +107,8 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         How W is held in memory while training; dense: n_features x n_classes numbers.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for Newton
-        steps, the certificate and prediction. Other formulations visit on one thread.
+        steps, the certificate and prediction. Other formulations visit on one thread. In a worker
+        of joblib no more than its share of the cores.
     random_state : int, RandomState instance, default=None
         Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     verbose : int, default=0

@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyclass.prediction import labels_of, scores_of
+from manyclass.threads import effective_n_jobs
 
 
 class LinearClassifier(ClassifierMixin):
