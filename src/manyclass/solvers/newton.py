@@ -104,10 +104,16 @@ class Pace:
 
     def __init__(self) -> None:
         self._seen: list[tuple[float, float]] = []  # (distance, passes), the last epochs
+        self._hidden = 0.0  # by how much they were too good
 
     def add(self, distance: float, passes: float) -> None:
         """Record an epoch: the logarithm of what is left over the goal, the work it took."""
         self._seen = [*self._seen, (distance, passes)][-3:]
+
+    def correct(self, distance: float) -> None:
+        """Take note of what a certificate proved: the estimates may be too good by much."""
+        if self._seen:
+            self._hidden = max(0.0, distance - self._seen[-1][0])
 
     def rate(self) -> float:
         """By how much a pass lowers the distance, over the last epochs."""
@@ -118,7 +124,7 @@ class Pace:
 
     def is_slow(self) -> bool:
         """Whether descent needs more than ``NEWTON_PASSES`` more, at its last epochs' pace."""
-        left = self._seen[-1][0] if self._seen else 0.0
+        left = self._seen[-1][0] + self._hidden if self._seen else 0.0
         return left > 0 and left > NEWTON_PASSES * self.rate()
 
 

@@ -89,6 +89,7 @@ class State:
     fast: bool = True  # whether the last epoch divided the gap by FAST
     full: Findings = field(default_factory=_core.SweepResult)
     pace: Pace = field(default_factory=Pace)
+    refuted: Certificate | None = None  # what it found instead of what the loops had estimated
     newton: NewtonPhase | None = None  # once it has been entered
     returned: NDArray[Any] | None = None  # W if it is not `weights`, which is W(z)
 
@@ -144,6 +145,10 @@ class SequentialDual:
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """One of descent, or a round of the Newton phase."""
+        if state.refuted is not None:
+            primal = state.refuted.primal_objective
+            state.pace.correct(rule.distance(state.refuted, primal))
+            state.full, state.refuted = state.refuted, None
         phase = self._newton(problem, state)
         if phase is not None:
             return self._newton_round(problem, state, phase, rule)
@@ -235,7 +240,7 @@ class SequentialDual:
         returned.
         """
         self._rebuild(problem, state)
-        certificate = self._judge(problem, state, state.weights)
+        certificate = state.refuted = self._judge(problem, state, state.weights)
         state.dual = certificate.dual_objective  # free of the rounding of many small gains
         state.returned = None
         if state.newton is not None and math.isfinite(state.newton.primal):
