@@ -292,6 +292,10 @@ void bind_newton(nb::module_& m, const char* name) {
           "read_weights",
           [at](const Newton& newton, Matrix<T> out) { newton.read_weights(at(newton, out)); },
           "out"_a)
+      .def(
+          "write_weights",
+          [at](Newton& newton, Matrix<T> weights) { newton.write_weights(at(newton, weights)); },
+          "weights"_a)
       .def_prop_ro("squared_duals", &Newton::squared_duals)
       .def(
           "gradient_at",

@@ -94,6 +94,8 @@ class NewtonPhase {
   void read_weights(T* to) const {
     for (std::int64_t j = 0; j < n_weights(); ++j) to[j] = static_cast<T>(w_.data()[j]);
   }
+  // `rebuild` must follow.
+  void write_weights(const T* from) { std::copy_n(from, n_weights(), w_.data()); }
   // For the tests: the gradient of phi at W; there, products with its Hessian and with the inverse
   // of the preconditioner.
   void gradient_at(const T* weights, double epsilon, T* out) {

@@ -22,7 +22,7 @@ from manyclass.dataset import Dataset
 from manyclass.formulations import FORMULATIONS, LOSSES
 from manyclass.linear import LinearClassifier
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Solution, Status
+from manyclass.solution import Certificate, EpochRecord, Solution, Start, Status
 from manyclass.solvers.base import Interrupted, Progress, Solver, solve
 from manyclass.solvers.separate_classes import SeparateClasses
 from manyclass.solvers.sequential_dual import SequentialDual
@@ -35,17 +35,17 @@ INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarmStart:
-    """Where the next fit may start: z, and the problem that it belongs to."""
+    """Where the next fit may start, and the problem that this belongs to."""
 
-    duals: sp.csr_array[Any]
+    start: Start
     costs: NDArray[np.float64]
     labels: NDArray[np.int32]
     classes: NDArray[Any]
     formulation: str
     loss: str
 
-    def duals_for(self, problem: Problem, classes: NDArray[Any]) -> sp.csr_array[Any] | None:
-        """Return z scaled to the costs of another problem on the same examples, or None."""
+    def start_for(self, problem: Problem, classes: NDArray[Any]) -> Start | None:
+        """Return the start of another problem on the same examples, z scaled to its costs."""
         same = (
             problem.formulation is FORMULATIONS[self.formulation]
             and problem.loss == self.loss
@@ -55,8 +55,8 @@ class WarmStart:
         if not same:
             return None
         with np.errstate(over="ignore"):
-            scaled = sp.csr_array(sp.diags_array(problem.costs / self.costs) @ self.duals)
-        return scaled if np.isfinite(scaled.data).all() else None
+            scaled = sp.csr_array(sp.diags_array(problem.costs / self.costs) @ self.start.duals)
+        return Start(scaled, self.start.weights) if np.isfinite(scaled.data).all() else None
 
 
 class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
@@ -101,8 +101,9 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         its effort in loops over the examples and classes that still move; or, where examples far
         outnumber features, a round of Newton steps.
     warm_start : bool, default=False
-        Whether the next fit on the same rows and classes starts from the dual variables of this
-        one, scaled when C or the weights changed. Also makes a fit that Ctrl-C stopped resumable.
+        Whether the next fit on the same rows and classes starts where this one ended: from its dual
+        variables, scaled when C or the weights changed, and from its W where that is not theirs.
+        Also makes a fit that Ctrl-C stopped resumable.
     weights : {"auto", "dense"}, default="auto"
         How W is held in memory while training; dense: n_features x n_classes numbers.
     n_jobs : int, default=None
@@ -258,7 +259,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         task = FitTask(self, rows, targets, metadata, self.max_iter)
         solution = self._solve(problem, classes, task)
         self._set_fitted(solution, classes)
-        self._remember(problem, solution.duals, classes)
+        self._remember(problem, solution.start, classes)
         self._warn(solution)
         task.end()
         return self
@@ -301,7 +302,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
             return task.epoch(lambda: self._attributes(progress.weights(), classes))
 
         remembered: WarmStart | None = getattr(self, "_warm_start", None)
-        start = remembered.duals_for(problem, classes) if self.warm_start and remembered else None
+        start = remembered.start_for(problem, classes) if self.warm_start and remembered else None
         try:
             return solve(
                 problem,
@@ -312,7 +313,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
                 on_epoch=on_epoch,
             )
         except Interrupted as interrupt:
-            self._remember(problem, interrupt.duals, classes)
+            self._remember(problem, interrupt.start, classes)
             raise
 
     def _attributes(self, W: NDArray[Any], classes: NDArray[Any]) -> dict[str, Any]:
@@ -330,11 +331,11 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         self.history_: list[EpochRecord] = solution.history
         self.n_iter_ = len(solution.history)
 
-    def _remember(self, problem: Problem, duals: sp.csr_array[Any], classes: NDArray[Any]) -> None:
+    def _remember(self, problem: Problem, start: Start, classes: NDArray[Any]) -> None:
         self.__dict__.pop("_warm_start", None)
         if self.warm_start:
             self._warm_start = WarmStart(
-                duals,
+                start,
                 problem.costs,
                 problem.dataset.labels,
                 classes,

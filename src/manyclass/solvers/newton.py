@@ -60,8 +60,21 @@ class NewtonPhase:
     pause: int = PAUSE
 
     def begin(self, gap: float, rate: float) -> None:
-        """Start from the dual variables as they are, and their W; ``rate`` is that of descent."""
+        """Start from the dual variables as they are, and W(z); ``rate`` is that of descent."""
         self.core.rebuild(anew=True)
+        self._begin(gap, rate)
+
+    def resume(self, gap: float, primal: float) -> None:
+        """Go on from ``weights``, whose P this is, where another phase ended; ``gap`` is W(z)'s.
+
+        That gap and not theirs, or eps would begin too small for whole steps.
+        """
+        self.core.write_weights(self.weights)
+        self.core.rebuild(anew=False)
+        self.primal = primal
+        self._begin(gap, rate=0.0)
+
+    def _begin(self, gap: float, rate: float) -> None:
         squares = self.core.squared_duals
         self.epsilon = FIRST_EPSILON * gap / squares if squares > 0 else math.nan
         self.running = math.isfinite(self.epsilon) and self.epsilon > 0

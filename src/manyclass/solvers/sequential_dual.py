@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.instruction_sets import instruction_set
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, relative
+from manyclass.solution import Certificate, EpochRecord, Start, relative
 from manyclass.solvers import newton
 from manyclass.solvers.core import (
     core_classes,
@@ -109,8 +109,8 @@ class SequentialDual:
         self.rng = rng
         self.n_jobs = n_jobs
 
-    def init(self, problem: Problem, start: sp.csr_array[Any] | None) -> State:
-        """Begin from z = 0, or from feasible dual variables (n, k)."""
+    def init(self, problem: Problem, start: Start | None) -> State:
+        """Begin from z = 0, or where another training ended."""
         began = time.perf_counter()
         data = problem.dataset
         trainer_of, duals_of = core_classes(problem)
@@ -179,7 +179,7 @@ class SequentialDual:
 
     def _newton(self, problem: Problem, state: State) -> NewtonPhase | None:
         """Return the Newton phase if the next epoch is one of its rounds, perhaps the first."""
-        phase, trainer = state.newton, state.trainer
+        phase = state.newton
         if phase is not None and phase.running:
             return phase
         if phase is not None and not phase.may_begin():
@@ -187,16 +187,20 @@ class SequentialDual:
         primal = state.dual + state.full.gap
         if not (state.epoch and state.full.gap < newton.START * primal and state.pace.is_slow()):
             return None
-        if not (isinstance(trainer, LANE_TRAINERS) and newton.is_allowed(problem)):
-            return None
+        phase = state.newton = phase or self._new_phase(problem, state)
         if phase is None:
-            data = problem.dataset
-            _, weights = allocate_weights(len(state.weights), data.n_classes, data.dtype)
-            core = trainer.newton(state.z, self.n_jobs)
-            phase = NewtonPhase(core, data.n_examples * data.n_classes, weights)
-            state.newton = phase
+            return None
         phase.begin(state.full.gap, state.pace.rate())
         return phase if phase.running else None
+
+    def _new_phase(self, problem: Problem, state: State) -> NewtonPhase | None:
+        """Return a Newton phase that has not begun, where it is allowed."""
+        trainer, data = state.trainer, problem.dataset
+        if not (isinstance(trainer, LANE_TRAINERS) and newton.is_allowed(problem)):
+            return None
+        _, weights = allocate_weights(len(state.weights), data.n_classes, data.dtype)
+        core = trainer.newton(state.z, self.n_jobs)
+        return NewtonPhase(core, data.n_examples * data.n_classes, weights)
 
     def _newton_round(
         self, problem: Problem, state: State, phase: NewtonPhase, rule: StoppingRule
@@ -275,14 +279,14 @@ class SequentialDual:
     def _unseen(self, problem: Problem, state: State, weights: NDArray[Any]) -> float:
         """Return k <mean of W, mean of U>: the gap's terms miss it where rounding leaves a mean."""
         data = problem.dataset
-        z = self.duals(problem, state)
+        z = self._duals(problem, state)
         own = z[np.arange(data.n_examples), data.labels]
         own = np.asarray(own.todense() if sp.issparse(own) else own, np.float64).ravel()
         v_dot_z = 2 * own - np.asarray(z.sum(axis=1, dtype=np.float64)).ravel()
         of_u = np.append(data.matrix().T @ v_dot_z, data.bias * v_dot_z.sum())  # times k
         return float(of_u @ class_means(weights, data.n_classes))
 
-    def duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+    def _duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return z, shape (n, k)."""
         indptr, labels, values = state.z.to_csr()
         shape = (problem.dataset.n_examples, problem.dataset.n_classes)
@@ -291,11 +295,21 @@ class SequentialDual:
     def weights(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, a copy of shape (d + 1, k): that of the Newton phase if it seems better."""
         k, apart = problem.dataset.n_classes, mean_apart(problem)
-        W, phase = state.weights, state.newton
-        primal = state.dual + state.full.gap
-        if phase is not None and (phase.running or phase.primal + state.constant < primal):
-            W = phase.weights
-        return classes_of(W, k, apart=apart).copy()
+        W = self._apart(state)
+        return classes_of(state.weights if W is None else W, k, apart=apart).copy()
+
+    def start(self, problem: Problem, state: State) -> Start:
+        """Return z, and W if it is not W(z)."""
+        W = None if self._apart(state) is None else self.weights(problem, state)
+        return Start(self._duals(problem, state), W)
+
+    def _apart(self, state: State) -> NDArray[Any] | None:
+        """The W of the Newton phase, if it seems better than W(z)."""
+        phase = state.newton
+        if phase is None or not math.isfinite(phase.primal):
+            return None
+        better = phase.primal + state.constant < state.dual + state.full.gap
+        return phase.weights if phase.running or better else None
 
     def finish(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
@@ -310,16 +324,24 @@ class SequentialDual:
         packed.resize(rows * k, refcheck=False)
         return packed.reshape(rows, k)
 
-    def _warm_start(self, problem: Problem, state: State, start: sp.csr_array[Any]) -> None:
+    def _warm_start(self, problem: Problem, state: State, start: Start) -> None:
         dtype = problem.dataset.dtype
         visited = np.zeros(problem.dataset.n_examples, dtype=bool)
         visited[state.rows] = True
-        start = sp.csr_array(sp.diags_array(visited.astype(dtype)) @ start)
-        start.eliminate_zeros()
+        z = sp.csr_array(sp.diags_array(visited.astype(dtype)) @ start.duals)
+        z.eliminate_zeros()
         state.z.from_csr(
-            start.indptr.astype(np.int64), start.indices.astype(np.int32), start.data.astype(dtype)
+            z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(dtype)
         )
-        self.certify(problem, state)
+        at_z = self.certify(problem, state)
+        phase = None if start.weights is None else self._new_phase(problem, state)
+        if phase is None or start.weights is None:
+            return
+        phase.weights[:, : problem.dataset.n_classes] = start.weights
+        primal = self._judge(problem, state, phase.weights).primal_objective
+        if primal < at_z.primal_objective:
+            phase.resume(at_z.gap, primal - state.constant)
+            state.newton = phase
 
     def _rebuild(self, problem: Problem, state: State) -> None:
         """W <- W(z)."""
