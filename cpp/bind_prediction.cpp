@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -72,21 +73,26 @@ class Predictor {
     });
   }
 
-  void dense_scores(Matrix<const T> rows, Matrix<T> out) const {
+  // Whether the scores of every row are finite, as those of a row with NaN or infinity never are.
+  bool dense_scores(Matrix<const T> rows, Matrix<T> out) const {
     const DenseRows<T> x = dense(rows);
     require_scores(out, x.n_rows);
     const nb::gil_scoped_release release;
     kernels_.dense_scores(model_, x, out.data());
+    return are_finite(out.data(), x.n_rows);
   }
 
-  void dense_labels(Matrix<const T> rows, Matrix<std::int64_t> out) const {
+  bool dense_labels(Matrix<const T> rows, Matrix<std::int64_t> out) const {
     const DenseRows<T> x = dense(rows);
     require_labels(out, x.n_rows);
     const nb::gil_scoped_release release;
+    bool finite = true;
     label_rows(out, [&](std::int64_t begin, std::int64_t n, T* scores) {
       const DenseRows<T> part{x.values + begin * x.n_features, n, x.n_features};
       kernels_.dense_scores(model_, part, scores);
+      finite = finite && are_finite(scores, n);
     });
+    return finite;
   }
 
  private:
@@ -122,6 +128,13 @@ class Predictor {
   void require_labels(const Matrix<std::int64_t>& out, std::int64_t n_rows) const {
     require(size(out, 0) == n_rows && 1 <= size(out, 1) && size(out, 1) <= model_.n_classes,
             "the labels must be of shape (rows, from 1 to the number of classes)");
+  }
+
+  // A feature that is not finite leaves no score of its row finite: one per row is looked at.
+  bool are_finite(const T* scores, std::int64_t n_rows) const {
+    bool finite = true;
+    for (std::int64_t i = 0; i < n_rows; ++i) finite &= std::isfinite(scores[i * model_.n_classes]);
+    return finite;
   }
 
   // The best labels of all rows, by scores of a few rows at a time.
