@@ -74,15 +74,17 @@ class NewtonPhase {
     score(step_, scores_);
   }
 
-  // Newton steps until W is close to the minimiser of phi, then the step of zbar.
-  NewtonRound round(double epsilon) {
+  // Newton steps until W is close to the minimiser of phi, or so many scores were computed; then
+  // the step of zbar, which does not need W to be close.
+  NewtonRound round(double epsilon, std::int64_t budget) {
     epsilon_ = epsilon;
+    budget_ = budget;
     NewtonRound result;
     evaluations_ = 0;
     ResponseResult found;
     for (;; ++result.steps) {
       found = respond();
-      if (is_close(found) || result.steps == kMaxSteps || !newton_step()) break;
+      if (is_close(found) || result.steps == kMaxSteps || is_spent() || !newton_step()) break;
     }
     move_centre(found);
     judge(result);
@@ -356,6 +358,8 @@ class NewtonPhase {
     });
   }
 
+  bool is_spent() const { return evaluations_ >= budget_; }
+
   // step <- about -H^-1 gradient.
   bool conjugate_gradients() {
     std::fill_n(step_.data(), numbers_, T{0});
@@ -371,7 +375,7 @@ class NewtonPhase {
       if (!(curvature > 0) || !std::isfinite(curvature)) return turn > 0;
       axpy(rho / curvature, direction_, step_);
       axpy(-rho / curvature, product_, residual_);
-      if (!(std::sqrt(dot(residual_, residual_)) > goal)) return true;
+      if (!(std::sqrt(dot(residual_, residual_)) > goal) || is_spent()) return true;
       precondition();
       const double next = dot(residual_, solved_);
       axpy(next / rho, direction_, solved_);
@@ -485,6 +489,7 @@ class NewtonPhase {
   std::int64_t n_zone_ = 0;
   std::int64_t n_near_ = 0;
   std::int64_t evaluations_ = 0;
+  std::int64_t budget_ = 0;
 };
 
 }  // namespace manyclass

@@ -265,7 +265,7 @@ def test_a_second_training_goes_on_from_the_weights(name, loss, dtype, at_once):
     for solver in SOLVERS[name == "one_vs_rest"]:
         first = train(problem, solver, tol=1e-4)
         # W(z) may happen to be as good.
-        assert first.start.weights is not None or (name, loss) == ("mmr", "squared_hinge")
+        assert first.start.weights is not None or name in ("mmr", "reinforced")
         second = train(problem, solver, tol=1e-4, start=first.start)
         assert second.status is Status.CONVERGED
         assert len(second.history) <= 2 < len(first.history)
@@ -291,6 +291,26 @@ def test_weights_worse_than_those_of_z_are_not_gone_on_from(at_once):
     assert again.certificate.primal_objective == pytest.approx(
         first.certificate.primal_objective, rel=1e-5
     )
+
+
+def test_begins_late_where_descent_never_comes_near():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 2000)
+    X = rng.normal(size=(3, 1))[y] + rng.normal(size=(2000, 1))
+    solution = train(make_problem(X, y, n_classes=3, C=1e4), tol=1e-3, max_iter=200)
+    assert solution.status is Status.CONVERGED
+    assert solution.history[newton.LATE - 1].relative_gap > newton.START
+
+
+def test_a_round_ends_when_its_budget_is_spent():
+    problem = random_data(300, 20, 4, np.float64)
+    whole, cut = (prepared(problem)[0].round(1e-3, budget) for budget in (10**9, 3000))
+    assert cut.steps < whole.steps
+    assert cut.evaluations < whole.evaluations
+    core, centre, _ = prepared(problem)
+    at_centre = objective.dual(problem, sp.csr_array(centre))
+    found = core.round(1e-3, 3000)
+    assert found.primal - found.gap >= at_centre
 
 
 def test_descent_takes_over_when_rounds_bring_nothing(at_once, monkeypatch):

@@ -22,21 +22,25 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem import Problem
 
-# Where descent leaves off: its gap is at most this part of P.
-START = 0.3
-# ... and if it were to need more than so many passes over the examples.
+# Where descent leaves off: its gap is at most this part of P, or it has had so many epochs,
+START, LATE = 0.3, 20
+# ... and it were to need more than so many passes over the examples.
 NEWTON_PASSES = 25
 # The first eps, in gaps over ||z||^2: large enough for Newton's method to take whole steps.
 FIRST_EPSILON = 5.0
-# eps follows the number of Newton steps in a round: few, some, too many.
-FEW_STEPS, MAX_STEPS = 4, 10
-SHRINK, EASE, GROW = 0.5, 0.7, 4.0
+# eps follows the number of Newton steps in a round: with up to so many, it is multiplied by this.
+IDLE_STEPS = 1
+EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (10, 4.0))
+# A round ends after so many passes over the examples, about ten epochs of descent.
+ROUND_PASSES = 100
 # W(zbar) and the scores are rebuilt after so many rounds.
 REBUILD_EVERY = 10
 # The phase ends after so many rounds in a row that do not lower the least gap to this part, or only
 # at this part of the pace that descent had; descent then has so many epochs before it is tried
-# again, and twice as many each time.
+# again, and twice as many each time. A round of next to no steps counts for little: eps was so
+# large that it cost nothing.
 PATIENCE = 3
+IDLE_SHARE = 0.25
 PROGRESS = 0.9
 SLOWER = 0.25
 PAUSE = 10
@@ -53,7 +57,7 @@ class NewtonPhase:
     running: bool = False
     epsilon: float = 0.0
     rounds: int = 0
-    fruitless: int = 0
+    fruitless: float = 0.0
     gap: float = math.inf  # the least since it began
     rate: float = 0.0  # by how much a pass of descent lowered the gap's logarithm
     wait: int = 0  # epochs of descent that are due
@@ -78,22 +82,22 @@ class NewtonPhase:
         squares = self.core.squared_duals
         self.epsilon = FIRST_EPSILON * gap / squares if squares > 0 else math.nan
         self.running = math.isfinite(self.epsilon) and self.epsilon > 0
-        self.rounds = self.fruitless = 0
+        self.rounds, self.fruitless = 0, 0.0
         self.gap, self.rate = gap, rate
 
     def round(self) -> _core.NewtonRound:
         """Minimise, move the dual variables, lower eps."""
         if self.rounds and self.rounds % REBUILD_EVERY == 0:
             self.core.rebuild(anew=False)
-        found = self.core.round(self.epsilon)
+        found = self.core.round(self.epsilon, ROUND_PASSES * self.scores)
         self.rounds += 1
         passes = found.evaluations / self.scores
         fall = max(-math.log(PROGRESS), self.rate * passes * SLOWER)
         good = found.gap < self.gap * math.exp(-fall)  # neither rounding to 0 nor NaN is
-        self.fruitless = 0 if good else self.fruitless + 1
+        weight = IDLE_SHARE if found.steps <= IDLE_STEPS else 1.0
+        self.fruitless = 0.0 if good else self.fruitless + weight
         self.gap = min(self.gap, found.gap)
-        few = found.steps <= FEW_STEPS
-        self.epsilon *= SHRINK if few else EASE if found.steps < MAX_STEPS else GROW
+        self.epsilon *= next(by for steps, by in EPSILON_STEPS if found.steps <= steps)
         if found.primal < self.primal:
             self.primal = found.primal
             self.core.read_weights(self.weights)

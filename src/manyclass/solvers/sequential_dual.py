@@ -185,7 +185,8 @@ class SequentialDual:
         if phase is not None and not phase.may_begin():
             return None
         primal = state.dual + state.full.gap
-        if not (state.epoch and state.full.gap < newton.START * primal and state.pace.is_slow()):
+        near = state.epoch > 0 and state.full.gap < newton.START * primal
+        if not ((near or state.epoch >= newton.LATE) and state.pace.is_slow()):
             return None
         phase = state.newton = phase or self._new_phase(problem, state)
         if phase is None:
