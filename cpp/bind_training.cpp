@@ -287,7 +287,8 @@ void bind_newton(nb::module_& m, const char* name) {
   };
   nb::class_<Newton>(m, name)
       .def("rebuild", &Newton::rebuild, "anew"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("round", &Newton::round, "epsilon"_a, "budget"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("round", &Newton::round, "epsilon"_a, "budget"_a,
+           nb::call_guard<nb::gil_scoped_release>())
       .def(
           "read_weights",
           [at](const Newton& newton, Matrix<T> out) { newton.read_weights(at(newton, out)); },
