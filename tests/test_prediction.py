@@ -229,9 +229,9 @@ def test_arrays_of_a_wrong_shape_are_refused():
         predictor(W, intercepts, "mmx")
 
 
-def refusal(call):
+def refusal(call, *arguments, **options):
     with pytest.raises(ValueError) as caught:
-        call()
+        call(*arguments, **options)
     return str(caught.value)
 
 
@@ -239,9 +239,8 @@ def refusal(call):
 def models():
     """With three classes and two, W dense and sparse, float32 and float64."""
     X, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60)
-    fits = [
-        MulticlassSVC(random_state=0).fit(X.astype(dtype), y % k) for dtype in DTYPES for k in (2, 3)
-    ]
+    kinds = [(dtype, k) for dtype in DTYPES for k in (2, 3)]
+    fits = [MulticlassSVC(random_state=0).fit(X.astype(dtype), y % k) for dtype, k in kinds]
     return [*fits, *(copy.deepcopy(model).sparsify() for model in fits)]
 
 
@@ -258,11 +257,11 @@ def test_rows_that_are_not_finite_are_refused_as_by_scikit_learn(
         for place in ((0, 0), (57, 3)):
             X = np.zeros((60, 4), dtype)
             X[place] = value
-            expected = refusal(lambda X=X, model=model: validate_data(model, X, reset=False))
+            expected = refusal(validate_data, model, X, reset=False)
             for rows in (X, sp.csr_array(X), pd.DataFrame(X)):
-                assert refusal(lambda rows=rows: model.decision_function(rows)) == expected
-                assert refusal(lambda rows=rows: model.predict(rows)) == expected
-                assert refusal(lambda rows=rows: model.predict_top_k(rows, 2)) == expected
+                assert refusal(model.decision_function, rows) == expected
+                assert refusal(model.predict, rows) == expected
+                assert refusal(model.predict_top_k, rows, 2) == expected
 
 
 def test_scores_that_overflow_are_no_error(models):

@@ -31,8 +31,9 @@ FIRST_EPSILON = 5.0
 # eps follows the number of Newton steps in a round: with up to so many, it is multiplied by this.
 IDLE_STEPS = 1
 EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (10, 4.0))
-# A round ends after so many passes over the examples, about ten epochs of descent.
-ROUND_PASSES = 100
+# A round ends after so many passes over the examples; the next one then goes on with the same eps.
+# Some good ones need hundreds.
+ROUND_PASSES = 1000
 # W(zbar) and the scores are rebuilt after so many rounds.
 REBUILD_EVERY = 10
 # The phase ends after so many rounds in a row that do not lower the least gap to this part, or only
@@ -97,7 +98,8 @@ class NewtonPhase:
         weight = IDLE_SHARE if found.steps <= IDLE_STEPS else 1.0
         self.fruitless = 0.0 if good else self.fruitless + weight
         self.gap = min(self.gap, found.gap)
-        self.epsilon *= next(by for steps, by in EPSILON_STEPS if found.steps <= steps)
+        if found.evaluations < ROUND_PASSES * self.scores:
+            self.epsilon *= next(by for steps, by in EPSILON_STEPS if found.steps <= steps)
         if found.primal < self.primal:
             self.primal = found.primal
             self.core.read_weights(self.weights)
