@@ -305,7 +305,7 @@ class SequentialDual:
         return Start(self._duals(problem, state), W)
 
     def _apart(self, state: State) -> NDArray[Any] | None:
-        """The W of the Newton phase, if it seems better than W(z)."""
+        """Return the W of the Newton phase, if it seems better than W(z)."""
         phase = state.newton
         if phase is None or not math.isfinite(phase.primal):
             return None
