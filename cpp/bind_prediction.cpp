@@ -2,6 +2,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -52,22 +53,27 @@ class Predictor {
     label_rows(kernels_, model_.n_classes, out, score);
   }
 
-  void dense_scores(Matrix<const T> rows, Matrix<T> out) const {
+  // Whether the scores of every row are finite, as those of a row with NaN or infinity never are.
+  bool dense_scores(Matrix<const T> rows, Matrix<T> out) const {
     const DenseRows<T> x = dense(rows);
     require_scores(out, x.n_rows, model_.n_classes);
     const nb::gil_scoped_release release;
     kernels_.dense_scores(model_, x, out.data());
+    return are_finite(out.data(), x.n_rows);
   }
 
-  void dense_labels(Matrix<const T> rows, Matrix<std::int64_t> out) const {
+  bool dense_labels(Matrix<const T> rows, Matrix<std::int64_t> out) const {
     const DenseRows<T> x = dense(rows);
     require_labels(out, x.n_rows, model_.n_classes);
     const nb::gil_scoped_release release;
+    bool finite = true;
     const auto score = [&](std::int64_t begin, std::int64_t n, T* scores) {
       const DenseRows<T> part{x.values + begin * x.n_features, n, x.n_features};
       kernels_.dense_scores(model_, part, scores);
+      finite = finite && are_finite(scores, n);
     };
     label_rows(kernels_, model_.n_classes, out, score);
+    return finite;
   }
 
  private:
@@ -79,6 +85,13 @@ class Predictor {
   DenseRows<T> dense(const Matrix<const T>& rows) const {
     require(size(rows, 1) == model_.n_features, "X has another number of features");
     return {rows.data(), size(rows, 0), model_.n_features};
+  }
+
+  // A feature that is not finite leaves no score of its row finite: one per row is looked at.
+  bool are_finite(const T* scores, std::int64_t n_rows) const {
+    bool finite = true;
+    for (std::int64_t i = 0; i < n_rows; ++i) finite &= std::isfinite(scores[i * model_.n_classes]);
+    return finite;
   }
 
   Matrix<const T> weights_;

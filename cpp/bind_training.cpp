@@ -171,11 +171,16 @@ void bind_newton(nb::module_& m, const char* name) {
   };
   nb::class_<Newton>(m, name)
       .def("rebuild", &Newton::rebuild, "anew"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("round", &Newton::round, "epsilon"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("round", &Newton::round, "epsilon"_a, "budget"_a,
+           nb::call_guard<nb::gil_scoped_release>())
       .def(
           "read_weights",
           [at](const Newton& newton, Matrix<T> out) { newton.read_weights(at(newton, out)); },
           "out"_a)
+      .def(
+          "write_weights",
+          [at](Newton& newton, Matrix<T> weights) { newton.write_weights(at(newton, weights)); },
+          "weights"_a)
       .def_prop_ro("squared_duals", &Newton::squared_duals)
       .def(
           "gradient_at",

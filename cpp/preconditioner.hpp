@@ -3,43 +3,14 @@
 // (cholesky.hpp); what was spent since it was built tells when to build it anew.
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <utility>
 #include <vector>
 
 #include "aligned.hpp"
 #include "newton_kernels.hpp"
 #include "team.hpp"
+#include "work.hpp"
 
 namespace manyclass {
-
-// Counts multiply-adds, and polls every 2^28 of them, some 20 ms.
-class Work {
- public:
-  explicit Work(std::function<void()> poll) : poll_(std::move(poll)) {}
-
-  void spend(double multiply_adds) {
-    done_ += multiply_adds;
-    if (done_ < kAtOnce) return;
-    done_ = 0;
-    poll_();
-  }
-  // call(begin, end) for parts of n items, of so many multiply-adds each.
-  template <class Call>
-  void in_parts(std::int64_t n, double each, Call call) {
-    const auto part = static_cast<std::int64_t>(std::max(kAtOnce / each, 1.0 * kPanel));
-    for (std::int64_t begin = 0; begin < n; begin += part) {
-      const std::int64_t end = std::min(begin + part, n);
-      call(begin, end);
-      spend(each * static_cast<double>(end - begin));
-    }
-  }
-
- private:
-  static constexpr double kAtOnce = 1 << 28;
-  std::function<void()> poll_;
-  double done_ = 0;  // since the last poll
-};
 
 template <class T>
 class Preconditioner {

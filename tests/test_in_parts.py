@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import MulticlassSVC, objective
-from manyclass.solution import Status
+from manyclass.solution import Start, Status
 from manyclass.solvers import in_parts
 from manyclass.solvers.base import Interrupted
 from manyclass.solvers.stopping import RULES
@@ -99,10 +99,10 @@ def test_an_interrupted_run_goes_on(at):
     problem = text_problem("one_vs_rest", dtype=np.float64)
     with pytest.raises(Interrupted) as interrupted:
         solve(problem, on_epoch=interrupt)
-    duals = interrupted.value.duals
+    duals = interrupted.value.start.duals
     assert duals.shape == (300, 40)
     assert duals.nnz > 0
-    again = solve(problem, start=duals)
+    again = solve(problem, start=Start(duals))
     assert again.status is Status.CONVERGED
     fresh = solve(problem)
     assert again.certificate.primal_objective == pytest.approx(

@@ -7,13 +7,14 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import objective
-from manyclass.solution import Status
+from manyclass.solution import Certificate, Start, Status
 from manyclass.solvers import newton
 from manyclass.solvers.base import Interrupted
 from manyclass.solvers.core import in_lanes
 from manyclass.solvers.newton import NewtonPhase, Pace, is_allowed
-from manyclass.solvers.separate_classes import problem_of
+from manyclass.solvers.separate_classes import SeparateClasses, problem_of
 from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.weights import allocate_weights
 from tests.catalog import FORMULATIONS, ROWS, make_problem, random_problem, train
 from tests.reference import optimal_objective
@@ -25,6 +26,7 @@ LANES = [
     if FORMULATIONS[name].aggregation == "sum" or FORMULATIONS[name].margin == "relative"
 ]
 rows = pytest.mark.parametrize(("name", "loss"), LANES)
+SOLVERS = ([SequentialDual], [SequentialDual, SeparateClasses])  # of classes that are independent
 
 
 @pytest.fixture
@@ -217,11 +219,11 @@ def test_both_rules_are_met(stopping, dtype, at_once):
     assert at_once
 
 
-def blobs(dtype=np.float32, n=1500, d=12, k=5):
+def blobs(dtype=np.float32, n=1500, d=12, k=5, **kind):
     rng = np.random.default_rng(0)
     labels = rng.integers(0, k, n)
     X = rng.normal(size=(k, d))[labels] + 1.5 * rng.normal(size=(n, d))
-    return make_problem(X.astype(dtype), labels, n_classes=k)
+    return make_problem(X.astype(dtype), labels, n_classes=k, **kind)
 
 
 def test_begins_by_itself_and_takes_fewer_epochs(monkeypatch):
@@ -249,10 +251,66 @@ def test_interrupted_the_duals_are_kept(at_once, monkeypatch):
         patch.setattr(NewtonPhase, "round", interrupted)
         with pytest.raises(Interrupted) as caught:
             train(problem, tol=1e-9)
-    z = caught.value.duals
+    z = caught.value.start.duals
     assert objective.dual(problem, z) > 0
-    resumed = train(problem, tol=1e-6, start=z)
+    resumed = train(problem, tol=1e-6, start=caught.value.start)
     assert resumed.status is Status.CONVERGED
+
+
+@rows
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_second_training_goes_on_from_the_weights(name, loss, dtype, at_once):
+    """They are not W(z), from which it would have to find its way again."""
+    problem = blobs(dtype, formulation=name, loss=loss)
+    for solver in SOLVERS[name == "one_vs_rest"]:
+        first = train(problem, solver, tol=1e-4)
+        # W(z) may happen to be as good.
+        assert first.start.weights is not None or name in ("mmr", "reinforced")
+        second = train(problem, solver, tol=1e-4, start=first.start)
+        assert second.status is Status.CONVERGED
+        assert len(second.history) <= 2 < len(first.history)
+        theirs = objective.certificate(problem, second.weights, second.duals)
+        assert theirs.relative_gap <= 1.1e-4
+
+
+def test_what_descent_leaves_is_z_alone():
+    problem = random_data(30, 200, 3, np.float32)
+    first = train(problem, tol=1e-3)
+    assert first.start.weights is None
+    # Weights of no use, as from another problem, are not gone on from.
+    W = np.full((201, 3), 1e3, np.float32)
+    assert len(train(problem, tol=1e-3, start=Start(first.duals, W)).history) == 1
+
+
+def test_weights_worse_than_those_of_z_are_not_gone_on_from(at_once):
+    problem = blobs(np.float64)
+    first = train(problem, tol=1e-6)
+    W = 100 * first.weights
+    again = train(problem, tol=1e-6, start=Start(first.duals, W))
+    assert again.status is Status.CONVERGED
+    assert again.certificate.primal_objective == pytest.approx(
+        first.certificate.primal_objective, rel=1e-5
+    )
+
+
+def test_begins_late_where_descent_never_comes_near():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 2000)
+    X = rng.normal(size=(3, 1))[y] + rng.normal(size=(2000, 1))
+    solution = train(make_problem(X, y, n_classes=3, C=1e4), tol=1e-3, max_iter=200)
+    assert solution.status is Status.CONVERGED
+    assert solution.history[newton.LATE - 1].relative_gap > newton.START
+
+
+def test_a_round_ends_when_its_budget_is_spent():
+    problem = random_data(300, 20, 4, np.float64)
+    whole, cut = (prepared(problem)[0].round(1e-3, budget) for budget in (10**9, 3000))
+    assert cut.steps < whole.steps
+    assert cut.evaluations < whole.evaluations
+    core, centre, _ = prepared(problem)
+    at_centre = objective.dual(problem, sp.csr_array(centre))
+    found = core.round(1e-3, 3000)
+    assert found.primal - found.gap >= at_centre
 
 
 def test_descent_takes_over_when_rounds_bring_nothing(at_once, monkeypatch):
@@ -289,6 +347,30 @@ def test_pace_looks_at_what_is_left():
     assert not pace.is_slow()
 
 
+def test_pace_hears_of_estimates_that_were_too_good():
+    pace = Pace()
+    pace.correct(5.0)
+    pace.add(-1.0, 5)
+    pace.add(-1.1, 5)
+    assert not pace.is_slow()
+    pace.correct(2.0)
+    assert pace.is_slow()
+    pace.correct(-2.0)
+    assert not pace.is_slow()
+
+
+def test_what_a_certificate_found_goes_back_into_the_estimates(monkeypatch):
+    """Descent that says "done" at once does not keep the phase from beginning."""
+    problem = blobs()
+    monkeypatch.setattr(GapRule, "distance", _too_good)
+    assert train(problem, tol=1e-4, max_iter=60).status is Status.CONVERGED
+
+
+def _too_good(self, found, primal):
+    honest = isinstance(found, Certificate)
+    return np.log(found.gap / (self.tol * primal)) - (0 if honest else 9)
+
+
 def test_begins_without_a_tolerance():
     solution = train(blobs(), tol=0.0, max_iter=40)
     assert solution.certificate.relative_gap < 1e-4
@@ -301,6 +383,8 @@ def test_z_of_another_size_is_refused():
     core = trainer.newton(z, 1)
     with pytest.raises(ValueError, match="weights"):
         core.read_weights(np.zeros((2, 8)))
+    with pytest.raises(ValueError, match="weights"):
+        core.write_weights(np.zeros((2, 8)))
 
 
 def test_solver_has_no_phase_before_it_begins():

@@ -6,14 +6,18 @@ are equal.
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import config_context
+from sklearn.utils.validation import validate_data
 
 from manyclass import MulticlassSVC, _core
 from manyclass.prediction import _for_each, labels_of, scores_of
@@ -220,3 +224,49 @@ def test_arrays_of_a_wrong_shape_are_refused():
         predictor(W[:, :0], intercepts[:0])
     with pytest.raises(ValueError, match="mmx"):
         predictor(W, intercepts, "mmx")
+
+
+def refusal(call, *arguments, **options):
+    with pytest.raises(ValueError) as caught:
+        call(*arguments, **options)
+    return str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def models():
+    """With three classes and two, W dense and sparse, float32 and float64."""
+    X, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60)
+    kinds = [(dtype, k) for dtype in DTYPES for k in (2, 3)]
+    fits = [MulticlassSVC(random_state=0).fit(X.astype(dtype), y % k) for dtype, k in kinds]
+    return [*fits, *(copy.deepcopy(model).sparsify() for model in fits)]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_that_are_not_finite_are_refused_as_by_scikit_learn(
+    value, dtype, n_jobs, models, monkeypatch
+):
+    """Wherever they are, though only scores are looked at."""
+    monkeypatch.setattr("manyclass.prediction.WORK_AT_A_TIME", 100)
+    for model in models:
+        model.set_params(n_jobs=n_jobs)
+        for place in ((0, 0), (57, 3)):
+            X = np.zeros((60, 4), dtype)
+            X[place] = value
+            expected = refusal(validate_data, model, X, reset=False)
+            for rows in (X, sp.csr_array(X), pd.DataFrame(X)):
+                assert refusal(model.decision_function, rows) == expected
+                assert refusal(model.predict, rows) == expected
+                assert refusal(model.predict_top_k, rows, 2) == expected
+
+
+def test_scores_that_overflow_are_no_error(models):
+    """X is finite; so is what scikit-learn is told to take for finite."""
+    X = np.full((3, 4), 3e38, np.float32)
+    for model in models:
+        with np.errstate(over="ignore", invalid="ignore"):
+            model.decision_function(X)
+            assert model.predict(X).shape == (3,)
+            with config_context(assume_finite=True):
+                assert model.predict(X * np.float32(np.nan)).shape == (3,)

@@ -159,7 +159,7 @@ def test_threads_of_the_certificate_change_nothing(solver):
 def test_warm_start_from_the_optimum_ends_at_once(name, loss, solver):
     problem = text_problem(name, loss)
     cold = train(problem, solver, tol=1e-3)
-    warm = train(problem, solver, tol=1e-3, start=cold.duals)
+    warm = train(problem, solver, tol=1e-3, start=cold.start)
     assert len(warm.history) == 1 <= len(cold.history)
 
 
@@ -207,8 +207,8 @@ def test_interrupt_keeps_the_duals(solver):
 
     with pytest.raises(Interrupted) as caught:
         train(problem, solver, on_epoch=on_epoch)
-    assert caught.value.duals.nnz > 0
-    resumed = train(problem, solver, start=caught.value.duals, tol=1e-6)
+    assert caught.value.start.duals.nnz > 0
+    resumed = train(problem, solver, start=caught.value.start, tol=1e-6)
     assert resumed.certificate.relative_gap <= 1e-6
 
 

@@ -5,9 +5,6 @@ The last is what the thread sanitizer looks for when it runs this file (tests/sa
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -81,25 +78,3 @@ def test_reading(tmp_path):
     (X_one, y_one), (X_three, y_three) = (load_svmlight(path, n_jobs=n) for n in (1, 3))
     assert (X_one != X_three).nnz == 0
     assert (y_one == y_three).all()
-
-
-def _train_in_child(queue):
-    X, y = clusters(400)
-    queue.put(fit(X, y, n_jobs=2).certificate_.relative_gap)
-
-
-@pytest.mark.skipif(
-    "TSAN_OPTIONS" in os.environ, reason="the thread sanitizer cannot follow a fork into threads"
-)
-def test_a_forked_process_trains_in_threads_after_its_parent_did():
-    X, y = clusters(400)
-    fit(X, y, n_jobs=2)
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_train_in_child, args=(queue,))
-    child.start()
-    try:
-        assert queue.get(timeout=60) <= 1e-2
-    finally:
-        child.join(timeout=60)
-    assert child.exitcode == 0

@@ -69,7 +69,7 @@ def measure(data: Split, formulation: str, loss: str) -> dict[str, Any]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(data.X, data.y)
     seconds = time.perf_counter() - begin
-    duals = model._warm_start.duals
+    duals = model._warm_start.start.duals
     return {
         "accuracy": float(model.score(data.X_test, data.y_test)),
         "density": density(model.coef_),

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
@@ -31,12 +30,13 @@ from manyclass.dataset import Dataset
 from manyclass.formulations import FORMULATIONS, LOSSES
 from manyclass.linear import LinearClassifier
 from manyclass.problem import Problem
-from manyclass.solution import EpochRecord, Solution, Status, relative
+from manyclass.solution import EpochRecord, Solution, Start, Status, relative
 from manyclass.solvers.base import Interrupted, Progress
 from manyclass.solvers.choice import choose_weights
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import train
 from manyclass.sparsity import SparsityReport, count_nonzero, density, primal_of
+from manyclass.threads import effective_n_jobs
 
 # What the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
@@ -44,17 +44,17 @@ INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarmStart:
-    """Where the next fit may start: z, and the problem that it belongs to."""
+    """Where the next fit may start, and the problem that this belongs to."""
 
-    duals: sp.csr_array[Any]
+    start: Start
     costs: NDArray[np.float64]
     labels: NDArray[np.int32]
     classes: NDArray[Any]
     formulation: str
     loss: str
 
-    def duals_for(self, problem: Problem, classes: NDArray[Any]) -> sp.csr_array[Any] | None:
-        """Return z scaled to the costs of another problem on the same examples, or None."""
+    def start_for(self, problem: Problem, classes: NDArray[Any]) -> Start | None:
+        """Return the start of another problem on the same examples, z scaled to its costs."""
         same = (
             problem.formulation is FORMULATIONS[self.formulation]
             and problem.loss == self.loss
@@ -64,8 +64,8 @@ class WarmStart:
         if not same:
             return None
         with np.errstate(over="ignore"):
-            scaled = sp.csr_array(sp.diags_array(problem.costs / self.costs) @ self.duals)
-        return scaled if np.isfinite(scaled.data).all() else None
+            scaled = sp.csr_array(sp.diags_array(problem.costs / self.costs) @ self.start.duals)
+        return Start(scaled, self.start.weights) if np.isfinite(scaled.data).all() else None
 
 
 class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
@@ -110,8 +110,9 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         its effort in loops over the examples and classes that still move; or, where examples far
         outnumber features, a round of Newton steps.
     warm_start : bool, default=False
-        Whether the next fit on the same rows and classes starts from the dual variables of this
-        one, scaled when C or the weights changed. Also makes a fit that Ctrl-C stopped resumable.
+        Whether the next fit on the same rows and classes starts where this one ended: from its dual
+        variables, scaled when C or the weights changed, and from its W where that is not theirs.
+        Also makes a fit that Ctrl-C stopped resumable.
     weights : {"auto", "dense", "sparse"}, default="auto"
         How W is held in memory. "dense": n_features x n_classes numbers. "sparse": a table of
         classes for every feature, for "crammer_singer", "weston_watkins" and "one_vs_rest" with
@@ -121,7 +122,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for sparse
         weights, for Newton steps, the certificate and prediction. Other formulations visit on one
-        thread.
+        thread. In a worker of joblib no more than its share of the cores.
     random_state : int, RandomState instance, default=None
         Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     verbose : int, default=0
@@ -277,7 +278,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         task = FitTask(self, rows, targets, metadata, self.max_iter)
         solution = self._solve(problem, classes, task)
         self._set_fitted(solution, classes)
-        self._remember(problem, solution.duals, classes)
+        self._remember(problem, solution.start, classes)
         self._warn(solution)
         task.end()
         return self
@@ -413,7 +414,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
             return task.epoch(lambda: self._attributes(progress.weights(), classes))
 
         remembered: WarmStart | None = getattr(self, "_warm_start", None)
-        start = remembered.duals_for(problem, classes) if self.warm_start and remembered else None
+        start = remembered.start_for(problem, classes) if self.warm_start and remembered else None
         try:
             return train(
                 problem,
@@ -427,7 +428,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
                 keep_duals=self.warm_start,
             )
         except Interrupted as interrupt:
-            self._remember(problem, interrupt.duals, classes)
+            self._remember(problem, interrupt.start, classes)
             raise
         except MemoryError as error:
             raise MemoryError(
@@ -458,11 +459,11 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         self.history_: list[EpochRecord] = solution.history
         self.n_iter_ = len(solution.history)
 
-    def _remember(self, problem: Problem, duals: sp.csr_array[Any], classes: NDArray[Any]) -> None:
+    def _remember(self, problem: Problem, start: Start, classes: NDArray[Any]) -> None:
         self.__dict__.pop("_warm_start", None)
         if self.warm_start:
             self._warm_start = WarmStart(
-                duals,
+                start,
                 problem.costs,
                 problem.dataset.labels,
                 classes,

@@ -6,14 +6,15 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyclass.coefficients import SparseCoefficients
 from manyclass.prediction import Coefficients, labels_of, scores_of
 from manyclass.sparsity import thresholded
+from manyclass.threads import effective_n_jobs
 
 
 class LinearClassifier(ClassifierMixin):
@@ -181,11 +182,20 @@ class LinearClassifier(ClassifierMixin):
     def _check_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
         return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=False,
+            ensure_all_finite=False,  # NaN and infinity are found where rows are scored
         )
 
+    def _check_finite(self, rows: Any) -> None:
+        assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
+
     def _scores(self, rows: Any) -> NDArray[Any]:
-        return scores_of(rows, self._coefficients, self.intercept_, effective_n_jobs(self.n_jobs))
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return scores_of(rows, self._coefficients, self.intercept_, n_jobs, self._check_finite)
 
     def _labels(self, rows: Any, top: int) -> NDArray[np.int64]:
         """Positions in ``classes_`` of the best classes of every row, shape (n, top)."""
@@ -193,4 +203,5 @@ class LinearClassifier(ClassifierMixin):
             positive = (self._scores(rows) > 0).astype(np.int64)
             return np.hstack([positive, 1 - positive])[:, :top]
         n_jobs = effective_n_jobs(self.n_jobs)
-        return labels_of(rows, self._coefficients, self.intercept_, top, n_jobs)
+        coef = self._coefficients
+        return labels_of(rows, coef, self.intercept_, top, n_jobs, self._check_finite)

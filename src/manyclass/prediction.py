@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
 
 from manyclass import _core
 from manyclass.coefficients import SparseCoefficients
@@ -28,6 +29,9 @@ CORE_DTYPES = (np.float32, np.float64)
 # Non-zeros of the rows whose features are asked for their entries, to know what all of them take.
 SAMPLE = 1 << 16
 Coefficients = NDArray[Any] | SparseCoefficients
+
+# Raises ValueError if rows hold NaN or infinity.
+Check = Callable[[Any], None]
 
 
 class Model(Protocol):
@@ -46,10 +50,17 @@ class Model(Protocol):
 
 
 class CoreModel:
-    """Dense coefficients, by the compiled core."""
+    """Dense coefficients, by the compiled core.
 
-    def __init__(self, coef: NDArray[Any], intercept: Any, dtype: np.dtype[Any]) -> None:
+    Dense rows are checked only where their scores are not finite: to look at all of X first takes a
+    third as long as to score it.
+    """
+
+    def __init__(
+        self, coef: NDArray[Any], intercept: Any, dtype: np.dtype[Any], check: Check
+    ) -> None:
         self.dtype = dtype
+        self._check = check
         predictor_of = _core.Predictor32 if dtype == np.float32 else _core.Predictor64
         self._predictor = predictor_of(
             np.ascontiguousarray(coef.T, dtype),
@@ -67,15 +78,15 @@ class CoreModel:
         """Write the scores of a part of the rows."""
         if sp.issparse(rows):
             self._predictor.csr_scores(*_csr(rows, part, self.dtype), out)
-        else:
-            self._predictor.dense_scores(self._dense(rows, part), out)
+        elif not self._predictor.dense_scores(self._dense(rows, part), out):
+            self._check(rows[part])
 
     def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
         """Write the best columns of a part of the rows; equal scores in the order of columns."""
         if sp.issparse(rows):
             self._predictor.csr_labels(*_csr(rows, part, self.dtype), out)
-        else:
-            self._predictor.dense_labels(self._dense(rows, part), out)
+        elif not self._predictor.dense_labels(self._dense(rows, part), out):
+            self._check(rows[part])
 
     def _dense(self, rows: Any, part: slice) -> NDArray[Any]:
         return np.ascontiguousarray(rows[part], self.dtype)
@@ -160,17 +171,26 @@ class NumPyModel:
             out[:] = np.argsort(-scores, axis=1, kind="stable")[:, : out.shape[1]]
 
 
-def model_of(rows: Any, coef: Coefficients, intercept: Any) -> Model:
-    """Return what scores such rows with these coefficients."""
+def model_of(rows: Any, coef: Coefficients, intercept: Any, check: Check) -> Model:
+    """Return what scores such rows with these coefficients; checks rows that it will not."""
     dtype = np.result_type(rows.dtype, coef.dtype)
+    dense = not isinstance(coef, SparseCoefficients)
+    if sp.issparse(rows) or not (dense and dtype in CORE_DTYPES):
+        check(rows)
     if isinstance(coef, SparseCoefficients):
         return SparseCoreModel(coef, intercept, dtype)
     if dtype not in CORE_DTYPES:
         return NumPyModel(coef, intercept, dtype)
-    return CoreModel(coef, intercept, dtype)
+    return CoreModel(coef, intercept, dtype, check)
 
 
-def scores_of(rows: Any, coef: Coefficients, intercept: Any, n_jobs: int) -> NDArray[Any]:
+def scores_of(
+    rows: Any,
+    coef: Coefficients,
+    intercept: Any,
+    n_jobs: int,
+    check: Check = assert_all_finite,
+) -> NDArray[Any]:
     """Score every row for every class.
 
     Parameters
@@ -180,6 +200,8 @@ def scores_of(rows: Any, coef: Coefficients, intercept: Any, n_jobs: int) -> NDA
     intercept : ndarray of shape (k,)
     n_jobs : int
         Threads.
+    check : callable, default=sklearn.utils.assert_all_finite
+        Called with rows that may hold NaN or infinity; raises if they do.
 
     Returns
     -------
@@ -188,9 +210,9 @@ def scores_of(rows: Any, coef: Coefficients, intercept: Any, n_jobs: int) -> NDA
     Raises
     ------
     ValueError
-        If the rows are no valid CSR matrix.
+        If the rows are no valid CSR matrix, or by ``check``.
     """
-    model = model_of(rows, coef, intercept)
+    model = model_of(rows, coef, intercept, check)
     out = np.empty((rows.shape[0], coef.shape[0]), model.dtype)
     parts = _parts(rows.shape[0], model.work(rows), n_jobs)
     _for_each(parts, lambda part: model.scores(rows, part, out[part]), n_jobs)
@@ -198,13 +220,18 @@ def scores_of(rows: Any, coef: Coefficients, intercept: Any, n_jobs: int) -> NDA
 
 
 def labels_of(
-    rows: Any, coef: Coefficients, intercept: Any, top: int, n_jobs: int
+    rows: Any,
+    coef: Coefficients,
+    intercept: Any,
+    top: int,
+    n_jobs: int,
+    check: Check = assert_all_finite,
 ) -> NDArray[np.int64]:
     """Find the classes of the largest scores of every row.
 
     Parameters
     ----------
-    rows, coef, intercept, n_jobs
+    rows, coef, intercept, n_jobs, check
         As in ``scores_of``.
     top : int
         How many classes, from 1 to k.
@@ -214,7 +241,7 @@ def labels_of(
     ndarray of shape (n, top), int64
         The largest score first, equal scores in the order of the classes.
     """
-    model = model_of(rows, coef, intercept)
+    model = model_of(rows, coef, intercept, check)
     out = np.empty((rows.shape[0], top), np.int64)
     parts = _parts(rows.shape[0], model.work(rows), n_jobs)
     _for_each(parts, lambda part: model.labels(rows, part, out[part]), n_jobs)

@@ -99,6 +99,22 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Where training may begin, or go on.
+
+    Attributes
+    ----------
+    duals : sparse array of shape (n, n_classes)
+        Feasible z.
+    weights : ndarray of shape (n_features + 1, n_classes), default=None
+        A W that is not W(z), where the Newton phase left one.
+    """
+
+    duals: sp.csr_array[Any]
+    weights: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Solution:
     """The result of a solver.
 
@@ -107,18 +123,23 @@ class Solution:
     weights : ndarray or CSR array of shape (n_features + 1, n_classes)
         W, which is W(z) or (where the Newton phase found one) a W with a lower P; the last row
         belongs to the appended constant feature (zeros without an intercept).
-    duals : sparse array of shape (n, n_classes)
-        z.
+    start : Start
+        Where another training may go on.
     history : list of EpochRecord
     status : Status
     certificate : Certificate
     """
 
     weights: Weights
-    duals: sp.csr_array[Any]
+    start: Start
     history: list[EpochRecord]
     status: Status
     certificate: Certificate
+
+    @property
+    def duals(self) -> sp.csr_array[Any]:
+        """z, shape (n, n_classes)."""
+        return self.start.duals
 
 
 def relative(gap: float, primal: float) -> float:

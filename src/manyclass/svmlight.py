@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 
 from manyclass import _core
 from manyclass.text_pieces import DamagedError, Piece, pieces
+from manyclass.threads import effective_n_jobs
 
 __all__ = ["load_svmlight"]
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Solution, Status, Weights
+from manyclass.solution import Certificate, EpochRecord, Solution, Start, Status, Weights
 from manyclass.solvers.stopping import StoppingRule
 
 # Training has stalled when this many epochs in a row neither raise the dual objective by more than
@@ -26,8 +25,8 @@ S = TypeVar("S")
 class Solver(Protocol[S]):
     """The methods of a solver, on a state S that only it knows."""
 
-    def init(self, problem: Problem, start: sp.csr_array[Any] | None) -> S:
-        """Begin from z = 0, or from feasible dual variables."""
+    def init(self, problem: Problem, start: Start | None) -> S:
+        """Begin from z = 0, or where another training ended."""
 
     def epoch(self, problem: Problem, state: S, rule: StoppingRule) -> EpochRecord:
         """Train for one epoch."""
@@ -41,8 +40,8 @@ class Solver(Protocol[S]):
     def certify(self, problem: Problem, state: S) -> Certificate:
         """Judge z and the W that is to be returned."""
 
-    def duals(self, problem: Problem, state: S) -> sp.csr_array[Any]:
-        """Return z, shape (n, k)."""
+    def start(self, problem: Problem, state: S) -> Start:
+        """Return from where training can go on."""
 
     def weights(self, problem: Problem, state: S) -> Weights:
         """Return W, shape (d, k), last row the appended feature's."""
@@ -60,11 +59,11 @@ class Progress:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during training; ``duals`` is z as it was, from which training can go on."""
+    """Ctrl-C during training; ``start`` is where it can go on."""
 
-    def __init__(self, duals: sp.csr_array[Any]) -> None:
+    def __init__(self, start: Start) -> None:
         super().__init__("training was interrupted")
-        self.duals = duals
+        self.start = start
 
 
 def solve(
@@ -73,7 +72,7 @@ def solve(
     rule: StoppingRule,
     *,
     max_iter: int,
-    start: sp.csr_array[Any] | None = None,
+    start: Start | None = None,
     on_epoch: Callable[[Progress], bool] | None = None,
 ) -> Solution:
     """Train until the rule is met.
@@ -85,8 +84,8 @@ def solve(
     rule : StoppingRule
     max_iter : int
         Epochs at most.
-    start : sparse array of shape (n, k), default=None
-        Feasible dual variables to start from; zeros when None.
+    start : Start, default=None
+        Where to begin; at z = 0 when None.
     on_epoch : callable, default=None
         Called after each epoch; training stops when it returns True.
 
@@ -104,14 +103,14 @@ def solve(
     state = solver.init(problem, start)
     try:
         history, status, certificate = _epochs(problem, solver, state, rule, max_iter, on_epoch)
-        duals = solver.duals(problem, state)
+        then = solver.start(problem, state)
     except KeyboardInterrupt as interrupt:
-        raise Interrupted(solver.duals(problem, state)) from interrupt
+        raise Interrupted(solver.start(problem, state)) from interrupt
     if not np.isfinite(certificate.primal_objective):
         raise FloatingPointError(
             "the weights overflow; scale the features to about one, lower C or use float64"
         )
-    return Solution(solver.finish(problem, state), duals, history, status, certificate)
+    return Solution(solver.finish(problem, state), then, history, status, certificate)
 
 
 def _epochs(

@@ -16,9 +16,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Solution, Status, relative
+from manyclass.solution import Certificate, EpochRecord, Solution, Start, Status, relative
 from manyclass.solvers.base import Interrupted, Progress, solve
-from manyclass.solvers.separate_classes import SeparateClasses, classes_in_group, problem_of
+from manyclass.solvers.separate_classes import (
+    SeparateClasses,
+    classes_in_group,
+    problem_of,
+    start_of,
+)
 from manyclass.solvers.stopping import StoppingRule
 
 # Classes are trained together while their weights and z need no more than this.
@@ -94,7 +99,7 @@ class Finished:
             max_violation=self.violation,
         )
         duals = sp.csr_array(sp.hstack(self.duals, format="csr"))
-        return Solution(weights, duals, self.history, self.status, certificate)
+        return Solution(weights, Start(duals), self.history, self.status, certificate)
 
     def _untrained(self, n_classes: int) -> float:
         """P at W = 0, and so the gap at z = 0: every margin loses 1."""
@@ -108,7 +113,7 @@ def solve_in_parts(
     rule_of: Callable[[], StoppingRule],
     *,
     max_iter: int,
-    start: sp.csr_array[Any] | None = None,
+    start: Start | None = None,
     on_epoch: Callable[[Progress], bool] | None = None,
     keep_duals: bool = False,
 ) -> Solution:
@@ -125,8 +130,8 @@ def solve_in_parts(
         Makes the stopping rule of a part.
     max_iter : int
         Epochs of a part at most.
-    start : sparse array of shape (n, k), default=None
-        Feasible dual variables.
+    start : Start, default=None
+        Where to begin; z = 0 when None.
     on_epoch : callable, default=None
         As for ``solve``; the records are those of all classes.
     keep_duals : bool, default=False
@@ -152,11 +157,11 @@ def solve_in_parts(
                 SeparateClasses(rng, n_jobs),
                 rule_of(),
                 max_iter=max_iter,
-                start=None if start is None else sp.csr_array(start[:, classes]),
+                start=start_of(start, classes),
                 on_epoch=show,
             )
         except Interrupted as interrupt:
-            raise Interrupted(_whole_duals(done, interrupt.duals)) from interrupt
+            raise Interrupted(Start(_whole_duals(done, interrupt.start.duals))) from interrupt
         done.add(part)
         if part.status is Status.STOPPED:
             break

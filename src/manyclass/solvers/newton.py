@@ -22,21 +22,26 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem import Problem
 
-# Where descent leaves off: its gap is at most this part of P.
-START = 0.3
-# ... and if it were to need more than so many passes over the examples.
+# Where descent leaves off: its gap is at most this part of P, or it has had so many epochs,
+START, LATE = 0.3, 20
+# ... and it were to need more than so many passes over the examples.
 NEWTON_PASSES = 25
 # The first eps, in gaps over ||z||^2: large enough for Newton's method to take whole steps.
 FIRST_EPSILON = 5.0
-# eps follows the number of Newton steps in a round: few, some, too many.
-FEW_STEPS, MAX_STEPS = 4, 10
-SHRINK, EASE, GROW = 0.5, 0.7, 4.0
+# eps follows the number of Newton steps in a round: with up to so many, it is multiplied by this.
+IDLE_STEPS = 1
+EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (10, 4.0))
+# A round ends after so many passes over the examples; the next one then goes on with the same eps.
+# Some good ones need hundreds.
+ROUND_PASSES = 1000
 # W(zbar) and the scores are rebuilt after so many rounds.
 REBUILD_EVERY = 10
 # The phase ends after so many rounds in a row that do not lower the least gap to this part, or only
 # at this part of the pace that descent had; descent then has so many epochs before it is tried
-# again, and twice as many each time.
+# again, and twice as many each time. A round of next to no steps counts for little: eps was so
+# large that it cost nothing.
 PATIENCE = 3
+IDLE_SHARE = 0.25
 PROGRESS = 0.9
 SLOWER = 0.25
 PAUSE = 10
@@ -53,34 +58,48 @@ class NewtonPhase:
     running: bool = False
     epsilon: float = 0.0
     rounds: int = 0
-    fruitless: int = 0
+    fruitless: float = 0.0
     gap: float = math.inf  # the least since it began
     rate: float = 0.0  # by how much a pass of descent lowered the gap's logarithm
     wait: int = 0  # epochs of descent that are due
     pause: int = PAUSE
 
     def begin(self, gap: float, rate: float) -> None:
-        """Start from the dual variables as they are, and their W; ``rate`` is that of descent."""
+        """Start from the dual variables as they are, and W(z); ``rate`` is that of descent."""
         self.core.rebuild(anew=True)
+        self._begin(gap, rate)
+
+    def resume(self, gap: float, primal: float) -> None:
+        """Go on from ``weights``, whose P this is, where another phase ended; ``gap`` is W(z)'s.
+
+        That gap and not theirs, or eps would begin too small for whole steps.
+        """
+        self.core.write_weights(self.weights)
+        self.core.rebuild(anew=False)
+        self.primal = primal
+        self._begin(gap, rate=0.0)
+
+    def _begin(self, gap: float, rate: float) -> None:
         squares = self.core.squared_duals
         self.epsilon = FIRST_EPSILON * gap / squares if squares > 0 else math.nan
         self.running = math.isfinite(self.epsilon) and self.epsilon > 0
-        self.rounds = self.fruitless = 0
+        self.rounds, self.fruitless = 0, 0.0
         self.gap, self.rate = gap, rate
 
     def round(self) -> _core.NewtonRound:
         """Minimise, move the dual variables, lower eps."""
         if self.rounds and self.rounds % REBUILD_EVERY == 0:
             self.core.rebuild(anew=False)
-        found = self.core.round(self.epsilon)
+        found = self.core.round(self.epsilon, ROUND_PASSES * self.scores)
         self.rounds += 1
         passes = found.evaluations / self.scores
         fall = max(-math.log(PROGRESS), self.rate * passes * SLOWER)
         good = found.gap < self.gap * math.exp(-fall)  # neither rounding to 0 nor NaN is
-        self.fruitless = 0 if good else self.fruitless + 1
+        weight = IDLE_SHARE if found.steps <= IDLE_STEPS else 1.0
+        self.fruitless = 0.0 if good else self.fruitless + weight
         self.gap = min(self.gap, found.gap)
-        few = found.steps <= FEW_STEPS
-        self.epsilon *= SHRINK if few else EASE if found.steps < MAX_STEPS else GROW
+        if found.evaluations < ROUND_PASSES * self.scores:
+            self.epsilon *= next(by for steps, by in EPSILON_STEPS if found.steps <= steps)
         if found.primal < self.primal:
             self.primal = found.primal
             self.core.read_weights(self.weights)
@@ -104,10 +123,16 @@ class Pace:
 
     def __init__(self) -> None:
         self._seen: list[tuple[float, float]] = []  # (distance, passes), the last epochs
+        self._hidden = 0.0  # by how much they were too good
 
     def add(self, distance: float, passes: float) -> None:
         """Record an epoch: the logarithm of what is left over the goal, the work it took."""
         self._seen = [*self._seen, (distance, passes)][-3:]
+
+    def correct(self, distance: float) -> None:
+        """Take note of what a certificate proved: the estimates may be too good by much."""
+        if self._seen:
+            self._hidden = max(0.0, distance - self._seen[-1][0])
 
     def rate(self) -> float:
         """By how much a pass lowers the distance, over the last epochs."""
@@ -118,7 +143,7 @@ class Pace:
 
     def is_slow(self) -> bool:
         """Whether descent needs more than ``NEWTON_PASSES`` more, at its last epochs' pace."""
-        left = self._seen[-1][0] if self._seen else 0.0
+        left = self._seen[-1][0] + self._hidden if self._seen else 0.0
         return left > 0 and left > NEWTON_PASSES * self.rate()
 
 

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, relative
+from manyclass.solution import Certificate, EpochRecord, Start, relative
 from manyclass.solvers.sequential_dual import SequentialDual, State
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights import BLOCK_BYTES
@@ -81,8 +81,8 @@ class SeparateClasses:
         self.rng = rng
         self.n_jobs = n_jobs
 
-    def init(self, problem: Problem, start: sp.csr_array[Any] | None) -> Groups:
-        """Begin from z = 0, or from feasible dual variables (n, k)."""
+    def init(self, problem: Problem, start: Start | None) -> Groups:
+        """Begin from z = 0, or where another training ended."""
         data = problem.dataset
         k = data.n_classes
         per_block = BLOCK_BYTES // data.dtype.itemsize
@@ -94,8 +94,7 @@ class SeparateClasses:
             some = problem_of(problem, part)
             rng = np.random.default_rng(self.rng.integers(2**63))
             solver = SequentialDual(rng, max(1, self.n_jobs // n_groups))
-            z = None if start is None else sp.csr_array(start[:, part])
-            members.append(Group(part, some, solver, solver.init(some, z)))
+            members.append(Group(part, some, solver, solver.init(some, start_of(start, part))))
         return Groups(members, ThreadPoolExecutor(min(self.n_jobs, len(members))))
 
     def epoch(self, problem: Problem, state: Groups, rule: StoppingRule) -> EpochRecord:  # noqa: ARG002 (the solvers' verb)
@@ -153,10 +152,12 @@ class SeparateClasses:
             max_violation=max(part.max_violation for part in parts),
         )
 
-    def duals(self, problem: Problem, state: Groups) -> sp.csr_array[Any]:  # noqa: ARG002 (the solvers' verb)
-        """Return z, shape (n, k)."""
-        parts = [group.solver.duals(group.problem, group.state) for group in state.members]
-        return sp.csr_array(sp.hstack(parts, format="csr"))
+    def start(self, problem: Problem, state: Groups) -> Start:
+        """Return z, and the W of all groups if one of them has a W that is not W(z)."""
+        parts = [group.solver.start(group.problem, group.state) for group in state.members]
+        apart = any(part.weights is not None for part in parts)
+        z = sp.csr_array(sp.hstack([part.duals for part in parts], format="csr"))
+        return Start(z, self.weights(problem, state) if apart else None)
 
     def weights(self, problem: Problem, state: Groups) -> NDArray[Any]:
         """Return W, a copy of shape (d + 1, k)."""
@@ -198,6 +199,14 @@ class SeparateClasses:
 def classes_in_group(dtype: np.dtype[Any]) -> int:
     """Return how many classes a group has, at most."""
     return GROUP_BLOCKS * BLOCK_BYTES // dtype.itemsize
+
+
+def start_of(start: Start | None, classes: slice) -> Start | None:
+    """Return the same start for some classes only."""
+    if start is None:
+        return None
+    W = None if start.weights is None else start.weights[:, classes]
+    return Start(sp.csr_array(start.duals[:, classes]), W)
 
 
 def problem_of(problem: Problem, classes: slice) -> Problem:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, relative
+from manyclass.solution import Certificate, EpochRecord, Start, relative
 from manyclass.solvers import newton
 from manyclass.solvers.core import (
     core_classes,
@@ -90,6 +90,7 @@ class State:
     fast: bool = True  # whether the last epoch divided the gap by FAST
     full: Findings = field(default_factory=_core.SweepResult)
     pace: Pace = field(default_factory=Pace)
+    refuted: Certificate | None = None  # what it found instead of what the loops had estimated
     newton: NewtonPhase | None = None  # once it has been entered
     returned: NDArray[Any] | None = None  # W if it is not `weights`, which is W(z)
     names: NDArray[np.int32] = field(default_factory=_no_rows)  # of sparse weights' classes
@@ -110,8 +111,8 @@ class SequentialDual:
         self.rng = rng
         self.n_jobs = n_jobs
 
-    def init(self, problem: Problem, start: sp.csr_array[Any] | None) -> State:
-        """Begin from z = 0, or from feasible dual variables (n, k)."""
+    def init(self, problem: Problem, start: Start | None) -> State:
+        """Begin from z = 0, or where another training ended."""
         state = self._begin(problem)
         norms = state.trainer.squared_norms()
         if not np.isfinite(norms).all():
@@ -142,6 +143,10 @@ class SequentialDual:
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """One of descent, or a round of the Newton phase."""
+        if state.refuted is not None:
+            primal = state.refuted.primal_objective
+            state.pace.correct(rule.distance(state.refuted, primal))
+            state.full, state.refuted = state.refuted, None
         phase = self._newton(problem, state)
         if phase is not None:
             return self._newton_round(problem, state, phase, rule)
@@ -177,24 +182,29 @@ class SequentialDual:
 
     def _newton(self, problem: Problem, state: State) -> NewtonPhase | None:
         """Return the Newton phase if the next epoch is one of its rounds, perhaps the first."""
-        phase, trainer = state.newton, state.trainer
+        phase = state.newton
         if phase is not None and phase.running:
             return phase
         if phase is not None and not phase.may_begin():
             return None
         primal = state.dual + state.full.gap
-        if not (state.epoch and state.full.gap < newton.START * primal and state.pace.is_slow()):
+        near = state.epoch > 0 and state.full.gap < newton.START * primal
+        if not ((near or state.epoch >= newton.LATE) and state.pace.is_slow()):
             return None
-        if not (isinstance(trainer, LANE_TRAINERS) and newton.is_allowed(problem)):
-            return None
+        phase = state.newton = phase or self._new_phase(problem, state)
         if phase is None:
-            data = problem.dataset
-            _, weights = allocate_weights(len(state.weights), data.n_classes, data.dtype)
-            core = trainer.newton(state.z, self.n_jobs)
-            phase = NewtonPhase(core, data.n_examples * data.n_classes, weights)
-            state.newton = phase
+            return None
         phase.begin(state.full.gap, state.pace.rate())
         return phase if phase.running else None
+
+    def _new_phase(self, problem: Problem, state: State) -> NewtonPhase | None:
+        """Return a Newton phase that has not begun, where it is allowed."""
+        trainer, data = state.trainer, problem.dataset
+        if not (isinstance(trainer, LANE_TRAINERS) and newton.is_allowed(problem)):
+            return None
+        _, weights = allocate_weights(len(state.weights), data.n_classes, data.dtype)
+        core = trainer.newton(state.z, self.n_jobs)
+        return NewtonPhase(core, data.n_examples * data.n_classes, weights)
 
     def _newton_round(
         self, problem: Problem, state: State, phase: NewtonPhase, rule: StoppingRule
@@ -240,7 +250,7 @@ class SequentialDual:
         returned.
         """
         self._rebuild(problem, state)
-        certificate = self._judge(problem, state, state.weights)
+        certificate = state.refuted = self._judge(problem, state, state.weights)
         state.dual = certificate.dual_objective  # free of the rounding of many small gains
         state.returned = None
         if state.newton is not None and math.isfinite(state.newton.primal):
@@ -276,14 +286,14 @@ class SequentialDual:
     def _unseen(self, problem: Problem, state: State, weights: NDArray[Any]) -> float:
         """Return k <mean of W, mean of U>: the gap's terms miss it where rounding leaves a mean."""
         data = problem.dataset
-        z = self.duals(problem, state)
+        z = self._duals(problem, state)
         own = z[np.arange(data.n_examples), data.labels]
         own = np.asarray(own.todense() if sp.issparse(own) else own, np.float64).ravel()
         v_dot_z = 2 * own - np.asarray(z.sum(axis=1, dtype=np.float64)).ravel()
         of_u = np.append(data.matrix().T @ v_dot_z, data.bias * v_dot_z.sum())  # times k
         return float(of_u @ class_means(weights, data.n_classes))
 
-    def duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+    def _duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return z, shape (n, k)."""
         indptr, labels, values = state.z.to_csr()
         shape = (problem.dataset.n_examples, problem.dataset.n_classes)
@@ -292,11 +302,21 @@ class SequentialDual:
     def weights(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, a copy of shape (d + 1, k): that of the Newton phase if it seems better."""
         k, apart = problem.dataset.n_classes, mean_apart(problem)
-        W, phase = state.weights, state.newton
-        primal = state.dual + state.full.gap
-        if phase is not None and (phase.running or phase.primal + state.constant < primal):
-            W = phase.weights
-        return classes_of(W, k, apart=apart).copy()
+        W = self._apart(state)
+        return classes_of(state.weights if W is None else W, k, apart=apart).copy()
+
+    def start(self, problem: Problem, state: State) -> Start:
+        """Return z, and W if it is not W(z)."""
+        W = None if self._apart(state) is None else self.weights(problem, state)
+        return Start(self._duals(problem, state), W)
+
+    def _apart(self, state: State) -> NDArray[Any] | None:
+        """Return the W of the Newton phase, if it seems better than W(z)."""
+        phase = state.newton
+        if phase is None or not math.isfinite(phase.primal):
+            return None
+        better = phase.primal + state.constant < state.dual + state.full.gap
+        return phase.weights if phase.running or better else None
 
     def finish(self, problem: Problem, state: State) -> NDArray[Any]:
         """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
@@ -311,16 +331,24 @@ class SequentialDual:
         packed.resize(rows * k, refcheck=False)
         return packed.reshape(rows, k)
 
-    def _warm_start(self, problem: Problem, state: State, start: sp.csr_array[Any]) -> None:
+    def _warm_start(self, problem: Problem, state: State, start: Start) -> None:
         dtype = problem.dataset.dtype
         visited = np.zeros(problem.dataset.n_examples, dtype=bool)
         visited[state.rows] = True
-        start = sp.csr_array(sp.diags_array(visited.astype(dtype)) @ start)
-        start.eliminate_zeros()
+        z = sp.csr_array(sp.diags_array(visited.astype(dtype)) @ start.duals)
+        z.eliminate_zeros()
         state.z.from_csr(
-            start.indptr.astype(np.int64), start.indices.astype(np.int32), start.data.astype(dtype)
+            z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(dtype)
         )
-        self.certify(problem, state)
+        at_z = self.certify(problem, state)
+        phase = None if start.weights is None else self._new_phase(problem, state)
+        if phase is None or start.weights is None:
+            return
+        phase.weights[:, : problem.dataset.n_classes] = start.weights
+        primal = self._judge(problem, state, phase.weights).primal_objective
+        if primal < at_z.primal_objective:
+            phase.resume(at_z.gap, primal - state.constant)
+            state.newton = phase
 
     def _rebuild(self, problem: Problem, state: State) -> None:
         """W <- W(z)."""

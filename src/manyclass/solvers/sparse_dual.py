@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.memory import available_memory
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, relative
+from manyclass.solution import Certificate, Start, relative
 from manyclass.solvers.choice import sparse_bytes
 from manyclass.solvers.core import trainer_arguments
-from manyclass.solvers.newton import NewtonPhase
 from manyclass.solvers.sequential_dual import SequentialDual, State
 
 # Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more
@@ -71,9 +70,6 @@ class SparseDual(SequentialDual):
     def _n_weights(self, problem: Problem, state: State) -> int:  # noqa: ARG002 (the base's verb)
         return int(state.weights.n_slots)
 
-    def _newton(self, problem: Problem, state: State) -> NewtonPhase | None:  # noqa: ARG002 (the base's verb)
-        return None
-
     def _shrunk_effort(self, problem: Problem, state: State) -> int:  # noqa: ARG002 (the base's verb)
         return SHRUNK_LOOPS * int(state.z.count + state.n_active)
 
@@ -97,7 +93,7 @@ class SparseDual(SequentialDual):
             max_violation=found.max_violation,
         )
 
-    def duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+    def _duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return z, shape (n, k)."""
         indptr, labels, values = state.z.to_csr()
         shape = (problem.dataset.n_examples, problem.dataset.n_classes)
@@ -115,10 +111,11 @@ class SparseDual(SequentialDual):
         state.weights.clear()
         return W
 
-    def _warm_start(self, problem: Problem, state: State, start: sp.csr_array[Any]) -> None:
-        places = _inverse(state.names)[start.indices]
-        inner = sp.csr_array((start.data, places, start.indptr), shape=start.shape)
-        super()._warm_start(problem, state, inner)
+    def _warm_start(self, problem: Problem, state: State, start: Start) -> None:
+        z = sp.csr_array(start.duals)
+        places = _inverse(state.names)[z.indices]
+        inner = sp.csr_array((z.data, places, z.indptr), shape=z.shape)
+        super()._warm_start(problem, state, Start(inner))
 
 
 def _csr(

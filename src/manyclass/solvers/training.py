@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from manyclass.problem import Problem
-from manyclass.solution import Solution
+from manyclass.solution import Solution, Start
 from manyclass.solvers.base import Progress, Solver, solve
 from manyclass.solvers.choice import Kind
 from manyclass.solvers.in_parts import solve_in_parts
@@ -27,7 +26,7 @@ def train(
     rng: np.random.Generator,
     n_jobs: int,
     max_iter: int,
-    start: sp.csr_array[Any] | None = None,
+    start: Start | None = None,
     on_epoch: Callable[[Progress], bool] | None = None,
     keep_duals: bool = True,
 ) -> Solution:
@@ -45,8 +44,8 @@ def train(
         Threads.
     max_iter : int
         Epochs at most.
-    start : sparse array of shape (n, k), default=None
-        Feasible dual variables to start from.
+    start : Start, default=None
+        Where to begin; z = 0 when None.
     on_epoch : callable, default=None
         Called after each epoch; training stops when it returns True.
     keep_duals : bool, default=True

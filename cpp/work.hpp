@@ -1,0 +1,39 @@
+#pragma once
+// How much has been done since the caller last looked at its signals.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+namespace manyclass {
+
+// Counts multiply-adds, and polls every 2^28 of them, some 20 ms.
+class Work {
+ public:
+  explicit Work(std::function<void()> poll) : poll_(std::move(poll)) {}
+
+  void spend(double multiply_adds) {
+    done_ += multiply_adds;
+    if (done_ < kAtOnce) return;
+    done_ = 0;
+    poll_();
+  }
+  // call(begin, end) for parts of n items, of so many multiply-adds each.
+  template <class Call>
+  void in_parts(std::int64_t n, double each, Call call) {
+    const auto part = static_cast<std::int64_t>(std::max(kAtOnce / each, kFewest));
+    for (std::int64_t begin = 0; begin < n; begin += part) {
+      const std::int64_t end = std::min(begin + part, n);
+      call(begin, end);
+      spend(each * static_cast<double>(end - begin));
+    }
+  }
+
+ private:
+  static constexpr double kAtOnce = 1 << 28;
+  static constexpr double kFewest = 32;  // items
+  std::function<void()> poll_;
+  double done_ = 0;  // since the last poll
+};
+
+}  // namespace manyclass

@@ -1,0 +1,41 @@
+"""Files for the tests of the svmlight reader: compressed, read at once or in small chunks."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyclass import text_pieces
+from manyclass.svmlight import load_svmlight
+
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": lambda text: text,
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+}
+
+
+@pytest.fixture(name="load")
+def load_fixture(tmp_path: Path) -> Callable[..., tuple[Any, Any]]:
+    """Write the text to a file and load it."""
+
+    def load(text: bytes | str, **options: Any) -> tuple[Any, Any]:
+        path = tmp_path / "data.txt"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return load_svmlight(path, **options)
+
+    return load
+
+
+@pytest.fixture(name="chunked", params=[(1 << 20, 1), (1, 1), (1, 3), (7, 2)], ids=str)
+def chunked_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Set several chunk sizes; return the number of threads to use with them."""
+    monkeypatch.setattr(text_pieces, "_CHUNK_BYTES", request.param[0])
+    return request.param[1]
