@@ -129,9 +129,9 @@ def test_thresholding_holds_no_second_copy(monkeypatch):
 
 
 def test_dense_coefficients_that_do_not_fit(monkeypatch):
-    monkeypatch.setattr(coefficients, "_physical_memory", lambda: 100)
+    monkeypatch.setattr(coefficients, "available_memory", lambda: 100)
     model = MulticlassSVC().fit(np.eye(4, 9), np.arange(4)).sparsify()
-    with pytest.raises(MemoryError, match=r"4 classes and 9 features need .* GB, this machine has"):
+    with pytest.raises(MemoryError, match=r"4 classes and 9 features need .* GB, there are"):
         model.densify()
     assert sp.issparse(model.coef_)
 

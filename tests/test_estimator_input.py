@@ -125,7 +125,7 @@ def test_a_failed_fit_leaves_the_fitted_model_whole():
         {"loss": "squared"},
         {"stopping": "never"},
         {"max_iter": 0},
-        {"weights": "sparse"},
+        {"weights": "diagonal"},
         {"class_weight": "unbalanced"},
         {"intercept_scaling": 0},
         {"n_jobs": 1.5},

@@ -59,7 +59,7 @@ def test_one_vs_rest_reaches_liblinear_in_every_class(name, loss, shared_data):
         return 0.5 * (model.coef_**2).sum(axis=1) + losses.sum(axis=0)
 
     ours = MulticlassSVC(
-        formulation="one_vs_rest", loss=loss, fit_intercept=False, tol=3e-7, random_state=0
+        formulation="one_vs_rest", loss=loss, fit_intercept=False, tol=1e-7, random_state=0
     ).fit(X, y)
     theirs = LinearSVC(
         loss=loss, fit_intercept=False, tol=1e-5, max_iter=20_000, random_state=0

@@ -115,13 +115,13 @@ def test_an_unfitted_model_is_refused():
 @pytest.mark.parametrize("name", ["crammer_singer", "one_vs_rest"])
 def test_sparse_weights_of_a_solver(y, name, monkeypatch):
     """Also as callbacks see them, in the middle of training."""
-    expected, solve, seen = fitted(y, formulation=name), estimators.solve, []
+    expected, train, seen = fitted(y, formulation=name), estimators.train, []
 
-    def turned(problem, solver, rule, *, on_epoch, **options):
+    def turned(problem, kind, rule_of, *, on_epoch, **options):
         def sparse_epoch(progress):
             return on_epoch(Progress(progress.record, lambda: sp.csr_array(progress.weights())))
 
-        solution = solve(problem, solver, rule, on_epoch=sparse_epoch, **options)
+        solution = train(problem, kind, rule_of, on_epoch=sparse_epoch, **options)
         return replace(solution, weights=sp.csr_array(solution.weights))
 
     def epoch(task, attributes):
@@ -130,7 +130,7 @@ def test_sparse_weights_of_a_solver(y, name, monkeypatch):
             setattr(model, attribute, value)
         seen.append(model.coef_.shape)
 
-    monkeypatch.setattr(estimators, "solve", turned)
+    monkeypatch.setattr(estimators, "train", turned)
     monkeypatch.setattr(estimators.FitTask, "epoch", epoch)
     model = fitted(y, formulation=name)
     assert sp.issparse(model.coef_)

@@ -126,7 +126,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     random_state : int, RandomState instance, default=None
         Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     verbose : int, default=0
-        1 prints one line per epoch.
+        1 prints one line per epoch, and before them how large weights are held, and why.
 
     Attributes
     ----------
@@ -405,7 +405,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
 
     def _solve(self, problem: Problem, classes: NDArray[Any], task: FitTask) -> Solution:
         choice = choose_weights(problem, self.weights)
-        if self.verbose:
+        if self.verbose and choice.matters:
             print(choice, flush=True)
 
         def on_epoch(progress: Progress) -> bool:

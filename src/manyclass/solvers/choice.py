@@ -19,6 +19,7 @@ LARGE_SHARE = 0.25
 # tables that are partly vacant, and in the copy that is returned.
 CLASSES_PER_ENTRY = 16
 BYTES_PER_WEIGHT = 24
+WORTH_TELLING = 10**8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,11 @@ class Choice:
     kind: Kind
     dense_bytes: int
     sparse_bytes: int | None
+
+    @property
+    def matters(self) -> bool:
+        """Whether it is worth telling: that dense weights of a small problem fit is not."""
+        return self.kind == "sparse" or self.dense_bytes > WORTH_TELLING
 
     def __str__(self) -> str:
         """One line for people."""

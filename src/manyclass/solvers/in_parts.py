@@ -40,6 +40,8 @@ class Finished:
     duals: list[Any] = field(default_factory=list)
     history: list[EpochRecord] = field(default_factory=list)
     n_classes: int = 0
+    n_weights: int = 0
+    n_duals: int = 0
     primal: float = 0.0
     gap: float = 0.0
     violation: float = 0.0
@@ -51,6 +53,8 @@ class Finished:
         self.weights.append(sp.csr_array(part.weights))
         self.duals.append(part.duals if self.keep_duals else _nothing(part.duals))
         self.n_classes += part.weights.shape[1]
+        self.n_weights += part.history[-1].n_weights
+        self.n_duals += part.history[-1].n_duals
         self.primal += part.certificate.primal_objective
         self.gap += part.certificate.gap
         self.violation = max(self.violation, part.certificate.max_violation)
@@ -70,6 +74,8 @@ class Finished:
             primal_estimate=self.primal + record.primal_estimate + waiting,
             gap_estimate=self.gap + record.gap_estimate + waiting,
             violation=max(self.violation, record.violation, 1.0 if waiting else 0.0),
+            n_weights=self.n_weights + record.n_weights,
+            n_duals=self.n_duals + record.n_duals,
         )
         self.history.append(whole)
         return whole
