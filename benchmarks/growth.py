@@ -93,7 +93,6 @@ def _fit(formulation: str, X: sp.csr_array, y: NDArray[np.int64]) -> tuple[float
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         model.fit(X, y)
     seconds = model.history_[-1].seconds
     n_scores = sum(record.evaluations for record in model.history_)

@@ -10,6 +10,7 @@ TESTS = {
         "tests/test_kernels.py",
         "tests/test_newton.py",
         "tests/test_prediction.py",
+        "tests/test_sparse_dual.py",
         "tests/test_sparse_prediction.py",
         "tests/test_svmlight_fuzz.py",
     ],

@@ -257,3 +257,29 @@ def test_class_names_that_no_line_can_hold(run, tiny, name):
     save_model("m", MulticlassSVC().fit([[0.0], [1.0]], [name, "Rome"]))
     assert run.fails("predict", "tiny", "m", "out").startswith("m: class names with a tab")
     assert "out" not in names(tiny)
+
+
+@pytest.mark.parametrize("name", ["weston_watkins", "one_vs_rest"])
+def test_sparse_weights(run, corpus, tmp_path, name):
+    model = tmp_path / "model"
+    options = ["--weights", "sparse", "--formulation", name, "--jobs", "2"]
+    out = run.works("train", corpus / "train.txt", model, *options)
+    assert out[1].startswith("weights are sparse: dense")
+    assert any("proven within" in line for line in out)
+    info = json.loads("".join(run.works("info", model, "--json")))
+    assert 0 < info["density"] < 1
+    accuracy = json.loads("".join(run.works("evaluate", corpus / "test.txt", model, "--json")))
+    assert accuracy["accuracy"] > 0.3
+
+
+def test_weights_that_cannot_be_sparse(run, corpus, tmp_path):
+    line = run.fails(
+        "train",
+        corpus / "train.txt",
+        tmp_path / "model",
+        "--weights",
+        "sparse",
+        "--formulation",
+        "lee_lin_wahba",
+    )
+    assert "train.txt: weights='sparse' does not go with this formulation" in line

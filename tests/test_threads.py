@@ -27,8 +27,10 @@ def clusters(n=1200, d=60, k=40, *, dense=False):
     return (X.toarray() if dense else X), y
 
 
-def fit(X, y, name="one_vs_rest", loss="hinge", n_jobs=3, tol=1e-2):
-    model = MulticlassSVC(formulation=name, loss=loss, n_jobs=n_jobs, tol=tol, random_state=0)
+def fit(X, y, name="one_vs_rest", loss="hinge", n_jobs=3, tol=1e-2, weights="dense"):
+    model = MulticlassSVC(
+        formulation=name, loss=loss, n_jobs=n_jobs, tol=tol, weights=weights, random_state=0
+    )
     return model.fit(X, y)
 
 
@@ -42,6 +44,17 @@ def test_training(name, loss):
     )
     again = fit(X, y, name, loss, 3)
     assert (again.coef_ == three.coef_).all()
+
+
+@pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins", "one_vs_rest"])
+def test_training_with_sparse_weights(name):
+    X, y = clusters(600, d=200, k=150)
+    one, three, again = (fit(X, y, name, n_jobs=n, weights="sparse") for n in (1, 3, 3))
+    assert three.certificate_.relative_gap <= 1e-2
+    assert (again.coef_ != three.coef_).nnz == 0
+    assert three.certificate_.primal_objective == pytest.approx(
+        one.certificate_.primal_objective, rel=2e-2
+    )
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,12 @@ def _train_options(parser: Parser) -> None:
     )
     add("--no-intercept", action="store_true", help="leave out the constant feature")
     add("--class-weight", choices=["balanced"], help="give every class the same total weight")
+    add(
+        "--weights",
+        choices=["auto", "dense", "sparse"],
+        default="auto",
+        help="how weights are held: for thousands of classes sparse (default: what fits)",
+    )
     add("--max-iter", type=positive_int, default=1000, metavar="N", help="epochs at most (1000)")
     add("--seed", type=seed, default=0, metavar="S", help="orders the visits (default 0)")
     add("--dtype", choices=["float32", "float64"], default="float32", help="type of the weights")
@@ -201,6 +207,7 @@ def _train(args: argparse.Namespace) -> None:
         fit_intercept=not args.no_intercept,
         class_weight=args.class_weight,
         max_iter=args.max_iter,
+        weights=args.weights,
         n_jobs=args.jobs,
         random_state=args.seed,
         verbose=0 if args.quiet else 1,

@@ -271,7 +271,10 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         rows, targets = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
         )
-        check_classification_targets(targets)
+        with warnings.catch_warnings():
+            # Many classes, which is what this is for.
+            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+            check_classification_targets(targets)
         dataset, classes = self._dataset(rows, targets, sample_weight)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
