@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,11 +13,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -37,35 +36,11 @@ from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import train
 from manyclass.sparsity import SparsityReport, count_nonzero, density, primal_of
 from manyclass.threads import effective_n_jobs
+from manyclass.training_data import training_data
+from manyclass.warm_start import WarmStart
 
 # What the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WarmStart:
-    """Where the next fit may start, and the problem that this belongs to."""
-
-    start: Start
-    costs: NDArray[np.float64]
-    labels: NDArray[np.int32]
-    classes: NDArray[Any]
-    formulation: str
-    loss: str
-
-    def start_for(self, problem: Problem, classes: NDArray[Any]) -> Start | None:
-        """Return the start of another problem on the same examples, z scaled to its costs."""
-        same = (
-            problem.formulation is FORMULATIONS[self.formulation]
-            and problem.loss == self.loss
-            and np.array_equal(self.labels, problem.dataset.labels)
-            and np.array_equal(self.classes, classes)
-        )
-        if not same:
-            return None
-        with np.errstate(over="ignore"):
-            scaled = sp.csr_array(sp.diags_array(problem.costs / self.costs) @ self.start.duals)
-        return Start(scaled, self.start.weights) if np.isfinite(scaled.data).all() else None
 
 
 class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
@@ -289,27 +264,9 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
     def _dataset(
         self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
     ) -> tuple[Dataset, NDArray[Any]]:
-        """Turn the arguments of ``fit`` into a data set and its classes; rows of weight 0 go."""
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        weights = weights * _class_weights(self.class_weight, y, weights)
-        if not weights.all():
-            kept = np.flatnonzero(weights)
-            X, y, weights = X[kept], y[kept], weights[kept]
-        classes, labels = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            found = f"one class, {classes.tolist()[0]!r}" if len(classes) else "no row"
-            raise ValueError(
-                "training needs rows of at least two classes with a positive weight; "
-                f"there is {found}"
-            )
-        dataset = Dataset.from_matrix(
-            X,
-            labels,
-            n_classes=len(classes),
-            weights=weights,
-            bias=float(self.intercept_scaling) if self.fit_intercept else 0.0,
-        )
-        return dataset, classes
+        """Turn the arguments of ``fit`` into a data set and its classes."""
+        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        return training_data(X, y, sample_weight, self.class_weight, bias)
 
     def sparsify(
         self,
@@ -490,24 +447,6 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _class_weights(
-    class_weight: dict[Any, float] | str | None, y: NDArray[Any], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Weight of each row's class, shape (n,), given the rows' own weights."""
-    classes, labels = np.unique(y, return_inverse=True)
-    if class_weight == "balanced":
-        totals = np.bincount(labels, weights=weights)
-        present = totals > 0
-        share = np.divide(weights.sum(), present.sum() * totals, where=present, out=totals.copy())
-        return np.asarray(share[labels])
-    if isinstance(class_weight, dict) and not all(
-        isinstance(w, Real) and w >= 0 for w in class_weight.values()
-    ):
-        raise ValueError(f"class weights must be numbers and not negative, got {class_weight}")
-    per_class = compute_class_weight(class_weight, classes=classes, y=y)
-    return np.asarray(per_class, dtype=np.float64)[labels]
 
 
 def _line(record: EpochRecord) -> str:

@@ -26,8 +26,8 @@ from manyclass.solvers.core import trainer_arguments
 from manyclass.solvers.sequential_dual import SequentialDual, State
 
 # Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more
-# than SPACIOUS of the memory, for every SMALL (measured on wordnet: 2 and 4 take a quarter more time
-# than 8; on a corpus like LSHTC-large 2 takes a tenth more time and a fifth less memory).
+# than SPACIOUS of the memory, for every SMALL (measured on wordnet: 2 and 4 take a quarter more
+# time than 8; on a corpus like LSHTC-large 2 takes a tenth more time and a fifth less memory).
 FAST, SMALL = 8, 2
 SPACIOUS = 0.1
 # Shrunk loops end after the effort of so many loops over all of z.
