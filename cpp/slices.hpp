@@ -35,9 +35,9 @@ inline std::size_t n_entering(std::size_t size) {
 template <class T>
 struct SlicedWeights {
   SlicedWeights(std::int64_t n_rows, std::int32_t n_classes, int n_slices, std::size_t dense_from)
-      : n_classes(n_classes), slice_size((n_classes + n_slices - 1) / n_slices) {
-    for (std::int32_t c = 0; c < n_classes; c += slice_size) {
-      slices.emplace_back(n_rows, std::min(slice_size, n_classes - c), dense_from);
+      : n_classes(n_classes), slice_size(n_classes / n_slices + (n_classes % n_slices != 0)) {
+    for (std::int32_t left = n_classes; left > 0; left -= std::min(left, slice_size)) {
+      slices.emplace_back(n_rows, std::min(slice_size, left), dense_from);
     }
   }
   SlicedWeights(SlicedWeights&&) = default;

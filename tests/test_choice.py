@@ -46,6 +46,27 @@ def test_many_classes_have_sparse_weights(monkeypatch, name, k, kind):
     assert choose_weights(problem_of(name, k=k), "auto").kind == kind
 
 
+def test_few_features_have_dense_weights(monkeypatch):
+    """Every class has a weight for each of them."""
+    set_memory(monkeypatch, GB)
+    assert choose_weights(problem_of(d=20, k=3000), "auto").kind == "dense"
+    assert choose_weights(problem_of(d=300, k=3000, nnz=20), "auto").kind == "dense"
+
+
+def test_dense_duals_count(monkeypatch):
+    set_memory(monkeypatch, GB)
+    with pytest.raises(MemoryError, match="with z"):
+        choose_weights(problem_of("lee_lin_wahba", d=20, k=10**6, n=1000), "auto")
+
+
+def test_tables_of_many_features_count(monkeypatch):
+    set_memory(monkeypatch, GB)
+    few, many = (problem_of(d=d, k=3000) for d in (10**3, 10**8))
+    assert choose_weights(few, "sparse", n_jobs=2).kind == "sparse"
+    with pytest.raises(MemoryError, match="sparse ones about"):
+        choose_weights(many, "sparse", n_jobs=2)
+
+
 @pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins", "one_vs_rest"])
 def test_large_weights_are_sparse(monkeypatch, name):
     set_memory(monkeypatch, GB)
@@ -74,7 +95,7 @@ def test_dense_weights_that_do_not_fit_are_refused(monkeypatch, name, wanted, ad
 
 def test_nothing_fits(monkeypatch):
     set_memory(monkeypatch, 10**4)
-    with pytest.raises(MemoryError, match=r"dense .* GB, sparse ones about .* GB"):
+    with pytest.raises(MemoryError, match=r"dense .* need .* MB, sparse ones about .* MB"):
         choose_weights(problem_of(), "auto")
 
 
@@ -89,7 +110,7 @@ def test_the_choice_is_shown(capsys):
     MulticlassSVC(weights="sparse", verbose=1).fit(X, y)
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("weights are sparse: dense")
-    assert "GB, sparse about" in first
+    assert "MB, sparse about" in first
 
 
 def run_limited(script, limit):

@@ -127,3 +127,32 @@ def test_the_estimator_has_sparse_coefficients():
     assert sparse.coef_.dtype == np.float32
     np.testing.assert_allclose(sparse.coef_.toarray(), dense.coef_, atol=5e-3)
     assert (sparse.predict(X) == dense.predict(X)).mean() > 0.99
+
+
+def test_an_interrupt_between_two_parts_loses_nothing(monkeypatch):
+    problem = text_problem("one_vs_rest", dtype=np.float64)
+    solve_one, n_solved = in_parts.solve, 0
+
+    def interrupted(*arguments, **options):
+        nonlocal n_solved
+        n_solved += 1
+        if n_solved == 2:
+            raise KeyboardInterrupt
+        return solve_one(*arguments, **options)
+
+    monkeypatch.setattr(in_parts, "solve", interrupted)
+    with pytest.raises(Interrupted) as error:
+        solve(problem)
+    duals = error.value.start.duals
+    assert duals.shape == (300, 40)
+    assert 0 < duals[:, :16].nnz == duals.nnz
+
+
+def test_callbacks_see_more_epochs_than_max_iter():
+    """They are those of all parts; max_iter bounds each."""
+    callback = pytest.importorskip("sklearn.callback")
+    problem = text_problem("one_vs_rest")
+    model = MulticlassSVC(formulation="one_vs_rest", weights="sparse", max_iter=3, tol=0.5)
+    model.set_callbacks(callback.ProgressBar())
+    model.fit(problem.dataset.matrix(), problem.dataset.labels)
+    assert model.n_iter_ > 3

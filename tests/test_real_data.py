@@ -65,3 +65,19 @@ def test_one_vs_rest_reaches_liblinear_in_every_class(name, loss, shared_data):
         loss=loss, fit_intercept=False, tol=1e-5, max_iter=20_000, random_state=0
     ).fit(X, y)
     assert (of_each_class(ours) <= of_each_class(theirs) * (1 + 1e-5)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins", "one_vs_rest"])
+def test_sparse_weights_reach_the_same_objective(name, shared_data):
+    """On the classes of wordnet with 30 examples or more."""
+    X, y = load_svmlight(shared_data("wordnet.scale"))
+    _, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
+    kept = sizes[labels] >= 30
+    dense, sparse = (
+        MulticlassSVC(formulation=name, weights=weights, tol=1e-4, n_jobs=2, random_state=0)
+        .fit(X[kept], y[kept])
+        .certificate_.primal_objective
+        for weights in ("dense", "sparse")
+    )
+    assert sparse == pytest.approx(dense, rel=1e-3)

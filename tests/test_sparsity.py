@@ -86,6 +86,8 @@ def test_data_with_some_of_the_classes():
     [
         ((-1.0,), "threshold must be"),
         ((np.nan,), "threshold must be"),
+        (("a",), "threshold must be"),
+        ((None,), "threshold must be"),
         ((0.1, X), "both X and y"),
         ((0.1, None, Y), "both X and y"),
         ((0.1, X, Y[:10]), "inconsistent"),
@@ -147,3 +149,8 @@ def test_sparse_models_are_copied_and_pickled():
         np.testing.assert_array_equal(twin.decision_function(X), expected)
         assert isinstance(twin.densify().coef_, np.ndarray)
     assert sp.issparse(model.coef_)
+
+
+def test_no_proof_from_other_data():
+    model = fitted()
+    assert model.sparsify(0.01, X[:60], Y[:60]).sparsity_report_.relative_gap is None

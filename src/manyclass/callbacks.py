@@ -36,11 +36,12 @@ class FitTask:
         What callbacks may score on.
     metadata : dict
         Such as the sample weights.
-    max_epochs : int
+    max_epochs : int or None
+        None if it is not known.
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: Any, metadata: dict[str, Any], max_epochs: int
+        self, estimator: Any, X: Any, y: Any, metadata: dict[str, Any], max_epochs: int | None
     ) -> None:
         self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self._context = None

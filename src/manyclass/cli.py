@@ -87,9 +87,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         what = str(error) or "the memory does not suffice"
         advice = "" if ";" in what else "; use --dtype float32 or less data"
         return console.failed(f"manyclass: error: out of memory: {what}{advice}")
+    except (RuntimeError, ImportError) as error:
+        if not _lacks_memory(error):
+            raise
+        return console.failed(f"manyclass: error: out of memory: {error}; raise the limit on it")
     except (ValueError, FloatingPointError) as error:
         return console.failed(f"manyclass: error: {error}")
     return 0
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether there was no memory for a thread or a library."""
+    signs = ("new thread", "failed to map", "cannot allocate", "Cannot allocate")
+    return any(sign in str(error) for sign in signs)
 
 
 def _parser() -> Parser:

@@ -31,9 +31,9 @@ from manyclass.linear import LinearClassifier
 from manyclass.problem import Problem
 from manyclass.solution import EpochRecord, Solution, Start, Status, relative
 from manyclass.solvers.base import Interrupted, Progress
-from manyclass.solvers.choice import choose_weights
+from manyclass.solvers.choice import Choice, choose_weights
 from manyclass.solvers.stopping import RULES
-from manyclass.solvers.training import train
+from manyclass.solvers.training import in_parts, train
 from manyclass.sparsity import SparsityReport, count_nonzero, density, primal_of
 from manyclass.threads import effective_n_jobs
 from manyclass.training_data import training_data
@@ -81,7 +81,8 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
         n / (k n_c).
     max_iter : int, default=1000
-        Epochs at most. An epoch is one loop over all examples and classes, with up to ten times
+        Epochs at most (of each part, where "one_vs_rest" with sparse weights trains some classes
+        after the other). An epoch is one loop over all examples and classes, with up to ten times
         its effort in loops over the examples and classes that still move; or, where examples far
         outnumber features, a round of Newton steps.
     warm_start : bool, default=False
@@ -111,7 +112,7 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         binary, the difference of the two classes' weights.
     intercept_ : ndarray of shape (n_classes,), or (1,) when binary
     n_iter_ : int
-        Epochs.
+        Epochs, of all parts together.
     certificate_ : Certificate
         primal_objective, dual_objective, gap, relative_gap, max_violation at the returned weights;
         None once ``sparsify`` has changed them.
@@ -253,8 +254,10 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         dataset, classes = self._dataset(rows, targets, sample_weight)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-        task = FitTask(self, rows, targets, metadata, self.max_iter)
-        solution = self._solve(problem, classes, task)
+        choice = choose_weights(problem, self.weights, effective_n_jobs(self.n_jobs))
+        max_epochs = None if in_parts(problem, choice.kind) else self.max_iter
+        task = FitTask(self, rows, targets, metadata, max_epochs)
+        solution = self._solve(problem, choice, classes, task)
         self._set_fitted(solution, classes)
         self._remember(problem, solution.start, classes)
         self._warn(solution)
@@ -343,12 +346,13 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
             primal_of(problem, model._coefficients, model.intercept_, n_jobs)
             for model in (self, sparse)
         )
-        proof = self.certificate_
+        # Below the bound that was proven only where the data or C are not those of fit.
+        dual = self.certificate_.dual_objective if self.certificate_ else np.inf
         return replace(
             report,
             objective_before=before,
             objective_after=after,
-            relative_gap=relative(after - proof.dual_objective, after) if proof else None,
+            relative_gap=relative(after - dual, after) if after >= dual else None,
             accuracy_before=float(self.score(X, y, sample_weight)),
             accuracy_after=float(sparse.score(X, y, sample_weight)),
         )
@@ -363,8 +367,9 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         dataset = replace(dataset, labels=labels, n_classes=len(self.classes_))
         return Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
 
-    def _solve(self, problem: Problem, classes: NDArray[Any], task: FitTask) -> Solution:
-        choice = choose_weights(problem, self.weights)
+    def _solve(
+        self, problem: Problem, choice: Choice, classes: NDArray[Any], task: FitTask
+    ) -> Solution:
         if self.verbose and choice.matters:
             print(choice, flush=True)
 
@@ -390,7 +395,10 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         except Interrupted as interrupt:
             self._remember(problem, interrupt.start, classes)
             raise
-        except MemoryError as error:
+        except (MemoryError, RuntimeError) as error:
+            # The latter from a thread pool, where there is no memory for one more thread.
+            if isinstance(error, RuntimeError) and "new thread" not in str(error):
+                raise
             raise MemoryError(
                 f"training needs more memory than there is ({choice}); use float32, fewer "
                 "features (hashing, selection), a smaller C or fewer classes"

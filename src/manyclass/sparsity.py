@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ class SparsityReport:
         P on the data that were given.
     relative_gap : float or None
         (P - D) / P of the new weights, with D of the certificate that the model had: when the data
-        are those of ``fit``, the new objective is proven to be within this share of the optimum.
+        and C are those of ``fit``, the new objective is proven to be within this share of the
+        optimum. None without a certificate, or where P < D shows that they are not.
     accuracy_before, accuracy_after : float or None
         On the same data.
     """
@@ -54,7 +56,7 @@ def thresholded(coef: Coefficients, threshold: float) -> SparseCoefficients:
     ValueError
         If the threshold is negative or no number.
     """
-    if not threshold >= 0:
+    if not isinstance(threshold, Real) or not threshold >= 0:
         raise ValueError(f"threshold must be a number that is not negative, got {threshold!r}")
     if isinstance(coef, SparseCoefficients):
         return coef.thresholded(threshold)

@@ -101,16 +101,17 @@ def solve(
         If the weights overflow.
     """
     state = solver.init(problem, start)
+    then: Start | None = None
     try:
         history, status, certificate = _epochs(problem, solver, state, rule, max_iter, on_epoch)
         then = solver.start(problem, state)
+        if not np.isfinite(certificate.primal_objective):
+            raise FloatingPointError(
+                "the weights overflow; scale the features to about one, lower C or use float64"
+            )
+        return Solution(solver.finish(problem, state), then, history, status, certificate)
     except KeyboardInterrupt as interrupt:
-        raise Interrupted(solver.start(problem, state)) from interrupt
-    if not np.isfinite(certificate.primal_objective):
-        raise FloatingPointError(
-            "the weights overflow; scale the features to about one, lower C or use float64"
-        )
-    return Solution(solver.finish(problem, state), then, history, status, certificate)
+        raise Interrupted(then or solver.start(problem, state)) from interrupt
 
 
 def _epochs(

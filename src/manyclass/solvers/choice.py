@@ -7,6 +7,9 @@ from typing import Literal
 
 from manyclass.memory import available_memory
 from manyclass.problem import Problem
+from manyclass.solvers.core import in_lanes
+from manyclass.solvers.in_parts import part_bytes
+from manyclass.solvers.sequential_dual import is_sparse
 
 Kind = Literal["dense", "sparse"]
 
@@ -14,11 +17,16 @@ Kind = Literal["dense", "sparse"]
 MANY_CLASSES = 2000
 # Dense weights that take more than this share of the memory give way to sparse ones.
 LARGE_SHARE = 0.25
+# z of relative margins: so many classes of an example (16 to 52 were seen in the end).
+CLASSES_PER_EXAMPLE = 64
 # What sparse weights are expected to need: so many classes with a weight for every non-zero of X
 # (16 to 52 are in the lists of an example, but examples share them), so many bytes for each in
 # tables that are partly vacant, and in the copy that is returned.
 CLASSES_PER_ENTRY = 16
 BYTES_PER_WEIGHT = 24
+# ... and for one-vs-rest, whose parts are put together in a copy (20 to 39 were seen).
+SEPARATE_CLASSES_PER_ENTRY = 40
+ROW_BYTES = 16  # of a feature's table, for each thread (weight_tables.hpp)
 WORTH_TELLING = 10**8
 
 
@@ -30,9 +38,9 @@ class Choice:
     ----------
     kind : {"dense", "sparse"}
     dense_bytes : int
-        Memory of dense weights (one-vs-rest: and of z), exactly.
+        Memory of dense weights and of z.
     sparse_bytes : int or None
-        Memory of sparse weights, roughly; None where the formulation has none.
+        The same for sparse weights, roughly; None where the formulation has none.
     """
 
     kind: Kind
@@ -40,25 +48,33 @@ class Choice:
     sparse_bytes: int | None
 
     @property
+    def needed(self) -> int:
+        """Bytes of what was chosen."""
+        sparse = self.sparse_bytes if self.kind == "sparse" else None
+        return self.dense_bytes if sparse is None else sparse
+
+    @property
     def matters(self) -> bool:
         """Whether it is worth telling: that dense weights of a small problem fit is not."""
-        return self.kind == "sparse" or self.dense_bytes > WORTH_TELLING
+        return self.kind == "sparse" or self.needed > WORTH_TELLING
 
     def __str__(self) -> str:
         """One line for people."""
-        dense = f"dense {self.dense_bytes / 1e9:.2g} GB"
+        dense = f"dense {_size(self.dense_bytes)}"
         if self.sparse_bytes is None:
             return f"weights are dense: {dense}"
-        return f"weights are {self.kind}: {dense}, sparse about {self.sparse_bytes / 1e9:.2g} GB"
+        return f"weights are {self.kind}: {dense}, sparse about {_size(self.sparse_bytes)}"
 
 
-def choose_weights(problem: Problem, wanted: str) -> Choice:
+def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
     """Choose how W is held.
 
     Parameters
     ----------
     problem : Problem
     wanted : {"auto", "dense", "sparse"}
+    n_jobs : int, default=1
+        Threads, each of which needs memory of its own.
 
     Returns
     -------
@@ -71,7 +87,7 @@ def choose_weights(problem: Problem, wanted: str) -> Choice:
     MemoryError
         If neither fits, or not the one that is wanted.
     """
-    dense, sparse = dense_bytes(problem), sparse_bytes(problem)
+    dense, sparse = dense_bytes(problem), sparse_bytes(problem, n_jobs)
     if wanted == "sparse" and sparse is None:
         raise ValueError(
             "weights='sparse' does not go with this formulation, whose weights are dense by "
@@ -80,48 +96,66 @@ def choose_weights(problem: Problem, wanted: str) -> Choice:
         )
     memory = available_memory()
     if sparse is None or wanted == "dense":
-        kind: Kind = "dense"
-    elif wanted == "sparse":
-        kind = "sparse"
+        choice = Choice("dense", dense, sparse)
+    elif wanted == "sparse" or _prefers_sparse(problem, dense, sparse, memory):
+        choice = Choice("sparse", dense, sparse)
     else:
-        many = problem.formulation.margin == "relative" and problem.dataset.n_classes > MANY_CLASSES
-        kind = "sparse" if many or dense > LARGE_SHARE * memory else "dense"
-    choice = Choice(kind, dense, sparse)
-    needed = dense if kind == "dense" else sparse
-    if needed is not None and needed > memory:
+        choice = Choice("dense", dense, sparse)
+    if choice.needed > memory:
         raise MemoryError(_refusal(problem, choice, memory))
     return choice
 
 
 def dense_bytes(problem: Problem) -> int:
-    """Bytes of dense weights while training."""
+    """Bytes of dense weights and of z while training."""
     data = problem.dataset
-    weights = (data.n_features + 1) * data.n_classes * data.dtype.itemsize
-    if problem.formulation.sum_to_zero != "no":
-        return weights
-    # The groups' weights, and those of all that are put together from them; z of all classes.
-    return 2 * weights + data.n_examples * data.n_classes * data.dtype.itemsize
+    item, n, k = data.dtype.itemsize, data.n_examples, data.n_classes
+    weights = (data.n_features + 1) * k * item
+    if problem.formulation.sum_to_zero == "no":
+        # The groups' weights, and those of all that are put together from them.
+        return 2 * weights + n * k * item
+    if in_lanes(problem):
+        return weights + n * k * item
+    per_example = min(k, CLASSES_PER_EXAMPLE) if problem.formulation.margin == "relative" else k
+    return weights + n * per_example * 2 * item  # a class and a number each
 
 
-def sparse_bytes(problem: Problem) -> int | None:
-    """Bytes of sparse weights while training, roughly; None where there are none."""
+def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
+    """Bytes of sparse weights and of z while training, roughly; None where there are none."""
     if problem.formulation.centred:
         return None
     data = problem.dataset
+    item, entries = data.dtype.itemsize, len(data.values) + data.n_examples
     everything = (data.n_features + 1) * data.n_classes
-    weights = min(everything, CLASSES_PER_ENTRY * (len(data.values) + data.n_examples))
-    return weights * BYTES_PER_WEIGHT * data.dtype.itemsize // 4
+    if problem.formulation.sum_to_zero == "no":
+        weights = min(everything, SEPARATE_CLASSES_PER_ENTRY * entries)
+        return part_bytes(problem, n_jobs) + 2 * weights * (item + 4)
+    weights = min(everything, CLASSES_PER_ENTRY * entries)
+    duals = data.n_examples * min(data.n_classes, CLASSES_PER_EXAMPLE) * 2 * item
+    rows = (data.n_features + 1) * ROW_BYTES * n_jobs
+    return weights * BYTES_PER_WEIGHT * item // 4 + duals + rows
+
+
+def _prefers_sparse(problem: Problem, dense: int, sparse: int, memory: int) -> bool:
+    """Whether sparse weights are faster, or need less memory where it is short."""
+    relative = problem.formulation.margin == "relative"
+    many = relative and problem.dataset.n_classes > MANY_CLASSES and is_sparse(problem)
+    return sparse < dense and (many or dense > LARGE_SHARE * memory)
 
 
 def _refusal(problem: Problem, choice: Choice, memory: int) -> str:
     data = problem.dataset
     asked = f"{data.n_features} features and {data.n_classes} classes"
-    words = f"dense weights for {asked} need {choice.dense_bytes / 1e9:.1f} GB"
+    words = f"dense weights for {asked} need {_size(choice.dense_bytes)}"
     if choice.sparse_bytes is not None:
-        words += f", sparse ones about {choice.sparse_bytes / 1e9:.1f} GB"
+        words += f", sparse ones about {_size(choice.sparse_bytes)}"
     advice = "use float32, fewer features (hashing, selection) or fewer classes"
-    if choice.sparse_bytes is not None and choice.sparse_bytes <= memory:
-        advice = "use weights='sparse'"
-    elif choice.sparse_bytes is None:
+    if choice.sparse_bytes is None:
         advice += ", or 'crammer_singer', 'weston_watkins' or 'one_vs_rest' with weights='sparse'"
-    return f"{words}; there are {memory / 1e9:.1f} GB. Advice: {advice}"
+    elif min(choice.dense_bytes, choice.sparse_bytes) <= memory:
+        advice = f"use weights='{'sparse' if choice.kind == 'dense' else 'dense'}'"
+    return f"{words} (with z); there are {_size(memory)}. Advice: {advice}"
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 10**9 else f"{n_bytes / 1e6:.3g} MB"

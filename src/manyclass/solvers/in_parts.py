@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from manyclass.memory import available_memory
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Solution, Start, Status, relative
 from manyclass.solvers.base import Interrupted, Progress, solve
@@ -26,8 +27,10 @@ from manyclass.solvers.separate_classes import (
 )
 from manyclass.solvers.stopping import StoppingRule
 
-# Classes are trained together while their weights and z need no more than this.
+# Classes are trained together while their weights and z need no more than this, and no more than
+# this share of the memory.
 PART_BYTES = 1 << 29
+PART_SHARE = 0.25
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +61,7 @@ class Finished:
         self.primal += part.certificate.primal_objective
         self.gap += part.certificate.gap
         self.violation = max(self.violation, part.certificate.max_violation)
-        if self.status is Status.CONVERGED:
+        if part.status is Status.STOPPED or self.status is Status.CONVERGED:
             self.status = part.status
 
     def record(self, record: EpochRecord, n_classes: int) -> EpochRecord:
@@ -166,8 +169,9 @@ def solve_in_parts(
                 start=start_of(start, classes),
                 on_epoch=show,
             )
-        except Interrupted as interrupt:
-            raise Interrupted(Start(_whole_duals(done, interrupt.start.duals))) from interrupt
+        except KeyboardInterrupt as interrupt:
+            z = interrupt.start.duals if isinstance(interrupt, Interrupted) else None
+            raise Interrupted(Start(_whole_duals(done, z))) from interrupt
         done.add(part)
         if part.status is Status.STOPPED:
             break
@@ -175,14 +179,28 @@ def solve_in_parts(
     return done.solution()
 
 
+def part_bytes(problem: Problem, n_jobs: int) -> int:
+    """Bytes of a part's weights and z."""
+    return _groups_in_part(problem, n_jobs) * _group_bytes(problem)
+
+
 def _parts(problem: Problem, n_jobs: int) -> Iterator[slice]:
     """Neighbouring classes, whole groups and at least one for each thread."""
     data = problem.dataset
-    size = classes_in_group(data.dtype)
-    per_class = (2 * (data.n_features + 1) + data.n_examples) * data.dtype.itemsize
-    n_groups = max(n_jobs, PART_BYTES // (per_class * size))
-    bounds = itertools.pairwise([*range(0, data.n_classes, n_groups * size), data.n_classes])
+    size = _groups_in_part(problem, n_jobs) * classes_in_group(data.dtype)
+    bounds = itertools.pairwise([*range(0, data.n_classes, size), data.n_classes])
     return (slice(first, last) for first, last in bounds)
+
+
+def _groups_in_part(problem: Problem, n_jobs: int) -> int:
+    budget = min(PART_BYTES, PART_SHARE * available_memory())
+    return max(n_jobs, int(budget / _group_bytes(problem)))
+
+
+def _group_bytes(problem: Problem) -> int:
+    data = problem.dataset
+    per_class = (2 * (data.n_features + 1) + data.n_examples) * data.dtype.itemsize
+    return per_class * min(data.n_classes, classes_in_group(data.dtype))
 
 
 def _shown(
@@ -207,11 +225,12 @@ def _whole_weights(done: Finished, part: Any) -> sp.csr_array[Any]:
     return sp.csr_array(sp.hstack([*done.weights, sp.csr_array(part), rest], format="csr"))
 
 
-def _whole_duals(done: Finished, part: sp.csr_array[Any]) -> sp.csr_array[Any]:
+def _whole_duals(done: Finished, part: sp.csr_array[Any] | None) -> sp.csr_array[Any]:
     data = done.problem.dataset
-    left = data.n_classes - done.n_classes - part.shape[1]
+    known = done.duals if part is None else [*done.duals, part]
+    left = data.n_classes - sum(z.shape[1] for z in known)
     rest = sp.csr_array((data.n_examples, left), dtype=data.dtype)
-    return sp.csr_array(sp.hstack([*done.duals, part, rest], format="csr"))
+    return sp.csr_array(sp.hstack([*known, rest], format="csr"))
 
 
 def _nothing(duals: sp.csr_array[Any]) -> sp.csr_array[Any]:

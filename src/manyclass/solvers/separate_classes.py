@@ -177,8 +177,8 @@ class SeparateClasses:
 
     def _map(self, state: Groups, call: Callable[[Group], R], groups: list[Group]) -> list[R]:
         """Call for groups at once; on Ctrl-C all end between two visits."""
-        futures = [state.threads.submit(call, group) for group in groups]
         try:
+            futures = [state.threads.submit(call, group) for group in groups]
             return [future.result() for future in futures]
         except BaseException:
             self._stop(state)

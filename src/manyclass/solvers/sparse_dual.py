@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import cpu_count
 from numpy.typing import NDArray
 
 from manyclass import _core
@@ -59,7 +60,7 @@ class SparseDual(SequentialDual):
         weights = weights_of.zeros(
             n_rows=data.n_features + 1,
             n_classes=data.n_classes,
-            n_slices=min(self.n_jobs, data.n_classes),
+            n_slices=min(self.n_jobs, cpu_count(), data.n_classes),  # more would only wait
             dense_from=_dense_from(problem),
         )
         trainer = trainer_of(**trainer_arguments(inner))

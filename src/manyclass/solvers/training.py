@@ -18,6 +18,11 @@ from manyclass.solvers.sparse_dual import SparseDual
 from manyclass.solvers.stopping import StoppingRule
 
 
+def in_parts(problem: Problem, weights: Kind) -> bool:
+    """Whether some classes are trained after the others, each with ``max_iter`` epochs at most."""
+    return problem.formulation.sum_to_zero == "no" and weights == "sparse"
+
+
 def train(
     problem: Problem,
     weights: Kind,
@@ -43,7 +48,7 @@ def train(
     n_jobs : int
         Threads.
     max_iter : int
-        Epochs at most.
+        Epochs at most, of each part where there are some.
     start : Start, default=None
         Where to begin; z = 0 when None.
     on_epoch : callable, default=None
@@ -60,8 +65,7 @@ def train(
     Interrupted, FloatingPointError, MemoryError
         As ``solve``.
     """
-    separate = problem.formulation.sum_to_zero == "no"
-    if separate and weights == "sparse":
+    if in_parts(problem, weights):
         return solve_in_parts(
             problem,
             rng,
@@ -72,6 +76,7 @@ def train(
             on_epoch=on_epoch,
             keep_duals=keep_duals,
         )
+    separate = problem.formulation.sum_to_zero == "no"
     whole = SparseDual if weights == "sparse" else SequentialDual
     solver: Solver[Any] = SeparateClasses(rng, n_jobs) if separate else whole(rng, n_jobs)
     return solve(problem, solver, rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch)
