@@ -99,6 +99,8 @@ def growth_table(grown: dict[str, Any]) -> str:
 
 def draw(grown: dict[str, Any], path: Path) -> None:
     """Draw seconds and memory against each size, all logarithmic, with what a dense W takes."""
+    from matplotlib.ticker import NullFormatter
+
     from benchmarks.plots import STYLE, plt
 
     with plt.rc_context(STYLE):
@@ -113,6 +115,8 @@ def draw(grown: dict[str, Any], path: Path) -> None:
             dense = [4e-6 * point["d"] * point["k"] for point in points]
             column[1].loglog(sizes, dense, ":", color="0.5", label="a dense W alone")
             column[1].set_xlabel(_AXES[what])
+            for axes in column:
+                axes.xaxis.set_minor_formatter(NullFormatter())
             column[1].legend(fontsize=8)
         for axes, title in zip(panels[:, 0], _VALUES.values(), strict=True):
             axes.set_ylabel(title)
