@@ -84,7 +84,7 @@ class Duals64(_Duals): ...
 class LaneDuals32(_Duals): ...
 class LaneDuals64(_Duals): ...
 
-class _Trainer:
+class _Examples:
     def __init__(
         self,
         formulation: Formulation,
@@ -100,6 +100,8 @@ class _Trainer:
     ) -> None: ...
     def squared_norms(self) -> NDArray[np.float64]: ...
     def stop(self) -> None: ...
+
+class _Trainer(_Examples):
     def full_loop(
         self,
         weights: NDArray[Any],
@@ -142,22 +144,7 @@ class _WeightTables:
 class WeightTables32(_WeightTables): ...
 class WeightTables64(_WeightTables): ...
 
-class _SparseTrainer:
-    def __init__(
-        self,
-        formulation: Formulation,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        values: NDArray[Any],
-        n_features: int,
-        bias: float,
-        labels: NDArray[np.int32],
-        n_classes: int,
-        costs: NDArray[np.float64],
-        instruction_set: str,
-    ) -> None: ...
-    def squared_norms(self) -> NDArray[np.float64]: ...
-    def stop(self) -> None: ...
+class _SparseTrainer(_Examples):
     def full_loop(
         self,
         weights: _WeightTables,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,35 +15,27 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
 from manyclass.callbacks import WRAPPERS, CallbackSupportMixin, FitTask, with_callbacks
 from manyclass.coefficients import SparseCoefficients
-from manyclass.dataset import Dataset
 from manyclass.formulations import FORMULATIONS, LOSSES
-from manyclass.linear import LinearClassifier
 from manyclass.problem import Problem
-from manyclass.solution import EpochRecord, Solution, Start, Status, relative
+from manyclass.solution import EpochRecord, Solution, Start, Status
 from manyclass.solvers.base import Interrupted, Progress
 from manyclass.solvers.choice import Choice, choose_weights
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import in_parts, train
-from manyclass.sparsity import SparsityReport, count_nonzero, density, primal_of
+from manyclass.sparsify import SparsifyMixin
 from manyclass.threads import effective_n_jobs
-from manyclass.training_data import training_data
 from manyclass.warm_start import WarmStart
 
 # What the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
-# Share of the objective that float32 may lose.
-ROUNDING = 1e-4
 
 
-class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
+class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
     """Multi-class linear support vector machine, trained to a proven distance from its optimum.
 
     Solves, for the examples (x_i, y_i), i = 1..n, and W = (w_1, ..., w_k),
@@ -265,110 +255,6 @@ class MulticlassSVC(LinearClassifier, CallbackSupportMixin, BaseEstimator):
         self._warn(solution)
         task.end()
         return self
-
-    def _dataset(
-        self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[Dataset, NDArray[Any]]:
-        """Turn the arguments of ``fit`` into a data set and its classes."""
-        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        return training_data(X, y, sample_weight, self.class_weight, bias)
-
-    def sparsify(
-        self,
-        threshold: float = 0.0,
-        X: ArrayLike | None = None,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Leave out small weights, keep the others as a sparse array, and tell what that cost.
-
-        Sets ``sparsity_report_``. Where it makes a weight zero, ``certificate_`` becomes None: what
-        was proven was proven of other weights. With the data of ``fit`` the report has a new proof:
-        the dual objective still is a bound of the optimum, so the gap to it counts.
-
-        Parameters
-        ----------
-        threshold : float, default=0.0
-            Weights of at most this magnitude become zero; the intercepts stay.
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            Data for the report: objectives and accuracies, before and after.
-        y : array-like of shape (n_samples,), default=None
-            Their classes, at least two.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the threshold is negative, or the data are not as in ``fit``; the model is unchanged.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from manyclass import MulticlassSVC
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = MulticlassSVC(random_state=0).fit(X, y).sparsify(0.3, X, y)
-        >>> model.coef_.format
-        'csr'
-        >>> report = model.sparsity_report_
-        >>> report.density_after < report.density_before
-        True
-        >>> report.objective_after > report.objective_before
-        True
-        """
-        check_is_fitted(self)
-        if (X is None) != (y is None):
-            raise ValueError("sparsify needs both X and y for its report, or neither")
-        sparse = copy.copy(self)
-        LinearClassifier.sparsify(sparse, threshold)
-        report = SparsityReport(
-            float(threshold), density(self._coefficients), density(sparse._coefficients)
-        )
-        if X is not None and y is not None:
-            report = self._with_costs(report, sparse, X, y, sample_weight)
-        if count_nonzero(sparse._coefficients) < count_nonzero(self._coefficients):
-            self.certificate_ = None
-        self._coefficients, self.sparsity_report_ = sparse._coefficients, report
-        return self
-
-    def _with_costs(
-        self,
-        report: SparsityReport,
-        sparse: Self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-    ) -> SparsityReport:
-        """Return the report with what data say of this model and the sparse one."""
-        problem, n_jobs = self._problem_like(X, y, sample_weight), effective_n_jobs(self.n_jobs)
-        before, after = (
-            primal_of(problem, model._coefficients, model.intercept_, n_jobs)
-            for model in (self, sparse)
-        )
-        # P is below the bound that was proven, by more than rounding, only where the data or C are
-        # not those of fit, or where the new W breaks the constraint that its columns sum to zero.
-        dual = self.certificate_.dual_objective if self.certificate_ else np.inf
-        return replace(
-            report,
-            objective_before=before,
-            objective_after=after,
-            relative_gap=relative(after - dual, after) if after >= (1 - ROUNDING) * dual else None,
-            accuracy_before=float(self.score(X, y, sample_weight)),
-            accuracy_after=float(sparse.score(X, y, sample_weight)),
-        )
-
-    def _problem_like(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Problem:
-        """Return the problem of ``fit`` on data that hold some or all of its classes."""
-        check_consistent_length(X, y, sample_weight)
-        dataset, found = self._dataset(self._check_rows(X), column_or_1d(y), sample_weight)
-        if not np.isin(found, self.classes_).all():
-            raise ValueError("y holds classes that the model does not know")
-        labels = np.searchsorted(self.classes_, found)[dataset.labels].astype(np.int32)
-        dataset = replace(dataset, labels=labels, n_classes=len(self.classes_))
-        return Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
 
     def _solve(
         self, problem: Problem, choice: Choice, classes: NDArray[Any], task: FitTask
