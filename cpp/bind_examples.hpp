@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "aligned.hpp"
 #include "arrays.hpp"
 #include "instruction_sets.hpp"
 #include "kernels.hpp"
@@ -30,6 +31,26 @@ const Kernels<T, Duals>& kernels_for(const std::string& name) {
 #endif
   return baseline::kernels<T, Duals>();
 }
+
+// Memory for one visit; the vectors' lengths are those that Scratch documents.
+template <class T>
+class OwnedScratch {
+ public:
+  OwnedScratch(std::int32_t n_classes, std::int64_t stride)
+      : block_(static_cast<std::size_t>(n_classes) + 1),
+        step_(static_cast<std::size_t>(n_classes) + 2),
+        labels_(static_cast<std::size_t>(n_classes) + 2),
+        rows_(2 * static_cast<std::size_t>(stride)),
+        view_{rows_.data(), rows_.data() + stride, block_.data(), step_.data(), labels_.data()} {}
+  Scratch<T> view() { return view_; }
+
+ private:
+  std::vector<Coordinate> block_;
+  std::vector<Step> step_;
+  std::vector<std::int32_t> labels_;
+  AlignedArray<T> rows_;
+  Scratch<T> view_;
+};
 
 // The training examples. Holds references to the caller's arrays; the caller has validated them
 // (dataset.py).
@@ -85,6 +106,14 @@ class OwnedExamples {
         std::min(kBlockOfRows * n / std::max<std::int64_t>(bytes, 1), n / 256);
     return {n, static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 1, 32))};
   }
+  // Visits between two looks at the signals: about 2^28 multiply-adds, some 20 ms.
+  std::size_t rows_at_once() const {
+    const Csr<T>& x = examples_.x;
+    const double n = std::max(1.0, static_cast<double>(x.n_rows));
+    const double features = static_cast<double>(x.indptr[x.n_rows]) / n;
+    const double rows = kWorkAtOnce / ((features + 1) * n_classes_);
+    return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
+  }
   void check_rows(std::int64_t begin, std::int64_t end) const {
     require(0 <= begin && begin <= end && end <= examples_.x.n_rows, "rows out of range");
   }
@@ -92,6 +121,7 @@ class OwnedExamples {
   const Examples<T>& examples() const { return examples_; }
 
  private:
+  static constexpr double kWorkAtOnce = 1 << 28;
   static constexpr std::int64_t kBlockOfRows = 1 << 14;
 
   std::tuple<Vector<const std::int64_t>, Vector<const std::int32_t>, Vector<const T>,

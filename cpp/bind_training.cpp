@@ -37,26 +37,6 @@ const NewtonKernels<T>& newton_kernels_for(const std::string& name, std::int64_t
   return baseline::newton_kernels<T>(blocks);
 }
 
-// Memory for one visit; the vectors' lengths are those that Scratch documents.
-template <class T>
-class OwnedScratch {
- public:
-  OwnedScratch(std::int32_t n_classes, std::int64_t stride)
-      : block_(static_cast<std::size_t>(n_classes) + 1),
-        step_(static_cast<std::size_t>(n_classes) + 2),
-        labels_(static_cast<std::size_t>(n_classes) + 2),
-        rows_(2 * static_cast<std::size_t>(stride)),
-        view_{rows_.data(), rows_.data() + stride, block_.data(), step_.data(), labels_.data()} {}
-  Scratch<T> view() { return view_; }
-
- private:
-  std::vector<Coordinate> block_;
-  std::vector<Step> step_;
-  std::vector<std::int32_t> labels_;
-  AlignedArray<T> rows_;
-  Scratch<T> view_;
-};
-
 // The examples with the kernels of one instruction set.
 template <class T, class Duals>
 class Trainer : public OwnedExamples<T> {
@@ -79,8 +59,8 @@ class Trainer : public OwnedExamples<T> {
     OwnedScratch<T> scratch(this->n_classes(), w.stride);
     Random random(seed);
     Visits visits = this->new_visits();
-    return loop_over({rows.data(), rows.size()}, active.data(), visits, rows_at_once(), random,
-                     sweep(kernels_.full_sweep, w, z, scratch, min_gap), this->poll());
+    return loop_over({rows.data(), rows.size()}, active.data(), visits, this->rows_at_once(),
+                     random, sweep(kernels_.full_sweep, w, z, scratch, min_gap), this->poll());
   }
 
   ShrunkResult shrunk_loops(Matrix<T> weights, Duals& z, Vector<std::int32_t> active,
@@ -94,8 +74,8 @@ class Trainer : public OwnedExamples<T> {
     Random random(seed);
     Visits visits = this->new_visits();
     return manyclass::shrunk_loops(
-        {active.data(), static_cast<std::size_t>(n_active)}, goal, visits, rows_at_once(), random,
-        sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap), this->poll());
+        {active.data(), static_cast<std::size_t>(n_active)}, goal, visits, this->rows_at_once(),
+        random, sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap), this->poll());
   }
 
   SweepResult inspect(Matrix<T> weights, const Duals& z, std::int64_t begin,
@@ -133,16 +113,6 @@ class Trainer : public OwnedExamples<T> {
       return kernel(this->examples(), w, z, scratch.view(), order, min_gap, active);
     };
   }
-
-  // Visits between two looks at the signals: about 2^28 multiply-adds, some 20 ms.
-  std::size_t rows_at_once() const {
-    const Csr<T>& x = this->examples().x;
-    const double n = std::max(1.0, static_cast<double>(x.n_rows));
-    const double features = static_cast<double>(x.indptr[x.n_rows]) / n;
-    const double rows = kWorkAtOnce / ((features + 1) * this->n_classes());
-    return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
-  }
-  static constexpr double kWorkAtOnce = 1 << 28;
 
   WeightsView<T> view(const Matrix<T>& weights, const Duals& z) const {
     const auto stride = static_cast<std::int64_t>(weights.shape(1));

@@ -8,10 +8,9 @@ namespace manyclass::MANYCLASS_ISA {
 
 // Gap, loss and largest violation of rows [begin, end). An example x_i = 0 has a constant loss,
 // which its (unseen) z attain too: no gap.
-template <class T>
-SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const DualLists<T>& z,
-                    Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
-  Visitor<T> visitor(examples, w, scratch);
+template <class T, class Visitor>
+SweepResult inspect_by(Visitor& visitor, const Examples<T>& examples, const DualLists<T>& z,
+                       std::int64_t begin, std::int64_t end) {
   SweepResult result;
   for (std::int64_t i = begin; i < end; ++i) {
     const Found found = visitor.look_at_all(i, z.row(i));
@@ -24,6 +23,13 @@ SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const 
     }
   }
   return result;
+}
+
+template <class T>
+SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const DualLists<T>& z,
+                    Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
+  Visitor<T> visitor(examples, w, scratch);
+  return inspect_by(visitor, examples, z, begin, end);
 }
 
 // W += W(z) of rows [begin, end).

@@ -51,7 +51,7 @@ class Visitor : public ExampleBlock<T> {
       }
     }
     if (f_.own && y != kElsewhere) this->add_own(y, z_own, s_y - centre, cost, found);
-    if (f_.others) look_at_others(found);
+    if (f_.others) this->add_rest(static_cast<std::size_t>(w_.stride), found);
     return found;
   }
 
@@ -95,25 +95,16 @@ class Visitor : public ExampleBlock<T> {
   using ExampleBlock<T>::f_;
   using ExampleBlock<T>::scratch_;
 
-  void look_at_others(Found& found) {
-    const auto n = static_cast<std::size_t>(w_.stride);
-    found.xi_others = found.offset + static_cast<double>(largest(scratch_.scores, n));
-    found.xi_max = std::max(found.xi_max, found.xi_others);
-    if (f_.maximum || found.xi_others <= 0) return;
-    found.losses += sum_of_losses(scratch_.scores, n, static_cast<T>(found.offset), f_.squared);
-    found.violation = std::max(found.violation, found.xi_others);
-  }
-
   DenseWeights<T> w_;
 };
 
-// kShrunk: visit the non-zero z of each example only, where that is cheaper than all classes. An
-// example whose own gap is below `min_gap` is left as it is, and is active no more.
-template <bool kShrunk, class T>
-SweepResult dual_sweep(const Examples<T>& examples, const WeightsView<T>& w, DualLists<T>& z,
-                       Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
-                       std::int32_t* active) {
-  Visitor<T> visitor(examples, w, scratch);
+// Visit the examples `order`. kShrunk: the non-zero z of each example only, where that is cheaper
+// than all classes, which are w's. An example whose own gap is below `min_gap` is left as it is,
+// and is active no more.
+template <bool kShrunk, class T, class Visitor>
+SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const WeightsView<T>& w,
+                     DualLists<T>& z, std::span<const std::int32_t> order, double min_gap,
+                     std::int32_t* active) {
   // Gathering the weights of some classes pays while they number no more than the vectors of a
   // row; their scores, those of y and of the mean must fit into the scratch.
   const std::int64_t vectors = w.stride / static_cast<std::int64_t>(kLanes<T>);
@@ -135,6 +126,14 @@ SweepResult dual_sweep(const Examples<T>& examples, const WeightsView<T>& w, Dua
     if (visitor.is_active(std::as_const(z).row(i), cost)) active[result.n_active++] = i;
   }
   return result;
+}
+
+template <bool kShrunk, class T>
+SweepResult dual_sweep(const Examples<T>& examples, const WeightsView<T>& w, DualLists<T>& z,
+                       Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
+                       std::int32_t* active) {
+  Visitor<T> visitor(examples, w, scratch);
+  return sweep_by<kShrunk>(visitor, examples, w, z, order, min_gap, active);
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -80,6 +80,16 @@ class ExampleBlock {
     add_coordinate({y, z, f_.gamma_own - score, 1, 0, 0}, cost, found);
   }
 
+  // The classes with z = 0, whose scores are those among the first n that are not -inf; n is a
+  // multiple of the lanes.
+  void add_rest(std::size_t n, Found& found) const {
+    found.xi_others = found.offset + static_cast<double>(largest(scratch_.scores, n));
+    found.xi_max = std::max(found.xi_max, found.xi_others);
+    if (f_.maximum || found.xi_others <= 0) return;
+    found.losses += sum_of_losses(scratch_.scores, n, static_cast<T>(found.offset), f_.squared);
+    found.violation = std::max(found.violation, found.xi_others);
+  }
+
   void add_coordinate(const Coordinate& c, double cost, Found& found) {
     scratch_.block[found.size++] = c;
     found.sum_z += c.z;
