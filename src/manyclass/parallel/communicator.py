@@ -1,0 +1,161 @@
+"""How ranks talk: alone, or by MPI. Arrays travel as they lie in memory; nothing is pickled."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FAILED, INTERRUPTED = 2, 130
+
+
+class Communicator(Protocol):
+    """What ranks can do together; every rank must call the same methods in the same order."""
+
+    @property
+    def rank(self) -> int:
+        """Number of this process, from 0."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+
+    def send_receive(
+        self,
+        outgoing: NDArray[Any] | None,
+        destination: int | None,
+        incoming: NDArray[Any] | None,
+        source: int | None,
+    ) -> None:
+        """Send one contiguous array and fill another, of the size that the source sends."""
+
+    def all_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add arrays of one shape over all ranks."""
+
+    def all_gather(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the 1-D array of every rank, of one type and any length."""
+
+    def broadcast(self, values: NDArray[Any], root: int) -> None:
+        """Fill a contiguous array with that of a rank."""
+
+    def abort(self, error: BaseException) -> None:
+        """End all ranks, with the error of this one."""
+
+
+class Serial:
+    """One process alone."""
+
+    rank = 0
+    size = 1
+
+    def send_receive(
+        self,
+        outgoing: NDArray[Any] | None,
+        destination: int | None,
+        incoming: NDArray[Any] | None,
+        source: int | None,
+    ) -> None:
+        """Refuse: there is nobody to send to."""
+        if destination is not None or source is not None:
+            raise ValueError("one process alone has nobody to send to")
+
+    def all_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a copy."""
+        return values.copy()
+
+    def all_gather(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the one array."""
+        return [values]
+
+    def broadcast(self, values: NDArray[Any], root: int) -> None:
+        """Leave the array as it is."""
+
+    def abort(self, error: BaseException) -> None:
+        """Leave the error to the caller, who is alone."""
+
+
+class MPICommunicator:
+    """A communicator of mpi4py.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm
+    """
+
+    def __init__(self, comm: Any) -> None:
+        from mpi4py import MPI
+
+        self._mpi = MPI
+        self._comm = comm
+        self.rank: int = comm.Get_rank()
+        self.size: int = comm.Get_size()
+
+    def send_receive(
+        self,
+        outgoing: NDArray[Any] | None,
+        destination: int | None,
+        incoming: NDArray[Any] | None,
+        source: int | None,
+    ) -> None:
+        """Send one array and fill another; None: nothing that way."""
+        nobody = self._mpi.PROC_NULL
+        self._comm.Sendrecv(
+            outgoing if destination is not None else None,
+            dest=nobody if destination is None else destination,
+            recvbuf=incoming if source is not None else None,
+            source=nobody if source is None else source,
+        )
+
+    def all_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add arrays over all ranks."""
+        total = np.empty_like(values)
+        self._comm.Allreduce(values, total)
+        return total
+
+    def all_gather(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the 1-D array of every rank."""
+        lengths = np.empty(self.size, np.int64)
+        self._comm.Allgather(np.array([len(values)], np.int64), lengths)
+        ends = np.cumsum(lengths)
+        everything = np.empty(int(ends[-1]), values.dtype)
+        self._comm.Allgatherv(np.ascontiguousarray(values), (everything, lengths.tolist()))
+        return np.split(everything, ends[:-1].tolist())
+
+    def broadcast(self, values: NDArray[Any], root: int) -> None:
+        """Fill an array with that of a rank."""
+        self._comm.Bcast(values, root)
+
+    def abort(self, error: BaseException) -> None:
+        """Say what happened in one line, and end all processes."""
+        interrupted = isinstance(error, KeyboardInterrupt)
+        what = "interrupted; nothing was written" if interrupted else f"error: {_line(error)}"
+        where = f"rank {self.rank} of {self.size}"
+        print(f"manyclass: {where}: {what}; all ranks end", file=sys.stderr, flush=True)
+        self._comm.Abort(INTERRUPTED if interrupted else FAILED)
+
+
+def as_communicator(communicator: Any) -> Communicator:
+    """Return a communicator of mpi4py, or one of this module's kind, as the latter.
+
+    Parameters
+    ----------
+    communicator : mpi4py.MPI.Comm, Communicator or None
+        None: one process alone.
+
+    Returns
+    -------
+    Communicator
+    """
+    if communicator is None:
+        return Serial()
+    if hasattr(communicator, "Get_rank"):
+        return MPICommunicator(communicator)
+    chosen: Communicator = communicator
+    return chosen
+
+
+def _line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,93 @@
+"""What the solvers of several ranks share: sums over ranks, z gathered, errors that end all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from functools import wraps
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.parallel.communicator import Communicator
+from manyclass.problem import Problem
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class Findings:
+    """What loops found, summed up; of the violation and the number of loops the largest."""
+
+    gap: float = 0.0
+    loss: float = 0.0
+    dual_gain: float = 0.0
+    evaluations: float = 0.0
+    n_active: float = 0.0
+    n_duals: float = 0.0
+    max_violation: float = 0.0
+    loops: float = 0.0
+
+    def add(self, other: Findings | _core.SweepResult) -> None:
+        """Add what another loop found."""
+        self.gap += other.gap
+        self.loss += other.loss
+        self.dual_gain += other.dual_gain
+        self.evaluations += other.evaluations
+        self.n_active += other.n_active
+        self.max_violation = max(self.max_violation, other.max_violation)
+        if isinstance(other, Findings):
+            self.n_duals += other.n_duals
+            self.loops = max(self.loops, other.loops)
+
+    def over(self, communicator: Communicator) -> Findings:
+        """Return the findings of all ranks, to the last digit the same on each."""
+        total = Findings()
+        for values in communicator.all_gather(np.array(astuple(self), np.float64)):
+            total.add(Findings(*values.tolist()))
+        return total
+
+
+class _HasCommunicator(Protocol):
+    communicator: Communicator
+
+
+def ending_all(method: F) -> F:
+    """Let an error in a solver's method end all ranks, which would wait for this one for ever."""
+
+    @wraps(method)
+    def call(self: _HasCommunicator, *args: Any, **kwargs: Any) -> Any:
+        try:
+            # Interrupted between two methods: the other ranks are elsewhere and will not answer.
+            if isinstance(sys.exception(), KeyboardInterrupt) and self.communicator.size > 1:
+                raise KeyboardInterrupt
+            return method(self, *args, **kwargs)
+        except BaseException as error:
+            self.communicator.abort(error)
+            raise
+
+    return call  # type: ignore[return-value]  # the same signature
+
+
+def gather_duals(
+    communicator: Communicator,
+    problem: Problem,
+    rows: list[NDArray[Any]],
+    labels: list[NDArray[Any]],
+    values: list[NDArray[Any]],
+) -> sp.csr_array[Any]:
+    """Put together z of all ranks, shape (n, k), from the places and values that each has."""
+    dtype = problem.dataset.dtype
+    kinds = [(rows, np.int32), (labels, np.int32), (values, dtype)]
+    i, c, z = (_everything(communicator, parts, kind) for parts, kind in kinds)
+    shape = (problem.dataset.n_examples, problem.dataset.n_classes)
+    return sp.csr_array((z, (i, c)), shape=shape)
+
+
+def _everything(communicator: Communicator, parts: list[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    here = np.concatenate([np.empty(0, kind), *parts]).astype(kind)
+    return np.concatenate(communicator.all_gather(here))

@@ -1,0 +1,90 @@
+"""Ranks within one process: a thread for each, queues between them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+PATIENCE = 60.0  # seconds until a test gives up waiting
+
+
+class Aborted(RuntimeError):
+    """Another rank failed."""
+
+
+class World:
+    """What the ranks share."""
+
+    def __init__(self, size):
+        self.size = size
+        self.queues = {(a, b): queue.Queue() for a in range(size) for b in range(size)}
+        self.barrier = threading.Barrier(size)
+        self.slots: list[Any] = [None] * size
+        self.aborted = threading.Event()
+
+
+class ThreadRank:
+    """The communicator of one of them."""
+
+    def __init__(self, world, rank):
+        self.world, self.rank, self.size = world, rank, world.size
+
+    def send_receive(self, outgoing, destination, incoming, source):
+        if destination is not None:
+            assert outgoing.flags.c_contiguous
+            self.world.queues[self.rank, destination].put(outgoing.copy())
+        if source is not None:
+            values = self._get(self.world.queues[source, self.rank])
+            assert incoming.flags.c_contiguous
+            assert incoming.shape == values.shape
+            assert incoming.dtype == values.dtype
+            incoming[...] = values
+
+    def _get(self, messages):
+        for _ in range(int(PATIENCE / 0.01)):
+            if self.world.aborted.is_set():
+                break
+            try:
+                return messages.get(timeout=0.01)
+            except queue.Empty:
+                continue
+        raise Aborted("another rank failed, or sent nothing")
+
+    def _exchanged(self, values):
+        try:
+            self.world.slots[self.rank] = values
+            self.world.barrier.wait(PATIENCE)
+            found = list(self.world.slots)
+            self.world.barrier.wait(PATIENCE)
+        except threading.BrokenBarrierError:
+            raise Aborted("another rank failed") from None
+        return found
+
+    def all_sum(self, values):
+        return np.sum(self._exchanged(values.copy()), axis=0)
+
+    def all_gather(self, values):
+        return self._exchanged(values.copy())
+
+    def broadcast(self, values, root):
+        values[...] = self._exchanged(values.copy())[root]
+
+    def abort(self, error):
+        self.world.aborted.set()
+        self.world.barrier.abort()
+
+
+def on_ranks(size, call):
+    """Run call(communicator) on so many ranks at once; the results in the order of the ranks."""
+    world = World(size)
+    with ThreadPoolExecutor(size) as threads:
+        futures = [threads.submit(call, ThreadRank(world, rank)) for rank in range(size)]
+        errors = [future.exception() for future in futures]
+    first = next((e for e in errors if e and not isinstance(e, Aborted)), None)
+    if first or any(errors):
+        raise first or next(e for e in errors if e)
+    return [future.result() for future in futures]
