@@ -12,6 +12,22 @@ using nb::literals::operator""_a;
 namespace manyclass {
 namespace {
 
+// Two bundles that meet: the columns of a slot, the classes in each, and the column of every y_i
+// (arbitrary where y_i is in neither).
+struct Meeting {
+  Meeting(std::int32_t width_, std::int32_t n_first_, std::int32_t n_second_,
+          Vector<const std::int32_t> labels_)
+      : width(width_), n_first(n_first_), n_second(n_second_), labels(std::move(labels_)) {
+    require(width > 0 && width < (1 << 30), "a slot must have a column");
+    require(0 <= n_first && n_first <= width && 0 <= n_second && n_second <= width,
+            "a slot has too few columns for its classes");
+  }
+  std::int32_t width;
+  std::int32_t n_first;
+  std::int32_t n_second;
+  Vector<const std::int32_t> labels;
+};
+
 template <class T>
 const PairKernels<T>& pair_kernels_for(const std::string& name) {
   require_instruction_set(name);
@@ -22,7 +38,7 @@ const PairKernels<T>& pair_kernels_for(const std::string& name) {
   return baseline::pair_kernels<T>();
 }
 
-// The examples of one bundle, to be held against the classes of any.
+// All examples, of which those of two bundles are visited where these meet.
 template <class T>
 class PairTrainer : public OwnedExamples<T> {
  public:
@@ -34,82 +50,92 @@ class PairTrainer : public OwnedExamples<T> {
                          costs, instruction_set),
         kernels_(pair_kernels_for<T>(instruction_set)) {
     require(formulation.relative && !formulation.maximum, "pairs are for sums of relative margins");
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      require(labels.data()[i] != kElsewhere, "a bundle has the classes of its examples");
-    }
   }
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`, which
   // may be `rows`.
-  SweepResult loop(Matrix<T> own, Matrix<T> others, DualLists<T>& z,
+  SweepResult loop(const Meeting& meeting, Matrix<T> weights, DualLists<T>& z,
                    Vector<const std::int32_t> rows, Vector<std::int32_t> active, bool shrunk,
                    double min_gap, std::uint64_t seed) const {
     require(active.size() >= rows.size(), "active must be as long as rows");
-    for (std::size_t m = 0; m < rows.size(); ++m) {
-      require(0 <= rows.data()[m] && rows.data()[m] < z.n_rows(), "rows out of range");
-    }
-    const PairView<T> pair = view(own, others, z);
+    const PairView<T> pair = view(meeting, weights, z, rows);
+    const Examples<T> examples = labelled(meeting);
     const auto kernel = shrunk ? kernels_.shrunk_sweep : kernels_.full_sweep;
     const nb::gil_scoped_release release;
-    OwnedScratch<T> scratch(z.n_classes(), pair.others.stride);
+    OwnedScratch<T> scratch(pair.w.n_classes, pair.w.stride);
     Random random(seed);
     Visits visits = this->new_visits();
     const auto sweep = [&](std::span<const std::int32_t> order, std::int32_t* still_active) {
-      return kernel(this->examples(), pair, z, scratch.view(), order, min_gap, still_active);
+      return kernel(examples, pair, z, scratch.view(), order, min_gap, still_active);
     };
     return loop_over({rows.data(), rows.size()}, active.data(), visits, this->rows_at_once(),
                      random, sweep, this->poll());
   }
 
-  SweepResult inspect(Matrix<T> own, Matrix<T> others, const DualLists<T>& z) const {
-    const PairView<T> pair = view(own, others, z);
+  SweepResult inspect(const Meeting& meeting, Matrix<T> weights, const DualLists<T>& z,
+                      Vector<const std::int32_t> rows, bool own, bool other) const {
+    const PairView<T> pair = view(meeting, weights, z, rows);
+    const Examples<T> examples = labelled(meeting);
     const nb::gil_scoped_release release;
-    OwnedScratch<T> scratch(z.n_classes(), pair.others.stride);
+    OwnedScratch<T> scratch(pair.w.n_classes, pair.w.stride);
     SweepResult sum;
-    in_parts([&](std::int64_t begin, std::int64_t end) {
-      add(kernels_.inspect(this->examples(), pair, z, scratch.view(), begin, end), sum);
+    in_parts({rows.data(), rows.size()}, [&](std::span<const std::int32_t> part) {
+      add(kernels_.inspect(examples, pair, {own, other}, z, scratch.view(), part), sum);
     });
     return sum;
   }
 
-  void add_duals(Matrix<T> own, Matrix<T> others, const DualLists<T>& z) const {
-    const PairView<T> pair = view(own, others, z);
+  void add_duals(const Meeting& meeting, Matrix<T> weights, const DualLists<T>& z,
+                 Vector<const std::int32_t> rows) const {
+    const PairView<T> pair = view(meeting, weights, z, rows);
+    const Examples<T> examples = labelled(meeting);
     const nb::gil_scoped_release release;
-    OwnedScratch<T> scratch(z.n_classes(), pair.others.stride);
-    in_parts([&](std::int64_t begin, std::int64_t end) {
-      kernels_.add_duals(this->examples(), pair, z, scratch.view(), begin, end);
+    OwnedScratch<T> scratch(pair.w.n_classes, pair.w.stride);
+    in_parts({rows.data(), rows.size()}, [&](std::span<const std::int32_t> part) {
+      kernels_.add_duals(examples, pair, z, scratch.view(), part);
     });
   }
 
  private:
-  // All rows, with a look at the signals now and then.
+  // With a look at the signals now and then.
   template <class Call>
-  void in_parts(Call call) const {
-    const std::int64_t n = this->examples().x.n_rows;
-    const auto part = static_cast<std::int64_t>(this->rows_at_once());
-    for (std::int64_t begin = 0; begin < n; begin += part) {
-      call(begin, std::min(begin + part, n));
+  void in_parts(std::span<const std::int32_t> rows, Call call) const {
+    const std::size_t size = this->rows_at_once();
+    for (std::size_t begin = 0; begin < rows.size(); begin += size) {
+      call(rows.subspan(begin, std::min(size, rows.size() - begin)));
       this->poll()();
     }
   }
 
-  PairView<T> view(const Matrix<T>& own, const Matrix<T>& others, const DualLists<T>& z) const {
-    require(z.n_rows() == this->examples().x.n_rows, "z must have one list per example");
-    const PairView<T> pair{view(own, this->n_classes()), view(others, z.n_classes())};
-    require(!pair.one() || z.n_classes() == this->n_classes(), "z is not over the own classes");
-    return pair;
+  Examples<T> labelled(const Meeting& meeting) const {
+    Examples<T> examples = this->examples();
+    examples.labels = meeting.labels.data();
+    return examples;
   }
 
-  WeightsView<T> view(const Matrix<T>& weights, std::int32_t n_classes) const {
-    const std::int64_t n_features = this->examples().x.n_features;
+  PairView<T> view(const Meeting& meeting, const Matrix<T>& weights, const DualLists<T>& z,
+                   const Vector<const std::int32_t>& rows) const {
+    const auto& x = this->examples().x;
     const auto stride = static_cast<std::int64_t>(weights.shape(1));
-    require(static_cast<std::int64_t>(weights.shape(0)) == n_features + 1,
+    require(static_cast<std::int64_t>(weights.shape(0)) == x.n_features + 1,
             "weights must have n_features + 1 rows");
-    require(stride >= n_classes && stride * sizeof(T) % 64 == 0,
-            "rows of weights must hold the classes in whole blocks of 64 bytes");
+    require(stride == 2 * meeting.width && stride * sizeof(T) % 64 == 0,
+            "rows of weights must be two slots, in whole blocks of 64 bytes");
     require(reinterpret_cast<std::uintptr_t>(weights.data()) % 64 == 0,
             "weights must be aligned to 64 bytes");
-    return {weights.data(), n_features, n_classes, stride};
+    require(z.n_rows() == x.n_rows && z.n_classes() == stride,
+            "z must have one list per example, over the columns of the weights");
+    require(static_cast<std::int64_t>(meeting.labels.size()) == x.n_rows,
+            "there must be one label per example");
+    for (std::size_t m = 0; m < rows.size(); ++m) {
+      const std::int32_t i = rows.data()[m];
+      require(0 <= i && i < x.n_rows, "rows out of range");
+      require(0 <= meeting.labels.data()[i] && meeting.labels.data()[i] < stride,
+              "label out of range");
+    }
+    return {{weights.data(), x.n_features, static_cast<std::int32_t>(stride), stride},
+            meeting.width,
+            {meeting.n_first, meeting.n_second}};
   }
 
   const PairKernels<T>& kernels_;
@@ -121,15 +147,19 @@ void bind_pair_trainer(nb::module_& m, const char* name) {
   auto trainer = nb::class_<Trainer>(m, name);
   bind_examples<T>(trainer);
   trainer
-      .def("loop", &Trainer::loop, "own"_a, "others"_a, "duals"_a, "rows"_a, "active"_a, "shrunk"_a,
-           "min_gap"_a, "seed"_a)
-      .def("inspect", &Trainer::inspect, "own"_a, "others"_a, "duals"_a)
-      .def("add_duals", &Trainer::add_duals, "own"_a, "others"_a, "duals"_a);
+      .def("loop", &Trainer::loop, "meeting"_a, "weights"_a, "duals"_a, "rows"_a, "active"_a,
+           "shrunk"_a, "min_gap"_a, "seed"_a)
+      .def("inspect", &Trainer::inspect, "meeting"_a, "weights"_a, "duals"_a, "rows"_a, "own"_a,
+           "other"_a)
+      .def("add_duals", &Trainer::add_duals, "meeting"_a, "weights"_a, "duals"_a, "rows"_a);
 }
 
 }  // namespace
 
 void bind_pairs(nb::module_& m) {
+  nb::class_<Meeting>(m, "Meeting")
+      .def(nb::init<std::int32_t, std::int32_t, std::int32_t, Vector<const std::int32_t>>(),
+           "width"_a, "n_first"_a, "n_second"_a, "labels"_a);
   bind_pair_trainer<float>(m, "PairTrainer32");
   bind_pair_trainer<double>(m, "PairTrainer64");
 }

@@ -6,30 +6,16 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Gap, loss and largest violation of rows [begin, end). An example x_i = 0 has a constant loss,
-// which its (unseen) z attain too: no gap.
-template <class T, class Visitor>
-SweepResult inspect_by(Visitor& visitor, const Examples<T>& examples, const DualLists<T>& z,
-                       std::int64_t begin, std::int64_t end) {
-  SweepResult result;
-  for (std::int64_t i = begin; i < end; ++i) {
-    const Found found = visitor.look_at_all(i, z.row(i));
-    if (examples.norms[i] > 0) {
-      visitor.tally(found, examples.costs[i], result);
-    } else {
-      SweepResult constant;
-      visitor.tally(found, examples.costs[i], constant);
-      result.loss += constant.loss;
-    }
-  }
-  return result;
-}
-
+// Gap, loss and largest violation of rows [begin, end).
 template <class T>
 SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const DualLists<T>& z,
                     Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
   Visitor<T> visitor(examples, w, scratch);
-  return inspect_by(visitor, examples, z, begin, end);
+  SweepResult result;
+  for (std::int64_t i = begin; i < end; ++i) {
+    visitor.judge(i, visitor.look_at_all(i, z.row(i)), result);
+  }
+  return result;
 }
 
 // W += W(z) of rows [begin, end).
@@ -37,11 +23,7 @@ template <class T>
 void add_duals(const Examples<T>& examples, const WeightsView<T>& w, const DualLists<T>& z,
                Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
   const Visitor<T> visitor(examples, w, scratch);
-  const DenseWeights<T> weights{w.data, w.n_features, w.n_classes, w.stride};
-  for (std::int64_t i = begin; i < end; ++i) {
-    const std::span<const Step> step = visitor.step_of(i, z.row(i));
-    if (!step.empty()) weights.add(examples.x.row(i), step, scratch.dense_step);
-  }
+  for (std::int64_t i = begin; i < end; ++i) visitor.add_duals(i, z.row(i));
 }
 
 // q_i = ||x_i||^2, the appended constant feature included.

@@ -90,7 +90,22 @@ class Visitor : public ExampleBlock<T> {
     return solved.gain;
   }
 
- private:
+  // Add what was found at example i to the sums that judge. One with x_i = 0 has a constant loss,
+  // which its (unseen) z attain too: no gap.
+  void judge(std::int64_t i, const Found& found, SweepResult& result) const {
+    SweepResult constant;
+    const bool empty = !(examples_.norms[i] > 0);
+    this->tally(found, examples_.costs[i], empty ? constant : result);
+    result.loss += constant.loss;
+  }
+
+  // W += W(z) of example i.
+  void add_duals(std::int64_t i, std::span<const DualEntry<T>> z) const {
+    const std::span<const Step> step = this->step_of(i, z);
+    if (!step.empty()) w_.add(examples_.x.row(i), step, scratch_.dense_step);
+  }
+
+ protected:
   using ExampleBlock<T>::examples_;
   using ExampleBlock<T>::f_;
   using ExampleBlock<T>::scratch_;

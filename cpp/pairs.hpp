@@ -9,28 +9,35 @@
 
 namespace manyclass {
 
-// W of two bundles that meet: the examples are of the one, the classes that they are held against
-// of the other. One bundle may be both.
+// W of the two bundles that meet, side by side: that of slot s has columns [s width, s width +
+// n_classes[s]); the columns between are zero. Labels of examples and of z are such columns.
 template <class T>
 struct PairView {
-  WeightsView<T> own;     // the bundle of every y_i; labels are numbers within it
-  WeightsView<T> others;  // the bundle of the classes c
-
-  bool one() const { return own.data == others.data; }
+  WeightsView<T> w;  // of 2 width columns
+  std::int32_t width;
+  std::int32_t n_classes[2];
 };
 
-// z has one list per example, over the classes of `others`.
+// Which classes an example is held against: those of its own bundle, those of the other one.
+struct Against {
+  bool own;
+  bool other;
+};
+
 template <class T>
 struct PairKernels {
   using Sweep = SweepResult (*)(const Examples<T>&, const PairView<T>&, DualLists<T>&, Scratch<T>,
                                 std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
-  Sweep full_sweep;    // over all classes of `others`
+  Sweep full_sweep;    // over all classes of both bundles
   Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
-  SweepResult (*inspect)(const Examples<T>&, const PairView<T>&, const DualLists<T>&, Scratch<T>,
-                         std::int64_t begin, std::int64_t end);
+  // Gap, loss and violation of some examples, as far as they come from some classes, to which z is
+  // confined; changes nothing.
+  SweepResult (*inspect)(const Examples<T>&, const PairView<T>&, Against, const DualLists<T>&,
+                         Scratch<T>, std::span<const std::int32_t> rows);
+  // W += W(z) of some examples.
   void (*add_duals)(const Examples<T>&, const PairView<T>&, const DualLists<T>&, Scratch<T>,
-                    std::int64_t begin, std::int64_t end);
+                    std::span<const std::int32_t> rows);
 };
 
 namespace baseline {

@@ -13,7 +13,6 @@ from manyclass.parallel.schedule import (
     Move,
     Schedule,
     balanced_bundles,
-    circulation,
     one_factorisation,
     work_of_classes,
 )
@@ -87,14 +86,3 @@ def test_work_is_the_non_zeros_of_the_rows_of_a_class():
     work = work_of_classes(np.array([2, 0, 2], np.int32), np.array([5, 1, 2]), 4)
     assert work.tolist() == [2, 0, 9, 0]
 
-
-@given(numbers)
-def test_an_epoch_begins_where_the_one_before_it_ended(n_rounds):
-    forth = circulation(n_rounds, backwards=False)
-    back = circulation(n_rounds, backwards=True)
-    assert forth[-1][0] == back[0][0]
-    assert back[-1][0] == forth[0][0]
-    for stations in (forth, back):
-        assert sorted(at for at, itself in stations if not itself) == list(range(n_rounds))
-        assert [at for at, itself in stations if itself] == [0]
-        assert all(abs(a - b) <= 1 for (a, _), (b, _) in itertools.pairwise(stations))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyclass.parallel.communicator import Serial, as_communicator
-from manyclass.parallel.travel import exchange, position_type
+from manyclass.parallel.travel import exchange, exchange_lists, position_type
 from tests.ranks import Aborted, on_ranks
 
 
@@ -72,3 +72,19 @@ def test_an_error_of_one_rank_ends_the_others():
         on_ranks(3, call)
     with pytest.raises(Aborted):
         on_ranks(2, lambda rank: rank.abort(ValueError()) or rank.all_gather(np.zeros(1)))
+
+
+def test_lists_of_unknown_length_travel_along_a_chain():
+    kinds = [np.dtype(np.int32), np.dtype(np.float64)]
+    lists = [np.arange(5, dtype=np.int32), np.linspace(0, 1, 5)]
+
+    def call(rank):
+        if rank.rank == 0:
+            return exchange_lists(rank, lists, 1, kinds, None)
+        return exchange_lists(rank, [], None, kinds, 0)
+
+    nothing, came = on_ranks(2, call)
+    assert [len(part) for part in nothing] == [0, 0]
+    for sent, part in zip(lists, came, strict=True):
+        np.testing.assert_array_equal(part, sent)
+        assert part.dtype == sent.dtype

@@ -1,13 +1,12 @@
 """Which bundles of classes meet when, and where.
 
 Classes are put into bundles; in a round every rank holds two of them. Over an epoch every pair of
-bundles meets once and every bundle meets itself once. Source: Alber et al. 2017, algorithm 5 (the
+bundles meets once. Source: Alber et al. 2017, algorithm 5 (the
 circle method for a 1-factorisation of the complete graph).
 """
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -167,8 +166,3 @@ def work_of_classes(
     """Sum the non-zeros of the rows of each class, an appended feature counted, shape (k,)."""
     return np.bincount(labels, weights=row_lengths + 1.0, minlength=n_classes)
 
-
-def circulation(n_rounds: int, *, backwards: bool) -> list[tuple[int, bool]]:
-    """List the stations of an epoch: a round, and whether each bundle meets itself there."""
-    stations = [(0, True), *itertools.product(range(n_rounds), [False])]
-    return stations[::-1] if backwards else stations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,3 +75,37 @@ def _positions(values: NDArray[Any]) -> NDArray[Any] | None:
     if np.count_nonzero(values) * (kind.itemsize + values.itemsize) >= values.nbytes:
         return None
     return np.flatnonzero(values).astype(kind)
+
+
+def exchange_lists(
+    communicator: Communicator,
+    outgoing: Sequence[NDArray[Any]],
+    destination: int | None,
+    kinds: Sequence[np.dtype[Any]],
+    source: int | None,
+) -> list[NDArray[Any]]:
+    """Send 1-D arrays of one length, and receive others.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    outgoing : sequence of ndarray
+        One for each of `kinds`; empty where there is no destination.
+    destination : int or None
+    kinds : sequence of dtype
+    source : int or None
+
+    Returns
+    -------
+    list of ndarray
+        What came: one for each of `kinds`, empty where there is no source.
+    """
+    sent, received = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    if destination is not None:
+        sent[0] = len(outgoing[0])
+    communicator.send_receive(sent, destination, received, source)
+    came = [np.empty(int(received[0]), kind) for kind in kinds]
+    for at, array in enumerate(came):
+        mine = outgoing[at] if destination is not None else None
+        communicator.send_receive(mine, destination, array, source)
+    return came

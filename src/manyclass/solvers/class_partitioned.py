@@ -2,14 +2,17 @@
 
     max_z  D(z) = sum_ic z_ic - 1/2 ||W(z)||^2 [- sum_ic z_ic^2 / (4 C_i)]    s.t. 0 <= z_ic <= C_i
 
-z_{i,c} reads and changes w_{y_i} and w_c alone. So the z of two bundles of classes (the examples of
-each against the classes of the other) can move while other ranks move those of other bundles. In an
-epoch W goes round the ranks, two bundles on each, until every bundle has met every other and
-itself. Where two meet, all their examples are visited, then those that still move until little of
-the pair's gap is left. Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the
-same on every rank: the gap is a sum over examples and classes, so over pairs.
+z_{i,c} reads and changes w_{y_i} and w_c alone. So where two bundles of classes meet, the z that
+their examples have in their classes can move while other ranks move those of other bundles. In an
+epoch W goes round the ranks, two bundles on each, until every pair has met. Where two meet, all
+their examples are visited, against all classes of both, then those that still move until little of
+the pair's gap is left. That each example also moves its z in its own bundle costs up to twice the
+scores, and is needed: mass that must go from one bundle to another passes through it (else w_{y_i}
+holds it back, the more the larger the bundles). Given: x_i, y_i, C_i on every rank. Returned: W, z,
+and the certificate, the same on every rank: the gap is a sum over examples and classes, so over
+pairs.
 Converges: D rises with every visit, which solves a block of a smooth problem over a box exactly, and
-every block is visited in every epoch (essentially cyclic; Bertsekas 1999, prop. 2.7.1).
+every z is visited in every epoch (essentially cyclic; Bertsekas 1999, prop. 2.7.1).
 Sources: Alber et al. 2017, algorithms 4 and 5; Keerthi et al. 2008 for the visits.
 """
 
@@ -28,7 +31,7 @@ from manyclass.parallel.communicator import Communicator, Serial
 from manyclass.parallel.schedule import BUNDLES_PER_RANK, Schedule
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
-from manyclass.solvers.bundles import Bundle, GoingRound, bundles_of
+from manyclass.solvers.bundles import Bundles, Entries, GoingRound
 from manyclass.solvers.core import trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import Findings, ending_all, gather_duals
@@ -43,31 +46,34 @@ EFFORT = 5
 
 
 @dataclass(slots=True, eq=False)
-class Side:
-    """The examples of one bundle against the classes of another, on the rank where they meet."""
-
-    own: int
-    others: int
-    z: Any  # of the core
-    rows: NDArray[np.int32]  # with x_i != 0
-    active: NDArray[np.int32]
-    n_active: int = 0
-
-
-@dataclass(slots=True, eq=False)
 class State:
     """Where training stands on this rank."""
 
-    bundles: list[Bundle]
-    trainers: list[Any]
-    sides: dict[tuple[int, int], Side]
+    trainer: Any  # of the core
+    bundles: Bundles
     round: GoingRound
+    mutual: dict[tuple[int, int], Entries]  # z of a bundle's examples in another, where they meet
+    filled: NDArray[np.bool_]  # whether x_i != 0
     n_meetings: int
     began: float
     constant: float = 0.0  # loss of the examples with x_i = 0
     dual: float = 0.0
     epoch: int = 0
     full: Findings = field(default_factory=Findings)
+
+
+@dataclass(slots=True, eq=False)
+class Meeting:
+    """What the core is told about the bundles that a rank holds."""
+
+    held: tuple[int, ...]
+    core: Any
+    rows: NDArray[np.int32]  # examples of these bundles
+    z: Any
+
+    def arguments(self, state: State) -> tuple[Any, ...]:
+        """Return what the core's loops take first."""
+        return self.core, state.round.weights, self.z
 
 
 class ClassPartitioned:
@@ -102,23 +108,16 @@ class ClassPartitioned:
         n_ranks = self.communicator.size
         n_bundles = min(data.n_classes, BUNDLES_PER_RANK * n_ranks)
         schedule = Schedule.of(n_bundles, n_ranks)
-        bundles = bundles_of(problem, n_bundles)
+        bundles = Bundles.of(data, n_bundles)
         single = data.dtype == np.float32
-        trainer_of = _core.PairTrainer32 if single else _core.PairTrainer64
-        duals_of = _core.Duals32 if single else _core.Duals64
-        trainers = [trainer_of(**trainer_arguments(bundle.problem)) for bundle in bundles]
-        filled = [np.flatnonzero(t.squared_norms() > 0).astype(np.int32) for t in trainers]
-        sides = {}
-        for own, others in _met_here(schedule, self.communicator.rank):
-            z = duals_of(len(bundles[own].rows), len(bundles[others].classes))
-            rows = filled[own]
-            sides[own, others] = Side(own, others, z, rows, np.empty_like(rows))
-        going = GoingRound(self.communicator, schedule, bundles)
-        n_meetings = n_bundles * (n_bundles + 1) // 2
-        state = State(bundles, trainers, sides, going, n_meetings, began)
-        for bundle, trainer in zip(bundles, trainers, strict=True):
-            empty = trainer.squared_norms() == 0
-            state.constant += float(bundle.problem.costs[empty].sum()) * (data.n_classes - 1)
+        trainer = (_core.PairTrainer32 if single else _core.PairTrainer64)(
+            **trainer_arguments(problem)
+        )
+        filled = trainer.squared_norms() > 0
+        going = GoingRound(self.communicator, schedule, bundles, data)
+        n_meetings = sum(len(held) > 0 for round_ in schedule.rounds for held in round_)
+        state = State(trainer, bundles, going, {}, filled, n_meetings, began)
+        state.constant = float(problem.costs[~filled].sum()) * (data.n_classes - 1)
         state.dual = state.constant
         if start is not None:
             self._warm_start(problem, state, start)
@@ -126,13 +125,13 @@ class ClassPartitioned:
 
     @ending_all
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
-        """Let every bundle meet every other, and itself."""
+        """Let every bundle meet every other."""
         if state.epoch and state.epoch % REBUILD_EVERY == 0:
             self._rebuild(state)
         here = Findings()
-        state.round.run(lambda met: here.add(self._train(state, rule, met)))
-        found = here.over(self.communicator)
-        state.full = found
+        state.round.run(lambda first: here.add(self._train(state, rule, first)))
+        here.n_duals = float(sum(len(part.rows) for part in _all_entries(state)))
+        found = state.full = here.over(self.communicator)
         state.dual += found.dual_gain
         state.epoch += 1
         primal = state.dual + found.gap
@@ -144,7 +143,7 @@ class ClassPartitioned:
             primal_estimate=primal,
             gap_estimate=found.gap,
             violation=found.max_violation,
-            active_share=found.n_active / (data.n_examples * len(state.bundles)),
+            active_share=found.n_active / max(1.0, found.n_visited),
             loops=int(found.loops),
             evaluations=int(found.evaluations),
             n_weights=(data.n_features + 1) * data.n_classes,
@@ -165,14 +164,16 @@ class ClassPartitioned:
         self._rebuild(state)
         here = Findings()
 
-        def inspect(met: tuple[int, ...]) -> None:
-            for side in _sides(state, met):
-                here.add(state.trainers[side.own].inspect(*self._weights_of(state, side), side.z))
+        def inspect(first: bool) -> None:
+            for own in [False, True] if first else [False]:
+                met = self._meeting(state, own=own, other=not own, empty=True)
+                arguments = met.arguments(state)
+                here.add(state.trainer.inspect(*arguments, met.rows, own=own, other=not own))
 
         state.round.run(inspect)
-        for bundle, W in state.round.weights.items():
-            k = len(state.bundles[bundle].classes)
-            here.loss += 0.5 * squared_norm(W, k, apart=False)
+        for bundle in state.round.held:
+            W = state.round.columns(bundle)
+            here.loss += 0.5 * squared_norm(W, W.shape[1], apart=False)
         found = here.over(self.communicator)
         primal = found.loss
         state.dual = primal - found.gap  # free of the rounding of many small gains
@@ -187,13 +188,17 @@ class ClassPartitioned:
     @ending_all
     def start(self, problem: Problem, state: State) -> Start:
         """Return z of all ranks."""
-        rows, labels, values = [], [], []
-        for side in state.sides.values():
-            indptr, classes, z = side.z.to_csr()
-            rows.append(np.repeat(state.bundles[side.own].rows, np.diff(indptr)))
-            labels.append(state.bundles[side.others].classes[classes])
-            values.append(z)
-        return Start(gather_duals(self.communicator, problem, rows, labels, values))
+        parts = [(pair[1], part) for pair, part in state.mutual.items()]
+        parts += list(state.round.own_duals.items())
+        return Start(
+            gather_duals(
+                self.communicator,
+                problem,
+                [part.rows for _, part in parts],
+                [state.bundles.classes[others][part.places] for others, part in parts],
+                [part.values for _, part in parts],
+            )
+        )
 
     @ending_all
     def weights(self, problem: Problem, state: State) -> Weights:  # noqa: ARG002 (the solvers' verb)
@@ -204,82 +209,146 @@ class ClassPartitioned:
         """Return W, shape (d + 1, k), on every rank."""
         return self.weights(problem, state)
 
-    def _train(self, state: State, rule: StoppingRule, met: tuple[int, ...]) -> Findings:
+    def _train(self, state: State, rule: StoppingRule, first: bool) -> Findings:
         """Visit all examples of what meets, then those that still move."""
-        sides = _sides(state, met)
+        met = self._meeting(state)
+        active = np.empty_like(met.rows)
+        full = self._loop(state, met, met.rows, active, shrunk=False)
         found = Findings()
-        for side in sides:
-            found.add(self._loop(state, side, shrunk=False))
+        found.add(full)
+        found.n_visited = float(len(met.rows))
         goal, violation = rule.shrunk_goal()
-        goal = max(POLISHED * found.gap, goal / state.n_meetings)
-        budget = (1 + EFFORT) * found.evaluations
-        while found.evaluations < budget and any(side.n_active for side in sides):
-            loop = Findings()
-            for side in sides:
-                loop.add(self._loop(state, side, shrunk=True))
+        goal = max(POLISHED * full.gap, goal / state.n_meetings)
+        n_active = full.n_active
+        while n_active and found.evaluations < (1 + EFFORT) * full.evaluations:
+            loop = self._loop(state, met, active[:n_active], active, shrunk=True)
             found.dual_gain += loop.dual_gain
             found.evaluations += loop.evaluations
             found.loops += 1
+            n_active = loop.n_active
             if loop.gap <= goal or loop.max_violation < violation:
                 break
-        found.n_active = sum(side.n_active for side in sides)
-        found.n_duals = sum(side.z.count for side in sides)
+        found.n_active = n_active
+        self._put_back(state, met)
         return found
 
-    def _loop(self, state: State, side: Side, *, shrunk: bool) -> _core.SweepResult:
-        rows = side.active[: side.n_active] if shrunk else side.rows
-        found: _core.SweepResult = state.trainers[side.own].loop(
-            *self._weights_of(state, side),
-            side.z,
-            rows,
-            side.active,
-            shrunk,
-            -np.inf,
-            int(self.rng.integers(2**63)),
+    def _loop(
+        self,
+        state: State,
+        met: Meeting,
+        rows: NDArray[np.int32],
+        active: NDArray[np.int32],
+        *,
+        shrunk: bool,
+    ) -> _core.SweepResult:
+        seed = int(self.rng.integers(2**63))
+        found: _core.SweepResult = state.trainer.loop(
+            *met.arguments(state), rows, active, shrunk, -np.inf, seed
         )
-        side.n_active = found.n_active
         return found
+
+    def _meeting(
+        self, state: State, *, own: bool = True, other: bool = True, empty: bool = False
+    ) -> Meeting:
+        """The bundles that are held, with the z of their examples in their own and the other one."""
+        bundles, held, slots = state.bundles, state.round.held, state.round.slots
+        bases = np.zeros(len(bundles.classes), np.int32)
+        sizes = [0, 0]
+        for bundle in held:
+            bases[bundle] = slots[bundle] * bundles.width
+            sizes[slots[bundle]] = len(bundles.classes[bundle])
+        bundle_of_row = bundles.bundle_of[bundles.labels]
+        labels = bases[bundle_of_row] + bundles.place_of[bundles.labels]
+        here = np.isin(bundle_of_row, held)
+        rows = np.flatnonzero(here if empty else here & state.filled).astype(np.int32)
+        core = _core.Meeting(bundles.width, sizes[0], sizes[1], labels)
+        single = state.round.weights.dtype == np.float32
+        z = (_core.Duals32 if single else _core.Duals64)(len(labels), 2 * bundles.width)
+        met = Meeting(held, core, rows, z)
+        self._take(state, met, bases, own=own, other=other)
+        return met
+
+    def _take(
+        self, state: State, met: Meeting, bases: NDArray[np.int32], *, own: bool, other: bool
+    ) -> None:
+        """Give the core the z of a meeting."""
+        parts = []
+        for bundle in met.held:
+            if own:
+                parts.append((bundle, state.round.own_duals[bundle]))
+            if other:
+                parts += [
+                    (others, state.mutual[bundle, others])
+                    for others in met.held
+                    if (bundle, others) in state.mutual
+                ]
+        rows = np.concatenate([np.empty(0, np.int32), *(part.rows for _, part in parts)])
+        labels = [bases[bundle] + part.places for bundle, part in parts]
+        values = [part.values for _, part in parts]
+        shape = (len(state.bundles.labels), 2 * state.bundles.width)
+        dtype = state.round.weights.dtype
+        columns = np.concatenate([np.empty(0, np.int32), *labels])
+        z = sp.csr_array(
+            (np.concatenate([np.empty(0, dtype), *values]), (rows, columns)), shape=shape
+        )
+        met.z.from_csr(z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data)
+
+    def _put_back(self, state: State, met: Meeting) -> None:
+        """Take the z of a meeting from the core."""
+        indptr, columns, values = met.z.to_csr()
+        rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+        bundles = state.bundles
+        owner = bundles.bundle_of[bundles.labels[rows]]
+        slot = columns // bundles.width
+        for bundle in met.held:
+            for others in met.held:
+                some = (owner == bundle) & (slot == state.round.slots[others])
+                places = columns[some] - state.round.slots[others] * bundles.width
+                part = Entries(rows[some], places.astype(np.int32), values[some])
+                if bundle == others:
+                    state.round.own_duals[bundle] = part
+                else:
+                    state.mutual[bundle, others] = part
 
     def _rebuild(self, state: State) -> None:
         """W <- W(z)."""
 
-        def add(met: tuple[int, ...]) -> None:
-            for side in _sides(state, met):
-                state.trainers[side.own].add_duals(*self._weights_of(state, side), side.z)
+        def add(first: bool) -> None:
+            met = self._meeting(state, own=first)
+            state.trainer.add_duals(*met.arguments(state), met.rows)
 
-        for W in state.round.weights.values():
-            W.fill(0)
+        state.round.weights.fill(0)
         state.round.run(add)
 
     def _warm_start(self, problem: Problem, state: State, start: Start) -> None:
-        z = sp.csr_array(start.duals)
-        for side in state.sides.values():
-            own, others = state.bundles[side.own], state.bundles[side.others]
-            visited = np.zeros(len(own.rows), problem.dataset.dtype)
-            visited[side.rows] = 1
-            part = sp.csr_array(sp.diags_array(visited) @ z[own.rows][:, others.classes])
-            part.eliminate_zeros()
-            side.z.from_csr(
-                part.indptr.astype(np.int64),
-                part.indices.astype(np.int32),
-                part.data.astype(problem.dataset.dtype),
+        z = sp.coo_array(start.duals)
+        bundles = state.bundles
+        owner = bundles.bundle_of[bundles.labels[z.row]]
+        others = bundles.bundle_of[z.col]
+        useful = (z.data > 0) & state.filled[z.row]
+        for pair in _pairs_met_here(state, self.communicator.rank):
+            some = useful & (owner == pair[0]) & (others == pair[1])
+            part = Entries(
+                z.row[some].astype(np.int32),
+                bundles.place_of[z.col[some]],
+                z.data[some].astype(problem.dataset.dtype),
             )
+            if pair[0] == pair[1]:
+                state.round.own_duals[pair[0]] = part
+            else:
+                state.mutual[pair] = part
         self.certify(problem, state)
 
-    def _weights_of(self, state: State, side: Side) -> tuple[NDArray[Any], NDArray[Any]]:
-        return state.round.weights[side.own], state.round.weights[side.others]
+
+def _all_entries(state: State) -> list[Entries]:
+    return [*state.mutual.values(), *state.round.own_duals.values()]
 
 
-def _met_here(schedule: Schedule, rank: int) -> list[tuple[int, int]]:
-    """List the sides of all meetings of a rank."""
-    sides = [(bundle, bundle) for bundle in schedule.rounds[0][rank]]
-    for held in schedule.rounds:
+def _pairs_met_here(state: State, rank: int) -> list[tuple[int, int]]:
+    """List the pairs whose z this rank has at the beginning."""
+    pairs = [(bundle, bundle) for bundle in state.round.held]
+    for held in state.round.schedule.rounds:
         if len(held[rank]) > 1:
             a, b = held[rank]
-            sides += [(a, b), (b, a)]
-    return sides
-
-
-def _sides(state: State, met: tuple[int, ...]) -> list[Side]:
-    pairs = [(met[0], met[0])] if len(met) == 1 else [(met[0], met[1]), (met[1], met[0])]
-    return [state.sides[pair] for pair in pairs]
+            pairs += [(a, b), (b, a)]
+    return pairs

@@ -29,6 +29,7 @@ class Findings:
     evaluations: float = 0.0
     n_active: float = 0.0
     n_duals: float = 0.0
+    n_visited: float = 0.0
     max_violation: float = 0.0
     loops: float = 0.0
 
@@ -42,6 +43,7 @@ class Findings:
         self.max_violation = max(self.max_violation, other.max_violation)
         if isinstance(other, Findings):
             self.n_duals += other.n_duals
+            self.n_visited += other.n_visited
             self.loops = max(self.loops, other.loops)
 
     def over(self, communicator: Communicator) -> Findings:
