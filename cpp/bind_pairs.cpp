@@ -13,7 +13,7 @@ namespace manyclass {
 namespace {
 
 // Two bundles that meet: the columns of a slot, the classes in each, and the column of every y_i
-// (arbitrary where y_i is in neither).
+// (-1 where y_i is in neither).
 struct Meeting {
   Meeting(std::int32_t width_, std::int32_t n_first_, std::int32_t n_second_,
           Vector<const std::int32_t> labels_)
@@ -21,6 +21,9 @@ struct Meeting {
     require(width > 0 && width < (1 << 30), "a slot must have a column");
     require(0 <= n_first && n_first <= width && 0 <= n_second && n_second <= width,
             "a slot has too few columns for its classes");
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      require(kElsewhere <= labels.data()[i] && labels.data()[i] < 2 * width, "label out of range");
+    }
   }
   std::int32_t width;
   std::int32_t n_first;
@@ -58,7 +61,9 @@ class PairTrainer : public OwnedExamples<T> {
                    Vector<const std::int32_t> rows, Vector<std::int32_t> active, bool shrunk,
                    double min_gap, std::uint64_t seed) const {
     require(active.size() >= rows.size(), "active must be as long as rows");
-    const PairView<T> pair = view(meeting, weights, z, rows);
+    const PairView<T> pair = view(meeting, weights);
+    check_lists(z, pair);
+    check_rows_of(meeting, rows);
     const Examples<T> examples = labelled(meeting);
     const auto kernel = shrunk ? kernels_.shrunk_sweep : kernels_.full_sweep;
     const nb::gil_scoped_release release;
@@ -72,37 +77,51 @@ class PairTrainer : public OwnedExamples<T> {
                      random, sweep, this->poll());
   }
 
+  // w_y . x of the examples of the two bundles, to their places in `out`.
+  void own_scores(const Meeting& meeting, Matrix<T> weights, Vector<const std::int32_t> rows,
+                  Vector<T> out) const {
+    require(out.size() == meeting.labels.size(), "there must be one score per example");
+    const PairView<T> pair = view(meeting, weights);
+    check_rows_of(meeting, rows);
+    const Examples<T> examples = labelled(meeting);
+    const nb::gil_scoped_release release;
+    kernels_.own_scores(examples, pair, {rows.data(), rows.size()}, out.data());
+  }
+
   SweepResult inspect(const Meeting& meeting, Matrix<T> weights, const DualLists<T>& z,
-                      Vector<const std::int32_t> rows, bool own, bool other) const {
-    const PairView<T> pair = view(meeting, weights, z, rows);
+                      Vector<const T> own_scores) const {
+    require(own_scores.size() == meeting.labels.size(), "there must be one score per example");
+    const PairView<T> pair = view(meeting, weights);
+    check_lists(z, pair);
     const Examples<T> examples = labelled(meeting);
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(pair.w.n_classes, pair.w.stride);
     SweepResult sum;
-    in_parts({rows.data(), rows.size()}, [&](std::span<const std::int32_t> part) {
-      add(kernels_.inspect(examples, pair, {own, other}, z, scratch.view(), part), sum);
+    in_parts([&](std::int64_t begin, std::int64_t end) {
+      add(kernels_.inspect(examples, pair, own_scores.data(), z, scratch.view(), begin, end), sum);
     });
     return sum;
   }
 
-  void add_duals(const Meeting& meeting, Matrix<T> weights, const DualLists<T>& z,
-                 Vector<const std::int32_t> rows) const {
-    const PairView<T> pair = view(meeting, weights, z, rows);
-    const Examples<T> examples = labelled(meeting);
+  // w_c += a_ic x_i.
+  void add_rows(const Meeting& meeting, Matrix<T> weights, const DualLists<T>& a) const {
+    const PairView<T> pair = view(meeting, weights);
+    check_lists(a, pair);
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(pair.w.n_classes, pair.w.stride);
-    in_parts({rows.data(), rows.size()}, [&](std::span<const std::int32_t> part) {
-      kernels_.add_duals(examples, pair, z, scratch.view(), part);
+    in_parts([&](std::int64_t begin, std::int64_t end) {
+      kernels_.add(this->examples(), pair, a, scratch.view(), begin, end);
     });
   }
 
  private:
-  // With a look at the signals now and then.
+  // All examples, with a look at the signals now and then.
   template <class Call>
-  void in_parts(std::span<const std::int32_t> rows, Call call) const {
-    const std::size_t size = this->rows_at_once();
-    for (std::size_t begin = 0; begin < rows.size(); begin += size) {
-      call(rows.subspan(begin, std::min(size, rows.size() - begin)));
+  void in_parts(Call call) const {
+    const std::int64_t n = this->examples().x.n_rows;
+    const auto size = static_cast<std::int64_t>(this->rows_at_once());
+    for (std::int64_t begin = 0; begin < n; begin += size) {
+      call(begin, std::min(begin + size, n));
       this->poll()();
     }
   }
@@ -113,8 +132,20 @@ class PairTrainer : public OwnedExamples<T> {
     return examples;
   }
 
-  PairView<T> view(const Meeting& meeting, const Matrix<T>& weights, const DualLists<T>& z,
-                   const Vector<const std::int32_t>& rows) const {
+  void check_lists(const DualLists<T>& z, const PairView<T>& pair) const {
+    require(z.n_rows() == this->examples().x.n_rows && z.n_classes() == pair.w.stride,
+            "z must have one list per example, over the columns of the weights");
+  }
+
+  void check_rows_of(const Meeting& meeting, const Vector<const std::int32_t>& rows) const {
+    for (std::size_t m = 0; m < rows.size(); ++m) {
+      const std::int32_t i = rows.data()[m];
+      require(0 <= i && i < this->examples().x.n_rows, "rows out of range");
+      require(meeting.labels.data()[i] != kElsewhere, "a row belongs to another bundle");
+    }
+  }
+
+  PairView<T> view(const Meeting& meeting, const Matrix<T>& weights) const {
     const auto& x = this->examples().x;
     const auto stride = static_cast<std::int64_t>(weights.shape(1));
     require(static_cast<std::int64_t>(weights.shape(0)) == x.n_features + 1,
@@ -123,16 +154,8 @@ class PairTrainer : public OwnedExamples<T> {
             "rows of weights must be two slots, in whole blocks of 64 bytes");
     require(reinterpret_cast<std::uintptr_t>(weights.data()) % 64 == 0,
             "weights must be aligned to 64 bytes");
-    require(z.n_rows() == x.n_rows && z.n_classes() == stride,
-            "z must have one list per example, over the columns of the weights");
     require(static_cast<std::int64_t>(meeting.labels.size()) == x.n_rows,
             "there must be one label per example");
-    for (std::size_t m = 0; m < rows.size(); ++m) {
-      const std::int32_t i = rows.data()[m];
-      require(0 <= i && i < x.n_rows, "rows out of range");
-      require(0 <= meeting.labels.data()[i] && meeting.labels.data()[i] < stride,
-              "label out of range");
-    }
     return {{weights.data(), x.n_features, static_cast<std::int32_t>(stride), stride},
             meeting.width,
             {meeting.n_first, meeting.n_second}};
@@ -149,9 +172,9 @@ void bind_pair_trainer(nb::module_& m, const char* name) {
   trainer
       .def("loop", &Trainer::loop, "meeting"_a, "weights"_a, "duals"_a, "rows"_a, "active"_a,
            "shrunk"_a, "min_gap"_a, "seed"_a)
-      .def("inspect", &Trainer::inspect, "meeting"_a, "weights"_a, "duals"_a, "rows"_a, "own"_a,
-           "other"_a)
-      .def("add_duals", &Trainer::add_duals, "meeting"_a, "weights"_a, "duals"_a, "rows"_a);
+      .def("own_scores", &Trainer::own_scores, "meeting"_a, "weights"_a, "rows"_a, "out"_a)
+      .def("inspect", &Trainer::inspect, "meeting"_a, "weights"_a, "duals"_a, "own_scores"_a)
+      .def("add_rows", &Trainer::add_rows, "meeting"_a, "weights"_a, "coefficients"_a);
 }
 
 }  // namespace

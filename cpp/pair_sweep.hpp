@@ -14,21 +14,33 @@ namespace manyclass::MANYCLASS_ISA {
 template <class T>
 class PairVisitor : public Visitor<T> {
  public:
-  PairVisitor(const Examples<T>& examples, const PairView<T>& pair, Scratch<T> scratch,
-              Against against = {true, true})
-      : Visitor<T>(examples, pair.w, scratch), pair_(pair), against_(against) {}
+  PairVisitor(const Examples<T>& examples, const PairView<T>& pair, Scratch<T> scratch)
+      : Visitor<T>(examples, pair.w, scratch), pair_(pair) {}
 
-  // All classes of the two bundles, or of one of them.
+  // All classes of the two bundles, y_i among them.
   Found look_at_all(std::int64_t i, std::span<const DualEntry<T>> z) {
+    this->w_.scores(examples_.x.row(i), scratch_.scores);
+    return find(i, z, scratch_.scores[examples_.labels[i]]);
+  }
+
+  // The same for any y_i.
+  Found look_from(std::int64_t i, std::span<const DualEntry<T>> z, T s_y) {
+    this->w_.scores(examples_.x.row(i), scratch_.scores);
+    return find(i, z, s_y);
+  }
+
+ private:
+  using ExampleBlock<T>::examples_;
+  using ExampleBlock<T>::scratch_;
+  static constexpr T kNone = -std::numeric_limits<T>::infinity();
+
+  Found find(std::int64_t i, std::span<const DualEntry<T>> z, T s_y) {
     T* s = scratch_.scores;
-    this->w_.scores(examples_.x.row(i), s);
     const std::int32_t y = examples_.labels[i];
-    const double s_y = static_cast<double>(s[y]);
-    s[y] = kNone;
-    const int own = y < pair_.width ? 0 : 1;
-    hide(s, own, against_.own ? pair_.n_classes[own] : 0);
-    hide(s, 1 - own, against_.other ? pair_.n_classes[1 - own] : 0);
-    Found found = this->begin(s_y, 0);
+    if (y != kElsewhere) s[y] = kNone;
+    std::fill(s + pair_.n_classes[0], s + pair_.width, kNone);
+    std::fill(s + pair_.width + pair_.n_classes[1], s + 2 * pair_.width, kNone);
+    Found found = this->begin(static_cast<double>(s_y), 0);
     for (const DualEntry<T>& entry : z) {
       this->add_other(entry, static_cast<double>(s[entry.label]), examples_.costs[i], found);
       s[entry.label] = kNone;
@@ -37,19 +49,7 @@ class PairVisitor : public Visitor<T> {
     return found;
   }
 
- private:
-  using ExampleBlock<T>::examples_;
-  using ExampleBlock<T>::scratch_;
-  static constexpr T kNone = -std::numeric_limits<T>::infinity();
-
-  // The columns of a slot from `first` on count for nothing.
-  void hide(T* s, int slot, std::int32_t first) const {
-    T* columns = s + slot * pair_.width;
-    std::fill(columns + first, columns + pair_.width, kNone);
-  }
-
   const PairView<T>& pair_;
-  Against against_;
 };
 
 template <bool kShrunk, class T>
@@ -61,22 +61,37 @@ SweepResult pair_sweep(const Examples<T>& examples, const PairView<T>& pair, Dua
 }
 
 template <class T>
-SweepResult inspect_pair(const Examples<T>& examples, const PairView<T>& pair, Against against,
-                         const DualLists<T>& z, Scratch<T> scratch,
-                         std::span<const std::int32_t> rows) {
-  PairVisitor<T> visitor(examples, pair, scratch, against);
-  SweepResult result;
+void own_scores(const Examples<T>& examples, const PairView<T>& pair,
+                std::span<const std::int32_t> rows, T* out) {
+  const DenseWeights<T> w{pair.w.data, pair.w.n_features, pair.w.n_classes, pair.w.stride};
   for (const std::int32_t i : rows) {
-    visitor.judge(i, visitor.look_at_all(i, z.row(i)), result);
+    w.scores_of(examples.x.row(i), std::span<const std::int32_t>(examples.labels + i, 1), out + i);
+  }
+}
+
+template <class T>
+SweepResult inspect_pair(const Examples<T>& examples, const PairView<T>& pair, const T* own_scores,
+                         const DualLists<T>& z, Scratch<T> scratch, std::int64_t begin,
+                         std::int64_t end) {
+  PairVisitor<T> visitor(examples, pair, scratch);
+  SweepResult result;
+  for (std::int64_t i = begin; i < end; ++i) {
+    visitor.judge(i, visitor.look_from(i, z.row(i), own_scores[i]), result);
   }
   return result;
 }
 
 template <class T>
-void add_pair(const Examples<T>& examples, const PairView<T>& pair, const DualLists<T>& z,
-              Scratch<T> scratch, std::span<const std::int32_t> rows) {
-  const PairVisitor<T> visitor(examples, pair, scratch);
-  for (const std::int32_t i : rows) visitor.add_duals(i, z.row(i));
+void add_rows(const Examples<T>& examples, const PairView<T>& pair, const DualLists<T>& a,
+              Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
+  const DenseWeights<T> w{pair.w.data, pair.w.n_features, pair.w.n_classes, pair.w.stride};
+  for (std::int64_t i = begin; i < end; ++i) {
+    std::size_t size = 0;
+    for (const DualEntry<T>& entry : a.row(i)) {
+      scratch.step[size++] = {entry.label, static_cast<double>(entry.value)};
+    }
+    if (size > 0) w.add(examples.x.row(i), {scratch.step, size}, scratch.dense_step);
+  }
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

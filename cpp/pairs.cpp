@@ -7,8 +7,8 @@ namespace manyclass::MANYCLASS_ISA {
 
 template <class T>
 const PairKernels<T>& pair_kernels() {
-  static constexpr PairKernels<T> table = {pair_sweep<false, T>, pair_sweep<true, T>,
-                                           inspect_pair<T>, add_pair<T>};
+  static constexpr PairKernels<T> table = {pair_sweep<false, T>, pair_sweep<true, T>, own_scores<T>,
+                                           inspect_pair<T>, add_rows<T>};
   return table;
 }
 

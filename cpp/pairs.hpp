@@ -10,7 +10,8 @@
 namespace manyclass {
 
 // W of the two bundles that meet, side by side: that of slot s has columns [s width, s width +
-// n_classes[s]); the columns between are zero. Labels of examples and of z are such columns.
+// n_classes[s]); the columns between are zero. Labels of examples and of z are such columns,
+// kElsewhere for the examples of other bundles.
 template <class T>
 struct PairView {
   WeightsView<T> w;  // of 2 width columns
@@ -18,26 +19,23 @@ struct PairView {
   std::int32_t n_classes[2];
 };
 
-// Which classes an example is held against: those of its own bundle, those of the other one.
-struct Against {
-  bool own;
-  bool other;
-};
-
 template <class T>
 struct PairKernels {
   using Sweep = SweepResult (*)(const Examples<T>&, const PairView<T>&, DualLists<T>&, Scratch<T>,
                                 std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
-  Sweep full_sweep;    // over all classes of both bundles
+  Sweep full_sweep;    // examples of the two bundles, over all classes of both
   Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
-  // Gap, loss and violation of some examples, as far as they come from some classes, to which z is
-  // confined; changes nothing.
-  SweepResult (*inspect)(const Examples<T>&, const PairView<T>&, Against, const DualLists<T>&,
-                         Scratch<T>, std::span<const std::int32_t> rows);
-  // W += W(z) of some examples.
-  void (*add_duals)(const Examples<T>&, const PairView<T>&, const DualLists<T>&, Scratch<T>,
-                    std::span<const std::int32_t> rows);
+  // w_y . x of examples of the two bundles, to their places in `out`.
+  void (*own_scores)(const Examples<T>&, const PairView<T>&, std::span<const std::int32_t> rows,
+                     T* out);
+  // Gap, loss and violation of examples of any bundle with the classes of these two, given w_y . x
+  // of all examples; changes nothing.
+  SweepResult (*inspect)(const Examples<T>&, const PairView<T>&, const T* own_scores,
+                         const DualLists<T>&, Scratch<T>, std::int64_t begin, std::int64_t end);
+  // w_c += a_ic x_i for the entries of row i of `a`, rows [begin, end).
+  void (*add)(const Examples<T>&, const PairView<T>&, const DualLists<T>& a, Scratch<T>,
+              std::int64_t begin, std::int64_t end);
 };
 
 namespace baseline {

@@ -7,6 +7,7 @@ circle method for a 1-factorisation of the complete graph).
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -48,8 +49,10 @@ def one_factorisation(n_bundles: int) -> list[list[tuple[int, ...]]]:
     return rounds
 
 
-def balanced_bundles(work: NDArray[np.float64], n_bundles: int) -> list[NDArray[np.int32]]:
-    """Share out classes evenly, by number and by work.
+def balanced_bundles(
+    work: NDArray[np.float64], n_bundles: int, rng: np.random.Generator
+) -> list[NDArray[np.int32]]:
+    """Share out classes at random, yet evenly, by number and by work.
 
     Parameters
     ----------
@@ -57,6 +60,7 @@ def balanced_bundles(work: NDArray[np.float64], n_bundles: int) -> list[NDArray[
         Of each class, not negative.
     n_bundles : int
         From 1 to k.
+    rng : numpy.random.Generator
 
     Returns
     -------
@@ -68,15 +72,17 @@ def balanced_bundles(work: NDArray[np.float64], n_bundles: int) -> list[NDArray[
     --------
     >>> import numpy as np
     >>> from manyclass.parallel.schedule import balanced_bundles
-    >>> [b.tolist() for b in balanced_bundles(np.array([5.0, 1.0, 4.0, 2.0]), 2)]
-    [[0, 1], [2, 3]]
+    >>> bundles = balanced_bundles(np.array([9.0, 1, 1, 9]), 2, np.random.default_rng(0))
+    >>> sorted(len(bundle) for bundle in bundles)
+    [2, 2]
     """
-    # The next costliest classes go one to each bundle, the costliest to the bundle with the least.
-    order = np.argsort(-work, kind="stable")
+    # So many random classes at a time go one to each bundle, the costliest where there is least.
+    order = rng.permutation(len(work))
     bundle_of = np.empty(len(work), np.int64)
     loads = np.zeros(n_bundles)
     for first in range(0, len(work), n_bundles):
         some = order[first : first + n_bundles]
+        some = some[np.argsort(-work[some], kind="stable")]
         emptiest = np.argsort(loads, kind="stable")[: len(some)]
         bundle_of[some] = emptiest
         loads[emptiest] += work[some]
@@ -95,10 +101,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The rounds of an epoch, which every second epoch goes through backwards.
+    """The rounds of an epoch.
 
     Between two rounds a rank keeps one of its bundles, so it sends one at most and receives one at
-    most; a pair meets on the same rank in every epoch.
+    most.
 
     Attributes
     ----------
@@ -122,8 +128,18 @@ class Schedule:
             rounds.append(_next_to(rounds[-1], pairs))
         return cls(n_bundles, tuple((*round_, *idle) for round_ in rounds))
 
-    def move(self, before: int, after: int, rank: int) -> Move:
-        """Say what a rank sends and receives between two neighbouring rounds."""
+    @property
+    def n_meetings(self) -> int:
+        """How many times two bundles meet, or one is alone, in an epoch."""
+        return sum(len(held) > 0 for round_ in self.rounds for held in round_)
+
+    def pairs_of(self, rank: int) -> list[tuple[int, int]]:
+        """List the ordered pairs that meet on a rank."""
+        return [pair for held in self.rounds for pair in itertools.permutations(held[rank], 2)]
+
+    def move(self, before: int, rank: int) -> Move:
+        """Say what a rank sends and receives between a round and the next."""
+        after = before + 1
         held, wanted = self.rounds[before][rank], self.rounds[after][rank]
         outgoing = next((b for b in held if b not in wanted), None)
         incoming = next((b for b in wanted if b not in held), None)
@@ -165,4 +181,3 @@ def work_of_classes(
 ) -> NDArray[np.float64]:
     """Sum the non-zeros of the rows of each class, an appended feature counted, shape (k,)."""
     return np.bincount(labels, weights=row_lengths + 1.0, minlength=n_classes)
-

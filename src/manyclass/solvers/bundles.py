@@ -1,10 +1,10 @@
-"""Bundles of classes: which examples and columns are theirs, and how they go round the ranks."""
+"""Bundles of classes: which classes and columns are theirs, and how they go round the ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,67 +12,46 @@ from numpy.typing import NDArray
 
 from manyclass.dataset import Dataset
 from manyclass.parallel.communicator import Communicator
-from manyclass.parallel.schedule import Schedule, balanced_bundles, work_of_classes
+from manyclass.parallel.schedule import Move, Schedule, balanced_bundles
 from manyclass.parallel.travel import exchange, exchange_lists
 from manyclass.solution import Weights
+from manyclass.solvers.entries import Entries
 from manyclass.solvers.weights import BLOCK_BYTES, allocate_weights
 
 # Numbers of W that travel at a time.
 PART = 1 << 20
 
 
-class Entries(NamedTuple):
-    """Some z that are not zero: of which examples, and of which classes of a bundle."""
-
-    rows: NDArray[np.int32]
-    places: NDArray[np.int32]  # within the bundle's classes
-    values: NDArray[Any]
-
-    @classmethod
-    def none(cls, dtype: np.dtype[Any]) -> Entries:
-        """No z."""
-        return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, dtype))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Bundles:
-    """The classes of each bundle, and where classes and examples belong.
+    """The classes of each bundle, and where each class belongs.
 
     Attributes
     ----------
     classes : list of ndarray, int32
         Of each bundle, ascending.
-    bundle_of : ndarray of shape (k,), int32
-    place_of : ndarray of shape (k,), int32
-        Place of a class within its bundle.
-    labels : ndarray of shape (n,), int32
-    width : int
-        Columns that the weights of a bundle fill, whole blocks of 64 bytes.
+    bundle_of, place_of : ndarray of shape (k,), int32
+        Of each class, its bundle and its place there.
     """
 
     classes: list[NDArray[np.int32]]
     bundle_of: NDArray[np.int32]
     place_of: NDArray[np.int32]
-    labels: NDArray[np.int32]
-    width: int
 
     @classmethod
-    def of(cls, data: Dataset, n_bundles: int) -> Bundles:
-        """Cut the classes into bundles, even by number and by the non-zeros of their rows."""
-        work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
-        classes = balanced_bundles(work, n_bundles)
-        bundle_of = np.empty(data.n_classes, np.int32)
-        place_of = np.empty(data.n_classes, np.int32)
+    def of(cls, work: NDArray[np.float64], n_bundles: int, rng: np.random.Generator) -> Bundles:
+        """Cut the classes into bundles at random, even by number and by work."""
+        classes = balanced_bundles(work, n_bundles, rng)
+        bundle_of = np.empty(len(work), np.int32)
+        place_of = np.empty(len(work), np.int32)
         for bundle, some in enumerate(classes):
             bundle_of[some] = bundle
             place_of[some] = np.arange(len(some), dtype=np.int32)
-        per_block = BLOCK_BYTES // data.dtype.itemsize
-        width = -(-max(len(some) for some in classes) // per_block) * per_block
-        return cls(classes, bundle_of, place_of, data.labels, width)
+        return cls(classes, bundle_of, place_of)
 
 
 class GoingRound:
-    """W of the bundles that this rank holds, and their own z, as they go from rank to rank.
+    """W of the bundles that this rank holds, with their own z, as they go from rank to rank.
 
     A rank has room for two bundles: slots side by side in one array, so that the kernels see one W.
 
@@ -80,48 +59,65 @@ class GoingRound:
     ----------
     communicator : Communicator
     schedule : Schedule
-    bundles : Bundles
     data : Dataset
     """
 
-    def __init__(
-        self, communicator: Communicator, schedule: Schedule, bundles: Bundles, data: Dataset
-    ) -> None:
+    def __init__(self, communicator: Communicator, schedule: Schedule, data: Dataset) -> None:
         self._communicator = communicator
-        self.schedule = schedule
-        self._bundles = bundles
+        self._schedule = schedule
         self._dtype = data.dtype
         self._at = 0
-        self._forth = True
+        per_block = BLOCK_BYTES // data.dtype.itemsize
+        largest = -(-data.n_classes // schedule.n_bundles)
+        self.width = -(-largest // per_block) * per_block
+        _, self.weights = allocate_weights(data.n_features + 1, 2 * self.width, data.dtype)
+        self.slots: dict[int, int] = {}
+        self.own_duals: dict[int, Entries] = {}
         self.bytes_sent = 0
-        _, self.weights = allocate_weights(data.n_features + 1, 2 * bundles.width, data.dtype)
+
+    def begin(self, bundles: Bundles) -> None:
+        """Hold the bundles of the first round, W = 0."""
+        self.bundles = bundles
+        self._at = 0
+        self.weights.fill(0)
         self.slots = {bundle: slot for slot, bundle in enumerate(self.held)}
-        self.own_duals = {bundle: Entries.none(data.dtype) for bundle in self.held}
+        self.own_duals = {}
 
     @property
     def held(self) -> tuple[int, ...]:
         """The bundles that this rank holds."""
-        return self.schedule.rounds[self._at][self._communicator.rank]
+        return self._schedule.rounds[self._at][self._communicator.rank]
 
-    def columns(self, bundle: int) -> NDArray[Any]:
-        """W of a bundle that is held, shape (d + 1, k_b)."""
-        first = self.slots[bundle] * self._bundles.width
-        return self.weights[:, first : first + len(self._bundles.classes[bundle])]
+    def columns_of(self) -> NDArray[np.int32]:
+        """Column of every class, -1 where it is not held, shape (k,)."""
+        columns = np.full(len(self.bundles.bundle_of), -1, np.int32)
+        for bundle, slot in self.slots.items():
+            classes = self.bundles.classes[bundle]
+            columns[classes] = slot * self.width + np.arange(len(classes), dtype=np.int32)
+        return columns
 
-    def run(self, meet: Callable[[bool], None]) -> None:
-        """Let all pairs meet once; `meet` is told whether it is the first time in this epoch."""
-        order = range(len(self.schedule.rounds))
-        for count, at in enumerate(order if self._forth else reversed(order)):
-            self._go(at)
-            meet(count == 0)
-        self._forth = not self._forth
+    def classes_of(self) -> NDArray[np.int32]:
+        """Class of every column, -1 where it has none, shape (2 width,)."""
+        classes = np.full(2 * self.width, -1, np.int32)
+        columns = self.columns_of()
+        held = np.flatnonzero(columns >= 0)
+        classes[columns[held]] = held
+        return classes
+
+    def run(self, meet: Callable[[], None]) -> None:
+        """Let all pairs meet, one after the other on each rank."""
+        for at in range(len(self._schedule.rounds)):
+            if at:
+                self._go(self._schedule.move(at - 1, self._communicator.rank))
+                self._at = at
+            meet()
 
     def gather(self, *, sparse: bool) -> Weights:
         """Return W, shape (d + 1, k), on every rank: an ndarray or a CSR array."""
-        rows, k = len(self.weights), len(self._bundles.bundle_of)
+        rows, k = len(self.weights), len(self.bundles.bundle_of)
         W = np.empty((0 if sparse else rows, k), self._dtype)
-        parts = []
-        for bundle, classes in enumerate(self._bundles.classes):
+        columns = []
+        for bundle, classes in enumerate(self.bundles.classes):
             chunks = []
             for part in self._parts():
                 values = self._broadcast(bundle, part)
@@ -129,59 +125,51 @@ class GoingRound:
                     chunks.append(sp.csr_array(values))
                 else:
                     W[part, classes] = values
-            parts.append(sp.vstack(chunks, format="csr") if sparse else None)
+            if sparse:
+                columns.append(sp.vstack(chunks, format="csr"))
         if not sparse:
             return W
-        order = np.argsort(np.concatenate(self._bundles.classes))
-        return sp.csr_array(sp.csr_array(sp.hstack(parts, format="csr"))[:, order])
+        order = np.argsort(np.concatenate(self.bundles.classes))
+        return sp.csr_array(sp.csr_array(sp.hstack(columns, format="csr"))[:, order])
 
     def _broadcast(self, bundle: int, part: slice) -> NDArray[Any]:
         """Some rows of a bundle's W, from the rank that holds it."""
-        held = self.schedule.rounds[self._at]
+        held = self._schedule.rounds[self._at]
         root = next(rank for rank, some in enumerate(held) if bundle in some)
+        size = len(self.bundles.classes[bundle])
         if bundle in self.slots:
-            values = np.ascontiguousarray(self.columns(bundle)[part])
+            first = self.slots[bundle] * self.width
+            values = np.ascontiguousarray(self.weights[part, first : first + size])
         else:
-            shape = (part.stop - part.start, len(self._bundles.classes[bundle]))
-            values = np.empty(shape, self._dtype)
+            values = np.empty((part.stop - part.start, size), self._dtype)
         self._communicator.broadcast(values, root)
         return values
 
     def _parts(self) -> Iterator[slice]:
-        rows, size = len(self.weights), max(1, PART // self._bundles.width)
+        rows, size = len(self.weights), max(1, PART // self.width)
         return (slice(begin, min(begin + size, rows)) for begin in range(0, rows, size))
 
-    def _go(self, to: int) -> None:
+    def _go(self, move: Move) -> None:
         """Send the bundle that the next round wants elsewhere, receive the one it wants here."""
-        if to == self._at:
-            return
-        move = self.schedule.move(self._at, to, self._communicator.rank)
-        self._at = to
         slot = 0
         if move.outgoing is not None:
             slot = self.slots.pop(move.outgoing)
         elif self.slots:
             slot = 1 - next(iter(self.slots.values()))
-        first = slot * self._bundles.width
-        room = self.weights[:, first : first + self._bundles.width]
-        for part in self._parts():
-            shape = (part.stop - part.start, self._bundles.width)
-            outgoing = None if move.destination is None else room[part].reshape(-1)
-            incoming = None if move.source is None else np.empty(shape, self._dtype)
-            self.bytes_sent += exchange(
-                self._communicator,
-                outgoing,
-                move.destination,
-                None if incoming is None else incoming.reshape(-1),
-                move.source,
-            )
-            if incoming is not None:
-                room[part] = incoming
-            elif outgoing is not None:
-                room[part] = 0
+        self._exchange_weights(move, self.weights[:, slot * self.width : (slot + 1) * self.width])
         kinds = [np.dtype(np.int32), np.dtype(np.int32), self._dtype]
         leaving = [] if move.outgoing is None else list(self.own_duals.pop(move.outgoing))
         came = exchange_lists(self._communicator, leaving, move.destination, kinds, move.source)
         if move.incoming is not None:
             self.slots[move.incoming] = slot
             self.own_duals[move.incoming] = Entries(*came)
+
+    def _exchange_weights(self, move: Move, room: NDArray[Any]) -> None:
+        """Send the columns of a slot and fill them with what comes, some rows at a time."""
+        for part in self._parts():
+            outgoing = None if move.destination is None else room[part].reshape(-1)
+            incoming = None if move.source is None else np.empty(room[part].size, self._dtype)
+            self.bytes_sent += exchange(
+                self._communicator, outgoing, move.destination, incoming, move.source
+            )
+            room[part] = 0 if incoming is None else incoming.reshape(room[part].shape)

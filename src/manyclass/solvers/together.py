@@ -9,12 +9,10 @@ from functools import wraps
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.parallel.communicator import Communicator
-from manyclass.problem import Problem
+from manyclass.solvers.entries import Entries
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,21 +73,6 @@ def ending_all(method: F) -> F:
     return call  # type: ignore[return-value]  # the same signature
 
 
-def gather_duals(
-    communicator: Communicator,
-    problem: Problem,
-    rows: list[NDArray[Any]],
-    labels: list[NDArray[Any]],
-    values: list[NDArray[Any]],
-) -> sp.csr_array[Any]:
-    """Put together z of all ranks, shape (n, k), from the places and values that each has."""
-    dtype = problem.dataset.dtype
-    kinds = [(rows, np.int32), (labels, np.int32), (values, dtype)]
-    i, c, z = (_everything(communicator, parts, kind) for parts, kind in kinds)
-    shape = (problem.dataset.n_examples, problem.dataset.n_classes)
-    return sp.csr_array((z, (i, c)), shape=shape)
-
-
-def _everything(communicator: Communicator, parts: list[NDArray[Any]], kind: Any) -> NDArray[Any]:
-    here = np.concatenate([np.empty(0, kind), *parts]).astype(kind)
-    return np.concatenate(communicator.all_gather(here))
+def gather_entries(communicator: Communicator, mine: Entries) -> Entries:
+    """Put together the z of all ranks, on every rank."""
+    return Entries(*(np.concatenate(communicator.all_gather(part)) for part in mine))

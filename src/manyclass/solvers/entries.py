@@ -1,0 +1,61 @@
+"""z as lists of numbers that are not zero: how ranks keep it and tell it one another."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.solution import Start
+
+
+class Entries(NamedTuple):
+    """Some z that are not zero, by example and class."""
+
+    rows: NDArray[np.int32]
+    labels: NDArray[np.int32]
+    values: NDArray[Any]
+
+    def of(self, some: NDArray[np.bool_]) -> Entries:
+        """Return some of them."""
+        return Entries(self.rows[some], self.labels[some], self.values[some])
+
+    def matrix(self, n_classes: int, n_examples: int) -> sp.csr_array[Any]:
+        """Return them as a CSR array of shape (n, k)."""
+        return sp.csr_array((self.values, (self.rows, self.labels)), shape=(n_examples, n_classes))
+
+
+def together(parts: list[Entries], dtype: np.dtype[Any]) -> Entries:
+    """Return the z of several parts."""
+    rows = np.concatenate([np.empty(0, np.int32), *(part.rows for part in parts)])
+    labels = np.concatenate([np.empty(0, np.int32), *(part.labels for part in parts)])
+    return Entries(rows, labels, np.concatenate([np.empty(0, dtype), *(p.values for p in parts)]))
+
+
+def entries_of(start: Start | None, filled: NDArray[np.bool_], dtype: np.dtype[Any]) -> Entries:
+    """Return the z of a start, of examples with x_i != 0."""
+    if start is None:
+        return together([], dtype)
+    z = sp.coo_array(start.duals)
+    everything = Entries(z.row.astype(np.int32), z.col.astype(np.int32), z.data.astype(dtype))
+    return everything.of(filled[z.row] & (everything.values > 0))
+
+
+def to_core(z: Entries, columns: NDArray[np.int32], n_columns: int, n_examples: int) -> Any:
+    """Return the lists of the core; `columns` has a number for every class, -1: left out."""
+    held = z.of(columns[z.labels] >= 0)
+    matrix = held._replace(labels=columns[held.labels]).matrix(n_columns, n_examples)
+    lists_of = _core.Duals32 if z.values.dtype == np.float32 else _core.Duals64
+    lists = lists_of(n_examples, n_columns)
+    lists.from_csr(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
+    return lists
+
+
+def from_core(lists: Any, classes: NDArray[np.int32]) -> Entries:
+    """Return what the core's lists hold; `classes` has the class of every column."""
+    indptr, columns, values = lists.to_csr()
+    rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+    return Entries(rows, classes[columns], values)
