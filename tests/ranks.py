@@ -12,7 +12,7 @@ import numpy as np
 PATIENCE = 60.0  # seconds until a test gives up waiting
 
 
-class Aborted(RuntimeError):
+class AbortedError(RuntimeError):
     """Another rank failed."""
 
 
@@ -52,7 +52,7 @@ class ThreadRank:
                 return messages.get(timeout=0.01)
             except queue.Empty:
                 continue
-        raise Aborted("another rank failed, or sent nothing")
+        raise AbortedError("another rank failed, or sent nothing")
 
     def _exchanged(self, values):
         try:
@@ -61,7 +61,7 @@ class ThreadRank:
             found = list(self.world.slots)
             self.world.barrier.wait(PATIENCE)
         except threading.BrokenBarrierError:
-            raise Aborted("another rank failed") from None
+            raise AbortedError("another rank failed") from None
         return found
 
     def all_sum(self, values):
@@ -84,7 +84,7 @@ def on_ranks(size, call):
     with ThreadPoolExecutor(size) as threads:
         futures = [threads.submit(call, ThreadRank(world, rank)) for rank in range(size)]
         errors = [future.exception() for future in futures]
-    first = next((e for e in errors if e and not isinstance(e, Aborted)), None)
+    first = next((e for e in errors if e and not isinstance(e, AbortedError)), None)
     if first or any(errors):
         raise first or next(e for e in errors if e)
     return [future.result() for future in futures]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from manyclass.parallel.communicator import Serial, as_communicator
 from manyclass.parallel.travel import exchange, exchange_lists, position_type
-from tests.ranks import Aborted, on_ranks
+from tests.ranks import AbortedError, on_ranks
 
 
 @given(st.lists(st.sampled_from([0.0, -0.0, 1.5, -2.0, np.inf]), min_size=1, max_size=40))
@@ -70,7 +70,7 @@ def test_an_error_of_one_rank_ends_the_others():
 
     with pytest.raises(ValueError, match="broken"):
         on_ranks(3, call)
-    with pytest.raises(Aborted):
+    with pytest.raises(AbortedError):
         on_ranks(2, lambda rank: rank.abort(ValueError()) or rank.all_gather(np.zeros(1)))
 
 

@@ -171,6 +171,42 @@ class _SparseTrainer(_Examples):
 class SparseTrainer32(_SparseTrainer): ...
 class SparseTrainer64(_SparseTrainer): ...
 
+class Meeting:
+    def __init__(
+        self, width: int, n_first: int, n_second: int, labels: NDArray[np.int32]
+    ) -> None: ...
+
+class _PairTrainer(_Examples):
+    def loop(
+        self,
+        meeting: Meeting,
+        weights: NDArray[Any],
+        duals: _Duals,
+        rows: NDArray[np.int32],
+        active: NDArray[np.int32],
+        shrunk: bool,
+        min_gap: float,
+        seed: int,
+    ) -> SweepResult: ...
+    def own_scores(
+        self,
+        meeting: Meeting,
+        weights: NDArray[Any],
+        rows: NDArray[np.int32],
+        out: NDArray[Any],
+    ) -> None: ...
+    def inspect(
+        self,
+        meeting: Meeting,
+        weights: NDArray[Any],
+        duals: _Duals,
+        own_scores: NDArray[Any],
+    ) -> SweepResult: ...
+    def add_rows(self, meeting: Meeting, weights: NDArray[Any], coefficients: _Duals) -> None: ...
+
+class PairTrainer32(_PairTrainer): ...
+class PairTrainer64(_PairTrainer): ...
+
 class NewtonRound:
     @property
     def primal(self) -> float: ...

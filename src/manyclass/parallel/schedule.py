@@ -180,4 +180,4 @@ def work_of_classes(
     labels: NDArray[np.int32], row_lengths: NDArray[np.int64], n_classes: int
 ) -> NDArray[np.float64]:
     """Sum the non-zeros of the rows of each class, an appended feature counted, shape (k,)."""
-    return np.bincount(labels, weights=row_lengths + 1.0, minlength=n_classes)
+    return np.bincount(labels, row_lengths + 1.0, n_classes).astype(np.float64)

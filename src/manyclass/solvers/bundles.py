@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.dataset import Dataset
@@ -16,6 +15,7 @@ from manyclass.parallel.schedule import Move, Schedule, balanced_bundles
 from manyclass.parallel.travel import exchange, exchange_lists
 from manyclass.solution import Weights
 from manyclass.solvers.entries import Entries
+from manyclass.solvers.together import Block, gather_weights
 from manyclass.solvers.weights import BLOCK_BYTES, allocate_weights
 
 # Numbers of W that travel at a time.
@@ -114,36 +114,16 @@ class GoingRound:
 
     def gather(self, *, sparse: bool) -> Weights:
         """Return W, shape (d + 1, k), on every rank: an ndarray or a CSR array."""
-        rows, k = len(self.weights), len(self.bundles.bundle_of)
-        W = np.empty((0 if sparse else rows, k), self._dtype)
-        columns = []
-        for bundle, classes in enumerate(self.bundles.classes):
-            chunks = []
-            for part in self._parts():
-                values = self._broadcast(bundle, part)
-                if sparse:
-                    chunks.append(sp.csr_array(values))
-                else:
-                    W[part, classes] = values
-            if sparse:
-                columns.append(sp.vstack(chunks, format="csr"))
-        if not sparse:
-            return W
-        order = np.argsort(np.concatenate(self.bundles.classes))
-        return sp.csr_array(sp.csr_array(sp.hstack(columns, format="csr"))[:, order])
-
-    def _broadcast(self, bundle: int, part: slice) -> NDArray[Any]:
-        """Some rows of a bundle's W, from the rank that holds it."""
-        held = self._schedule.rounds[self._at]
-        root = next(rank for rank, some in enumerate(held) if bundle in some)
-        size = len(self.bundles.classes[bundle])
-        if bundle in self.slots:
-            first = self.slots[bundle] * self.width
-            values = np.ascontiguousarray(self.weights[part, first : first + size])
-        else:
-            values = np.empty((part.stop - part.start, size), self._dtype)
-        self._communicator.broadcast(values, root)
-        return values
+        blocks = []
+        for root, held in enumerate(self._schedule.rounds[self._at]):
+            for bundle in held:
+                classes = self.bundles.classes[bundle]
+                first = self.slots.get(bundle, 0) * self.width
+                W = self.weights[:, first : first + len(classes)]
+                blocks.append(Block(root, classes, W if bundle in self.slots else None))
+        return gather_weights(
+            self._communicator, blocks, len(self.weights), self._dtype, sparse=sparse
+        )
 
     def _parts(self) -> Iterator[slice]:
         rows, size = len(self.weights), max(1, PART // self.width)

@@ -13,8 +13,8 @@ example, and builds W of its next two bundles from them.
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank: the
 gap is a sum over examples and classes once w_{y_i} . x_i is known.
-Converges: D rises with every visit, which solves a block of a smooth problem over a box exactly, and
-every z is visited in every epoch (essentially cyclic; Bertsekas 1999, prop. 2.7.1).
+Converges: D rises with every visit, which solves a block of a smooth problem over a box exactly,
+and every z is visited in every epoch (essentially cyclic; Bertsekas 1999, prop. 2.7.1).
 Sources: Alber et al. 2017, algorithms 4 and 5 (there single classes meet, always in one order);
 Keerthi et al. 2008 for the visits.
 """
@@ -163,7 +163,7 @@ class ClassPartitioned:
         rows = np.flatnonzero(labels >= 0).astype(np.int32)
         state.trainer.own_scores(core, state.round.weights, rows, own_scores)
         own_scores = self.communicator.all_sum(own_scores)  # every example's is known to one rank
-        z = self._core_duals(problem, state, state.duals)
+        z = self._core_duals(state, state.duals)
         here = Findings()
         here.add(state.trainer.inspect(core, state.round.weights, z, own_scores))
         here.loss += 0.5 * squared_norm(state.round.weights, 2 * state.round.width, apart=False)
@@ -201,7 +201,7 @@ class ClassPartitioned:
         ascends = Entries(np.arange(len(labels), dtype=np.int32), labels, totals.astype(dtype))
         steps = together([ascends, z._replace(values=-z.values)], dtype)
         core, _ = self._meeting(problem, state)
-        state.trainer.add_rows(core, state.round.weights, self._core_duals(problem, state, steps))
+        state.trainer.add_rows(core, state.round.weights, self._core_duals(state, steps))
         owner, others = bundles.bundle_of[labels[z.rows]], bundles.bundle_of[z.labels]
         held = state.round.held
         state.round.own_duals = {b: z.of((owner == b) & (others == b)) for b in held}
@@ -214,7 +214,7 @@ class ClassPartitioned:
         held, mutual = state.round.held, state.mutual
         z = [state.round.own_duals[b] for b in held]
         z += [mutual[pair] for pair in itertools.permutations(held, 2)]
-        duals = self._core_duals(problem, state, together(z, problem.dataset.dtype))
+        duals = self._core_duals(state, together(z, problem.dataset.dtype))
         found = Findings()
         rows = np.flatnonzero((labels >= 0) & state.filled).astype(np.int32)
         found.n_active = self._loops(state, core, duals, rows, rule, found)
@@ -270,6 +270,6 @@ class ClassPartitioned:
         labels = state.round.columns_of()[problem.dataset.labels]
         return _core.Meeting(state.round.width, sizes[0], sizes[1], labels), labels
 
-    def _core_duals(self, problem: Problem, state: State, z: Entries) -> Any:
+    def _core_duals(self, state: State, z: Entries) -> Any:
         """Return z of the classes that are held, as the core takes it."""
         return to_core(z, state.round.columns_of(), 2 * state.round.width, len(state.filled))

@@ -6,13 +6,19 @@ import sys
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from functools import wraps
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.parallel.communicator import Communicator
+from manyclass.solution import Weights
 from manyclass.solvers.entries import Entries
+
+# Numbers of W that are told at a time.
+PART = 1 << 20
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,3 +82,46 @@ def ending_all(method: F) -> F:
 def gather_entries(communicator: Communicator, mine: Entries) -> Entries:
     """Put together the z of all ranks, on every rank."""
     return Entries(*(np.concatenate(communicator.all_gather(part)) for part in mine))
+
+
+class Block(NamedTuple):
+    """W of some classes, which one rank has."""
+
+    root: int
+    classes: NDArray[Any]
+    weights: NDArray[Any] | None  # shape (d + 1, number of classes); None on the other ranks
+
+
+def gather_weights(
+    communicator: Communicator,
+    blocks: list[Block],
+    rows: int,
+    dtype: np.dtype[Any],
+    *,
+    sparse: bool,
+) -> Weights:
+    """Return W, shape (rows, k), on every rank: an ndarray or a CSR array.
+
+    `blocks` have every class once and are the same on all ranks, but for the weights.
+    """
+    order = np.concatenate([block.classes for block in blocks])
+    W = np.empty((0 if sparse else rows, len(order)), dtype)
+    columns = []
+    for block in blocks:
+        chunks = []
+        size = max(1, PART // len(block.classes))
+        for begin in range(0, rows, size):
+            part = slice(begin, min(begin + size, rows))
+            values = np.empty((part.stop - begin, len(block.classes)), dtype)
+            if block.weights is not None:
+                values[:] = block.weights[part]
+            communicator.broadcast(values, block.root)
+            if sparse:
+                chunks.append(sp.csr_array(values))
+            else:
+                W[part, block.classes] = values
+        if sparse:
+            columns.append(sp.vstack(chunks, format="csr"))
+    if not sparse:
+        return W
+    return sp.csr_array(sp.csr_array(sp.hstack(columns, format="csr"))[:, np.argsort(order)])

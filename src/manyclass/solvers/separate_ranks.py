@@ -1,0 +1,190 @@
+"""One-vs-rest with its classes spread over ranks, which have nothing to tell one another but sums.
+
+Given: as for separate_classes.py, which trains the classes of a rank; x_i, y_i, C_i on every rank.
+Returned: W, z and the certificate, the same on every rank; P, D and the gap are sums over ranks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manyclass.parallel.communicator import Communicator, Serial
+from manyclass.problem import Problem
+from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
+from manyclass.solvers.entries import Entries
+from manyclass.solvers.separate_classes import Groups, SeparateClasses, problem_of, start_of
+from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.together import (
+    Block,
+    Findings,
+    ending_all,
+    gather_entries,
+    gather_weights,
+)
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """Where the classes of this rank stand, and what all ranks found."""
+
+    began: float
+    problem: Problem | None = None  # of the classes here; None where there are none
+    groups: Groups | None = None
+    dual: float = 0.0
+    epoch: int = 0
+    full: Findings = field(default_factory=Findings)
+
+
+class SeparateRanks:
+    """Solver for formulations whose classes are independent.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Orders the loops.
+    communicator : Communicator, default=None
+        One process alone when None.
+    n_jobs : int, default=1
+        Threads of each rank.
+    sparse : bool, default=False
+        Whether W is returned as a CSR array.
+    """
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        communicator: Communicator | None = None,
+        n_jobs: int = 1,
+        *,
+        sparse: bool = False,
+    ) -> None:
+        self.communicator = Serial() if communicator is None else communicator
+        seed = [int(rng.integers(2**63)), self.communicator.rank]
+        self.here = SeparateClasses(np.random.default_rng(seed), n_jobs)
+        self.sparse = sparse
+
+    @ending_all
+    def init(self, problem: Problem, start: Start | None) -> State:
+        """Begin from z = 0, or where another training ended."""
+        state = State(time.perf_counter())
+        classes = self._classes(problem)[self.communicator.rank]
+        if classes.stop > classes.start:
+            state.problem = problem_of(problem, classes)
+            state.groups = self.here.init(state.problem, start_of(start, classes))
+        self._sum_duals(state)
+        return state
+
+    @ending_all
+    def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
+        """One epoch of the classes of every rank."""
+        here = Findings()
+        if state.problem is not None and state.groups is not None:
+            record = self.here.epoch(state.problem, state.groups, rule)
+            here = Findings(
+                gap=record.gap_estimate,
+                loss=record.primal_estimate,
+                evaluations=record.evaluations,
+                n_active=record.active_share,
+                n_duals=record.n_duals,
+                n_visited=1,
+                max_violation=record.violation,
+                loops=record.loops,
+            )
+        found = state.full = here.over(self.communicator)
+        self._sum_duals(state)
+        state.epoch += 1
+        data = problem.dataset
+        return EpochRecord(
+            epoch=state.epoch,
+            seconds=time.perf_counter() - state.began,
+            primal_estimate=found.loss,
+            gap_estimate=found.gap,
+            violation=found.max_violation,
+            active_share=found.n_active / found.n_visited,
+            loops=int(found.loops),
+            evaluations=int(found.evaluations),
+            n_weights=(data.n_features + 1) * data.n_classes,
+            n_duals=int(found.n_duals),
+        )
+
+    def promising(self, state: State, rule: StoppingRule) -> bool:
+        """Whether the last epoch's estimates say that the rule may be met."""
+        return rule.promising(state.full, state.full.loss)
+
+    def dual_objective(self, state: State) -> float:
+        """Return D."""
+        return state.dual
+
+    @ending_all
+    def certify(self, problem: Problem, state: State) -> Certificate:  # noqa: ARG002 (the solvers' verb)
+        """Certify the classes of every rank; the sums hold for all."""
+        here = Findings()
+        if state.problem is not None and state.groups is not None:
+            part = self.here.certify(state.problem, state.groups)
+            here = Findings(
+                gap=part.gap, loss=part.primal_objective, max_violation=part.max_violation
+            )
+        found = here.over(self.communicator)
+        return Certificate(
+            primal_objective=found.loss,
+            dual_objective=found.loss - found.gap,
+            gap=found.gap,
+            relative_gap=relative(found.gap, found.loss),
+            max_violation=found.max_violation,
+        )
+
+    @ending_all
+    def start(self, problem: Problem, state: State) -> Start:
+        """Return z of all ranks."""
+        data = problem.dataset
+        z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
+        if state.problem is not None and state.groups is not None:
+            z = sp.coo_array(self.here.start(state.problem, state.groups).duals)
+        first = self._classes(problem)[self.communicator.rank].start
+        mine = Entries(z.row.astype(np.int32), (z.col + first).astype(np.int32), z.data)
+        everything = gather_entries(self.communicator, mine)
+        return Start(everything.matrix(data.n_classes, data.n_examples))
+
+    @ending_all
+    def weights(self, problem: Problem, state: State) -> Weights:
+        """Return W, shape (d + 1, k), on every rank."""
+        return self._gather(problem, state, SeparateClasses.weights)
+
+    @ending_all
+    def finish(self, problem: Problem, state: State) -> Weights:
+        """Return W, shape (d + 1, k), on every rank; the state ends."""
+        return self._gather(problem, state, SeparateClasses.finish)
+
+    def _gather(self, problem: Problem, state: State, take: Any) -> Weights:
+        W = None
+        if state.problem is not None and state.groups is not None:
+            W = take(self.here, state.problem, state.groups)
+        blocks = [
+            Block(
+                root,
+                np.arange(some.start, some.stop),
+                W if root == self.communicator.rank else None,
+            )
+            for root, some in enumerate(self._classes(problem))
+            if some.stop > some.start
+        ]
+        data = problem.dataset
+        return gather_weights(
+            self.communicator, blocks, data.n_features + 1, data.dtype, sparse=self.sparse
+        )
+
+    def _classes(self, problem: Problem) -> list[slice]:
+        """Classes of each rank: neighbours, as many on each, up to one."""
+        bounds = np.linspace(0, problem.dataset.n_classes, self.communicator.size + 1)
+        ends = bounds.round().astype(int).tolist()
+        return [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+    def _sum_duals(self, state: State) -> None:
+        here = 0.0 if state.groups is None else self.here.dual_objective(state.groups)
+        state.dual = Findings(dual_gain=here).over(self.communicator).dual_gain
