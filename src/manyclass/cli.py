@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from manyclass.estimators import MulticlassSVC
+    from manyclass.parallel.communicator import Communicator
 
 # Lines of predictions put together at a time.
 LINES_AT_A_TIME = 1 << 16
@@ -200,14 +201,32 @@ def _formulations() -> str:
 
 
 def _train(args: argparse.Namespace) -> None:
+    """Train here, or with all processes that mpiexec started; of these one tells an error."""
+    from manyclass.parallel.agreement import OtherRankError, world
+
+    ranks = world()
+    try:
+        _train_on(args, ranks)
+    except (OSError, MemoryError, ValueError, FloatingPointError, OtherRankError) as error:
+        if ranks.rank != getattr(error, "told_by", 0):
+            raise SystemExit(console.FAILED) from error
+        raise
+    except BaseException as error:
+        ranks.abort(error)
+        raise
+
+
+def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
     import numpy as np
 
     from manyclass.estimators import MulticlassSVC
     from manyclass.label_matching import check_labels
     from manyclass.model_file import save_model
+    from manyclass.parallel.agreement import agreed
 
     _check_loss(args.formulation, args.loss)
-    tell = be_quiet if args.quiet else say
+    first = ranks.rank == 0
+    tell = say if first and not args.quiet else be_quiet
     model = MulticlassSVC(
         formulation=args.formulation,
         C=args.C,
@@ -220,17 +239,28 @@ def _train(args: argparse.Namespace) -> None:
         weights=args.weights,
         n_jobs=args.jobs,
         random_state=args.seed,
+        communicator=ranks if ranks.size > 1 else None,
         verbose=0 if args.quiet else 1,
     )
-    console.check_target(args.model, [args.data], special=False)
-    X, y = _read(args, np.dtype(args.dtype), tell, args.n_features)
-    check_labels(args.data, y)
+
+    def read() -> tuple[csr_array[Any], NDArray[Any]]:
+        if first:
+            console.check_target(args.model, [args.data], special=False)
+        X, y = _read(args, np.dtype(args.dtype), tell, args.n_features)
+        check_labels(args.data, y)
+        return X, y
+
+    X, y = agreed(ranks, read)
     began = time.perf_counter()
     try:
         model.fit(X, y)
     except (ValueError, FloatingPointError) as error:
-        raise type(error)(f"{args.data}: {error}") from error
+        named = type(error)(f"{args.data}: {error}")
+        named.told_by = getattr(error, "told_by", 0)  # type: ignore[union-attr]
+        raise named from error
     seconds = time.perf_counter() - began
+    if not first:
+        return
     save_model(args.model, model)
     proof = model.certificate_
     tell(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     validate_data,
@@ -21,18 +21,30 @@ from sklearn.utils.validation import (
 from manyclass.callbacks import WRAPPERS, CallbackSupportMixin, FitTask, with_callbacks
 from manyclass.coefficients import SparseCoefficients
 from manyclass.formulations import FORMULATIONS, LOSSES
+from manyclass.parallel.agreement import agreed, check_same, of_first
+from manyclass.parallel.communicator import Communicator, as_communicator
 from manyclass.problem import Problem
 from manyclass.solution import EpochRecord, Solution, Start, Status
 from manyclass.solvers.base import Interrupted, Progress
-from manyclass.solvers.choice import Choice, choose_weights
+from manyclass.solvers.choice import Choice, choose_for_ranks, choose_weights
 from manyclass.solvers.stopping import RULES
-from manyclass.solvers.training import in_parts, train
+from manyclass.solvers.training import check_ranks, in_parts, train
 from manyclass.sparsify import SparsifyMixin
 from manyclass.threads import effective_n_jobs
 from manyclass.warm_start import WarmStart
 
 # What the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+
+
+class _Given(NamedTuple):
+    """What ``fit`` makes of its arguments."""
+
+    rows: Any
+    targets: NDArray[Any]
+    problem: Problem
+    choice: Choice
+    classes: NDArray[Any]
 
 
 class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
@@ -93,6 +105,11 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         thread. In a worker of joblib no more than its share of the cores.
     random_state : int, RandomState instance, default=None
         Orders the visits. An int gives the same result every time, for the same `n_jobs`.
+    communicator : mpi4py.MPI.Comm, default=None
+        Processes among which the classes of "weston_watkins" and "one_vs_rest" are spread, such as
+        ``MPI.COMM_WORLD``. Every rank calls ``fit`` with the same X, y and parameters, and has the
+        same fitted model afterwards; rank 0 alone prints and warns. ``weights`` then says how W is
+        returned. An error on one rank ends all of them.
     verbose : int, default=0
         1 prints one line per epoch, and before them how large weights are held, and why.
 
@@ -159,6 +176,7 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         "weights": [StrOptions({"auto", "dense", "sparse"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
+        "communicator": [HasMethods("Get_rank"), HasMethods("send_receive"), None],
         "verbose": ["verbose"],
     }
 
@@ -178,6 +196,7 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         weights: str = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
+        communicator: Any = None,
         verbose: int = 0,
     ) -> None:
         self.formulation = formulation
@@ -193,6 +212,7 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         self.weights = weights
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.communicator = communicator
         self.verbose = verbose
 
     @with_callbacks
@@ -236,6 +256,26 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
             raise
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
+        ranks = as_communicator(self.communicator)
+        given = agreed(ranks, lambda: self._given(X, y, sample_weight, ranks.size))
+        problem, choice, classes = given.problem, given.choice, given.classes
+        self._check_same(ranks, given)
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        parts = ranks.size == 1 and in_parts(problem, choice.kind)
+        max_epochs = None if parts else self.max_iter
+        task = FitTask(self, given.rows, given.targets, metadata, max_epochs)
+        solution = self._solve(problem, choice, classes, task, ranks)
+        self._set_fitted(solution, classes)
+        self._remember(problem, solution.start, classes)
+        if ranks.rank == 0:
+            self._warn(solution)
+        task.end()
+        return self
+
+    def _given(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, n_ranks: int
+    ) -> _Given:
+        """Turn the arguments of ``fit`` into a problem."""
         rows, targets = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
         )
@@ -245,25 +285,41 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
             check_classification_targets(targets)
         dataset, classes = self._dataset(rows, targets, sample_weight)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
-        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-        choice = choose_weights(problem, self.weights, effective_n_jobs(self.n_jobs))
-        max_epochs = None if in_parts(problem, choice.kind) else self.max_iter
-        task = FitTask(self, rows, targets, metadata, max_epochs)
-        solution = self._solve(problem, choice, classes, task)
-        self._set_fitted(solution, classes)
-        self._remember(problem, solution.start, classes)
-        self._warn(solution)
-        task.end()
-        return self
+        if n_ranks == 1:
+            choice = choose_weights(problem, self.weights, effective_n_jobs(self.n_jobs))
+        else:
+            check_ranks(problem)
+            choice = choose_for_ranks(problem, self.weights, n_ranks)
+        return _Given(rows, targets, problem, choice, classes)
+
+    def _check_same(self, ranks: Communicator, given: _Given) -> None:
+        """Refuse ranks that would train different things, or end at different times."""
+        params = self.get_params()
+        del params["communicator"], params["verbose"], params["random_state"], params["n_jobs"]
+        remembered = hasattr(self, "_warm_start")
+        data = given.problem.dataset
+        sizes = (data.n_features, data.n_classes, data.bias, given.choice.kind)
+        check_same(
+            ranks,
+            f"{params} {sizes} {remembered}",
+            [data.indptr, data.indices, data.values, data.labels, given.problem.costs],
+        )
 
     def _solve(
-        self, problem: Problem, choice: Choice, classes: NDArray[Any], task: FitTask
+        self,
+        problem: Problem,
+        choice: Choice,
+        classes: NDArray[Any],
+        task: FitTask,
+        ranks: Communicator,
     ) -> Solution:
-        if self.verbose and choice.matters:
+        tells = self.verbose and ranks.rank == 0
+        if tells and choice.matters:
             print(choice, flush=True)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
 
         def on_epoch(progress: Progress) -> bool:
-            if self.verbose:
+            if tells:
                 print(_line(progress.record), flush=True)
             return task.epoch(lambda: self._attributes(progress.weights(), classes))
 
@@ -274,12 +330,13 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
                 problem,
                 choice.kind,
                 lambda: RULES[self.stopping](float(self.tol)),
-                rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1)),
+                rng=np.random.default_rng(of_first(ranks, seed)),
                 n_jobs=effective_n_jobs(self.n_jobs),
                 max_iter=self.max_iter,
                 start=start,
                 on_epoch=on_epoch,
                 keep_duals=self.warm_start,
+                communicator=ranks,
             )
         except Interrupted as interrupt:
             self._remember(problem, interrupt.start, classes)

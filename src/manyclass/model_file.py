@@ -181,6 +181,7 @@ def _load(path: Path) -> tuple[MulticlassSVC, dict[str, str]]:
 
 def _pack(estimator: MulticlassSVC) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     params = estimator.get_params()
+    del params["communicator"]  # belongs to a run, not to a model
     if not isinstance(params["random_state"], int | None):
         params["random_state"] = None
     if isinstance(params["class_weight"], dict):

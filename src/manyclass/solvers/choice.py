@@ -106,6 +106,39 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
     return choice
 
 
+def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
+    """Choose how W is returned where its classes are spread over ranks, which hold it dense.
+
+    Parameters
+    ----------
+    problem : Problem
+    wanted : {"auto", "dense", "sparse"}
+    n_ranks : int
+
+    Returns
+    -------
+    Choice
+        What each rank needs: its share, and W as it is returned on every rank.
+
+    Raises
+    ------
+    MemoryError
+        If that does not fit.
+    """
+    data = problem.dataset
+    everything = (data.n_features + 1) * data.n_classes * data.dtype.itemsize
+    share = dense_bytes(problem) // n_ranks
+    entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
+    sparse = share + min(everything, entries * (data.dtype.itemsize + 4))
+    dense = share + everything
+    memory = available_memory()
+    many = wanted == "auto" and _prefers_sparse(problem, dense, sparse, memory)
+    choice = Choice("sparse" if wanted == "sparse" or many else "dense", dense, sparse)
+    if choice.needed > memory:
+        raise MemoryError(_refusal(problem, choice, memory))
+    return choice
+
+
 def dense_bytes(problem: Problem) -> int:
     """Bytes of dense weights and of z while training."""
     data = problem.dataset

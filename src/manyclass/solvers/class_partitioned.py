@@ -102,7 +102,10 @@ class ClassPartitioned:
         single = data.dtype == np.float32
         trainer_of = _core.PairTrainer32 if single else _core.PairTrainer64
         trainer = trainer_of(**trainer_arguments(problem))
-        filled = trainer.squared_norms() > 0
+        norms = trainer.squared_norms()
+        if not np.isfinite(norms).all():
+            raise FloatingPointError("the square of a row of X overflows; scale the features")
+        filled = norms > 0
         work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
         going = GoingRound(self.communicator, schedule, data)
         duals = entries_of(start, filled, data.dtype)

@@ -72,6 +72,8 @@ def ending_all(method: F) -> F:
             if isinstance(sys.exception(), KeyboardInterrupt) and self.communicator.size > 1:
                 raise KeyboardInterrupt
             return method(self, *args, **kwargs)
+        except FloatingPointError:  # the same on every rank
+            raise
         except BaseException as error:
             self.communicator.abort(error)
             raise

@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from manyclass.parallel.agreement import any_of
+from manyclass.parallel.communicator import Communicator
 from manyclass.problem import Problem
 from manyclass.solution import Solution, Start
 from manyclass.solvers.base import Progress, Solver, solve
 from manyclass.solvers.choice import Kind
+from manyclass.solvers.class_partitioned import ClassPartitioned
 from manyclass.solvers.in_parts import solve_in_parts
 from manyclass.solvers.separate_classes import SeparateClasses
+from manyclass.solvers.separate_ranks import SeparateRanks
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.sparse_dual import SparseDual
 from manyclass.solvers.stopping import StoppingRule
@@ -34,6 +38,7 @@ def train(
     start: Start | None = None,
     on_epoch: Callable[[Progress], bool] | None = None,
     keep_duals: bool = True,
+    communicator: Communicator | None = None,
 ) -> Solution:
     """Train until a rule is met.
 
@@ -55,6 +60,9 @@ def train(
         Called after each epoch; training stops when it returns True.
     keep_duals : bool, default=True
         Whether z is wanted; otherwise it may be missing (in_parts.py).
+    communicator : Communicator, default=None
+        The ranks among which the classes are spread. An error on one of them ends all, unless it
+        is the same on each (FloatingPointError).
 
     Returns
     -------
@@ -65,6 +73,18 @@ def train(
     Interrupted, FloatingPointError, MemoryError
         As ``solve``.
     """
+    if communicator is not None and communicator.size > 1:
+        of_ranks = solver_of_ranks(problem, weights, rng, communicator, n_jobs)
+        on_epoch = _on_any_rank(communicator, on_epoch)
+        try:
+            return solve(
+                problem, of_ranks, rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch
+            )
+        except FloatingPointError:
+            raise
+        except BaseException as error:
+            communicator.abort(error)
+            raise
     if in_parts(problem, weights):
         return solve_in_parts(
             problem,
@@ -80,3 +100,45 @@ def train(
     whole = SparseDual if weights == "sparse" else SequentialDual
     solver: Solver[Any] = SeparateClasses(rng, n_jobs) if separate else whole(rng, n_jobs)
     return solve(problem, solver, rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch)
+
+
+def solver_of_ranks(
+    problem: Problem,
+    weights: Kind,
+    rng: np.random.Generator,
+    communicator: Communicator,
+    n_jobs: int,
+) -> Solver[Any]:
+    """Return the solver that spreads the classes over ranks; `weights` is how W is returned."""
+    check_ranks(problem)
+    sparse = weights == "sparse"
+    if problem.formulation.sum_to_zero == "no":
+        return SeparateRanks(rng, communicator, n_jobs, sparse=sparse)
+    return ClassPartitioned(rng, communicator, sparse=sparse)
+
+
+def check_ranks(problem: Problem) -> None:
+    """Refuse what cannot be spread over ranks.
+
+    Raises
+    ------
+    ValueError
+    """
+    formulation = problem.formulation
+    relative_sum = formulation.margin == "relative" and formulation.aggregation == "sum"
+    if not relative_sum and formulation.sum_to_zero != "no":
+        raise ValueError(
+            "this formulation is trained by one process; with a communicator use "
+            "formulation='weston_watkins' or 'one_vs_rest'"
+        )
+
+
+def _on_any_rank(
+    communicator: Communicator, on_epoch: Callable[[Progress], bool] | None
+) -> Callable[[Progress], bool]:
+    """Stop on all ranks when one wants to."""
+
+    def call(progress: Progress) -> bool:
+        return any_of(communicator, on_epoch is not None and on_epoch(progress))
+
+    return call

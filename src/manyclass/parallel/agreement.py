@@ -1,0 +1,123 @@
+"""What ranks must agree on before they train, so that none waits for another for ever."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.parallel.communicator import Communicator, as_communicator
+
+R = TypeVar("R")
+# What MPICH and Open MPI tell the processes that they start.
+SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+
+
+class OtherRankError(RuntimeError):
+    """Another rank failed; ``told_by`` is the one that says why."""
+
+    def __init__(self, told_by: int) -> None:
+        super().__init__(f"rank {told_by} failed; its own error says why")
+        self.told_by = told_by
+
+
+def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
+    """Take a step that each rank takes alone, and that ends all ranks if it fails on one.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    step : callable
+
+    Returns
+    -------
+    What the step returns.
+
+    Raises
+    ------
+    Exception
+        That of the step, where it failed; its ``told_by`` is the first rank with an error.
+    OtherRankError
+        Where it did not.
+    """
+    if communicator.size == 1:
+        return step()
+    result, error = None, None
+    try:
+        result = step()
+    except Exception as caught:
+        error = caught
+    failed = np.flatnonzero(_told(communicator, int(error is not None)))
+    if error is not None:
+        error.told_by = int(failed[0])  # type: ignore[attr-defined]
+        raise error
+    if len(failed):
+        raise OtherRankError(int(failed[0]))
+    return result  # type: ignore[return-value]
+
+
+def check_same(communicator: Communicator, words: str, arrays: Iterable[NDArray[Any]]) -> None:
+    """Refuse ranks that were given different problems.
+
+    Raises
+    ------
+    ValueError
+        On every rank.
+    """
+    if communicator.size == 1:
+        return
+    code = zlib.crc32(words.encode())
+    for array in arrays:
+        code = zlib.crc32(np.ascontiguousarray(array).data.cast("B"), code)
+    codes = _told(communicator, code)
+    others = np.flatnonzero(codes != codes[0]).tolist()
+    if others:
+        raise ValueError(
+            f"rank {others[0]} was given other data or parameters than rank 0; pass the same X, y, "
+            "weights and parameters on every rank"
+        )
+
+
+def any_of(communicator: Communicator, here: bool) -> bool:
+    """Whether something holds on one rank at least."""
+    return bool(_told(communicator, int(here)).any())
+
+
+def of_first(communicator: Communicator, here: int) -> int:
+    """Return the number of rank 0."""
+    return int(_told(communicator, here)[0])
+
+
+def world() -> Communicator:
+    """Return all processes that mpiexec started together with this one, perhaps it alone.
+
+    Raises
+    ------
+    ValueError
+        If mpi4py is missing, finds no MPI library, or one that is not mpiexec's.
+    """
+    sizes = [int(os.environ[name]) for name in SIZES if name in os.environ]
+    if not sizes or max(sizes) == 1:
+        return as_communicator(None)
+    started = f"mpiexec started {max(sizes)} processes"
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        what = str(error).splitlines()[0]
+        raise ValueError(
+            f"{started}, but mpi4py cannot be used ({what}); pip install 'manyclass[mpi]' and an "
+            "MPI library, such as mpich"
+        ) from error
+    if MPI.COMM_WORLD.Get_size() == 1:
+        raise ValueError(
+            f"{started}, but mpi4py sees one; use the mpiexec of the MPI library that mpi4py uses"
+        )
+    return as_communicator(MPI.COMM_WORLD)
+
+
+def _told(communicator: Communicator, here: int) -> NDArray[np.int64]:
+    return np.concatenate(communicator.all_gather(np.array([here], np.int64)))
