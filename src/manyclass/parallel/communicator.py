@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, Protocol
 
@@ -133,7 +134,9 @@ class MPICommunicator:
         what = "interrupted; nothing was written" if interrupted else f"error: {_line(error)}"
         where = f"rank {self.rank} of {self.size}"
         print(f"manyclass: {where}: {what}; all ranks end", file=sys.stderr, flush=True)
-        self._comm.Abort(INTERRUPTED if interrupted else FAILED)
+        code = INTERRUPTED if interrupted else FAILED
+        self._comm.Abort(code)
+        os._exit(code)  # Abort may return before this process is ended
 
 
 def as_communicator(communicator: Any) -> Communicator:

@@ -128,7 +128,7 @@ def check_ranks(problem: Problem) -> None:
     relative_sum = formulation.margin == "relative" and formulation.aggregation == "sum"
     if not relative_sum and formulation.sum_to_zero != "no":
         raise ValueError(
-            "this formulation is trained by one process; with a communicator use "
+            "this formulation is trained by one process; for several of them use "
             "formulation='weston_watkins' or 'one_vs_rest'"
         )
 

@@ -1,0 +1,143 @@
+"""What ranks agree on before they train; and the estimator on several of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from manyclass import MulticlassSVC
+from manyclass.model_file import load_model, save_model
+from manyclass.parallel.agreement import (
+    SIZES,
+    OtherRankError,
+    agreed,
+    any_of,
+    check_same,
+    of_first,
+    world,
+)
+from manyclass.parallel.communicator import Serial
+from tests.catalog import text_problem
+from tests.ranks import on_ranks
+
+PROBLEM = text_problem("weston_watkins", n=80, d=60, k=7)
+X, Y = PROBLEM.dataset.matrix(), PROBLEM.dataset.labels
+
+
+def caught(call):
+    """A call whose error is its result."""
+
+    def wrapped(rank):
+        try:
+            return call(rank)
+        except Exception as error:
+            return error
+
+    return wrapped
+
+
+def test_a_step_fails_on_all_ranks_or_on_none():
+    def step(rank):
+        def fail():
+            if rank.rank in (1, 2):
+                raise ValueError(f"rank {rank.rank}")
+            return "done"
+
+        return agreed(rank, fail)
+
+    first, second, third = on_ranks(3, caught(step))
+    assert isinstance(first, OtherRankError)
+    assert (str(second), str(third)) == ("rank 1", "rank 2")
+    assert [error.told_by for error in (first, second, third)] == [1, 1, 1]
+    assert on_ranks(2, lambda rank: agreed(rank, lambda: rank.rank)) == [0, 1]
+    assert agreed(Serial(), lambda: 5) == 5
+
+
+def test_small_agreements():
+    assert on_ranks(3, lambda rank: any_of(rank, rank.rank == 2)) == [True] * 3
+    assert on_ranks(3, lambda rank: any_of(rank, False)) == [False] * 3
+    assert on_ranks(3, lambda rank: of_first(rank, 7 + rank.rank)) == [7] * 3
+
+
+@pytest.mark.parametrize("differ", ["words", "numbers"])
+def test_other_problems_are_refused_on_every_rank(differ):
+    def call(rank):
+        odd = int(rank.rank == 2)
+        words = f"C={odd}" if differ == "words" else ""
+        check_same(rank, words, [np.arange(5), np.ones(3) * (odd if differ == "numbers" else 1)])
+
+    for error in on_ranks(3, caught(call)):
+        assert isinstance(error, ValueError)
+        assert "rank 2 was given other data or parameters than rank 0" in str(error)
+
+
+def test_outside_mpiexec_a_process_is_alone(monkeypatch):
+    for name in SIZES:
+        monkeypatch.delenv(name, raising=False)
+    assert world().size == 1
+    monkeypatch.setenv(SIZES[0], "1")
+    assert world().size == 1
+
+
+def test_mpiexec_without_a_usable_mpi4py(monkeypatch):
+    monkeypatch.setenv(SIZES[0], "3")
+    monkeypatch.setitem(__import__("sys").modules, "mpi4py", None)
+    with pytest.raises(ValueError, match=r"mpiexec started 3 processes, .*pip install"):
+        world()
+
+
+def fit(rank, X=X, y=Y, **params):
+    options = {"formulation": "weston_watkins", "random_state": 0, **params}
+    return MulticlassSVC(communicator=rank, **options).fit(X, y)
+
+
+@pytest.mark.parametrize("formulation", ["weston_watkins", "one_vs_rest"])
+def test_every_rank_has_the_model_of_one_process(formulation, capsys):
+    alone = MulticlassSVC(formulation=formulation, tol=1e-4).fit(X, Y)
+    models = on_ranks(2, lambda rank: fit(rank, formulation=formulation, tol=1e-4, verbose=1))
+    epochs = [line for line in capsys.readouterr().out.splitlines() if line.startswith("epoch")]
+    assert len(epochs) == models[0].n_iter_
+    for model in models:
+        assert model.certificate_.relative_gap <= 1e-4
+        theirs = alone.certificate_.primal_objective
+        assert model.certificate_.primal_objective == pytest.approx(theirs, rel=3e-4)
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+        assert (model.predict(X) == alone.predict(X)).mean() > 0.95
+
+
+def test_sparse_coefficients_and_a_file(tmp_path):
+    models = on_ranks(2, lambda rank: fit(rank, weights="sparse"))
+    assert all(sp.issparse(model.coef_) for model in models)
+    path = tmp_path / "model"
+    save_model(path, models[0])
+    loaded = load_model(path)
+    assert loaded.communicator is None
+    np.testing.assert_array_equal(loaded.predict(X), models[0].predict(X))
+
+
+def test_warm_start_on_ranks():
+    def call(rank):
+        model = fit(rank, warm_start=True, tol=1e-4)
+        return model.n_iter_, model.set_params(tol=1e-3).fit(X, Y).n_iter_
+
+    assert all(again == 1 < first for first, again in on_ranks(2, call))
+
+
+def test_no_seed_is_still_one_for_all():
+    models = on_ranks(3, lambda rank: fit(rank, random_state=None))
+    np.testing.assert_array_equal(models[0].coef_, models[2].coef_)
+
+
+def test_what_ranks_refuse():
+    for error in on_ranks(2, caught(lambda rank: fit(rank, formulation="crammer_singer"))):
+        assert "trained by one process" in str(error)
+    for error in on_ranks(2, caught(lambda rank: fit(rank, C=1.0 + rank.rank))):
+        assert "rank 1 was given other data or parameters" in str(error)
+    bad = X.copy()
+    bad.data[0] = np.nan
+    first, second = on_ranks(2, caught(lambda rank: fit(rank, X=bad if rank.rank else X)))
+    assert isinstance(first, OtherRankError)
+    assert "NaN" in str(second)
+    with pytest.raises(ValueError, match="'communicator' parameter"):
+        MulticlassSVC(communicator=3).fit(X, Y)
