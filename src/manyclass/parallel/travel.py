@@ -72,9 +72,10 @@ def position_type(values: NDArray[Any]) -> np.dtype[Any]:
 def _positions(values: NDArray[Any]) -> NDArray[Any] | None:
     """Return where an array is not zero, unless sending the whole array is less."""
     kind = position_type(values)
-    if np.count_nonzero(values) * (kind.itemsize + values.itemsize) >= values.nbytes:
+    found = values != 0
+    if np.count_nonzero(found) * (kind.itemsize + values.itemsize) >= values.nbytes:
         return None
-    return np.flatnonzero(values).astype(kind)
+    return np.flatnonzero(found).astype(kind)
 
 
 def exchange_lists(
