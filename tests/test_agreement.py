@@ -92,7 +92,7 @@ def fit(rank, X=X, y=Y, **params):
     return MulticlassSVC(communicator=rank, **options).fit(X, y)
 
 
-@pytest.mark.parametrize("formulation", ["weston_watkins", "one_vs_rest"])
+@pytest.mark.parametrize("formulation", ["weston_watkins", "one_vs_rest", "lee_lin_wahba"])
 def test_every_rank_has_the_model_of_one_process(formulation, capsys):
     alone = MulticlassSVC(formulation=formulation, tol=1e-4).fit(X, Y)
     models = on_ranks(2, lambda rank: fit(rank, formulation=formulation, tol=1e-4, verbose=1))
@@ -134,6 +134,8 @@ def test_what_ranks_refuse():
         assert "trained by one process" in str(error)
     for error in on_ranks(2, caught(lambda rank: fit(rank, C=1.0 + rank.rank))):
         assert "rank 1 was given other data or parameters" in str(error)
+    for error in on_ranks(2, caught(lambda rank: fit(rank, formulation="ats", weights="sparse"))):
+        assert "dense by nature" in str(error)
     bad = X.copy()
     bad.data[0] = np.nan
     first, second = on_ranks(2, caught(lambda rank: fit(rank, X=bad if rank.rank else X)))

@@ -59,7 +59,9 @@ def train(size, data, model, *options):
     return mpiexec(size, *arguments)
 
 
-@pytest.mark.parametrize(("formulation", "sizes"), [("ww", [1, 2, 3, 4]), ("ovr", [1, 3])])
+@pytest.mark.parametrize(
+    ("formulation", "sizes"), [("ww", [1, 2, 3, 4]), ("ovr", [1, 3]), ("llw", [1, 2])]
+)
 def test_the_command_line_trains_the_same_on_any_number(data, tmp_path, formulation, sizes):
     objectives = []
     for size in sizes:

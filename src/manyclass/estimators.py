@@ -106,8 +106,8 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
     random_state : int, RandomState instance, default=None
         Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     communicator : mpi4py.MPI.Comm, default=None
-        Processes among which the classes of "weston_watkins" and "one_vs_rest" are spread, such as
-        ``MPI.COMM_WORLD``. Every rank calls ``fit`` with the same X, y and parameters, and has the
+        Processes among which the classes are spread, such as ``MPI.COMM_WORLD``; for formulations
+        that add losses (not "crammer_singer", "adm" and "atm"). Every rank calls ``fit`` with the same X, y and parameters, and has the
         same fitted model afterwards; rank 0 alone prints and warns. ``weights`` then says how W is
         returned. An error on one rank ends all of them.
     verbose : int, default=0

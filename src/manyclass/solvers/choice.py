@@ -28,6 +28,10 @@ BYTES_PER_WEIGHT = 24
 SEPARATE_CLASSES_PER_ENTRY = 40
 ROW_BYTES = 16  # of a feature's table, for each thread (weight_tables.hpp)
 WORTH_TELLING = 10**8
+DENSE_BY_NATURE = (
+    "weights='sparse' does not go with this formulation, whose weights are dense by nature; use "
+    "weights='auto', or formulation='crammer_singer', 'weston_watkins' or 'one_vs_rest'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +93,7 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
     """
     dense, sparse = dense_bytes(problem), sparse_bytes(problem, n_jobs)
     if wanted == "sparse" and sparse is None:
-        raise ValueError(
-            "weights='sparse' does not go with this formulation, whose weights are dense by "
-            "nature; use weights='auto', or formulation='crammer_singer', 'weston_watkins' or "
-            "'one_vs_rest'"
-        )
+        raise ValueError(DENSE_BY_NATURE)
     memory = available_memory()
     if sparse is None or wanted == "dense":
         choice = Choice("dense", dense, sparse)
@@ -122,18 +122,25 @@ def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
 
     Raises
     ------
+    ValueError
+        If sparse weights are wanted of a formulation whose W is dense by nature.
     MemoryError
         If that does not fit.
     """
     data = problem.dataset
     everything = (data.n_features + 1) * data.n_classes * data.dtype.itemsize
     share = dense_bytes(problem) // n_ranks
-    entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
-    sparse = share + min(everything, entries * (data.dtype.itemsize + 4))
-    dense = share + everything
     memory = available_memory()
-    many = wanted == "auto" and _prefers_sparse(problem, dense, sparse, memory)
-    choice = Choice("sparse" if wanted == "sparse" or many else "dense", dense, sparse)
+    if problem.formulation.centred:
+        if wanted == "sparse":
+            raise ValueError(DENSE_BY_NATURE)
+        choice = Choice("dense", share + everything, None)
+    else:
+        entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
+        dense = share + everything
+        sparse = share + min(everything, entries * (data.dtype.itemsize + 4))
+        many = wanted == "auto" and _prefers_sparse(problem, dense, sparse, memory)
+        choice = Choice("sparse" if wanted == "sparse" or many else "dense", dense, sparse)
     if choice.needed > memory:
         raise MemoryError(_refusal(problem, choice, memory))
     return choice

@@ -6,7 +6,6 @@ Returned: W, z and the certificate, the same on every rank; P, D and the gap are
 
 from __future__ import annotations
 
-import itertools
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +25,7 @@ from manyclass.solvers.together import (
     ending_all,
     gather_entries,
     gather_weights,
+    shares,
 )
 
 
@@ -180,10 +180,7 @@ class SeparateRanks:
         )
 
     def _classes(self, problem: Problem) -> list[slice]:
-        """Classes of each rank: neighbours, as many on each, up to one."""
-        bounds = np.linspace(0, problem.dataset.n_classes, self.communicator.size + 1)
-        ends = bounds.round().astype(int).tolist()
-        return [slice(a, b) for a, b in itertools.pairwise(ends)]
+        return shares(problem.dataset.n_classes, self.communicator.size)
 
     def _sum_duals(self, state: State) -> None:
         here = 0.0 if state.groups is None else self.here.dual_objective(state.groups)

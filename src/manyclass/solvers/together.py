@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
@@ -127,3 +128,9 @@ def gather_weights(
     if not sparse:
         return W
     return sp.csr_array(sp.csr_array(sp.hstack(columns, format="csr"))[:, np.argsort(order)])
+
+
+def shares(n_classes: int, n_ranks: int) -> list[slice]:
+    """Return the classes of each rank: neighbours, as many on each, up to one."""
+    ends = np.linspace(0, n_classes, n_ranks + 1).round().astype(int).tolist()
+    return [slice(first, last) for first, last in itertools.pairwise(ends)]

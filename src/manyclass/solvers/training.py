@@ -18,6 +18,7 @@ from manyclass.solvers.in_parts import solve_in_parts
 from manyclass.solvers.separate_classes import SeparateClasses
 from manyclass.solvers.separate_ranks import SeparateRanks
 from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.shared_mean import SharedMean
 from manyclass.solvers.sparse_dual import SparseDual
 from manyclass.solvers.stopping import StoppingRule
 
@@ -114,6 +115,8 @@ def solver_of_ranks(
     sparse = weights == "sparse"
     if problem.formulation.sum_to_zero == "no":
         return SeparateRanks(rng, communicator, n_jobs, sparse=sparse)
+    if problem.formulation.centred:
+        return SharedMean(rng, communicator)
     return ClassPartitioned(rng, communicator, sparse=sparse)
 
 
@@ -124,12 +127,11 @@ def check_ranks(problem: Problem) -> None:
     ------
     ValueError
     """
-    formulation = problem.formulation
-    relative_sum = formulation.margin == "relative" and formulation.aggregation == "sum"
-    if not relative_sum and formulation.sum_to_zero != "no":
+    if problem.formulation.aggregation == "max":
         raise ValueError(
-            "this formulation is trained by one process; for several of them use "
-            "formulation='weston_watkins' or 'one_vs_rest'"
+            "this formulation takes the largest loss of an example, which couples all classes, and "
+            "is trained by one process; several processes train those that add losses, such as "
+            "formulation='weston_watkins'"
         )
 
 
