@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 FAILED, INTERRUPTED = 2, 130
+LINE_SECONDS = 0.5  # the launcher drops what it has not read when it ends all
 
 
 class Communicator(Protocol):
@@ -135,6 +137,7 @@ class MPICommunicator:
         where = f"rank {self.rank} of {self.size}"
         print(f"manyclass: {where}: {what}; all ranks end", file=sys.stderr, flush=True)
         code = INTERRUPTED if interrupted else FAILED
+        time.sleep(LINE_SECONDS)
         self._comm.Abort(code)
         os._exit(code)  # Abort may return before this process is ended
 
