@@ -158,23 +158,16 @@ def test_classes_without_an_example_and_rows_without_a_feature():
 
 
 @machines
-def test_an_error_on_one_rank_ends_all(name, monkeypatch):
+def test_an_error_on_one_rank_ends_all(name):
     problem = text_problem(name)
 
-    def on_epoch(progress):
+    def broken(values):
         raise RuntimeError("one rank fails")
 
     def call(rank):
-        solver = SOLVERS[name](np.random.default_rng(0), rank)
-        loop = solver.epoch
-
-        def epoch(*arguments):
-            if rank.rank == 1:
-                rank.abort(RuntimeError("one rank fails"))
-                raise RuntimeError("one rank fails")
-            return loop(*arguments)
-
-        solver.epoch = epoch
+        if rank.rank == 1:
+            rank.all_gather = broken
+        solver = solver_of_ranks(problem, "dense", np.random.default_rng(0), rank, 1)
         return solve(problem, solver, RULES["gap"](1e-3), max_iter=10)
 
     with pytest.raises(RuntimeError, match="one rank fails"):

@@ -8,7 +8,8 @@ all ranks together set m to the mean of the u_c, for the price of a sum of d + 1
 x_i, y_i, C_i on every rank. Returned: W, z and the certificate, the same on every rank.
 Converges: visits and means are exact steps of ascent in blocks of a smooth problem over a box,
 every block in every epoch. Slow where many examples share a direction, such as the intercept's, or
-C_i ||x_i||^2 is large: with m fixed, a few z move the classes as far as they may go. Source: Alber et al. 2017, algorithm 1.
+C_i ||x_i||^2 is large: with m fixed, a few z move the classes as far as they may go.
+Source: Alber et al. 2017, algorithm 1.
 """
 
 from __future__ import annotations
