@@ -66,8 +66,8 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
     validation_fraction : float, default=0.1
         Share of the rows that are held out; every class keeps one row for training.
     average : bool or int, default=False
-        Whether the coefficients are a mean of those after each step. True: step t has weight t^2. An
-        int: steps after so many examples, all with the same weight (suffix average).
+        Whether the coefficients are a mean of those after each step. True: step t has weight
+        t^2. An int: steps after so many examples, all with the same weight (suffix average).
     shuffle : bool, default=True
         Whether each epoch visits the rows in a new random order, else in their own.
     fit_intercept : bool, default=True
