@@ -257,6 +257,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
             self._train([dataset], shape_of(dataset), classes, rng, task, score)
             return self
 
+    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_blocks(
         self,
