@@ -25,6 +25,11 @@ class Rows:
     def __len__(self) -> int:
         return self._codes.size
 
+    @property
+    def n_stored(self) -> int:
+        """Number of stored values."""
+        return self._indices.size
+
     def append(self, chunk: Chunk, codes: npt.NDArray[np.int32], share: float) -> None:
         """Append the rows of a chunk; with them, `share` of all that will come has come."""
         n_before = self._indices.size

@@ -8,6 +8,7 @@ import lzma
 import mmap
 import os
 import stat
+import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
@@ -42,13 +43,13 @@ class DamagedError(Exception):
 
 
 def pieces(
-    file: IO[bytes], n_bytes: int | None = None, *, may_map: bool = True
+    file: IO[bytes], n_bytes: int = sys.maxsize, *, may_map: bool = True
 ) -> Generator[Piece]:
-    """Cut an open file into whole lines, decompressed if need be, some `n_bytes` at a time.
+    """Cut an open file into whole lines, decompressed if need be, small pieces or `n_bytes` each.
 
     Mapping a file is quicker than reading it, but it must not be cut short then.
     """
-    n_bytes = n_bytes or _CHUNK_BYTES
+    n_bytes = min(n_bytes, _CHUNK_BYTES)
     start = file.peek(8)[:8]  # type: ignore[attr-defined]
     size = _regular_size(file)
     for magic, opener in _OPENERS.items():
