@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -196,6 +197,11 @@ def test_the_working_directory_may_change(
     blocks = SvmlightBlocks("data.txt")
     monkeypatch.chdir("/")
     assert sum(len(codes) for _, codes in blocks) == 1
+
+
+def test_blocks_can_be_sent_to_another_process(blocks_of: Any) -> None:
+    blocks = pickle.loads(pickle.dumps(blocks_of(LINES, n_jobs=2)))
+    assert sum(len(codes) for _, codes in blocks) == blocks.n_rows == 300
 
 
 def test_real_data(shared_data: Callable[[str], Path]) -> None:

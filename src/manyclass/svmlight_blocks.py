@@ -170,7 +170,7 @@ class SvmlightBlocks:
         except _ChangedError:
             raise
         except ValueError as error:
-            raise _ChangedError(self._name, str(error)) from None
+            raise self._changed(str(error)) from None
 
     def _filled(self, chunks: Iterable[Placed]) -> Generator[Block]:
         n_rows = n_nonzero = 0
@@ -184,18 +184,18 @@ class SvmlightBlocks:
                 yield rows.finish(self.n_features)
                 rows = Rows(self._parser.dtype)
         if (n_rows + len(rows), n_nonzero + rows.n_stored) != (self.n_rows, self.n_nonzero):
-            raise _ChangedError(self._name, "the number of rows or values")
+            raise self._changed("the number of rows or values")
         if len(rows):
             yield rows.finish(self.n_features)
 
     def _codes_of(self, placed: Placed) -> npt.NDArray[np.int32]:
         chunk = placed.chunk
         if chunk.max_index >= self.n_features:
-            raise _ChangedError(self._name, "an index beyond the largest")
+            raise self._changed("an index beyond the largest")
         codes = [self._codes.get(label, -1) for label in chunk.labels]
         if -1 in codes:
             line = placed.n_lines + int(chunk.label_lines[codes.index(-1)])
-            raise _ChangedError(self._name, f"a new label in line {line}")
+            raise self._changed(f"a new label in line {line}")
         return np.array(codes, np.int32)[chunk.codes]
 
     def _read(self, n_jobs: int, stopped: Event) -> Generator[Placed]:
@@ -225,7 +225,13 @@ class SvmlightBlocks:
         if self._stamp is None:
             self._stamp = stamp
         elif stamp != self._stamp:
-            raise _ChangedError(self._name, "its size or time of change")
+            raise self._changed("its size or time of change")
+
+    def _changed(self, reason: str) -> _ChangedError:
+        return _ChangedError(
+            f"{self._name}: the file has changed since reading it began ({reason}); "
+            "make SvmlightBlocks of it again and leave it alone meanwhile"
+        )
 
     def _memory_error(self) -> MemoryError:
         advice = "use float32 or a smaller block_bytes"
@@ -234,12 +240,6 @@ class SvmlightBlocks:
 
 class _ChangedError(ValueError):
     """The file is not the one that the first pass read."""
-
-    def __init__(self, name: str, reason: str) -> None:
-        super().__init__(
-            f"{name}: the file has changed since reading it began ({reason}); "
-            "make SvmlightBlocks of it again and leave it alone meanwhile"
-        )
 
 
 def _shared_out(parts: Iterable[Piece], block_bytes: int, stopped: Event) -> Generator[Piece]:

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -59,18 +58,17 @@ class Parser:
         self.n_features = 0 if n_features is None else operator.index(n_features)
         if n_features is not None and not 1 <= self.n_features < 2**63:
             raise ValueError(f"n_features must be from 1 to 2**63 - 1 (found {n_features})")
-        self._parse = partial(
-            _core.parse_svmlight,
-            float64=self.dtype == np.float64,
-            n_features=self.n_features,
-            zero_based=bool(zero_based),
-            sort=bool(sort),
-            sum_duplicates=bool(sum_duplicates),
-        )
+        self._options: dict[str, Any] = {
+            "float64": self.dtype == np.float64,
+            "n_features": self.n_features,
+            "zero_based": bool(zero_based),
+            "sort": bool(sort),
+            "sum_duplicates": bool(sum_duplicates),
+        }
 
     def __call__(self, piece: Piece) -> Chunk:
         """Parse a piece; ValueError(line, problem, found, advice) if it is malformed."""
-        return Chunk(*self._parse(piece.text))
+        return Chunk(*_core.parse_svmlight(piece.text, **self._options))
 
 
 def read_chunks(
