@@ -407,7 +407,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> NDArray[Any]:
-        """Logarithms of ``predict_proba``, exact where that rounds to 0.
+        """Logarithms of ``predict_proba``; -inf where that is 0.
 
         Parameters
         ----------
@@ -422,7 +422,9 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         ValueError
             As in ``predict_proba``.
         """
-        return np.asarray(scipy.special.log_softmax(self._all_scores(X), axis=1))
+        logs = scipy.special.log_softmax(self._all_scores(X), axis=1)
+        logs[np.exp(logs) == 0] = -np.inf
+        return np.asarray(logs)
 
     def _all_scores(self, X: ArrayLike) -> NDArray[Any]:
         scores = self._scores(self._check_rows(X))

@@ -285,11 +285,21 @@ def train_stochastic(
     -------
     history : list of StochasticRecord
     Status
+
+    Raises
+    ------
+    ValueError
+        If there are no rows.
+    FloatingPointError
+        If the weights may overflow.
     """
     began = time.perf_counter()
     history: list[StochasticRecord] = []
     while len(history) < max_iter:
+        steps = run.clock.steps
         loss = run.epoch(blocks, plan, rng, max_steps)
+        if run.clock.steps == steps != max_steps:
+            raise ValueError("the blocks hold no rows (with a positive weight) to train on")
         score = validate() if validate else None
         seconds = time.perf_counter() - began
         history.append(StochasticRecord(len(history) + 1, seconds, run.clock.steps, loss, score))
