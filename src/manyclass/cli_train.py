@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyclass import console
 from manyclass.cli_options import settle
-from manyclass.console import be_quiet, count, say
+from manyclass.console import UsageError, be_quiet, count, say
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,6 +95,11 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
     from manyclass.label_matching import check_labels
     from manyclass.svmlight_blocks import SvmlightBlocks
 
+    if args.early_stopping:
+        raise UsageError(
+            "argument --early-stopping: needs all rows in memory, to hold some out; "
+            f"{args.data} is read in blocks"
+        )
     began = time.perf_counter()
     with console.naming(args.data):
         blocks = SvmlightBlocks(
