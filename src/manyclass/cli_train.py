@@ -24,6 +24,8 @@ Say = Callable[[str], None]
 # take before they are read in blocks.
 EXPANSION = 6
 SHARE_OF_MEMORY = 0.5
+# Text in a block: rows enough to be shuffled, few enough for any memory.
+BLOCK_BYTES = 1 << 24
 
 
 def train(args: argparse.Namespace) -> None:
@@ -103,7 +105,12 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
     began = time.perf_counter()
     with console.naming(args.data):
         blocks = SvmlightBlocks(
-            args.data, args.n_features, args.dtype, args.jobs, zero_based=args.zero_based
+            args.data,
+            args.n_features,
+            args.dtype,
+            args.jobs,
+            zero_based=args.zero_based,
+            block_bytes=BLOCK_BYTES,
         )
     seconds = time.perf_counter() - began
     tell(
