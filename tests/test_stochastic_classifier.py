@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -295,6 +299,20 @@ def test_ctrl_c_leaves_the_model_and_where_to_go_on():
     with pytest.raises(KeyboardInterrupt):
         model.fit_blocks(Rows(2), range(10), 64, np.float64)
     np.testing.assert_array_equal(model.coef_, before)
+
+
+def test_ctrl_c_within_an_epoch():
+    """The compiled steps look at the signals, and the fit ends soon."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 500)), rng.integers(0, 200, 2000)
+    model = StochasticClassifier(loss="log_loss", max_iter=10**6, tol=None, random_state=0)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    began = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert time.perf_counter() - began < 10
+    assert vars(model) == vars(clone(model))
 
 
 def test_ctrl_c_without_warm_start_changes_nothing():

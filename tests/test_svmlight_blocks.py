@@ -567,3 +567,12 @@ def test_a_program_may_end_within_a_pass(blocks_of: Any, tmp_path: Path) -> None
     arguments = [sys.executable, "-W", "error", "-c", code, tmp_path / "data.txt"]
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
+
+
+def test_blocks_with_labels(tmp_path):
+    path = tmp_path / "data"
+    path.write_text("b 1:1\na 2:1\nb 1:2\n")
+    blocks = SvmlightBlocks(path, block_bytes=1)
+    labelled = blocks.labelled()
+    for _ in range(2):
+        assert np.concatenate([y for _, y in labelled]).tolist() == ["b", "a", "b"]

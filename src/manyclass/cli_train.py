@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from manyclass.stochastic_classifier import StochasticClassifier
-    from manyclass.svmlight_blocks import SvmlightBlocks
 
 Say = Callable[[str], None]
 # Text of a file that a compressed byte may stand for, and the share of the memory that data may
@@ -123,21 +122,8 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
     if args.class_weight:
         weights = blocks.n_rows / (len(blocks.classes) * blocks.class_counts)
         model.class_weight = dict(zip(blocks.classes.tolist(), weights.tolist(), strict=True))
-    source = _Labelled(blocks)
-    dtype = np.dtype(args.dtype)
-    fit = model.fit_blocks
-    return _timed(args.data, lambda: fit(source, blocks.classes, blocks.n_features, dtype))
-
-
-class _Labelled:
-    """Blocks with labels in the place of their numbers."""
-
-    def __init__(self, blocks: SvmlightBlocks) -> None:
-        self._blocks = blocks
-
-    def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        for X, codes in self._blocks:
-            yield X, self._blocks.classes[codes]
+    shape = blocks.classes, blocks.n_features, np.dtype(args.dtype)
+    return _timed(args.data, lambda: model.fit_blocks(blocks.labelled(), *shape))
 
 
 def _may_not_fit(path: str) -> bool:

@@ -271,9 +271,9 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         Parameters
         ----------
         blocks : iterable of (X, y)
-            Gone through once in every epoch, such as a list or an ``SvmlightBlocks``; an iterator,
-            which can't begin again, will not do. With ``shuffle``, the rows of a block are visited
-            in random order; blocks come as they do, so no block should be all of one class.
+            Gone through once in every epoch, such as a list, or ``SvmlightBlocks(...).labelled()``;
+            an iterator, which can't begin again, will not do. With ``shuffle``, the rows of a block
+            are visited in random order; blocks come as they do, so none should be of one class.
         classes : array-like of shape (n_classes,)
             All classes that y may hold.
         n_features : int

@@ -9,8 +9,9 @@ from __future__ import annotations
 import operator
 import os
 import stat
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -38,6 +39,19 @@ __all__ = ["SvmlightBlocks"]
 MAX_BLOCK_BYTES = 1 << 40
 
 Block = tuple[csr_array[Any], npt.NDArray[np.int32]]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledBlocks:
+    """Blocks with labels in the place of codes."""
+
+    blocks: SvmlightBlocks
+
+    def __iter__(self) -> Iterator[tuple[csr_array[Any], npt.NDArray[Any]]]:
+        """Make one pass; closing the generator releases file and threads."""
+        with closing(iter(self.blocks)) as blocks:
+            for X, codes in blocks:
+                yield X, self.blocks.classes[codes]
 
 
 class SvmlightBlocks:
@@ -147,6 +161,16 @@ class SvmlightBlocks:
         n_jobs = effective_n_jobs(self._n_jobs)
         blocks = partial(self._blocks, n_jobs)
         return blocks(Event()) if n_jobs == 1 else made_ahead(blocks, THREAD_NAME)
+
+    def labelled(self) -> LabelledBlocks:
+        """Return the same blocks with labels in the place of codes, as ``fit_blocks`` wants them.
+
+        Returns
+        -------
+        iterable of (X, y)
+            One more pass over the file whenever it is gone through.
+        """
+        return LabelledBlocks(self)
 
     def _survey(self) -> Survey:
         survey = Survey(self._name)
