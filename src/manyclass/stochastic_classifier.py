@@ -379,7 +379,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
                 loss = running.run.epoch([dataset], self._plan(), self._rng())
             finally:
                 if first or running.run.clock.steps > steps:
-                    self._adopt(running, keep=True)
+                    self._adopt(running)
             seconds = time.perf_counter() - began
             self.history_ = [StochasticRecord(1, seconds, self.n_steps_, loss)]
             self.n_iter_ = 1

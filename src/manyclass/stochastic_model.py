@@ -230,26 +230,28 @@ class StochasticModel(LinearClassifier):
             validate=None if score is None else lambda: score(running),
             on_epoch=on_epoch,
         )
-        self._adopt(running, keep=self.warm_start)
+        learnt = None if self.warm_start else running.finish()
+        objective = None
+        if self.compute_objective:
+            objective = self._objective(blocks, learnt or running.learnt())
+        self._adopt(running, learnt)
         self.history_, self.n_iter_ = history, len(history)
         self.__dict__.pop("objective_", None)
-        if self.compute_objective:
-            self.objective_ = self._objective(blocks)
+        if objective is not None:
+            self.objective_ = objective
         if status is Status.MAX_ITER and self.tol is not None:
             self._warn()
         task.end()
 
-    def _adopt(self, running: Running, *, keep: bool) -> None:
-        """Become what a run has come to; keep the run only if training may go on."""
-        clock = running.run.clock
-        counts = clock.steps, clock.seen
-        if keep:
+    def _adopt(self, running: Running, learnt: Learnt | None = None) -> None:
+        """Become what a run has come to, which goes on unless it has ended in ``learnt``."""
+        if learnt is None:
             self._running = running
             self.__dict__.pop("_learnt", None)
         else:
-            self._replace(running.finish())
+            self._replace(learnt)
         self.classes_ = running.classes
-        self.n_steps_, self.weight_seen_ = counts
+        self.n_steps_, self.weight_seen_ = running.run.clock.steps, running.run.clock.seen
 
     def _scorer(
         self, X: Any, y: NDArray[Any], weights: NDArray[np.float64]
@@ -264,9 +266,9 @@ class StochasticModel(LinearClassifier):
 
         return score
 
-    def _objective(self, blocks: Iterable[Dataset]) -> float:
+    def _objective(self, blocks: Iterable[Dataset], learnt: Learnt) -> float:
         n_jobs = effective_n_jobs(self.n_jobs)
-        return stochastic_objective(blocks, self.loss, float(self.alpha), *self._now(), n_jobs)
+        return stochastic_objective(blocks, self.loss, float(self.alpha), *learnt, n_jobs)
 
     def _warn(self) -> None:
         kind = "validation score" if self.early_stopping else "loss"
