@@ -1,0 +1,109 @@
+"""Draw accuracy against seconds, as ``benchmarks.stochastic`` wrote it down."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from benchmarks.plots import STYLE, plt
+from benchmarks.stochastic_costs import LOSSES
+from benchmarks.stochastic_seconds import read_curves
+from benchmarks.stochastic_solvers import SOLVERS_OF_EPOCHS
+from benchmarks.stochastic_tables import title
+
+FIGURE = "bench-stochastic.png"
+# Percentage points below the best; lower ones would squeeze what solvers differ in near the end.
+_SPAN = 12.0
+# Colours of Okabe and Ito, told apart with any colour vision.
+_LOOKS = {
+    "manyclass_average": ("#0072B2", "o"),
+    "manyclass_plain": ("#56B4E9", "o"),
+    "manyclass_average_16": ("#0072B2", "^"),
+    "manyclass_svc": ("black", "D"),
+    "sklearn_sgd_average": ("#D55E00", "s"),
+    "sklearn_sgd": ("#E69F00", "v"),
+    "sklearn_saga": ("#009E73", "P"),
+}
+
+
+def points(entry: Mapping[str, Any], name: str) -> list[tuple[float, float]]:
+    """Return (seconds, accuracy) after each epoch of a solver at its alpha.
+
+    Seconds are epochs times those of an epoch, the median over the timed fits.
+    """
+    found = entry["seconds"][name]
+    curve = read_curves(entry["curves"][name])[found["alpha"]]
+    each = seconds_per_epoch(found)
+    return [(each * epochs, value) for epochs, value in curve]
+
+
+def seconds_per_epoch(found: Mapping[str, Any]) -> float:
+    """Return the median of those fits that had the most epochs: set-up counts least there."""
+    longest = max(found["runs"], key=int)
+    return statistics.median(found["runs"][longest]["seconds"]) / int(longest)
+
+
+def draw(result: Mapping[str, Any], path: Path) -> None:
+    """Draw a panel for each data set and loss."""
+    entries = {name: entry for name, entry in result["data"].items() if "seconds" in entry}
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(
+            len(entries),
+            len(LOSSES),
+            figsize=(9.0, 2.6 * len(entries) + 0.8),
+            layout="constrained",
+            squeeze=False,
+            sharex="row",
+            sharey="row",
+        )
+        for row, (name, entry) in zip(panels, entries.items(), strict=True):
+            for axes, loss in zip(row, LOSSES, strict=True):
+                _draw_panel(axes, name, entry, loss)
+        labels = dict(_legend(panels))
+        figure.legend(labels.values(), labels, loc="outside lower center", ncols=3, fontsize=8)
+        figure.savefig(path)
+        plt.close(figure)
+
+
+def _draw_panel(axes: Any, name: str, entry: Mapping[str, Any], loss: str) -> None:
+    highest = 0.0
+    for solver in SOLVERS_OF_EPOCHS:
+        if solver.family != loss or solver.name not in entry["seconds"]:
+            continue
+        xs, ys = zip(*points(entry, solver.name), strict=True)
+        kind = solver.name.removesuffix(f"_{loss}")
+        colour, marker = _LOOKS[kind]
+        axes.plot(
+            xs,
+            [100 * y for y in ys],
+            color=colour,
+            marker=marker,
+            markersize=3.8,
+            linewidth=1.3,
+            label=title(solver.name).removesuffix(f", {loss}"),
+            zorder=4 if kind == "manyclass_average" else 3,
+        )
+        levels = entry["seconds"][solver.name]["levels"]
+        highest = max(highest, *(100 * level["accuracy"] / 0.99 for level in levels.values()))
+    for level in levels.values():
+        axes.axhline(100 * level["accuracy"], color="0.8", linewidth=0.8, zorder=0)
+    axes.set_ylim(highest - _SPAN, highest + 0.08 * _SPAN)
+    axes.set_title(f"{name}, {loss}")
+    axes.set_xscale("log")
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("test accuracy")
+    axes.xaxis.set_major_locator(LogLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+
+
+def _legend(panels: Any) -> Iterator[tuple[str, Any]]:
+    for axes in panels.flat:
+        handles, names = axes.get_legend_handles_labels()
+        yield from zip(names, handles, strict=True)
