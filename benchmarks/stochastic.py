@@ -10,6 +10,7 @@ epoch, which chooses every solver's alpha; then fits of so many epochs as they n
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from pathlib import Path
@@ -22,7 +23,7 @@ from benchmarks.solvers.base import find_solvers
 from benchmarks.stochastic_curves import Lengths, curves
 from benchmarks.stochastic_seconds import Limits, race
 from benchmarks.stochastic_solvers import SOLVERS_OF_EPOCHS, Rows, Solver
-from experiments import read_results, write_results
+from experiments import read_results
 
 USUAL = ("news20", "sector", "lshtc1", "mnist")
 DATASETS: dict[str, BaseDataset] = {d.name: d for d in REAL if d.name in USUAL}
@@ -49,7 +50,12 @@ def main() -> None:
     add("--data", nargs="+", choices=DATASETS, default=USUAL, help="data sets")
     add("--solvers", nargs="+", choices=names, default=names, help="solvers")
     add("--repeats", type=int, default=5, help="runs per median")
-    add("--budget", type=float, default=60.0, help="seconds for the repeats of one fit")
+    add(
+        "--budget",
+        type=float,
+        default=60.0,
+        help="seconds of the processor for the repeats of one fit",
+    )
     add("--output", type=Path, default=report.RESULTS, help="folder of stochastic.json")
     arguments = parser.parse_args()
     for name in arguments.data:
@@ -78,7 +84,20 @@ def update(folder: Path, name: str, key: str, found: dict[str, Any]) -> None:
     entry["date"] = time.strftime("%Y-%m-%d")
     entry.setdefault(key, {}).update(found)
     folder.mkdir(parents=True, exist_ok=True)
-    write_results(path, result)
+    path.write_text(as_text(result))
+
+
+def as_text(result: dict[str, Any]) -> str:
+    """Return JSON with a line for each solver: short, and its changes can be read."""
+    machine, data = json.dumps(result["machine"]), _lines(result["data"], depth=3)
+    return f'{{"machine": {machine},\n "data": {data}}}\n'
+
+
+def _lines(value: Any, depth: int) -> str:
+    if depth == 0 or not isinstance(value, dict):
+        return json.dumps(value)
+    items = [f"{json.dumps(key)}: {_lines(each, depth - 1)}" for key, each in value.items()]
+    return "{" + ",\n".join(items) + "}"
 
 
 def _curves(name: str, arguments: argparse.Namespace) -> None:
@@ -89,11 +108,11 @@ def _curves(name: str, arguments: argparse.Namespace) -> None:
             continue
         rows = Rows.of(data, float64=solver.float64)
         found = curves(solver, rows, lengths_of(solver, name))
-        as_text = {
+        by_name = {
             each: {f"{alpha:g}": curve for alpha, curve in of.items()} for each, of in found.items()
         }
         # Written each time, so that Ctrl-C leaves what has been measured.
-        update(arguments.output, name, "curves", as_text)
+        update(arguments.output, name, "curves", by_name)
         print(f"{name}, {solver.name}: curves", file=sys.stderr, flush=True)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import statistics
 import tempfile
+import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from benchmarks.stochastic_solvers import (
     Rows,
     fit,
 )
-from benchmarks.turns import in_turn
 from manyclass import StochasticClassifier
 
 LOSSES = ("hinge", "log_loss")
@@ -56,22 +55,27 @@ class Setting:
         return " ".join(map(str, [*words, "average"] if self.average else words))
 
 
-def epochs(data: Data, repeats: int) -> dict[str, list[float]]:
-    """Return the seconds of an epoch, several times, by ``key``."""
+def epochs(data: Data, repeats: int) -> dict[str, dict[str, list[float]]]:
+    """Return the seconds of an epoch, elapsed and of the processor, several times, by ``key``."""
     rows = {dtype: data.X.astype(dtype, copy=False) for dtype in TYPES}
-    calls = {
-        (setting, n): partial(_train, setting, n, rows[setting.dtype], data.labels)
-        for setting in settings()
-        for n in (_FEW, _MORE)
+    found: dict[str, dict[str, list[float]]] = {
+        setting.key(): {"seconds": [], "cpu_seconds": []} for setting in settings()
     }
-    seconds = in_turn(calls, repeats)
-    return {
-        setting.key(): [
-            (more - few) / (_MORE - _FEW)
-            for few, more in zip(seconds[setting, _FEW], seconds[setting, _MORE], strict=True)
-        ]
-        for setting in settings()
-    }
+    for turn, setting in itertools.product(range(repeats + 1), settings()):
+        few, more = (
+            _seconds(setting, n_epochs, rows[setting.dtype], data.labels)
+            for n_epochs in (_FEW, _MORE)
+        )
+        if turn > 0:  # the first round warms up
+            for name, a, b in zip(found[setting.key()], few, more, strict=True):
+                found[setting.key()][name].append(round((b - a) / (_MORE - _FEW), 6))
+    return found
+
+
+def _seconds(setting: Setting, n_epochs: int, X: Any, labels: Any) -> tuple[float, float]:
+    start, cpu_start = time.perf_counter(), time.process_time()
+    _train(setting, n_epochs, X, labels)
+    return time.perf_counter() - start, time.process_time() - cpu_start
 
 
 def settings() -> list[Setting]:

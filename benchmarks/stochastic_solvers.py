@@ -99,7 +99,7 @@ def fit(model: Any, rows: Rows) -> Any:
 
 def accuracy(model: Any, rows: Rows) -> float:
     """Return the share of the test rows that it gets right."""
-    return float(np.mean(model.predict(rows.X_test) == rows.labels_test))
+    return round(float(np.mean(model.predict(rows.X_test) == rows.labels_test)), 5)
 
 
 def keep_intercepts_apart(model: Any) -> None:

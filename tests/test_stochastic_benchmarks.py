@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from benchmarks import stochastic_costs, stochastic_tables
+from benchmarks import stochastic, stochastic_costs, stochastic_tables
 from benchmarks.datasets.base import Data
 from benchmarks.stochastic_curves import Lengths, best_alphas, curves, final, first_epoch
 from benchmarks.stochastic_seconds import (
@@ -26,6 +26,7 @@ from benchmarks.stochastic_solvers import (
     fit,
     keep_intercepts_apart,
 )
+from experiments import read_results
 
 LIMITS = Limits(repeats=2, budget=10.0)
 BY_NAME = {solver.name: solver for solver in SOLVERS_OF_EPOCHS}
@@ -124,9 +125,9 @@ def test_levels_are_of_the_same_loss_and_of_all():
 def test_fits_that_fall_short_of_their_curve_get_more_epochs():
     timed = Timed(None, 1.0, [(1, 0.5), (2, 0.7), (3, 0.8)], {"sgd": 0.6})
     assert timed.pending(LIMITS) == [2]
-    timed.runs[2] = Run([1.0, 1.0], [0.5, 0.55])
+    timed.runs[2] = Run([1.0, 1.0], [1.0, 1.0], [0.5, 0.55])
     assert timed.pending(LIMITS) == [3]
-    timed.runs[3] = Run([1.0, 1.0], [0.5, 0.55])
+    timed.runs[3] = Run([1.0, 1.0], [1.0, 1.0], [0.5, 0.55])
     assert timed.deciding(0.6, LIMITS) is None
     assert timed.pending(LIMITS) == [1]  # so that the seconds of an epoch are known
 
@@ -134,9 +135,9 @@ def test_fits_that_fall_short_of_their_curve_get_more_epochs():
 def test_long_fits_are_repeated_less():
     limits = Limits(repeats=5, budget=10.0)
     assert not Run().is_over(limits)
-    assert not Run([6.0 / 2, 3.0]).is_over(limits)
-    assert Run([3.0, 3.0, 3.0]).is_over(limits)
-    assert Run([60.0]).is_over(limits)
+    assert not Run([9.0, 9.0], [3.0, 3.0]).is_over(limits)
+    assert Run([9.0, 9.0, 9.0], [3.0, 3.0, 3.0]).is_over(limits)
+    assert Run([90.0], [60.0]).is_over(limits)
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +195,16 @@ def test_tables(measured):
     text = stochastic_tables.seconds_tables(result)
     assert text.count("| iris |") == 3
     assert "2026-01-02, CPU, 2 cores" in text
+
+
+def test_results_are_written_beside_those_in_the_file(measured, tmp_path):
+    stochastic.update(tmp_path, "a", "curves", {"x": {"0.1": [[1, 0.5]]}})
+    stochastic.update(tmp_path, "a", "curves", {"y": {}})
+    stochastic.update(tmp_path, "b", "seconds", measured["data"]["iris"]["seconds"])
+    result = read_results(tmp_path / "stochastic.json")
+    assert result["data"]["a"]["curves"] == {"x": {"0.1": [[1, 0.5]]}, "y": {}}
+    runs = result["data"]["b"]["seconds"]["sklearn_sgd_hinge"]["runs"]
+    assert all(len(run["seconds"]) >= 1 for run in runs.values())
 
 
 def test_a_level_that_is_not_reached_has_no_seconds():
