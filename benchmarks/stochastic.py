@@ -53,8 +53,8 @@ def main() -> None:
     add(
         "--budget",
         type=float,
-        default=60.0,
-        help="seconds of the processor for the repeats of one fit",
+        default=15.0,
+        help="CPU seconds for the repeats of one fit",
     )
     add("--output", type=Path, default=report.RESULTS, help="folder of stochastic.json")
     arguments = parser.parse_args()

@@ -20,9 +20,10 @@ FIGURE = "bench-stochastic.png"
 _SPAN = 12.0
 # Colours of Okabe and Ito, told apart with any colour vision.
 _LOOKS = {
-    "manyclass_average": ("#0072B2", "o"),
-    "manyclass_plain": ("#56B4E9", "o"),
-    "manyclass_average_16": ("#0072B2", "^"),
+    "manyclass": ("#0072B2", "o"),
+    "manyclass_average": ("#56B4E9", "o"),
+    "manyclass_plain": ("#56B4E9", "v"),
+    "manyclass_average_16": ("#56B4E9", "^"),
     "manyclass_svc": ("black", "D"),
     "sklearn_sgd_average": ("#D55E00", "s"),
     "sklearn_sgd": ("#E69F00", "v"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.many_classes_tables import table
 from benchmarks.stochastic_costs import BATCHES, LOSSES, THREADS, Setting
-from benchmarks.stochastic_solvers import OURS, SGD, SGD_AVERAGE, SOLVERS_OF_EPOCHS
+from benchmarks.stochastic_solvers import AVERAGE, OURS, SGD, SGD_AVERAGE, SOLVERS_OF_EPOCHS
 
 Entry = Mapping[str, Any]
 LEVELS = ("sgd", "best")
@@ -148,7 +148,8 @@ def memory_table(result: Entry) -> str:
 TITLES = {
     "manyclass_plain": "StochasticClassifier, plain",
     "manyclass_average_16": "StochasticClassifier(average=True, batch_size=16)",
-    OURS: "StochasticClassifier(average=True)",
+    OURS: "StochasticClassifier(average=True, intercept_scaling=0.1)",
+    AVERAGE: "StochasticClassifier(average=True)",
     "manyclass_svc": "MulticlassSVC",
     SGD_AVERAGE: "SGDClassifier(average=True)",
     SGD: "SGDClassifier",

@@ -228,3 +228,18 @@ def test_a_picture_is_drawn(measured, tmp_path):
     plots = pytest.importorskip("benchmarks.stochastic_plots", reason="needs matplotlib")
     plots.draw(as_json(measured), tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_the_page_gets_tables_and_a_picture(measured, data, tmp_path, monkeypatch):
+    page = pytest.importorskip("benchmarks.page", reason="needs matplotlib")
+    copy = tmp_path / "page.md"
+    copy.write_text(page.STOCHASTIC.read_text())
+    monkeypatch.setattr(page, "STOCHASTIC", copy)
+    monkeypatch.setattr(page, "FIGURES", tmp_path)
+    (tmp_path / "stochastic.json").write_text(stochastic.as_text(measured))
+    page._stochastic(tmp_path)
+    page._stochastic(tmp_path)  # in the place of the first
+    text = copy.read_text()
+    assert text.count("| iris | 75 | 4 | 3 | 4 |") == 1
+    assert (tmp_path / "bench-stochastic.png").stat().st_size > 1000
