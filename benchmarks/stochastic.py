@@ -83,6 +83,8 @@ def update(folder: Path, name: str, key: str, found: dict[str, Any]) -> None:
     entry = result.setdefault("data", {}).setdefault(name, {})
     entry["date"] = time.strftime("%Y-%m-%d")
     entry.setdefault(key, {}).update(found)
+    order = {each: place for place, each in enumerate(USUAL)}
+    result["data"] = dict(sorted(result["data"].items(), key=lambda pair: order.get(pair[0], 9)))
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(as_text(result))
 

@@ -16,8 +16,8 @@ from benchmarks.stochastic_solvers import OURS, SOLVERS_OF_EPOCHS
 from benchmarks.stochastic_tables import TITLES
 
 FIGURE = "bench-stochastic.png"
-# Percentage points below the best; lower ones would squeeze what solvers differ in near the end.
-_SPAN = 12.0
+# Percentage points below the lowest end of a line; more would squeeze what solvers differ in there.
+_BELOW = 3.0
 # Colours of Okabe and Ito, told apart with any colour vision.
 _LOOKS = {
     "manyclass": ("#0072B2", "o"),
@@ -59,7 +59,6 @@ def draw(result: Mapping[str, Any], path: Path) -> None:
             layout="constrained",
             squeeze=False,
             sharex="row",
-            sharey="row",
         )
         for row, (name, entry) in zip(panels, entries.items(), strict=True):
             for axes, loss in zip(row, LOSSES, strict=True):
@@ -72,15 +71,18 @@ def draw(result: Mapping[str, Any], path: Path) -> None:
 
 def _draw_panel(axes: Any, name: str, entry: Mapping[str, Any], loss: str) -> None:
     levels: set[float] = set()
+    ends: list[float] = []
     for solver in SOLVERS_OF_EPOCHS:
         found = entry["seconds"].get(solver.name)
         if solver.family == loss and found:
-            _draw_line(axes, solver.name.removesuffix(f"_{loss}"), points(entry, solver.name))
+            line = points(entry, solver.name)
+            _draw_line(axes, solver.name.removesuffix(f"_{loss}"), line)
             levels |= {100 * level["accuracy"] for level in found["levels"].values()}
+            ends.append(100 * line[-1][1])
     for level in levels:
         axes.axhline(level, color="0.8", linewidth=0.8, zorder=0)
-    if levels:
-        axes.set_ylim(max(levels) - _SPAN, max(levels) / NEARLY + 0.08 * _SPAN)
+    if ends:
+        axes.set_ylim(min(ends) - _BELOW, max(levels) / NEARLY + 0.2 * _BELOW)
     _label(axes, f"{name}, {loss}")
 
 
