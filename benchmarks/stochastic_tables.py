@@ -125,8 +125,8 @@ def _milliseconds(seconds: list[float]) -> str:
 
 
 def _ratio(above: list[float], below: list[float]) -> str:
-    """Return the median of the ratios within a round: a slow spell hits both."""
-    return f"{statistics.median(a / b for a, b in zip(above, below, strict=True)):.2f}"
+    """Return the ratio of the medians: a single difference of two fits may even be negative."""
+    return f"{statistics.median(above) / statistics.median(below):.2f}"
 
 
 def memory_table(result: Entry) -> str:
