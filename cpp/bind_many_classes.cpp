@@ -52,6 +52,38 @@ nb::tuple export_csr(const SlicedWeights<T>& w, Vector<const std::int32_t> names
                         to_numpy(std::move(values)));
 }
 
+// W = a CSR matrix; class c of it is class places[c] of W.
+template <class T>
+void load_csr(SlicedWeights<T>& w, Vector<const std::int64_t> indptr,
+              Vector<const std::int32_t> labels, Vector<const T> values,
+              Vector<const std::int32_t> places) {
+  const std::int64_t n_rows = w.slices[0].n_rows();
+  const auto k = static_cast<std::int32_t>(places.size());
+  require(k == w.n_classes, "every class must have a place");
+  for (std::int32_t c = 0; c < k; ++c) {
+    require(0 <= places.data()[c] && places.data()[c] < k, "place out of range");
+  }
+  require(static_cast<std::int64_t>(indptr.size()) == n_rows + 1, "another number of rows");
+  require(labels.size() == values.size(), "labels and values must have one length");
+  for (WeightTables<T>& slice : w.slices) slice.clear();
+  for (std::int64_t j = 0; j < n_rows; ++j) {
+    const std::int64_t begin = indptr.data()[j];
+    const std::int64_t end = indptr.data()[j + 1];
+    require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(labels.size()),
+            "indptr is not that of a CSR matrix");
+    std::int32_t last = -1;
+    for (std::int64_t p = begin; p < end; ++p) {
+      const std::int32_t label = labels.data()[p];
+      require(last < label && label < k, "labels must be ascending and below n_classes");
+      last = label;
+      const std::int32_t place = places.data()[label];
+      const std::int32_t slice = place / w.slice_size;
+      const auto inside = static_cast<std::uint32_t>(place - w.first(slice));
+      *w.slices[static_cast<std::size_t>(slice)].insert(j, inside) = values.data()[p];
+    }
+  }
+}
+
 // The examples with the kernels of one instruction set.
 template <class T>
 class SparseTrainer : public OwnedExamples<T> {
@@ -153,6 +185,7 @@ void bind_sparse(nb::module_& m, const char* weights_name, const char* trainer_n
   nb::class_<Weights>(m, weights_name)
       .def_static("zeros", &new_weights<T>, "n_rows"_a, "n_classes"_a, "n_slices"_a, "dense_from"_a)
       .def("to_csr", &export_csr<T>, "names"_a)
+      .def("load_csr", &load_csr<T>, "indptr"_a, "labels"_a, "values"_a, "places"_a)
       .def("squared_norm",
            [](const Weights& w) {
              double total = 0;

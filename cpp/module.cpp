@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
   manyclass::bind_training(m);
   manyclass::bind_many_classes(m);
   manyclass::bind_pairs(m);
+  manyclass::bind_stochastic(m);
   manyclass::bind_svmlight(m);
   manyclass::bind_prediction(m);
   manyclass::bind_sparse_prediction(m);

@@ -6,6 +6,8 @@
 //   scores(row, out)                 out[c] = w_c . x for every class (and 0 in the padding)
 //   scores_of(row, labels, out)      the same for some classes only
 //   add(row, step)                   w_c += step_c x for the classes of the step
+// Dense weights may be those of some neighbouring classes, in whole blocks, of a wider W.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,6 +27,7 @@ struct DenseWeights {
   std::int64_t n_features;
   std::int32_t n_classes;
   std::int64_t stride;
+  std::int64_t width = stride;  // numbers of a feature that are looked at: whole blocks
 
   static constexpr std::int64_t kBlock = kBlockBytes / sizeof(T);  // weights in a block
 
@@ -34,13 +37,23 @@ struct DenseWeights {
   void scores_of(const Row<T>& row, const std::int32_t* labels, T* out) const;
   void scores_of(const Row<T>& row, std::span<const std::int32_t> labels, T* out) const;
   void add(const Row<T>& row, std::span<const Step> step, T* dense_step) const;
+  // W += x dense_step^T, for a step of `width` numbers
+  void add_vectors(const Row<T>& row, const T* dense_step) const;
+  // Bring the weights of a row that comes soon nearer: its first features', as far as it pays.
+  void fetch(const Row<T>& row) const {
+    constexpr std::int64_t kFeatures = 2 * kPrefetchDistance;
+    const auto blocks = std::min<std::int64_t>(width / kBlock, 4);
+    for (std::int64_t p = 0; p < std::min(row.nnz, kFeatures); ++p) {
+      const T* w = feature(row.indices[p]);
+      for (std::int64_t b = 0; b < blocks; ++b) __builtin_prefetch(w + b * kBlock);
+    }
+  }
 
  private:
   template <int B>
   void block_scores(const Row<T>& row, std::int64_t first, T* out) const;
   template <int M>
   void add_entries(const Row<T>& row, const Step* step) const;
-  void add_vectors(const Row<T>& row, const T* dense_step) const;
   void prefetch(const Row<T>& row, std::int64_t p, std::int64_t first, int blocks) const {
     const std::int64_t ahead = p + kPrefetchDistance;
     if (ahead >= row.nnz) return;
@@ -88,8 +101,8 @@ inline void DenseWeights<T>::block_scores(const Row<T>& row, std::int64_t first,
 template <class T>
 inline void DenseWeights<T>::scores(const Row<T>& row, T* out) const {
   std::int64_t first = 0;
-  for (; first + 8 * kBlock <= stride; first += 8 * kBlock) block_scores<8>(row, first, out);
-  switch ((stride - first) / kBlock) {
+  for (; first + 8 * kBlock <= width; first += 8 * kBlock) block_scores<8>(row, first, out);
+  switch ((width - first) / kBlock) {
     case 1:
       return block_scores<1>(row, first, out);
     case 2:
@@ -173,7 +186,7 @@ inline void DenseWeights<T>::add_entries(const Row<T>& row, const Step* step) co
 template <class T>
 inline void DenseWeights<T>::add_vectors(const Row<T>& row, const T* dense_step) const {
   const auto add_to = [this, dense_step](T* w, T x) {
-    for (std::int64_t c = 0; c < stride; c += static_cast<std::int64_t>(kLanes<T>)) {
+    for (std::int64_t c = 0; c < width; c += static_cast<std::int64_t>(kLanes<T>)) {
       store(w + c, load(w + c) + x * load(dense_step + c));
     }
   };
@@ -181,11 +194,11 @@ inline void DenseWeights<T>::add_vectors(const Row<T>& row, const T* dense_step)
   if (row.bias != 0) add_to(feature(n_features), row.bias);
 }
 
-// `dense_step` is scratch of `stride` zeros, and zeros again on return.
+// `dense_step` is scratch of `width` zeros, and zeros again on return.
 template <class T>
 inline void DenseWeights<T>::add(const Row<T>& row, std::span<const Step> step,
                                  T* dense_step) const {
-  const std::int64_t vectors = stride / static_cast<std::int64_t>(kLanes<T>);
+  const std::int64_t vectors = width / static_cast<std::int64_t>(kLanes<T>);
   if (static_cast<std::int64_t>(step.size()) > vectors) {
     for (const Step& s : step) dense_step[s.label] = static_cast<T>(s.delta);
     add_vectors(row, dense_step);

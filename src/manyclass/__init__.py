@@ -10,13 +10,22 @@ from manyclass.version import __version__
 if TYPE_CHECKING:
     from manyclass.estimators import MulticlassSVC
     from manyclass.model_file import load_model, save_model
+    from manyclass.stochastic_classifier import StochasticClassifier
     from manyclass.svmlight import load_svmlight
 
-__all__ = ["MulticlassSVC", "__version__", "load_model", "load_svmlight", "save_model"]
+__all__ = [
+    "MulticlassSVC",
+    "StochasticClassifier",
+    "__version__",
+    "load_model",
+    "load_svmlight",
+    "save_model",
+]
 
 # Imported when first used: `manyclass --help` need not wait for NumPy and scikit-learn.
 _HOMES = {
     "MulticlassSVC": "manyclass.estimators",
+    "StochasticClassifier": "manyclass.stochastic_classifier",
     "load_model": "manyclass.model_file",
     "load_svmlight": "manyclass.svmlight",
     "save_model": "manyclass.model_file",

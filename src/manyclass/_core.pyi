@@ -1,5 +1,6 @@
 """Typed view of the compiled core."""
 
+import enum
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,13 @@ class _WeightTables:
     def to_csr(
         self, names: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
+    def load_csr(
+        self,
+        indptr: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        values: NDArray[Any],
+        places: NDArray[np.int32],
+    ) -> None: ...
     def squared_norm(self) -> float: ...
     def clear(self) -> None: ...
     @property
@@ -206,6 +214,57 @@ class _PairTrainer(_Examples):
 
 class PairTrainer32(_PairTrainer): ...
 class PairTrainer64(_PairTrainer): ...
+
+class StochasticLoss(enum.Enum):
+    hinge = 0
+    log_loss = 1
+    perceptron = 2
+
+class Passage:
+    def __init__(self, loss: StochasticLoss, batch_size: int, n_threads: int) -> None: ...
+
+class StochasticClock:
+    alpha: float
+    seen: float
+    steps: int
+    reach: float
+    average_from: float
+    rising: bool
+    average_steps: float
+    average_weight: float
+
+class _StochasticTrainer:
+    def __init__(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[Any],
+        n_features: int,
+        bias: float,
+        labels: NDArray[np.int32],
+        n_classes: int,
+        costs: NDArray[np.float64],
+        instruction_set: str,
+    ) -> None: ...
+    def steps(
+        self,
+        weights: NDArray[Any],
+        average: NDArray[Any] | None,
+        clock: StochasticClock,
+        passage: Passage,
+        rows: NDArray[np.int32],
+    ) -> float: ...
+    def table_steps(
+        self,
+        weights: _WeightTables,
+        average: _WeightTables | None,
+        clock: StochasticClock,
+        passage: Passage,
+        rows: NDArray[np.int32],
+    ) -> float: ...
+
+class StochasticTrainer32(_StochasticTrainer): ...
+class StochasticTrainer64(_StochasticTrainer): ...
 
 class NewtonRound:
     @property

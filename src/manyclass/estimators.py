@@ -7,34 +7,27 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    validate_data,
-)
 
 from manyclass.callbacks import WRAPPERS, CallbackSupportMixin, FitTask, with_callbacks
-from manyclass.coefficients import SparseCoefficients
 from manyclass.formulations import FORMULATIONS, LOSSES
+from manyclass.linear import split_weights
 from manyclass.parallel.agreement import agreed, check_same, of_first
 from manyclass.parallel.communicator import Communicator, as_communicator
 from manyclass.problem import Problem
-from manyclass.solution import EpochRecord, Solution, Start, Status
+from manyclass.solution import EpochRecord, Solution, Start, Status, Weights
 from manyclass.solvers.base import Interrupted, Progress
 from manyclass.solvers.choice import Choice, choose_for_ranks, choose_weights
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import check_ranks, in_parts, train
 from manyclass.sparsify import SparsifyMixin
 from manyclass.threads import effective_n_jobs
+from manyclass.training_data import validated
 from manyclass.warm_start import WarmStart
-
-# What the validation of the input sets.
-INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 
 class _Given(NamedTuple):
@@ -244,16 +237,8 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         MemoryError
             If W does not fit into memory, before training if that can be known.
         """
-        before = {name: self.__dict__.get(name) for name in INPUT_ATTRIBUTES}
-        try:
+        with self._input_restored():
             return self._fit(X, y, sample_weight)
-        except BaseException:
-            # validate_data has set them already; the rest is set when all went well.
-            for name, value in before.items():
-                self.__dict__.pop(name, None)
-                if value is not None:
-                    setattr(self, name, value)
-            raise
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         ranks = as_communicator(self.communicator)
@@ -276,13 +261,7 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, n_ranks: int
     ) -> _Given:
         """Turn the arguments of ``fit`` into a problem."""
-        rows, targets = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-        )
-        with warnings.catch_warnings():
-            # Many classes, which is what this is for.
-            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-            check_classification_targets(targets)
+        rows, targets = validated(self, X, y)
         dataset, classes = self._dataset(rows, targets, sample_weight)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
         if n_ranks == 1:
@@ -350,20 +329,12 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
                 "features (hashing, selection), a smaller C or fewer classes"
             ) from error
 
-    def _attributes(self, W: Any, classes: NDArray[Any]) -> dict[str, Any]:
-        """Return what prediction needs, from W of shape (d + 1, k), an ndarray or a CSR array."""
+    def _attributes(self, W: Weights, classes: NDArray[Any]) -> dict[str, Any]:
+        """Return what prediction needs, from W of shape (d + 1, k)."""
         bias = self.intercept_scaling if self.fit_intercept else 0.0
-        if len(classes) == 2:
-            separate = FORMULATIONS[self.formulation].sum_to_zero == "no"
-            W = W[:, 1:] if separate else W[:, 1:] - W[:, :1]
-        if not sp.issparse(W):
-            return {"classes_": classes, "coef_": W[:-1].T, "intercept_": bias * W[-1]}
-        coef = SparseCoefficients.from_rows(W, W.shape[0] - 1)
-        return {
-            "classes_": classes,
-            "_coefficients": coef,
-            "intercept_": bias * W[-1:].toarray().ravel(),
-        }
+        separate = FORMULATIONS[self.formulation].sum_to_zero == "no"
+        coef, intercept = split_weights(W, bias, one_is_enough=separate)
+        return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 
     def _set_fitted(self, solution: Solution, classes: NDArray[Any]) -> None:
         for name, value in self._attributes(solution.weights, classes).items():
@@ -395,12 +366,6 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=5 + WRAPPERS,  # the caller of fit
             )
-
-    def __sklearn_tags__(self) -> Any:
-        """Tags: sparse input is welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _line(record: EpochRecord) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +14,13 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyclass.coefficients import SparseCoefficients
-from manyclass.prediction import Coefficients, labels_of, scores_of
+from manyclass.prediction import Coefficients, best_classes, scores_of
+from manyclass.solution import Weights
 from manyclass.sparsity import thresholded
 from manyclass.threads import effective_n_jobs
+
+# What the validation of the input sets.
+INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 
 class LinearClassifier(ClassifierMixin):
@@ -33,9 +39,9 @@ class LinearClassifier(ClassifierMixin):
         features, for prediction; its CSR array is a second one of its size, made when it is asked
         for, kept and read-only. Assigning an ndarray or any sparse matrix replaces the weights.
         """
-        if "_coefficients" not in self.__dict__:
+        coef = getattr(self, "_coefficients", None)
+        if coef is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'coef_'")
-        coef = self._coefficients
         return coef.by_class() if isinstance(coef, SparseCoefficients) else coef
 
     @coef_.setter
@@ -193,15 +199,71 @@ class LinearClassifier(ClassifierMixin):
     def _check_finite(self, rows: Any) -> None:
         assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
 
+    @contextlib.contextmanager
+    def _input_restored(self) -> Iterator[None]:
+        """After an error, take back what the validation of the input has set."""
+        before = {name: self.__dict__.get(name) for name in INPUT_ATTRIBUTES}
+        try:
+            yield
+        except BaseException:
+            for name, value in before.items():
+                self.__dict__.pop(name, None)
+                if value is not None:
+                    setattr(self, name, value)
+            raise
+
+    def __sklearn_tags__(self) -> Any:
+        """Tags: sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _scores(self, rows: Any) -> NDArray[Any]:
         n_jobs = effective_n_jobs(self.n_jobs)
         return scores_of(rows, self._coefficients, self.intercept_, n_jobs, self._check_finite)
 
     def _labels(self, rows: Any, top: int) -> NDArray[np.int64]:
         """Positions in ``classes_`` of the best classes of every row, shape (n, top)."""
-        if self._coefficients.shape[0] == 1:
-            positive = (self._scores(rows) > 0).astype(np.int64)
-            return np.hstack([positive, 1 - positive])[:, :top]
         n_jobs = effective_n_jobs(self.n_jobs)
         coef = self._coefficients
-        return labels_of(rows, coef, self.intercept_, top, n_jobs, self._check_finite)
+        return best_classes(rows, coef, self.intercept_, top, n_jobs, self._check_finite)
+
+
+def split_weights(
+    W: Weights, bias: float, *, one_is_enough: bool = False
+) -> tuple[Coefficients, NDArray[Any]]:
+    """Turn W into coefficients and intercepts.
+
+    Parameters
+    ----------
+    W : ndarray or CSR array of shape (d + 1, k)
+    bias : float
+        Value of the appended feature; 0 = no intercept.
+    one_is_enough : bool, default=False
+        When k = 2: whether the second class's weights alone tell, not their difference.
+
+    Returns
+    -------
+    coef : ndarray of shape (k, d), or (1, d) when k = 2; or SparseCoefficients
+    intercept : ndarray of shape (k,) or (1,)
+    """
+    if W.shape[1] == 2:
+        W = W[:, 1:] if one_is_enough else W[:, 1:] - W[:, :1]
+    if isinstance(W, np.ndarray):
+        return W[:-1].T, bias * W[-1]
+    coef = SparseCoefficients.from_rows(W, W.shape[0] - 1)
+    return coef, bias * W[-1:].toarray().ravel()
+
+
+def join_weights(coef: Coefficients, intercept: NDArray[Any], bias: float) -> Weights:
+    """Turn coefficients and intercepts into W, shape (d + 1, k).
+
+    When k = 2, they are split evenly between the two classes.
+    """
+    halves = np.array([-0.5, 0.5], coef.dtype)
+    last = intercept / bias if bias else np.zeros_like(intercept)
+    if isinstance(coef, SparseCoefficients):
+        W = sp.vstack([coef.by_feature(), sp.csr_array(last[None])], format="csr")
+        return sp.csr_array(W @ sp.csr_array(halves[None])) if coef.shape[0] == 1 else W
+    W = np.vstack([coef.T, last[None].astype(coef.dtype)])
+    return W * halves if coef.shape[0] == 1 else W

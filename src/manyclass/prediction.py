@@ -248,6 +248,21 @@ def labels_of(
     return out
 
 
+def best_classes(
+    rows: Any,
+    coef: Coefficients,
+    intercept: Any,
+    top: int,
+    n_jobs: int,
+    check: Check = assert_all_finite,
+) -> NDArray[np.int64]:
+    """Find the best classes of every row, as ``labels_of``, also of binary coefficients (1, d)."""
+    if coef.shape[0] > 1:
+        return labels_of(rows, coef, intercept, top, n_jobs, check)
+    positive = (scores_of(rows, coef, intercept, n_jobs, check) > 0).astype(np.int64)
+    return np.hstack([positive, 1 - positive])[:, :top]
+
+
 def _parts(n_rows: int, work: float, n_jobs: int) -> list[slice]:
     """Cut the rows into equal parts, as many for each thread."""
     count = -(-work // WORK_AT_A_TIME)

@@ -98,7 +98,7 @@ def primal_of(problem: Problem, coef: Coefficients, intercept: NDArray[Any], n_j
     if binary and problem.formulation.sum_to_zero != "no":
         scale /= 2
     bias = np.divide(intercept, data.bias, dtype=np.float64) if data.bias else np.zeros(1)
-    norm = float(scale @ scale) * (_squared_norm(coef) + float(bias @ bias))
+    norm = float(scale @ scale) * (squared_norm(coef) + float(bias @ bias))
     loss = 0.0
     step = max(1, SCORES_AT_A_TIME // data.n_classes)
     matrix = data.matrix()
@@ -110,7 +110,7 @@ def primal_of(problem: Problem, coef: Coefficients, intercept: NDArray[Any], n_j
     return 0.5 * norm + loss
 
 
-def _squared_norm(coef: Coefficients) -> float:
+def squared_norm(coef: Coefficients) -> float:
     """Sum of squares in float64; of a dense array in the order of its memory."""
     if isinstance(coef, SparseCoefficients):
         flat = coef.values

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from manyclass.dataset import Dataset
+
+FLOATS = [np.float64, np.float32]
+
+
+def validated(
+    estimator: Any, X: ArrayLike, y: ArrayLike, dtype: Any = FLOATS, *, reset: bool = True
+) -> tuple[Any, NDArray[Any]]:
+    """Check the arguments of ``fit`` or, without ``reset``, of ``partial_fit``.
+
+    Returns
+    -------
+    X : ndarray or CSR of shape (n, d), of one of the types in ``dtype`` (else the first)
+    y : ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If they have the wrong shape, hold NaN or infinity, or y holds no classes.
+    """
+    rows, targets = validate_data(
+        estimator, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=reset
+    )
+    with warnings.catch_warnings():
+        # Many classes, which is what this is for.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        check_classification_targets(targets)
+    return rows, targets
 
 
 def training_data(
@@ -42,11 +71,7 @@ def training_data(
     ValueError
         If a weight is negative, or fewer than two classes have a row with a positive weight.
     """
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    weights = weights * _class_weights(class_weight, y, weights)
-    if not weights.all():
-        kept = np.flatnonzero(weights)
-        X, y, weights = X[kept], y[kept], weights[kept]
+    X, y, weights = _weighted(X, y, sample_weight, class_weight)
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         found = f"one class, {classes.tolist()[0]!r}" if len(classes) else "no row"
@@ -55,6 +80,93 @@ def training_data(
         )
     dataset = Dataset.from_matrix(X, labels, n_classes=len(classes), weights=weights, bias=bias)
     return dataset, classes
+
+
+def stream_data(
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: ArrayLike | None,
+    class_weight: dict[Any, float] | None,
+    classes: NDArray[Any],
+    bias: float,
+) -> Dataset:
+    """Turn some rows of a stream, whose classes are known, into a data set.
+
+    Parameters
+    ----------
+    X, y, sample_weight, class_weight, bias
+        As in ``training_data``.
+    classes : ndarray of shape (k,), ascending
+
+    Returns
+    -------
+    Dataset
+        Of rows with a positive weight; there may be none.
+
+    Raises
+    ------
+    ValueError
+        If y holds another class.
+    """
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(
+            f"y holds {unknown.tolist()[0]!r}, which is none of the classes that were given with "
+            "the first rows; give all of them there"
+        )
+    X, y, weights = _weighted(X, y, sample_weight, class_weight)
+    labels = np.searchsorted(classes, y)
+    return Dataset.from_matrix(X, labels, n_classes=len(classes), weights=weights, bias=bias)
+
+
+def hold_out(
+    y: NDArray[Any], weights: NDArray[np.float64], share: float, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Draw rows to hold out, of those with a positive weight; one row of every class stays.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    weights : ndarray of shape (n,)
+    share : float
+        Of the rows, to hold out.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    kept, held : ndarray
+        Their numbers, ascending.
+
+    Raises
+    ------
+    ValueError
+        If no class has two rows.
+    """
+    rows = rng.permutation(np.flatnonzero(weights))
+    _, first = np.unique(y[rows], return_index=True)
+    spare = np.delete(rows, first)
+    if len(spare) == 0:
+        raise ValueError(
+            "early_stopping holds out rows of classes with two rows at least; there is no such "
+            "class; use early_stopping=False"
+        )
+    held = np.sort(spare[: max(1, round(share * len(rows)))])
+    return np.setdiff1d(np.flatnonzero(weights), held, assume_unique=True), held
+
+
+def _weighted(
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: ArrayLike | None,
+    class_weight: dict[Any, float] | str | None,
+) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
+    """Return the rows with a positive weight, their classes and weights."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = weights * _class_weights(class_weight, y, weights)
+    if not weights.all():
+        kept = np.flatnonzero(weights)
+        X, y, weights = X[kept], y[kept], weights[kept]
+    return X, y, weights
 
 
 def _class_weights(

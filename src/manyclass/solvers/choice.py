@@ -64,10 +64,10 @@ class Choice:
 
     def __str__(self) -> str:
         """One line for people."""
-        dense = f"dense {_size(self.dense_bytes)}"
+        dense = f"dense {size_text(self.dense_bytes)}"
         if self.sparse_bytes is None:
             return f"weights are dense: {dense}"
-        return f"weights are {self.kind}: {dense}, sparse about {_size(self.sparse_bytes)}"
+        return f"weights are {self.kind}: {dense}, sparse about {size_text(self.sparse_bytes)}"
 
 
 def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
@@ -186,16 +186,17 @@ def _prefers_sparse(problem: Problem, dense: int, sparse: int, memory: int) -> b
 def _refusal(problem: Problem, choice: Choice, memory: int) -> str:
     data = problem.dataset
     asked = f"{data.n_features} features and {data.n_classes} classes"
-    words = f"dense weights for {asked} need {_size(choice.dense_bytes)}"
+    words = f"dense weights for {asked} need {size_text(choice.dense_bytes)}"
     if choice.sparse_bytes is not None:
-        words += f", sparse ones about {_size(choice.sparse_bytes)}"
+        words += f", sparse ones about {size_text(choice.sparse_bytes)}"
     advice = "use float32, fewer features (hashing, selection) or fewer classes"
     if choice.sparse_bytes is None:
         advice += ", or 'crammer_singer', 'weston_watkins' or 'one_vs_rest' with weights='sparse'"
     elif min(choice.dense_bytes, choice.sparse_bytes) <= memory:
         advice = f"use weights='{'sparse' if choice.kind == 'dense' else 'dense'}'"
-    return f"{words} (with z); there are {_size(memory)}. Advice: {advice}"
+    return f"{words} (with z); there are {size_text(memory)}. Advice: {advice}"
 
 
-def _size(n_bytes: int) -> str:
+def size_text(n_bytes: int) -> str:
+    """Bytes for people."""
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 10**9 else f"{n_bytes / 1e6:.3g} MB"

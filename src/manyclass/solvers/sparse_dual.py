@@ -53,7 +53,7 @@ class SparseDual(SequentialDual):
         single = data.dtype == np.float32
         names = self.rng.permutation(data.n_classes).astype(np.int32)
         trainer_of = _core.SparseTrainer32 if single else _core.SparseTrainer64
-        labels = _inverse(names)[data.labels]
+        labels = inverse(names)[data.labels]
         inner = replace(problem, dataset=replace(data, labels=labels))
         weights_of = _core.WeightTables32 if single else _core.WeightTables64
         duals_of = _core.Duals32 if single else _core.Duals64
@@ -98,13 +98,13 @@ class SparseDual(SequentialDual):
         """Return z, shape (n, k)."""
         indptr, labels, values = state.z.to_csr()
         shape = (problem.dataset.n_examples, problem.dataset.n_classes)
-        return _csr(values, state.names[labels], indptr, shape)
+        return csr_on(values, state.names[labels], indptr, shape)
 
     def weights(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return W, shape (d + 1, k)."""
         indptr, labels, values = state.weights.to_csr(state.names)
         shape = (problem.dataset.n_features + 1, problem.dataset.n_classes)
-        return _csr(values, labels, indptr, shape)
+        return csr_on(values, labels, indptr, shape)
 
     def finish(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return W, shape (d + 1, k); the state has none afterwards."""
@@ -114,12 +114,12 @@ class SparseDual(SequentialDual):
 
     def _warm_start(self, problem: Problem, state: State, start: Start) -> None:
         z = sp.csr_array(start.duals)
-        places = _inverse(state.names)[z.indices]
+        places = inverse(state.names)[z.indices]
         inner = sp.csr_array((z.data, places, z.indptr), shape=z.shape)
         super()._warm_start(problem, state, Start(inner))
 
 
-def _csr(
+def csr_on(
     values: NDArray[Any],
     labels: NDArray[np.int32],
     indptr: NDArray[np.int64],
@@ -136,7 +136,8 @@ def _dense_from(problem: Problem) -> int:
     return FAST if expected < SPACIOUS * available_memory() else SMALL
 
 
-def _inverse(names: NDArray[np.int32]) -> NDArray[np.int32]:
+def inverse(names: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the places of all classes in a random order of them."""
     places = np.empty_like(names)
     places[names] = np.arange(len(names), dtype=np.int32)
     return places

@@ -1,0 +1,164 @@
+#pragma once
+// Stochastic steps one after the other, by threads that each have some of the classes
+// (stochastic.hpp). They meet once in a batch: to tell each other what they found.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "aligned.hpp"
+#include "stochastic.hpp"
+#include "team.hpp"
+
+namespace manyclass {
+
+// How far training has come; W = S / (alpha seen).
+struct StochasticClock {
+  double alpha = 1;
+  double seen = 0;         // T: weight of the examples of all steps
+  std::int64_t steps = 0;  // t
+  double reach = 0;        // sum of v_i |x_i|: no number of S is larger
+  // Averages: of the steps once so much weight has been seen, with weights T_s^2 or all the same.
+  double average_from = std::numeric_limits<double>::infinity();
+  bool rising = false;
+  double average_steps = 0;   // A
+  double average_weight = 0;  // sum of the weights of the average: W = (A S - U) / (alpha this)
+
+  double scale() const { return seen > 0 ? 1 / (alpha * seen) : 0; }
+  // A step was made with examples of so much weight.
+  void advance(double weight) {
+    seen += weight;
+    ++steps;
+    if (seen <= average_from) return;
+    average_steps += rising ? seen : 1 / seen;
+    average_weight += rising ? seen * seen : 1;
+  }
+};
+
+template <class T, class Slice>
+class StochasticTeam {
+ public:
+  StochasticTeam(const StochasticKernels<T, Slice>& kernels, std::vector<Slice> slices,
+                 std::int32_t slice_size, StochasticLoss loss, std::size_t batch_size)
+      : kernels_(kernels),
+        slices_(std::move(slices)),
+        slice_size_(slice_size),
+        loss_(loss),
+        batch_size_(batch_size),
+        team_(static_cast<int>(slices_.size())) {
+    const std::size_t rows = loss == StochasticLoss::kLogLoss ? batch_size : 1;
+    for (const Slice& slice : slices_) {
+      scores_.emplace_back(rows * slice.size());
+      dense_steps_.emplace_back(slice.size());
+    }
+    for (auto& findings : findings_) findings.resize(batch_size * slices_.size());
+  }
+
+  // Steps with the rows in this order, a batch each; returns sum_i v_i l_i, each just before its
+  // step.
+  double run(const Examples<T>& examples, std::span<const std::int32_t> rows,
+             StochasticClock& clock) {
+    double losses = 0;
+    StochasticClock reached = clock;
+    Meeting meeting(team_.size());
+    try {
+      team_.run([&](int member) {
+        StochasticClock own_clock = clock;
+        double own_losses = 0;
+        const auto keep = [&] {
+          if (member > 0) return;
+          reached = own_clock;
+          losses = own_losses;
+        };
+        std::exception_ptr error;
+        for (std::size_t begin = 0, turn = 0; begin < rows.size(); begin += batch_size_, ++turn) {
+          const auto batch = rows.subspan(begin, std::min(batch_size_, rows.size() - begin));
+          if (begin + 2 * batch_size_ < rows.size()) {
+            prefetch(examples.x, rows[begin + 2 * batch_size_]);
+          }
+          const std::int32_t next =
+              begin + batch_size_ < rows.size() ? rows[begin + batch_size_] : -1;
+          for_slices(member, [&](std::size_t slice) {
+            kernels_.look(examples, slices_[slice], view(batch, next, slice, turn, own_clock));
+          });
+          if (!meeting.meet(!error)) break;
+          try {
+            for_slices(member, [&](std::size_t slice) {
+              const double sum = kernels_.move(examples, slices_[slice],
+                                               view(batch, next, slice, turn, own_clock));
+              if (slice == 0) own_losses += sum;
+            });
+          } catch (...) {  // the others still wait for this thread, once
+            error = std::current_exception();
+          }
+          double weight = 0;
+          for (const std::int32_t i : batch) weight += examples.costs[i];
+          own_clock.advance(weight);
+        }
+        keep();
+        if (error) std::rethrow_exception(error);
+      });
+    } catch (...) {
+      clock = reached;
+      throw;
+    }
+    clock = reached;
+    return losses;
+  }
+
+ private:
+  template <class Work>
+  void for_slices(int member, Work work) {
+    for (auto slice = static_cast<std::size_t>(member); slice < slices_.size();
+         slice += static_cast<std::size_t>(team_.size())) {
+      work(slice);
+    }
+  }
+
+  // A thread may still read the findings of one batch while others write those of the next.
+  StochasticBatch<T> view(std::span<const std::int32_t> rows, std::int32_t next, std::size_t slice,
+                          std::size_t turn, const StochasticClock& clock) {
+    const double average = slices_[slice].averages() ? clock.average_steps : 0;
+    return {loss_,
+            rows,
+            next,
+            clock.scale(),
+            average,
+            slice,
+            slices_.size(),
+            slice_size_,
+            findings_[turn % 2],
+            scores_[slice].data(),
+            dense_steps_[slice].data()};
+  }
+
+  // Rows in random order are not foreseen by the machine.
+  static void prefetch(const Csr<T>& x, std::int32_t i) {
+    const Row<T> row = x.row(i);
+    const std::int64_t end = std::min(row.nnz, kFetched);
+    for (std::int64_t p = 0; p < end; p += kLine / static_cast<std::int64_t>(sizeof(T))) {
+      __builtin_prefetch(row.values + p);
+    }
+    for (std::int64_t p = 0; p < end; p += kLine / 4) __builtin_prefetch(row.indices + p);
+  }
+
+  static constexpr std::int64_t kLine = 64;      // bytes
+  static constexpr std::int64_t kFetched = 512;  // entries of a row
+
+  const StochasticKernels<T, Slice>& kernels_;
+  std::vector<Slice> slices_;
+  std::int32_t slice_size_;
+  StochasticLoss loss_;
+  std::size_t batch_size_;
+  Team team_;
+  std::vector<AlignedArray<T>> scores_;
+  std::vector<AlignedArray<T>> dense_steps_;
+  std::vector<Finding<T>> findings_[2];
+};
+
+}  // namespace manyclass

@@ -1,0 +1,79 @@
+"""How the stochastic solver holds W, and how many threads are worth their meetings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from joblib import cpu_count
+
+from manyclass.dataset import Dataset
+from manyclass.memory import available_memory
+from manyclass.solvers.choice import LARGE_SHARE, Choice, Kind, size_text
+from manyclass.solvers.sums import DenseSums, Shape, Sums, TableSums
+
+if TYPE_CHECKING:
+    from manyclass.solvers.stochastic import Plan
+
+# From so many classes on, hinge and perceptron are faster with sparse weights.
+MANY_CLASSES = 2000
+# Multiply-adds of a batch that make a thread worth waiting for.
+WORK_OF_THREAD = 1 << 16
+
+
+def choose_sums(shape: Shape, loss: str, wanted: str, *, averages: bool) -> Choice:
+    """Choose how W is held.
+
+    Parameters
+    ----------
+    shape : Shape
+    loss : {"hinge", "log_loss", "perceptron"}
+    wanted : {"auto", "dense", "sparse"}
+    averages : bool
+        Whether there is a second array of the size of W.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    ValueError
+        If sparse weights are wanted for log_loss, whose steps move the weights of all classes.
+    MemoryError
+        If dense weights must be and do not fit.
+    """
+    dense = (1 + averages) * (shape.n_features + 1) * shape.n_classes * shape.dtype.itemsize
+    if loss == "log_loss" and wanted == "sparse":
+        raise ValueError(
+            "weights='sparse' does not go with loss='log_loss', which moves the weights of all "
+            "classes in every step; use weights='auto', or loss='hinge' or 'perceptron'"
+        )
+    memory = available_memory()
+    may = loss != "log_loss" and wanted != "dense"
+    better = shape.n_classes > MANY_CLASSES or dense > LARGE_SHARE * memory
+    kind: Kind = "sparse" if may and (wanted == "sparse" or better) else "dense"
+    if kind == "dense" and dense > memory:
+        advice = "use float32, fewer features (hashing, selection) or fewer classes"
+        if loss != "log_loss":
+            advice = "use weights='sparse'"
+        raise MemoryError(
+            f"dense weights for {shape.n_features} features and {shape.n_classes} classes need "
+            f"{size_text(dense)}; there are {size_text(memory)}. Advice: {advice}"
+        )
+    return Choice(kind, dense, None)
+
+
+def new_sums(shape: Shape, choice: Choice, *, averages: bool, n_jobs: int) -> Sums:
+    """Return S = 0 and, if averages are wanted, U = 0."""
+    if choice.kind == "dense":
+        return DenseSums(shape, averages=averages)
+    spacious = choice.dense_bytes < LARGE_SHARE * available_memory()
+    n_slices = min(n_jobs, cpu_count())  # more would only wait
+    return TableSums(shape, averages=averages, n_slices=n_slices, spacious=spacious)
+
+
+def n_threads_for(dataset: Dataset, plan: Plan) -> int:
+    """Return how many threads make a batch faster; they meet once in each."""
+    per_row = dataset.n_classes * len(dataset.values) / max(1, dataset.n_examples)
+    wanted = int(plan.batch_size * per_row / WORK_OF_THREAD)
+    return max(1, min(plan.n_jobs, wanted))

@@ -1,0 +1,313 @@
+"""How a stochastic classifier is trained, and what it has learnt."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import unique_labels
+
+from manyclass.callbacks import WRAPPERS, FitTask
+from manyclass.dataset import Dataset
+from manyclass.linear import LinearClassifier, join_weights, split_weights
+from manyclass.prediction import Coefficients, best_classes
+from manyclass.solution import Status
+from manyclass.solvers.stochastic import (
+    NoImprovement,
+    Plan,
+    Stochastic,
+    StochasticRecord,
+    new_clock,
+    train_stochastic,
+)
+from manyclass.solvers.stochastic_choice import choose_sums, new_sums
+from manyclass.solvers.sums import Shape
+from manyclass.stochastic_objective import stochastic_objective
+from manyclass.threads import effective_n_jobs
+from manyclass.training_data import stream_data, validated
+
+Learnt = tuple[Coefficients, NDArray[Any]]  # coefficients and intercepts
+
+
+class Running:
+    """A run that may go on, and the coefficients that it has come to.
+
+    Parameters
+    ----------
+    run : Stochastic
+    classes : ndarray of shape (k,)
+    bias : float
+        Value of the appended feature.
+    """
+
+    def __init__(self, run: Stochastic, classes: NDArray[Any], bias: float) -> None:
+        self.run = run
+        self.classes = classes
+        self.bias = bias
+        self._learnt: tuple[int, Learnt] | None = None
+
+    def learnt(self) -> Learnt:
+        """Return coefficients and intercepts as of the last step, put together once."""
+        steps = self.run.clock.steps
+        if self._learnt is None or self._learnt[0] != steps:
+            self._learnt = steps, self._split(self.run.weights())
+        return self._learnt[1]
+
+    def finish(self) -> Learnt:
+        """Return coefficients and intercepts; the run ends."""
+        return self._split(self.run.finish())
+
+    def _split(self, W: Any) -> Learnt:
+        coef, intercept = split_weights(W, self.bias)
+        if not np.isfinite(intercept).all():
+            raise FloatingPointError("the weights overflow; scale the features or raise alpha")
+        return coef, intercept
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be put together again."""
+        return {**self.__dict__, "_learnt": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks of rows as data sets, as often as they are asked for."""
+
+    estimator: Any
+    blocks: Iterable[tuple[Any, ArrayLike]]
+    classes: NDArray[Any]
+    dtype: np.dtype[Any]
+
+    def __iter__(self) -> Iterator[Dataset]:
+        """Validate one block after the other."""
+        model = self.estimator
+        for X, y in self.blocks:
+            rows, targets = validated(model, X, y, [self.dtype], reset=False)
+            yield stream_data(rows, targets, None, model.class_weight, self.classes, model._bias)
+
+
+class StochasticModel(LinearClassifier):
+    """Mixin whose coefficients are put together when they are asked for.
+
+    To turn the sums of a run into coefficients takes a pass over all of them, which a stream of
+    small pieces could not afford after each of them.
+    """
+
+    _learnt: Learnt  # what predicts, if it is not the run
+    _running: Running  # what training goes on with
+
+    @property
+    def _coefficients(self) -> Coefficients:
+        return self._now()[0]
+
+    @_coefficients.setter
+    def _coefficients(self, value: Coefficients) -> None:
+        fitted = not {"_learnt", "_running"}.isdisjoint(self.__dict__)
+        self._replace((value, self._now()[1] if fitted else np.zeros(value.shape[0], value.dtype)))
+
+    @property
+    def intercept_(self) -> NDArray[Any]:
+        """Intercepts of shape (n_classes,), or (1,) when binary."""
+        return self._now()[1]
+
+    @intercept_.setter
+    def intercept_(self, value: NDArray[Any]) -> None:
+        self._replace((self._now()[0], value))
+
+    def _now(self) -> Learnt:
+        if "_learnt" in self.__dict__:
+            return self._learnt
+        if "_running" in self.__dict__:
+            return self._running.learnt()
+        raise AttributeError(f"{type(self).__name__!r} object is not fitted")
+
+    def _replace(self, learnt: Learnt) -> None:
+        """Take other coefficients; the run would not know them."""
+        self._learnt = learnt
+        self.__dict__.pop("_running", None)
+
+    # Training
+
+    @property
+    def _bias(self) -> float:
+        """Value of the appended feature; 0 = no intercept."""
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _plan(self) -> Plan:
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return Plan(self.loss, int(self.batch_size), self.shuffle, n_jobs)
+
+    def _refuse_for(self, method: str) -> None:
+        """Refuse parameters that need all rows at once."""
+        if self.early_stopping:
+            raise ValueError(
+                f"early_stopping must be False for {method}, which has no rows to hold out"
+            )
+        if self.class_weight == "balanced":
+            raise ValueError(
+                f"class_weight='balanced' is not for {method}, which sees some rows at a time; "
+                "give a dict with n / (k n_c) for class c"
+            )
+
+    def _known_classes(self, classes: ArrayLike | None) -> NDArray[Any]:
+        """Return all classes, given those of a call of ``partial_fit``."""
+        before: NDArray[Any] | None = getattr(self, "classes_", None)
+        if classes is not None:
+            known = two_at_least(unique_labels(classes))
+            if before is None or np.array_equal(known, before):
+                return known
+            raise ValueError(f"classes={classes!r} are not those of before, {before}")
+        if before is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return before
+
+    def _started(self, shape: Shape, classes: NDArray[Any], *, go_on: bool) -> Running:
+        """Begin at W = 0 or, to ``go_on`` with the same classes, where training ended."""
+        running: Running | None = self.__dict__.get("_running") if go_on else None
+        if running is not None and self._suits(running, shape, classes):
+            return running
+        averages = bool(self.average)
+        choice = choose_sums(shape, self.loss, self.weights, averages=averages)
+        if self.verbose and choice.matters:
+            print(choice, flush=True)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        sums = new_sums(shape, choice, averages=averages, n_jobs=n_jobs)
+        run = Stochastic(sums, new_clock(float(self.alpha), self.average))
+        if go_on and self._is_fitted_like(shape, classes):
+            run.resume(join_weights(*self._now(), self._bias), self.weight_seen_, self.n_steps_)
+        return Running(run, classes, self._bias)
+
+    def _suits(self, running: Running, shape: Shape, classes: NDArray[Any]) -> bool:
+        """Whether a run can go on with the parameters of now."""
+        return (
+            np.array_equal(running.classes, classes)
+            and running.bias == self._bias
+            and running.run.suits(shape, self.loss, float(self.alpha), self.average)
+        )
+
+    def _is_fitted_like(self, shape: Shape, classes: NDArray[Any]) -> bool:
+        fitted = getattr(self, "classes_", None)
+        same = fitted is not None and np.array_equal(fitted, classes)
+        return same and self._now()[0].shape[1] == shape.n_features
+
+    def _train(
+        self,
+        blocks: Iterable[Dataset],
+        shape: Shape,
+        classes: NDArray[Any],
+        rng: np.random.Generator,
+        task: FitTask,
+        score: Callable[[Running], float] | None = None,
+    ) -> None:
+        """Train until the end, and become what was learnt."""
+        running = self._started(shape, classes, go_on=self.warm_start)
+        if self.warm_start:  # an interrupt leaves the model, and where the next fit goes on
+            if hasattr(self, "classes_"):
+                self._learnt = self._now()
+            self._running = running
+
+        def on_epoch(record: StochasticRecord) -> bool:
+            if self.verbose:
+                print(_line(record), flush=True)
+            return task.epoch(lambda: _attributes(running.learnt(), classes))
+
+        history, status = train_stochastic(
+            running.run,
+            blocks,
+            self._plan(),
+            NoImprovement(self.tol, self.n_iter_no_change),
+            rng,
+            max_iter=self.max_iter,
+            max_steps=self.max_steps,
+            validate=None if score is None else lambda: score(running),
+            on_epoch=on_epoch,
+        )
+        learnt = None if self.warm_start else running.finish()
+        objective = None
+        if self.compute_objective:
+            objective = self._objective(blocks, learnt or running.learnt())
+        self._adopt(running, learnt)
+        self.history_, self.n_iter_ = history, len(history)
+        self.__dict__.pop("objective_", None)
+        if objective is not None:
+            self.objective_ = objective
+        if status is Status.MAX_ITER and self.tol is not None:
+            self._warn()
+        task.end()
+
+    def _adopt(self, running: Running, learnt: Learnt | None = None) -> None:
+        """Become what a run has come to, which goes on unless it has ended in ``learnt``."""
+        if learnt is None:
+            self._running = running
+            self.__dict__.pop("_learnt", None)
+        else:
+            self._replace(learnt)
+        self.classes_ = running.classes
+        self.n_steps_, self.weight_seen_ = running.run.clock.steps, running.run.clock.seen
+
+    def _scorer(
+        self, X: Any, y: NDArray[Any], weights: NDArray[np.float64]
+    ) -> Callable[[Running], float]:
+        """Return what tells the accuracy of a run on these rows."""
+        n_jobs = effective_n_jobs(self.n_jobs)
+
+        def score(running: Running) -> float:
+            best = best_classes(X, *running.learnt(), 1, n_jobs)[:, 0]
+            right = running.classes[best] == y
+            return float(weights @ right / weights.sum())
+
+        return score
+
+    def _objective(self, blocks: Iterable[Dataset], learnt: Learnt) -> float:
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return stochastic_objective(blocks, self.loss, float(self.alpha), *learnt, n_jobs)
+
+    def _warn(self) -> None:
+        kind = "validation score" if self.early_stopping else "loss"
+        warnings.warn(
+            f"training stopped after {self.n_iter_} epoch(s), when its {kind} still improved by "
+            f"more than tol={self.tol:g}: raise max_iter or tol, or scale the features",
+            ConvergenceWarning,
+            stacklevel=5 + WRAPPERS,  # the caller of fit
+        )
+
+
+def shape_of(dataset: Dataset) -> Shape:
+    """Return what W is like for these examples."""
+    return Shape(dataset.n_features, dataset.n_classes, dataset.dtype)
+
+
+def two_at_least(classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes if there are two.
+
+    Raises
+    ------
+    ValueError
+        If not.
+    """
+    if len(classes) < 2:
+        raise ValueError(f"training needs at least two classes; there is {len(classes)}")
+    return classes
+
+
+def _attributes(learnt: Learnt, classes: NDArray[Any]) -> dict[str, Any]:
+    """Return what prediction needs."""
+    coef, intercept = learnt
+    return {"classes_": classes, "coef_": coef, "intercept_": intercept}
+
+
+def _line(record: StochasticRecord) -> str:
+    score = record.validation_score
+    words = "" if score is None else f"  validation {100 * score:.2f} %"
+    return (
+        f"epoch {record.epoch:4d}  {record.seconds:8.2f} s  steps {record.steps}  "
+        f"loss {record.loss:.6g}{words}"
+    )
