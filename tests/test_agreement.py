@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from copy import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from manyclass import MulticlassSVC
+from manyclass import MulticlassSVC, cli_train
+from manyclass.cli_options import train_options
+from manyclass.console import FAILED, Parser, UsageError
 from manyclass.model_file import load_model, save_model
+from manyclass.parallel import agreement
 from manyclass.parallel.agreement import (
     SIZES,
     OtherRankError,
@@ -143,3 +149,33 @@ def test_what_ranks_refuse():
     assert "NaN" in str(second)
     with pytest.raises(ValueError, match="'communicator' parameter"):
         MulticlassSVC(communicator=3).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--solver", "stochastic"], "argument --solver: stochastic trains in one process"),
+        (["--solver", "stochastic", "-C", "1"], "argument -C: goes with --solver dual"),
+        (["--alpha", "0.1"], "argument --alpha: goes with --solver stochastic"),
+    ],
+)
+def test_rank_0_alone_tells_which_options_do_not_go_together(
+    tmp_path, monkeypatch, options, message
+):
+    parser = Parser()
+    train_options(parser)
+    args = parser.parse_args(["data", str(tmp_path / "model"), *options])
+    here = threading.local()
+    monkeypatch.setattr(agreement, "world", lambda: here.rank)
+
+    def call(rank):
+        here.rank = rank
+        with pytest.raises((UsageError, SystemExit)) as raised:
+            cli_train.train(copy(args))
+        return raised.value
+
+    first, *others = on_ranks(3, call)
+    assert isinstance(first, UsageError)
+    assert message in str(first)
+    assert [error.code for error in others] == [FAILED, FAILED]
+    assert not any(tmp_path.iterdir())

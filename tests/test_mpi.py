@@ -97,7 +97,6 @@ with open(f"{sys.argv[3]}/{MPI.COMM_WORLD.rank}", "w") as file:
     [
         (["--formulation", "cs"], "is trained by one process"),
         (["--solver", "stochastic"], "stochastic trains in one process, and mpiexec started 2"),
-        (["--alpha", "0.1"], "argument --alpha: goes with --solver stochastic"),
     ],
 )
 def test_what_ranks_cannot_train_is_told_once(data, tmp_path, options, message):
