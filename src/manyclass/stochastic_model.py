@@ -34,7 +34,7 @@ from manyclass.threads import effective_n_jobs
 from manyclass.training_data import stream_data, validated
 
 # Value of the appended feature where rows are sparse. Their length is often one: a feature of 1
-# would be as long as all others together, and its steps too long (SGDClassifier takes 0.01 of them).
+# would be as long as all others together, its steps too long (SGDClassifier takes 0.01 of them).
 SPARSE_BIAS = 0.1
 Learnt = tuple[Coefficients, NDArray[Any]]  # coefficients and intercepts
 
