@@ -145,8 +145,9 @@ def _svc(n: int, alpha: float, epochs: int, seed: Any) -> Any:
 
 OURS, AVERAGE, PLAIN = "manyclass", "manyclass_average", "manyclass_plain"
 BATCHES = "manyclass_average_16"
-# Steps of the intercept are 0.01 times as long, as SGDClassifier's are for sparse rows by itself.
-RULE: dict[str, Any] = {"average": True, "intercept_scaling": 0.1}
+# By default steps of the intercept are 0.01 times as long for sparse rows, as SGDClassifier's are.
+RULE: dict[str, Any] = {"average": True}
+UNSCALED: dict[str, Any] = {"intercept_scaling": 1.0}
 SGD, SGD_AVERAGE = "sklearn_sgd", "sklearn_sgd_average"
 
 
@@ -156,9 +157,14 @@ def _family(loss: str) -> list[Solver]:
 
     return [
         Solver(named(OURS), loss, _ours(loss=loss, **RULE), float64=False),
-        Solver(named(AVERAGE), loss, _ours(loss=loss, average=True), float64=False),
-        Solver(named(PLAIN), loss, _ours(loss=loss), float64=False),
-        Solver(named(BATCHES), loss, _ours(loss=loss, average=True, batch_size=16), float64=False),
+        Solver(named(AVERAGE), loss, _ours(loss=loss, **RULE, **UNSCALED), float64=False),
+        Solver(named(PLAIN), loss, _ours(loss=loss, **UNSCALED), float64=False),
+        Solver(
+            named(BATCHES),
+            loss,
+            _ours(loss=loss, **RULE, **UNSCALED, batch_size=16),
+            float64=False,
+        ),
         Solver(named(SGD_AVERAGE), loss, _sgd(loss=loss, average=True)),
         Solver(named(SGD), loss, _sgd(loss=loss), follows=named(SGD_AVERAGE)),
     ]

@@ -146,10 +146,11 @@ def memory_table(result: Entry) -> str:
 
 
 TITLES = {
-    "manyclass_plain": "StochasticClassifier, plain",
-    "manyclass_average_16": "StochasticClassifier(average=True, batch_size=16)",
-    OURS: "StochasticClassifier(average=True, intercept_scaling=0.1)",
-    AVERAGE: "StochasticClassifier(average=True)",
+    "manyclass_plain": "StochasticClassifier(intercept_scaling=1)",
+    "manyclass_average_16": "StochasticClassifier(average=True, intercept_scaling=1, "
+    "batch_size=16)",
+    OURS: "StochasticClassifier(average=True)",
+    AVERAGE: "StochasticClassifier(average=True, intercept_scaling=1)",
     "manyclass_svc": "MulticlassSVC",
     SGD_AVERAGE: "SGDClassifier(average=True)",
     SGD: "SGDClassifier",

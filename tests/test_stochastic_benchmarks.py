@@ -219,7 +219,7 @@ def test_costs_and_memory_make_tables(data):
     memory = {"manyclass_plain_hinge": {"megabytes": 1234.0, "training_megabytes": 56.0}}
     result = {"data": {"iris": {"costs": costs, "memory": memory}}}
     assert stochastic_tables.epochs_table(result).count("| iris |") == 6
-    expected = "| iris | StochasticClassifier, plain, hinge | 1,234 | 56 |"
+    expected = "| iris | StochasticClassifier(intercept_scaling=1), hinge | 1,234 | 56 |"
     assert stochastic_tables.memory_table(result).splitlines()[-1] == expected
 
 

@@ -139,7 +139,8 @@ def test_blocks_give_what_the_whole_gives():
 
 
 def test_blocks_of_float64_train_in_float32():
-    model = StochasticClassifier(max_iter=3, tol=None).fit_blocks([FIRST], range(10), 64)
+    model = StochasticClassifier(average=True, max_iter=3, tol=None, random_state=0)
+    model.fit_blocks([FIRST], range(10), 64)
     assert model.coef_.dtype == np.float32
     assert model.score(*REST) > 0.8
 
@@ -274,13 +275,12 @@ class Rows:
     """Passed on where an array is asked for, with Ctrl-C after some blocks."""
 
     def __init__(self, stop_after):
-        self.left = stop_after
+        self.stop_after = stop_after
 
     def __iter__(self):
         for begin in range(0, 600, 100):
-            if self.left == 0:
+            if begin == 100 * self.stop_after:
                 raise KeyboardInterrupt
-            self.left -= 1
             yield FIRST[0][begin : begin + 100], FIRST[1][begin : begin + 100]
 
 
@@ -397,3 +397,15 @@ def test_dense_weights_that_do_not_fit(monkeypatch):
     monkeypatch.setattr("manyclass.solvers.stochastic_choice.available_memory", lambda: 1000)
     refused(MemoryError, r"need 0\.0052 MB", lambda: fitted(loss="log_loss", weights="dense"))
     assert sp.issparse(fitted().coef_)  # "auto" takes what fits
+
+
+def test_the_intercept_is_scaled_for_sparse_rows():
+    params = {"shuffle": False, "max_iter": 2, "tol": None}
+    sparse_rows = sp.csr_array(FIRST[0])
+    for X, scaling in [(FIRST[0], 1.0), (sparse_rows, 0.1)]:
+        auto, given = fitted(X, **params), fitted(X, intercept_scaling=scaling, **params)
+        np.testing.assert_array_equal(auto.intercept_, given.intercept_)
+    blocks = StochasticClassifier(**params).fit_blocks(
+        [(sparse_rows, FIRST[1])], range(10), 64, np.float64
+    )
+    np.testing.assert_array_equal(blocks.intercept_, auto.intercept_)

@@ -120,7 +120,7 @@ def _params(stored: dict[str, Any]) -> dict[str, Any]:
 def _check_common(estimator: Estimator, *names: str) -> None:
     for name in (*names, "tol", "intercept_scaling"):
         value = getattr(estimator, name)
-        if value is not None and not math.isfinite(value):
+        if value is not None and not isinstance(value, str) and not math.isfinite(value):
             raise ValueError(f"{name} is not finite")
     if estimator.n_jobs == 0:
         raise ValueError("n_jobs is 0")

@@ -72,8 +72,9 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         Whether each epoch visits the rows in a new random order, else in their own.
     fit_intercept : bool, default=True
         Whether to append a constant feature; its weights are regularised like the others.
-    intercept_scaling : float, default=1.0
-        Value of that feature.
+    intercept_scaling : float or "auto", default="auto"
+        Value of that feature; the smaller, the more it is regularised. "auto": 0.1 for sparse X,
+        whose rows are often of length one, else 1 (as with ``MulticlassSVC``).
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out by ``fit``. "balanced" weights class c
         by n / (k n_c), in ``fit`` only.
@@ -154,7 +155,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         "average": ["boolean", Interval(Integral, 0, None, closed="left")],
         "shuffle": ["boolean"],
         "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "warm_start": ["boolean"],
         "weights": [StrOptions({"auto", "dense", "sparse"})],
@@ -179,7 +180,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         average: bool | int = False,
         shuffle: bool = True,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | str = "auto",
         class_weight: dict[Any, float] | str | None = None,
         warm_start: bool = False,
         weights: str = "auto",
@@ -251,10 +252,9 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
                 kept, held = hold_out(targets, weights, float(self.validation_fraction), rng)
                 score = self._scorer(rows[held], targets[held], weights[held])
                 rows, targets, sample_weight = rows[kept], targets[kept], weights[kept]
-            dataset, classes = training_data(
-                rows, targets, sample_weight, self.class_weight, self._bias
-            )
-            self._train([dataset], shape_of(dataset), classes, rng, task, score)
+            bias = self._bias_for(rows)
+            dataset, classes = training_data(rows, targets, sample_weight, self.class_weight, bias)
+            self._train([dataset], shape_of(dataset), classes, bias, rng, task, score)
             return self
 
     @with_callbacks
@@ -309,12 +309,13 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
             )
         known = two_at_least(unique_labels(classes))
         shape = Shape(int(n_features), len(known), np.dtype(dtype))
-        source = Blocks(self, blocks, known, shape.dtype)
+        bias = self._bias_for(_first_of(blocks) if self.intercept_scaling == "auto" else None)
+        source = Blocks(self, blocks, known, shape.dtype, bias)
         with self._input_restored():
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = shape.n_features
             task = FitTask(self, None, None, {}, self.max_iter)
-            self._train(source, shape, known, self._rng(), task, None)
+            self._train(source, shape, known, bias, self._rng(), task)
             return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -372,8 +373,9 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
             dtype = FLOATS if first else [self.intercept_.dtype]
             rows, targets = validated(self, X, y, dtype, reset=first)
             class_weight: Any = self.class_weight
-            dataset = stream_data(rows, targets, sample_weight, class_weight, known, self._bias)
-            running = self._started(shape_of(dataset), known, go_on=True)
+            bias = self._bias_for(rows)
+            dataset = stream_data(rows, targets, sample_weight, class_weight, known, bias)
+            running = self._started(shape_of(dataset), known, bias, go_on=True)
             began, steps = time.perf_counter(), running.run.clock.steps
             try:
                 loss = running.run.epoch([dataset], self._plan(), self._rng())
@@ -429,3 +431,8 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
     def _all_scores(self, X: ArrayLike) -> NDArray[Any]:
         scores = self._scores(self._check_rows(X))
         return scores * np.array([-0.5, 0.5], scores.dtype) if scores.shape[1] == 1 else scores
+
+
+def _first_of(blocks: Iterable[tuple[Any, Any]]) -> Any:
+    """Return the first X, or None if there is none."""
+    return next((X for X, _ in blocks), None)
