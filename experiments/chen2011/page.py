@@ -1,0 +1,157 @@
+"""Figures and tables of README.md, from what is saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments import write_between
+from experiments.chen2011.measured import (
+    Curve,
+    Results,
+    curves_of,
+    exact_seconds_to,
+    final_levels,
+    flat_from,
+    levels,
+    methods,
+    read_all,
+    usual_seconds_to,
+)
+
+GROUPS = {"text": ("rcv1-4", "rcv1-53", "odp"), "real": ("news20", "sector", "mnist", "wordnet")}
+Found = dict[str, Any]
+
+
+def write(folder: Path) -> None:
+    """Draw the figures and write the tables of all that is saved in ``folder/results``."""
+    # Only here: training needs no matplotlib.
+    from experiments.chen2011.plots import draw_all
+
+    results = read_all(folder / "results")
+    draw_all(folder, results, GROUPS)
+    page = folder / "README.md"
+    for marker, table in (
+        ("data", data_table),
+        ("inverse dependency", dependency_table),
+        ("one-vs-rest", one_vs_rest_table),
+        ("exact", exact_table),
+    ):
+        write_between(page, marker, table(results))
+
+
+def data_table(results: Results) -> str:
+    """Return the data sets, the alphas, and how long all of it took."""
+    lines = _head(
+        ["data"],
+        [
+            "rows",
+            "features",
+            "classes",
+            "nnz a row",
+            "test rows",
+            "alpha, SVM",
+            "alpha, LR",
+            "minutes",
+        ],
+    )
+    for name, found in results.items():
+        alpha = found["alpha"]
+        cells = [
+            *(f"{found[key]:,}" for key in ("n", "d", "k")),
+            f"{found['nnz'] / found['n']:.0f}",
+            f"{found['n_test']:,}",
+            *(f"{alpha[method]:g}" if method in alpha else "-" for method in ("SVM", "LR")),
+            f"{found['minutes']:.1f}",
+        ]
+        lines.append(_line(name, *cells))
+    return "\n".join(lines)
+
+
+def dependency_table(results: Results) -> str:
+    """Return how the seconds to an accuracy fall with the training size, and until when.
+
+    For the lowest and the highest of figure 1's accuracies.
+    """
+    lines = _head(
+        ["data", "method"],
+        ["accuracy", "from n", "seconds", "with all rows", "ratio", "flat from n"] * 2,
+    )
+    for name, found in results.items():
+        for method in methods(found):
+            curves = curves_of(found, method)
+            asked = levels(curves)
+            cells = [cell for level in (asked[0], asked[-1]) for cell in _dependency(curves, level)]
+            lines.append(_line(name, method, *cells))
+    return "\n".join(lines)
+
+
+def _dependency(curves: list[Curve], level: float) -> list[str]:
+    times = [usual_seconds_to(level, curve) for curve in curves]
+    first = next(place for place, seconds in enumerate(times) if np.isfinite(seconds))
+    flat = flat_from(curves, level)
+    return [
+        f"{100 * level:.1f} %",
+        f"{curves[first]['n']:,}",
+        _seconds(times[first]),
+        _seconds(times[-1]),
+        "-" if flat is None else f"{times[first] / times[-1]:.1f}",
+        "-" if flat is None else f"{flat:,}",
+    ]
+
+
+def one_vs_rest_table(results: Results) -> str:
+    """Return the accuracies of figure 3 after the last step."""
+    columns = [
+        f"{kind}{alpha}"
+        for group in (("SVM", "K-Pegasos"), ("LR", "K-binaryLR"))
+        for kind, alpha in ((group[0], ""), (group[1], ""), (group[1], ", own alpha"))
+    ]
+    lines = _head(["data"], ["steps", *columns])
+    for name, found in results.items():
+        ends = [_end(curve) for curve in found["one_vs_rest"]]
+        if ends:
+            svm, lr, pegasos, binary, own_pegasos, own_binary = ends
+            steps = f"{found['one_vs_rest'][0]['steps'][-1]:,}"
+            lines.append(_line(name, steps, svm, pegasos, own_pegasos, lr, binary, own_binary))
+    return "\n".join(lines)
+
+
+def _end(curve: Curve) -> str:
+    """Return mean and standard deviation over the seeds, in per cent, after the last step."""
+    last = 100 * np.array(curve["accuracies"])[:, -1]
+    return f"{last.mean():.2f} ± {last.std(ddof=1):.2f}"
+
+
+def exact_table(results: Results) -> str:
+    """Return the seconds to accuracies near the exact solution's, with all training rows."""
+    names = ["SVM", "SVM, averaged", "LR", "perceptron"]
+    lines = _head(["data"], ["accuracy", *names, "MulticlassSVC", "LinearSVC"])
+    for name, found in results.items():
+        curves = {curve["method"]: curve for curve in found["by_size"] if curve["n"] == found["n"]}
+        for level in final_levels(found):
+            cells = [
+                _seconds(usual_seconds_to(level, curves[method])) if method in curves else "not run"
+                for method in names
+            ]
+            for solver in ("MulticlassSVC", "LinearSVC"):
+                points = found["exact"].get(solver)
+                cells.append(
+                    "not run" if points is None else _seconds(exact_seconds_to(level, points))
+                )
+            lines.append(_line(name, f"{100 * level:.2f} %", *cells))
+    return "\n".join(lines)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2g}" if np.isfinite(value) else "-"
+
+
+def _head(left: list[str], right: list[str]) -> list[str]:
+    return [_line(*left, *right), "|" + "---|" * len(left) + "--:|" * len(right)]
+
+
+def _line(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
