@@ -100,9 +100,10 @@ def test_alpha_is_the_best_and_of_equals_the_largest():
 
 
 def test_seconds_are_interpolated_at_the_first_crossing():
-    found = measured.seconds_to(0.75, curve([1.0, 2.0, 4.0], [[0.5, 1.0, 0.6], [0.8, 0.1, 0.1]]))
+    found = measured.reached(0.75, curve([1.0, 2.0, 4.0], [[0.5, 1.0, 0.6], [0.8, 0.1, 0.1]]))
     np.testing.assert_allclose(found, [1.5, 1.0])
-    assert measured.seconds_to(0.9, curve([1.0, 2.0], [[0.5, 0.8]])) == np.inf
+    assert measured.reached(0.9, curve([1.0, 2.0], [[0.5, 0.8]])) == np.inf
+    assert measured.reached(0.75, curve([1.0, 2.0], [[0.5, 1.0]]), "steps") == 1000.5
 
 
 def test_levels_are_the_peaks_of_the_smallest_sizes():
@@ -110,10 +111,13 @@ def test_levels_are_the_peaks_of_the_smallest_sizes():
     assert measured.levels(curves) == [0.612, 0.71]
 
 
-def test_flat_from_the_first_size_as_fast_as_all_rows():
-    times = [(5, 9.0), (10, 2.2), (20, 2.0), (40, 2.1)]
-    curves = [curve([0.0, t], [[0.0, 1.0]], n=n) for n, t in times]
-    assert measured.flat_from(curves, 1.0) == 10
+def test_flat_from_the_first_size_with_as_few_steps_as_all_rows():
+    peaks = [(5, 0.9), (10, 0.99), (20, 1.0), (40, 1.0)]
+    curves = [curve([0.0, 1.0, 2.0], [[0.0, peak, 1.0]], n=n) for n, peak in peaks]
+    for one in curves:
+        one["steps"] = [10, 20, 40]
+    assert measured.flat_from(curves, 1.0, slack=1.15) == 20
+    assert measured.flat_from(curves, 0.95, slack=1.15) == 10
     assert measured.flat_from([*curves, curve([1.0], [[0.5]], n=80)], 1.0) is None
 
 

@@ -75,37 +75,38 @@ def levels(curves: Sequence[Curve]) -> list[float]:
     return sorted({float(peak) for peak in peaks})
 
 
-def seconds_to(level: float, curve: Curve) -> NDArray[np.float64]:
-    """Return each seed's seconds until the accuracy is reached; infinity if it is not.
+def reached(level: float, curve: Curve, effort: str = "seconds") -> NDArray[np.float64]:
+    """Return each seed's seconds (or steps) until the accuracy is reached; infinity if never.
 
-    Between two checkpoints, seconds are interpolated.
+    Between two checkpoints they are interpolated.
     """
-    return np.array([_crossing(level, curve["seconds"], row) for row in curve["accuracies"]])
+    return np.array([_crossing(level, curve[effort], row) for row in curve["accuracies"]])
 
 
-def _crossing(level: float, seconds: list[float], accuracies: list[float]) -> float:
+def _crossing(level: float, efforts: list[float], accuracies: list[float]) -> float:
     if accuracies[0] >= level:
-        return seconds[0]
-    for (a, b), (before, after) in zip(pairwise(seconds), pairwise(accuracies), strict=True):
+        return float(efforts[0])
+    for (a, b), (before, after) in zip(pairwise(efforts), pairwise(accuracies), strict=True):
         if after >= level:
             return a + (b - a) * (level - before) / (after - before)
     return float("inf")
 
 
-def usual_seconds_to(level: float, curve: Curve) -> float:
+def usually_reached(level: float, curve: Curve, effort: str = "seconds") -> float:
     """Return the median over the seeds, the lower one of two: finite if half of them get there."""
-    return float(quartiles(seconds_to(level, curve))[1])
+    return float(quartiles(reached(level, curve, effort))[1])
 
 
 def flat_from(curves: Sequence[Curve], level: float, slack: float = 1.15) -> int | None:
-    """Return the smallest training size that is as fast as all rows are, but for the slack.
+    """Return the smallest training size with as few steps as all rows, but for the slack.
 
     None if half of the seeds don't get there with all rows.
     """
-    limit = slack * usual_seconds_to(level, curves[-1])
+    limit = slack * usually_reached(level, curves[-1], "steps")
     if not np.isfinite(limit):
         return None
-    return next(int(curve["n"]) for curve in curves if usual_seconds_to(level, curve) <= limit)
+    steps = ((curve["n"], usually_reached(level, curve, "steps")) for curve in curves)
+    return next(int(n) for n, taken in steps if taken <= limit)
 
 
 def exact_seconds_to(level: float, points: list[dict[str, float]]) -> float:

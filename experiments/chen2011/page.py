@@ -18,7 +18,7 @@ from experiments.chen2011.measured import (
     levels,
     methods,
     read_all,
-    usual_seconds_to,
+    usually_reached,
 )
 
 GROUPS = {"text": ("rcv1-4", "rcv1-53", "odp"), "real": ("news20", "sector", "mnist", "wordnet")}
@@ -71,33 +71,32 @@ def data_table(results: Results) -> str:
 
 
 def dependency_table(results: Results) -> str:
-    """Return how the seconds to an accuracy fall with the training size, and until when.
+    """Return how the time to an accuracy falls with the training size, and until when.
 
     For the lowest and the highest of figure 1's accuracies.
     """
-    lines = _head(
-        ["data", "method"],
-        ["accuracy", "from n", "seconds", "with all rows", "ratio", "flat from n"] * 2,
-    )
+    head = ["accuracy", "n", "seconds", "with all rows", "ratio", "ratio of steps", "flat from n"]
+    lines = _head(["data", "method"], head)
     for name, found in results.items():
         for method in methods(found):
             curves = curves_of(found, method)
-            asked = levels(curves)
-            cells = [cell for level in (asked[0], asked[-1]) for cell in _dependency(curves, level)]
-            lines.append(_line(name, method, *cells))
+            for level in sorted({min(levels(curves)), max(levels(curves))}):
+                lines.append(_line(name, method, *_dependency(curves, level)))
     return "\n".join(lines)
 
 
 def _dependency(curves: list[Curve], level: float) -> list[str]:
-    times = [usual_seconds_to(level, curve) for curve in curves]
-    first = next(place for place, seconds in enumerate(times) if np.isfinite(seconds))
+    first = next(curve for curve in curves if np.isfinite(usually_reached(level, curve)))
     flat = flat_from(curves, level)
+    seconds, steps = (
+        [usually_reached(level, curve, effort) for curve in (first, curves[-1])]
+        for effort in ("seconds", "steps")
+    )
     return [
         f"{100 * level:.1f} %",
-        f"{curves[first]['n']:,}",
-        _seconds(times[first]),
-        _seconds(times[-1]),
-        "-" if flat is None else f"{times[first] / times[-1]:.1f}",
+        f"{first['n']:,}",
+        *map(_seconds, seconds),
+        *("-" if flat is None else f"{few / many:.1f}" for few, many in (seconds, steps)),
         "-" if flat is None else f"{flat:,}",
     ]
 
@@ -114,6 +113,11 @@ def one_vs_rest_table(results: Results) -> str:
         ends = [_end(curve) for curve in found["one_vs_rest"]]
         if ends:
             svm, lr, pegasos, binary, own_pegasos, own_binary = ends
+            alpha = found["alpha"]
+            if alpha["K-Pegasos"] == alpha["SVM"]:
+                own_pegasos = "the same"
+            if alpha["K-binaryLR"] == alpha["LR"]:
+                own_binary = "the same"
             steps = f"{found['one_vs_rest'][0]['steps'][-1]:,}"
             lines.append(_line(name, steps, svm, pegasos, own_pegasos, lr, binary, own_binary))
     return "\n".join(lines)
@@ -133,7 +137,7 @@ def exact_table(results: Results) -> str:
         curves = {curve["method"]: curve for curve in found["by_size"] if curve["n"] == found["n"]}
         for level in final_levels(found):
             cells = [
-                _seconds(usual_seconds_to(level, curves[method])) if method in curves else "not run"
+                _seconds(usually_reached(level, curves[method])) if method in curves else "not run"
                 for method in names
             ]
             for solver in ("MulticlassSVC", "LinearSVC"):

@@ -19,7 +19,7 @@ from experiments.chen2011.measured import (
     methods,
     middle,
     quartiles,
-    seconds_to,
+    reached,
 )
 from experiments.chen2011.settings import METHODS
 
@@ -34,7 +34,9 @@ LOOK_OF = dict(zip(METHODS, LOOKS, strict=True)) | {
 Found = dict[str, Any]
 
 
-def by_size(path: Path, results: Results, draw: Callable[[Axes, list[Curve]], None]) -> None:
+def by_size(
+    path: Path, results: Results, draw: Callable[[Axes, list[Curve]], None], sharey: str
+) -> None:
     """Draw a row of panels for each data set, a column for each method."""
     with plt.rc_context(STYLE):
         size = (3.05 * len(METHODS), 2.35 * len(results) + 0.2)
@@ -44,7 +46,7 @@ def by_size(path: Path, results: Results, draw: Callable[[Axes, list[Curve]], No
             figsize=size,
             layout="constrained",
             squeeze=False,
-            sharey="row",
+            sharey=sharey,
         )
         for row, (name, found) in zip(panels, results.items(), strict=True):
             for axes, method in zip(row, METHODS, strict=True):
@@ -62,10 +64,10 @@ def by_size(path: Path, results: Results, draw: Callable[[Axes, list[Curve]], No
 def draw_times(axes: Axes, curves: list[Curve]) -> None:
     """Figure 1: seconds to reach accuracies against training size."""
     for level, look in zip(levels(curves), LOOKS, strict=False):
-        times = np.array([quartiles(seconds_to(level, curve)) for curve in curves])
-        reached = np.isfinite(times[:, 1])
+        times = np.array([quartiles(reached(level, curve)) for curve in curves])
+        shown = np.isfinite(times[:, 1])
         sizes = np.array([curve["n"] for curve in curves])
-        _error_bars(axes, sizes[reached], times[reached], look, f"{100 * level:.1f} %")
+        _error_bars(axes, sizes[shown], times[shown], look, f"{100 * level:.1f} %")
     axes.set_yscale("log")
     _logarithmic(axes.yaxis)
     if axes.get_subplotspec().is_first_col():
@@ -84,7 +86,9 @@ def draw_accuracies(axes: Axes, curves: list[Curve]) -> None:
     _per_cent(axes)
     if axes.get_subplotspec().is_first_col():
         axes.set_ylabel("test accuracy")
-    axes.legend(fontsize=7.5, title="steps", title_fontsize=7.5)
+    if axes.get_subplotspec().is_last_col():
+        beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        axes.legend(fontsize=7.5, title="steps", title_fontsize=7.5, **beside)
 
 
 def draw_one_vs_rest(axes: Axes, found: Found) -> None:
@@ -206,8 +210,8 @@ def draw_all(folder: Path, results: Results, groups: dict[str, Sequence[str]]) -
     for group, names in groups.items():
         some = {name: results[name] for name in names if name in results}
         if some:
-            by_size(folder / f"figure1-{group}.png", some, draw_times)
-            by_size(folder / f"figure2-{group}.png", some, draw_accuracies)
+            by_size(folder / f"figure1-{group}.png", some, draw_times, "row")
+            by_size(folder / f"figure2-{group}.png", some, draw_accuracies, "none")
     binary = {name: found for name, found in results.items() if found["one_vs_rest"]}
     by_data(folder / "figure3.png", binary, draw_one_vs_rest)
     by_data(folder / "figure3-alphas.png", binary, draw_alphas)
