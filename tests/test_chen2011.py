@@ -136,9 +136,8 @@ def test_a_small_run_makes_a_whole_page(data, tmp_path, monkeypatch):
     class Small:
         name = "news20"
 
-    monkeypatch.setattr(training, "ALPHAS", (1e-3, 1e-2))
     monkeypatch.setattr(run, "N_SEEDS_OWN", 2)
-    setting = Setting(Small(), (100, 300), 1200, 1100, n_seeds=2)
+    setting = Setting(Small(), (100, 300), 1200, 1100, n_seeds=2, alphas=(1e-3, 1e-2))
     found = run.measure(setting, data)
     path = tmp_path / "results" / "news20.json"
     measured.save(path, found)

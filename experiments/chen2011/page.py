@@ -20,6 +20,7 @@ from experiments.chen2011.measured import (
     read_all,
     usually_reached,
 )
+from experiments.chen2011.settings import ONE_VS_REST
 
 GROUPS = {"text": ("rcv1-4", "rcv1-53", "odp"), "real": ("news20", "sector", "mnist", "wordnet")}
 Found = dict[str, Any]
@@ -102,31 +103,22 @@ def _dependency(curves: list[Curve], level: float) -> list[str]:
 
 
 def one_vs_rest_table(results: Results) -> str:
-    """Return the accuracies of figure 3 after the last step."""
-    columns = [
-        f"{kind}{alpha}"
-        for group in (("SVM", "K-Pegasos"), ("LR", "K-binaryLR"))
-        for kind, alpha in ((group[0], ""), (group[1], ""), (group[1], ", own alpha"))
-    ]
-    lines = _head(["data"], ["steps", *columns])
+    """Return the accuracies of figure 3 after the last step, with shared and own alphas."""
+    order = [method for binary, multi in ONE_VS_REST.items() for method in (multi, binary)]
+    lines = _head(["data", "alpha"], ["steps", *order])
     for name, found in results.items():
-        ends = [_end(curve) for curve in found["one_vs_rest"]]
-        if ends:
-            svm, lr, pegasos, binary, own_pegasos, own_binary = ends
-            alpha = found["alpha"]
-            if alpha["K-Pegasos"] == alpha["SVM"]:
-                own_pegasos = "the same"
-            if alpha["K-binaryLR"] == alpha["LR"]:
-                own_binary = "the same"
-            steps = f"{found['one_vs_rest'][0]['steps'][-1]:,}"
-            lines.append(_line(name, steps, svm, pegasos, own_pegasos, lr, binary, own_binary))
+        shared, own = found["one_vs_rest"][:4], found["one_vs_rest"][4:]
+        for kind, curves in (("shared", shared), ("own", own)) if own else ():
+            cells = {curve["method"]: _end(curve) for curve in curves}
+            steps = f"{curves[0]['steps'][-1]:,}"
+            lines.append(_line(name, kind, steps, *(cells[method] for method in order)))
     return "\n".join(lines)
 
 
 def _end(curve: Curve) -> str:
-    """Return mean and standard deviation over the seeds, in per cent, after the last step."""
+    """Return mean and standard deviation over the seeds, in per cent, and the alpha."""
     last = 100 * np.array(curve["accuracies"])[:, -1]
-    return f"{last.mean():.2f} ± {last.std(ddof=1):.2f}"
+    return f"{last.mean():.2f} ± {last.std(ddof=1):.2f} ({curve['alpha']:g})"
 
 
 def exact_table(results: Results) -> str:

@@ -93,19 +93,13 @@ def draw_accuracies(axes: Axes, curves: list[Curve]) -> None:
 
 def draw_one_vs_rest(axes: Axes, found: Found) -> None:
     """Figure 3: accuracy against steps, multi-class and binary machines."""
-    shared = found["alpha"]
-    seen: set[str] = set()
-    for curve in found["one_vs_rest"]:
-        method = curve["method"]
-        own = method in seen
-        seen.add(method)
-        if own and curve["alpha"] == shared[{"K-Pegasos": "SVM", "K-binaryLR": "LR"}[method]]:
-            continue
-        label = f"{method}, own α" if own else method
-        style = {"color": LOOK_OF[method][0], "marker": LOOK_OF[method][1], "label": label}
-        axes.plot(
-            curve["steps"], 100 * middle(curve), "--" if own else "-", markersize=4, lw=1.3, **style
-        )
+    for place, curve in enumerate(found["one_vs_rest"]):
+        method, own = curve["method"], place >= 4
+        style = {"color": LOOK_OF[method][0], "marker": LOOK_OF[method][1]}
+        label = f"{method}, own alpha" if own else method
+        heights = 100 * middle(curve)
+        line = "--" if own else "-"
+        axes.plot(curve["steps"], heights, line, markersize=4, lw=1.3, label=label, **style)
     _per_cent(axes)
     axes.set_xlabel("steps (of each machine)")
 
@@ -153,7 +147,7 @@ def by_data(path: Path, results: Results, draw: Callable[[Axes, Found], None]) -
             labels |= dict(zip(names, handles, strict=True))
         for axes in panels.flat[len(results) :]:
             axes.set_axis_off()
-        figure.legend(labels.values(), labels, loc="outside lower center", ncols=6, fontsize=8)
+        figure.legend(labels.values(), labels, loc="outside lower center", ncols=4, fontsize=8)
         _save(figure, path)
 
 

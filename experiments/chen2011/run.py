@@ -23,7 +23,7 @@ from experiments.chen2011.measured import save
 from experiments.chen2011.settings import ONE_VS_REST, SETTINGS, Setting, checkpoints, row_order
 
 HERE = Path(__file__).parent
-# Of the binary machines with an alpha of their own, which take the most time.
+# Of the machines with an alpha of their own: binary ones take the most time.
 N_SEEDS_OWN = 3
 
 
@@ -31,15 +31,16 @@ def measure(setting: Setting, data: Data) -> dict[str, Any]:
     """Measure everything on one data set."""
     start = time.perf_counter()
     multi = [method for method in ONE_VS_REST.values() if method in setting.methods]
-    searched = training.choose_alphas(data, multi, setting.steps)
+    searched = training.try_alphas(data, multi, setting.steps, setting.alphas)
     beside = compared_alphas(setting, data)
-    best = {method: training.best_alpha(found) for method, found in {**beside, **searched}.items()}
-    print("alpha:", best, f"{time.perf_counter() - start:.0f} s", flush=True)
+    best = {method: training.best_alpha(found) for method, found in searched.items()}
+    own = {method: training.best_alpha(found) for method, found in beside.items()}
+    print("alpha:", best, own, f"{time.perf_counter() - start:.0f} s", flush=True)
     # The perceptron's predictions do not depend on it.
     alphas = {method: best.get(method, best["SVM"]) for method in setting.methods}
     by_size = [curve for n in sizes(setting, data) for curve in curves(setting, data, n, alphas)]
     print(f"sizes: {time.perf_counter() - start:.0f} s", flush=True)
-    binary = one_vs_rest(setting, data, best) if setting.binary_steps else []
+    binary = one_vs_rest(setting, data, best, own) if own else []
     print(f"one-vs-rest: {time.perf_counter() - start:.0f} s", flush=True)
     found = {"MulticlassSVC": exact.exact_curve(data, best["SVM"])}
     if setting.peer:
@@ -65,7 +66,7 @@ def compared_alphas(setting: Setting, data: Data) -> dict[str, dict[str, float]]
     if not setting.binary_steps:
         return {}
     methods = [*ONE_VS_REST.values(), *ONE_VS_REST]
-    return training.choose_alphas(data, methods, setting.binary_steps)
+    return training.try_alphas(data, methods, setting.binary_steps, setting.alphas)
 
 
 def sizes(setting: Setting, data: Data) -> list[int]:
@@ -93,15 +94,19 @@ def curves(setting: Setting, data: Data, n: int, alphas: dict[str, float]) -> li
     ]
 
 
-def one_vs_rest(setting: Setting, data: Data, best: dict[str, float]) -> list[dict[str, Any]]:
+def one_vs_rest(
+    setting: Setting, data: Data, shared: dict[str, float], own: dict[str, float]
+) -> list[dict[str, Any]]:
     """Train multi-class and binary machines on the same rows, for figure 3.
 
-    The binary ones with the multi-class machine's alpha, and with their own best one.
+    First all of a loss with the alpha of figures 1 and 2, then each with the best one for so many
+    steps.
     """
-    runs = [(method, best[method], setting.n_seeds) for method in ONE_VS_REST.values()]
-    runs += [(method, best[like], setting.n_seeds) for method, like in ONE_VS_REST.items()]
-    runs += [(method, best[method], N_SEEDS_OWN) for method in ONE_VS_REST]
-    marks = checkpoints(setting.binary_steps)
+    runs = [(method, shared[method], setting.n_seeds) for method in ONE_VS_REST.values()]
+    runs += [(method, shared[like], setting.n_seeds) for method, like in ONE_VS_REST.items()]
+    runs += [(method, alpha, N_SEEDS_OWN) for method, alpha in own.items()]
+    # Every other one: to score the test part with so many machines takes as long as to train them.
+    marks = checkpoints(setting.binary_steps)[::-1][::2][::-1]
     n = data.X.shape[0]
     accuracies: list[list[list[float]]] = [[] for _ in runs]
     for seed in range(setting.n_seeds):

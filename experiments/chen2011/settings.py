@@ -41,8 +41,10 @@ class Setting:
     binary_steps : int
         The same of figure 3; 0: no binary machines.
     n_seeds : int
-        Seeds; binary machines with an alpha of their own have three.
+        Seeds; in figure 3, machines with an alpha of their own have three.
     methods : tuple of str
+    alphas : tuple of float
+        Tried; shifted where rows are not of unit length.
     peer : bool
         Whether scikit-learn's solver, which keeps W and its gradient dense, is run.
     """
@@ -53,6 +55,7 @@ class Setting:
     binary_steps: int
     n_seeds: int = 10
     methods: tuple[str, ...] = tuple(METHODS)
+    alphas: tuple[float, ...] = ALPHAS
     peer: bool = True
 
 
@@ -71,7 +74,13 @@ SETTINGS: dict[str, Setting] = {
         _made_up("odp", 142_267, 200_000, 100_000),
         Setting(RealDataset("news20"), (1_000, 2_000, 4_000, 8_000), 100_000, 30_000),
         Setting(RealDataset("sector"), (800, 1_600, 3_200), 50_000, 10_000),
-        Setting(RealDataset("mnist"), (1_000, 3_000, 10_000, 30_000), 300_000, 100_000),
+        Setting(
+            RealDataset("mnist"),
+            (1_000, 3_000, 10_000, 30_000),
+            300_000,
+            100_000,
+            alphas=(3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1),
+        ),
         # log_loss moves all 16,551 classes in a step and has no sparse weights; as many binary
         # machines would take a day.
         Setting(

@@ -8,7 +8,7 @@ as long in a small training part as in a large one.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets.base import Data
 from experiments.chen2011.settings import (
-    ALPHAS,
     METHODS,
     N_TEST,
     ONE_VS_REST,
@@ -95,7 +94,9 @@ def rows_for_test(data: Data) -> Test:
     return data.X_test[:N_TEST], data.labels_test[:N_TEST]
 
 
-def choose_alphas(data: Data, methods: list[str], steps: int) -> dict[str, dict[str, float]]:
+def try_alphas(
+    data: Data, methods: Iterable[str], steps: int, alphas: Iterable[float]
+) -> dict[str, dict[str, float]]:
     """Measure each alpha, trained on four fifths of the training part, on the rest of it.
 
     Returns
@@ -113,7 +114,7 @@ def choose_alphas(data: Data, methods: list[str], steps: int) -> dict[str, dict[
     found: dict[str, dict[str, float]] = {}
     for method in methods:
         found[method] = {}
-        for alpha in ALPHAS:
+        for alpha in alphas:
             if method in ONE_VS_REST:
                 given = (method, alpha, X, labels, [steps], test, data.n_classes)
                 accuracy = one_vs_rest_curve(*given)[-1]
