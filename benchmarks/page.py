@@ -1,4 +1,4 @@
-"""Put what was measured last into docs/benchmarks.md and docs/many_classes.md, with pictures.
+"""Put what was measured last into pages of docs/, with pictures.
 
 python -m benchmarks.page [FOLDER]
 """
@@ -9,12 +9,22 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from benchmarks import growth, many_classes_growth, many_classes_tables, plots, report, tables
+from benchmarks import (
+    growth,
+    many_classes_growth,
+    many_classes_tables,
+    plots,
+    report,
+    stochastic_plots,
+    stochastic_tables,
+    tables,
+)
 from benchmarks.problems import PROBLEMS
 from experiments import ROOT, read_results, write_between
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 MANY_CLASSES = ROOT / "docs" / "many_classes.md"
+STOCHASTIC = ROOT / "docs" / "stochastic_benchmarks.md"
 FIGURES = ROOT / "docs" / "figures"
 
 
@@ -32,6 +42,7 @@ def main() -> None:
         growth.draw(grown, FIGURES / "bench-growth.png")
         write_between(PAGE, "growth", _growth(grown))
     _many_classes(folder)
+    _stochastic(folder)
 
 
 def _many_classes(folder: Path) -> None:
@@ -46,6 +57,18 @@ def _many_classes(folder: Path) -> None:
         picture = f"![seconds and memory while k or n grows](figures/{many_classes_growth.FIGURE})"
         text = f"{many_classes_growth.growth_table(grown)}\n\n{picture}"
         write_between(MANY_CLASSES, "growth", text)
+
+
+def _stochastic(folder: Path) -> None:
+    measured = read_results(folder / "stochastic.json")
+    if measured:
+        stochastic_plots.draw(measured, FIGURES / stochastic_plots.FIGURE)
+        picture = f"![test accuracy against seconds](figures/{stochastic_plots.FIGURE})"
+        seconds = stochastic_tables.seconds_tables(measured)
+        write_between(STOCHASTIC, "data", stochastic_tables.levels_table(measured))
+        write_between(STOCHASTIC, "seconds", f"{seconds}\n\n{picture}")
+        write_between(STOCHASTIC, "epochs", stochastic_tables.epochs_table(measured))
+        write_between(STOCHASTIC, "memory", stochastic_tables.memory_table(measured))
 
 
 def _pictures(paths: list[Path]) -> str:

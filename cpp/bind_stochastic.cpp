@@ -81,7 +81,7 @@ class StochasticTrainer : public OwnedExamples<T> {
     const nb::gil_scoped_release release;
     return run(StochasticTeam<T, DenseSlice<T>>(dense_, std::move(slices),
                                                 static_cast<std::int32_t>(width), passage.loss,
-                                                passage.batch_size),
+                                                batch_of(passage, rows)),
                clock, passage, rows);
   }
 
@@ -101,7 +101,7 @@ class StochasticTrainer : public OwnedExamples<T> {
     }
     const nb::gil_scoped_release release;
     return run(StochasticTeam<T, TableSlice<T>>(tables_, std::move(slices), weights.slice_size,
-                                                passage.loss, passage.batch_size),
+                                                passage.loss, batch_of(passage, rows)),
                clock, passage, rows);
   }
 
@@ -126,6 +126,11 @@ class StochasticTrainer : public OwnedExamples<T> {
       losses += team.run(examples, order.subspan(first, last - first), clock);
     });
     return losses;
+  }
+
+  // Rows in a batch: memory is taken for so many.
+  static std::size_t batch_of(const Passage& passage, const Vector<const std::int32_t>& rows) {
+    return std::clamp<std::size_t>(rows.size(), 1, passage.batch_size);
   }
 
   // Refuse steps after which a number may not be finite: scores are at most |x| times those of S.

@@ -63,6 +63,7 @@ template <class T>
 struct StochasticBatch {
   StochasticLoss loss;
   std::span<const std::int32_t> rows;
+  std::int32_t next;     // a row of the next batch, or -1
   double scale;          // W = scale S
   double average_steps;  // A; 0 while there is no average
   std::size_t slice;     // which one of n_slices, of slice_size classes each but the last

@@ -31,6 +31,12 @@ inline void scores_of_row(const DenseSlice<T>& slice, const Row<T>& row, T* out)
   verbs_of(slice.sum, slice.width).scores(row, out);
 }
 template <class T>
+inline void fetch_row(const DenseSlice<T>& slice, const Row<T>& row) {
+  verbs_of(slice.sum, slice.width).fetch(row);
+}
+template <class T>
+inline void fetch_row(const TableSlice<T>&, const Row<T>&) {}  // tables are found one by one
+template <class T>
 inline void scores_of_row(const TableSlice<T>& slice, const Row<T>& row, T* out) {
   TableVerbs<T>(*slice.sum).scores(row, out);
 }
@@ -107,6 +113,7 @@ void look_stochastic(const Examples<T>& examples, const Slice& slice,
   const auto n_classes = static_cast<std::size_t>(slice.n_classes());
   const bool log_loss = batch.loss == StochasticLoss::kLogLoss;
   T* s = batch.scores;
+  if (batch.next >= 0) fetch_row(slice, examples.x.row(batch.next));
   for (std::size_t b = 0; b < batch.rows.size(); ++b) {
     const std::int32_t i = batch.rows[b];
     scores_of_row(slice, examples.x.row(i), s);

@@ -78,14 +78,19 @@ class StochasticTeam {
         std::exception_ptr error;
         for (std::size_t begin = 0, turn = 0; begin < rows.size(); begin += batch_size_, ++turn) {
           const auto batch = rows.subspan(begin, std::min(batch_size_, rows.size() - begin));
+          if (begin + 2 * batch_size_ < rows.size()) {
+            prefetch(examples.x, rows[begin + 2 * batch_size_]);
+          }
+          const std::int32_t next =
+              begin + batch_size_ < rows.size() ? rows[begin + batch_size_] : -1;
           for_slices(member, [&](std::size_t slice) {
-            kernels_.look(examples, slices_[slice], view(batch, slice, turn, own_clock));
+            kernels_.look(examples, slices_[slice], view(batch, next, slice, turn, own_clock));
           });
           if (!meeting.meet(!error)) break;
           try {
             for_slices(member, [&](std::size_t slice) {
-              const double sum =
-                  kernels_.move(examples, slices_[slice], view(batch, slice, turn, own_clock));
+              const double sum = kernels_.move(examples, slices_[slice],
+                                               view(batch, next, slice, turn, own_clock));
               if (slice == 0) own_losses += sum;
             });
           } catch (...) {  // the others still wait for this thread, once
@@ -116,11 +121,12 @@ class StochasticTeam {
   }
 
   // A thread may still read the findings of one batch while others write those of the next.
-  StochasticBatch<T> view(std::span<const std::int32_t> rows, std::size_t slice, std::size_t turn,
-                          const StochasticClock& clock) {
+  StochasticBatch<T> view(std::span<const std::int32_t> rows, std::int32_t next, std::size_t slice,
+                          std::size_t turn, const StochasticClock& clock) {
     const double average = slices_[slice].averages() ? clock.average_steps : 0;
     return {loss_,
             rows,
+            next,
             clock.scale(),
             average,
             slice,
@@ -130,6 +136,19 @@ class StochasticTeam {
             scores_[slice].data(),
             dense_steps_[slice].data()};
   }
+
+  // Rows in random order are not foreseen by the machine.
+  static void prefetch(const Csr<T>& x, std::int32_t i) {
+    const Row<T> row = x.row(i);
+    const std::int64_t end = std::min(row.nnz, kFetched);
+    for (std::int64_t p = 0; p < end; p += kLine / static_cast<std::int64_t>(sizeof(T))) {
+      __builtin_prefetch(row.values + p);
+    }
+    for (std::int64_t p = 0; p < end; p += kLine / 4) __builtin_prefetch(row.indices + p);
+  }
+
+  static constexpr std::int64_t kLine = 64;      // bytes
+  static constexpr std::int64_t kFetched = 512;  // entries of a row
 
   const StochasticKernels<T, Slice>& kernels_;
   std::vector<Slice> slices_;

@@ -7,6 +7,7 @@
 //   scores_of(row, labels, out)      the same for some classes only
 //   add(row, step)                   w_c += step_c x for the classes of the step
 // Dense weights may be those of some neighbouring classes, in whole blocks, of a wider W.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,6 +39,15 @@ struct DenseWeights {
   void add(const Row<T>& row, std::span<const Step> step, T* dense_step) const;
   // W += x dense_step^T, for a step of `width` numbers
   void add_vectors(const Row<T>& row, const T* dense_step) const;
+  // Bring the weights of a row that comes soon nearer: its first features', as far as it pays.
+  void fetch(const Row<T>& row) const {
+    constexpr std::int64_t kFeatures = 2 * kPrefetchDistance;
+    const auto blocks = std::min<std::int64_t>(width / kBlock, 4);
+    for (std::int64_t p = 0; p < std::min(row.nnz, kFeatures); ++p) {
+      const T* w = feature(row.indices[p]);
+      for (std::int64_t b = 0; b < blocks; ++b) __builtin_prefetch(w + b * kBlock);
+    }
+  }
 
  private:
   template <int B>

@@ -12,6 +12,7 @@ TESTS = {
         "tests/test_prediction.py",
         "tests/test_sparse_dual.py",
         "tests/test_sparse_prediction.py",
+        "tests/test_stochastic.py",
         "tests/test_svmlight_fuzz.py",
     ],
     "threads": ["tests/test_threads.py"],

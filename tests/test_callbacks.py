@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from manyclass import MulticlassSVC
+from manyclass import MulticlassSVC, StochasticClassifier
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
 IRIS = load_iris(return_X_y=True)
@@ -103,10 +103,20 @@ def fake(name, globals=None, locals=None, fromlist=(), level=0):
     return real(name, globals, locals, fromlist, level)
 builtins.__import__ = fake
 from sklearn.datasets import load_iris
-from manyclass import MulticlassSVC
+from manyclass import MulticlassSVC, StochasticClassifier
 from manyclass.callbacks import CallbackSupportMixin
 assert CallbackSupportMixin.__module__ == "manyclass.callbacks"
 print(MulticlassSVC(random_state=0).fit(*load_iris(return_X_y=True)).n_iter_ > 0)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "True\n"
+
+
+def test_stochastic_epochs_are_tasks():
+    recorder = Recorder()
+    model = StochasticClassifier(random_state=0).set_callbacks(recorder).fit(*IRIS)
+    assert recorder.events.count("end epoch") == model.n_iter_
+    plain = StochasticClassifier(random_state=0).fit(*IRIS)
+    assert (plain.coef_ == model.coef_).all()
+    stopped = StochasticClassifier(random_state=0).set_callbacks(Recorder(stop_after=3))
+    assert stopped.fit(*IRIS).n_iter_ == 3

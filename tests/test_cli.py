@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from manyclass import MulticlassSVC, cli, load_model, load_svmlight, save_model
+from manyclass import MulticlassSVC, cli, cli_options, load_model, load_svmlight, save_model
 from manyclass.formulations import FORMULATIONS
 from manyclass.synthetic import make_text_corpus
 
@@ -162,7 +162,7 @@ def test_a_link_is_followed(run, tiny):
     assert names("folder") == ["model", "out"]
 
 
-@pytest.mark.parametrize(("short", "full"), [*cli.SHORTHANDS.items(), ("adm", "adm")])
+@pytest.mark.parametrize(("short", "full"), [*cli_options.SHORTHANDS.items(), ("adm", "adm")])
 def test_formulations_have_short_names(run, tiny, short, full):
     run.works("train", "tiny", "m", "--quiet", "--formulation", short)
     run.works("train", "tiny", "n", "--quiet", "--formulation", full)

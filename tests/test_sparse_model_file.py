@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from safetensors.numpy import save_file
 from sklearn.datasets import dump_svmlight_file
 
-from manyclass import MulticlassSVC, load_model, model_file, save_model
+from manyclass import MulticlassSVC, load_model, model_contents, model_file, save_model
 from manyclass.model_file import describe_model
 from tests.damaged_files import check_flipped_bits, check_truncations
 from tests.test_cli import run_fixture  # noqa: F401
@@ -114,7 +114,7 @@ def test_damaged_arrays_with_a_right_checksum_never_do_harm(path):
     save_model(path, fitted())
     tensors, _, header = model_file._read(path)
     rng = np.random.default_rng(0)
-    for name in model_file.SPARSE:
+    for name in model_contents.SPARSE:
         for at in range(tensors[name].nbytes):
             bytes_ = np.array(tensors[name]).view(np.uint8)
             bytes_[at] ^= rng.integers(1, 256)

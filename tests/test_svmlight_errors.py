@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from manyclass import svmlight, text_pieces
+from manyclass import _core, svmlight_rows, text_pieces
 from manyclass.svmlight import load_svmlight
+from manyclass.svmlight_chunks import THREAD_NAME
 from tests.svmlight_files import COMPRESSORS, chunked_fixture, load_fixture  # noqa: F401
 
 ADVICE = "write index:value"
@@ -216,7 +217,7 @@ def test_a_lack_of_memory_names_the_file(
     def fail(*_: Any, **__: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(svmlight._core, "parse_svmlight", fail)
+    monkeypatch.setattr(_core, "parse_svmlight", fail)
     with pytest.raises(MemoryError, match=r"data.txt: the data do not fit into the memory; "):
         load("1 1:1\n", n_jobs=n_jobs)
 
@@ -311,7 +312,7 @@ def test_interrupt(load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int) -> N
         raise KeyboardInterrupt
 
     monkeypatch.setattr(text_pieces, "_CHUNK_BYTES", 10)
-    monkeypatch.setattr(svmlight._Growing, "append", interrupt)
+    monkeypatch.setattr(svmlight_rows.Growing, "append", interrupt)
     with pytest.raises(KeyboardInterrupt):
         load("1 1:1\n" * 100, n_jobs=n_jobs)
-    assert not [t for t in threading.enumerate() if t.name.startswith("load_svmlight")]
+    assert not [t for t in threading.enumerate() if t.name.startswith(THREAD_NAME)]

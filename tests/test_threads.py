@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from manyclass import MulticlassSVC, load_svmlight
-from manyclass.solvers import newton
+from manyclass import MulticlassSVC, StochasticClassifier, load_svmlight
+from manyclass.solvers import newton, stochastic_choice
 from manyclass.solvers.newton import Pace
 from tests.catalog import ROWS
 
@@ -91,3 +91,24 @@ def test_reading(tmp_path):
     (X_one, y_one), (X_three, y_three) = (load_svmlight(path, n_jobs=n) for n in (1, 3))
     assert (X_one != X_three).nnz == 0
     assert (y_one == y_three).all()
+
+
+@pytest.mark.parametrize(
+    ("loss", "weights"),
+    [("hinge", "dense"), ("hinge", "sparse"), ("log_loss", "dense"), ("perceptron", "sparse")],
+)
+@pytest.mark.parametrize("batch_size", [1, 16])
+def test_stochastic_steps(loss, weights, batch_size, monkeypatch):
+    monkeypatch.setattr(stochastic_choice, "WORK_OF_THREAD", 1)
+    X, y = clusters(600, d=100, k=90)
+
+    def fitted(n_jobs):
+        model = StochasticClassifier(
+            loss=loss, weights=weights, batch_size=batch_size, average=True, n_jobs=n_jobs,
+            max_iter=5, tol=None, random_state=0,
+        )  # fmt: skip
+        return model.fit(X, y).densify()
+
+    one, three, again = (fitted(n_jobs) for n_jobs in (1, 3, 3))
+    assert (again.coef_ == three.coef_).all()
+    assert abs(three.score(X, y) - one.score(X, y)) < 0.05

@@ -9,34 +9,25 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from manyclass import console
-from manyclass.console import (
-    Parser,
-    UsageError,
-    be_quiet,
-    count,
-    jobs,
-    positive,
-    positive_int,
-    say,
-    seed,
-)
-from manyclass.formulations import FORMULATIONS, LOSSES
+from manyclass.cli_options import data_options, train_options
+from manyclass.cli_train import read, train
+from manyclass.console import Parser, UsageError, be_quiet, count, positive_int, say
 from manyclass.version import __version__
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from manyclass.estimators import MulticlassSVC
+    from manyclass.model_contents import Estimator
 
 # Lines of predictions put together at a time.
 LINES_AT_A_TIME = 1 << 16
+SCORES_AT_A_TIME = 1 << 22
 FEATURES = "Features that the model was not trained on are ignored."
 LABELS = f"""\
 {FEATURES}
@@ -44,13 +35,6 @@ How labels are compared: when the file's labels and the model's classes are both
 text, as they are (1 equals 1.0, 'cat' equals 'cat'). When one side is text, what reads as a number
 there counts as that number. A label that equals no class of the model counts as an error.
 """
-SHORTHANDS = {
-    "cs": "crammer_singer",
-    "ww": "weston_watkins",
-    "llw": "lee_lin_wahba",
-    "rm": "reinforced",
-    "ovr": "one_vs_rest",
-}
 # What a command imports is loaded before it begins.
 NEEDS = ("manyclass.model_file", "manyclass.svmlight", "manyclass.label_matching")
 
@@ -124,9 +108,9 @@ def _parser() -> Parser:
         sub.set_defaults(run=run, needs=NEEDS)
         return sub
 
-    _train_options(command("train", _train, "train a model on a data file"))
+    train_options(command("train", train, "train a model on a data file"))
     predict = command("predict", _predict, "write the predicted label of every row", FEATURES)
-    _data_options(predict)
+    data_options(predict)
     predict.add_argument("out", metavar="OUT", help="file to write, one line per row; - for stdout")
     predict.add_argument(
         "--top-k",
@@ -134,8 +118,13 @@ def _parser() -> Parser:
         metavar="K",
         help="write the K best labels, the best first, separated by tabs",
     )
+    predict.add_argument(
+        "--probabilities",
+        action="store_true",
+        help="write its probability behind every label (models trained with --loss log_loss)",
+    )
     evaluate = command("evaluate", _evaluate, "compare predictions with a file's labels", LABELS)
-    _data_options(evaluate)
+    data_options(evaluate)
     evaluate.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
     info = command("info", _info, "describe a model file")
     info.add_argument("model", metavar="MODEL")
@@ -143,102 +132,6 @@ def _parser() -> Parser:
     demo = command("demo", _demo, "train on digits and on made-up text, beside LinearSVC")
     demo.set_defaults(needs=["manyclass.demo"])
     return parser
-
-
-def _data_options(parser: Parser) -> None:
-    parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed")
-    parser.add_argument("model", metavar="MODEL", help="model file")
-    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="threads; -1: all cores")
-    parser.add_argument("--zero-based", action="store_true", help="feature numbers count from 0")
-
-
-def _train_options(parser: Parser) -> None:
-    add = parser.add_argument
-    _data_options(parser)
-    add(
-        "--formulation",
-        type=_formulation,
-        default="crammer_singer",
-        metavar="F",
-        help=f"which machine: {_formulations()}; default crammer_singer",
-    )
-    add("-C", type=positive, default=1.0, help="cost of a unit of loss (default 1)")
-    add("--loss", choices=LOSSES, default="hinge", help="default hinge; squared_hinge if F sums")
-    add("--tol", type=positive, default=1e-3, metavar="T", help="when to stop (default 0.001)")
-    add(
-        "--stopping",
-        choices=["gap", "kkt"],
-        default="gap",
-        help="what T means: relative duality gap (default), or violation of the conditions",
-    )
-    add("--no-intercept", action="store_true", help="leave out the constant feature")
-    add("--class-weight", choices=["balanced"], help="give every class the same total weight")
-    add(
-        "--weights",
-        choices=["auto", "dense", "sparse"],
-        default="auto",
-        help="how weights are held: for thousands of classes sparse (default: what fits)",
-    )
-    add("--max-iter", type=positive_int, default=1000, metavar="N", help="epochs at most (1000)")
-    add("--seed", type=seed, default=0, metavar="S", help="orders the visits (default 0)")
-    add("--dtype", choices=["float32", "float64"], default="float32", help="type of the weights")
-    add("--n-features", type=positive_int, metavar="N", help="columns, if more than DATA uses")
-    add("--quiet", action="store_true", help="print nothing but warnings and errors")
-
-
-def _formulation(name: str) -> str:
-    """Return the full name of a formulation."""
-    full = SHORTHANDS.get(name, name)
-    if full not in FORMULATIONS:
-        raise argparse.ArgumentTypeError(f"must be one of {_formulations()}; not {name!r}")
-    return full
-
-
-def _formulations() -> str:
-    short = {full: f" ({short})" for short, full in SHORTHANDS.items()}
-    return ", ".join(name + short.get(name, "") for name in FORMULATIONS)
-
-
-def _train(args: argparse.Namespace) -> None:
-    import numpy as np
-
-    from manyclass.estimators import MulticlassSVC
-    from manyclass.label_matching import check_labels
-    from manyclass.model_file import save_model
-
-    _check_loss(args.formulation, args.loss)
-    tell = be_quiet if args.quiet else say
-    model = MulticlassSVC(
-        formulation=args.formulation,
-        C=args.C,
-        loss=args.loss,
-        tol=args.tol,
-        stopping=args.stopping,
-        fit_intercept=not args.no_intercept,
-        class_weight=args.class_weight,
-        max_iter=args.max_iter,
-        weights=args.weights,
-        n_jobs=args.jobs,
-        random_state=args.seed,
-        verbose=0 if args.quiet else 1,
-    )
-    console.check_target(args.model, [args.data], special=False)
-    X, y = _read(args, np.dtype(args.dtype), tell, args.n_features)
-    check_labels(args.data, y)
-    began = time.perf_counter()
-    try:
-        model.fit(X, y)
-    except (ValueError, FloatingPointError) as error:
-        raise type(error)(f"{args.data}: {error}") from error
-    seconds = time.perf_counter() - began
-    save_model(args.model, model)
-    proof = model.certificate_
-    tell(
-        f"trained {count(model.n_iter_, 'epoch')} in {seconds:.2f} s: "
-        f"objective {proof.primal_objective:.6g}, "
-        f"proven within {100 * proof.relative_gap:.2g} % of the optimum"
-    )
-    tell(f"saved {args.model}")
 
 
 def _predict(args: argparse.Namespace) -> None:
@@ -256,13 +149,32 @@ def _predict(args: argparse.Namespace) -> None:
         )
     if args.out != "-":
         console.check_target(args.out, [args.data, args.model], special=True)
+    if args.probabilities and not hasattr(model, "predict_proba"):
+        raise UsageError(
+            f"argument --probabilities: {args.model} has none; train with --solver stochastic "
+            "--loss log_loss"
+        )
     X, _ = _read_for(args, model, be_quiet)
-    best = model.predict(X) if args.top_k is None else model.predict_top_k(X, args.top_k)
-    rows = best.reshape(len(best), -1)
+    top = args.top_k or 1
     with console.output(args.out) as file:
-        for begin in range(0, len(rows), LINES_AT_A_TIME):
-            part = rows[begin : begin + LINES_AT_A_TIME].tolist()
-            file.write("".join("\t".join(map(str, row)) + "\n" for row in part).encode())
+        step = max(1, SCORES_AT_A_TIME // n_classes) if args.probabilities else LINES_AT_A_TIME
+        for begin in range(0, X.shape[0], step):
+            columns = _columns(model, X[begin : begin + step], top, args.probabilities)
+            lines = zip(*columns, strict=True)
+            file.write("".join("\t".join(map(str, line)) + "\n" for line in lines).encode())
+
+
+def _columns(model: Any, X: Any, top: int, probabilities: bool) -> list[list[Any]]:
+    """Return the best labels of rows, the best first, each with its probability if wanted."""
+    import numpy as np
+
+    if not probabilities:
+        best = model.predict_top_k(X, top) if top > 1 else model.predict(X)[:, None]
+        return [column.tolist() for column in best.T]
+    chances = model.predict_proba(X)
+    order = np.argsort(-chances, axis=1, kind="stable")[:, :top]
+    labels, shares = model.classes_[order], np.take_along_axis(chances, order, axis=1)
+    return [column.tolist() for pair in zip(labels.T, shares.T, strict=True) for column in pair]
 
 
 def _evaluate(args: argparse.Namespace) -> None:
@@ -292,14 +204,21 @@ def _info(args: argparse.Namespace) -> None:
         say(json.dumps(about))
         return
     say(f"model        {args.model} (format {about['format_version']}, by {about['version']})")
-    say(f"formulation  {about['formulation']}, {about['loss']} loss, C = {about['C']:g}")
+    if about["formulation"]:
+        say(f"formulation  {about['formulation']}, {about['loss']} loss, C = {about['C']:g}")
+    else:
+        say(f"loss         {about['loss']}, stochastic steps, alpha = {about['alpha']:g}")
     say(f"classes      {about['n_classes']}")
     say(f"features     {about['n_features']}")
     kind = f"sparse {about['dtype']}" if about["sparse"] else about["dtype"]
     share = f"{100 * about['density']:.3g} % of them not zero ({about['n_nonzero']})"
     say(f"weights      {kind}, {share}")
-    say(f"training     {count(about['n_iter'], 'epoch')}")
+    steps = f", {count(about['n_steps'], 'step')}" if "n_steps" in about else ""
+    say(f"training     {count(about['n_iter'], 'epoch')}{steps}")
     proof = about["certificate"]
+    if not about["formulation"]:
+        say("certificate  none: stochastic steps prove nothing")
+        return
     if proof is None:
         say("certificate  none: small weights were left out after training")
         return
@@ -314,17 +233,7 @@ def _demo(_: argparse.Namespace) -> None:
     run_demo(say)
 
 
-def _check_loss(formulation: str, loss: str) -> None:
-    """Refuse what the estimator would refuse, before the data are read."""
-    if loss not in FORMULATIONS[formulation].losses():
-        others = [name for name, f in FORMULATIONS.items() if loss in f.losses()]
-        raise UsageError(
-            f"argument --loss: {formulation} takes the largest loss of a row, which must be hinge; "
-            f"{loss} goes with {', '.join(others)}"
-        )
-
-
-def _load(args: argparse.Namespace) -> MulticlassSVC:
+def _load(args: argparse.Namespace) -> Estimator:
     from manyclass.model_file import load_model
 
     model = load_model(args.model)
@@ -332,29 +241,10 @@ def _load(args: argparse.Namespace) -> MulticlassSVC:
     return model
 
 
-def _read(
-    args: argparse.Namespace, dtype: Any, tell: Callable[[str], None], n_features: int | None = None
-) -> tuple[csr_array[Any], NDArray[Any]]:
-    import numpy as np
-
-    from manyclass.svmlight import load_svmlight
-
-    began = time.perf_counter()
-    with console.naming(args.data):
-        X, y = load_svmlight(args.data, n_features, dtype, args.jobs, zero_based=args.zero_based)
-    seconds = time.perf_counter() - began
-    tell(
-        f"read {args.data} in {seconds:.2f} s: {count(len(y), 'row')}, "
-        f"{count(X.shape[1], 'feature')}, {len(np.unique(y))} classes, "
-        f"{count(X.nnz, 'non-zero')}"
-    )
-    return X, y
-
-
 def _read_for(
-    args: argparse.Namespace, model: MulticlassSVC, tell: Callable[[str], None]
+    args: argparse.Namespace, model: Estimator, tell: Callable[[str], None]
 ) -> tuple[csr_array[Any], NDArray[Any]]:
     """Read data with the columns of a model; it knows nothing about any other."""
-    X, y = _read(args, model.intercept_.dtype, tell)
+    X, y = read(args, model.intercept_.dtype, tell)
     X.resize((len(y), model.n_features_in_))
     return X, y

@@ -72,8 +72,9 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         Whether each epoch visits the rows in a new random order, else in their own.
     fit_intercept : bool, default=True
         Whether to append a constant feature; its weights are regularised like the others.
-    intercept_scaling : float, default=1.0
-        Value of that feature.
+    intercept_scaling : float or "auto", default="auto"
+        Value of that feature; the smaller, the more it is regularised. "auto": 0.1 for sparse X,
+        whose rows are often of length one, else 1 (as with ``MulticlassSVC``).
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out by ``fit``. "balanced" weights class c
         by n / (k n_c), in ``fit`` only.
@@ -154,7 +155,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         "average": ["boolean", Interval(Integral, 0, None, closed="left")],
         "shuffle": ["boolean"],
         "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "warm_start": ["boolean"],
         "weights": [StrOptions({"auto", "dense", "sparse"})],
@@ -179,7 +180,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         average: bool | int = False,
         shuffle: bool = True,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | str = "auto",
         class_weight: dict[Any, float] | str | None = None,
         warm_start: bool = False,
         weights: str = "auto",
@@ -251,12 +252,12 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
                 kept, held = hold_out(targets, weights, float(self.validation_fraction), rng)
                 score = self._scorer(rows[held], targets[held], weights[held])
                 rows, targets, sample_weight = rows[kept], targets[kept], weights[kept]
-            dataset, classes = training_data(
-                rows, targets, sample_weight, self.class_weight, self._bias
-            )
-            self._train([dataset], shape_of(dataset), classes, rng, task, score)
+            bias = self._bias_for(rows)
+            dataset, classes = training_data(rows, targets, sample_weight, self.class_weight, bias)
+            self._train([dataset], shape_of(dataset), classes, bias, rng, task, score)
             return self
 
+    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_blocks(
         self,
@@ -270,9 +271,9 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         Parameters
         ----------
         blocks : iterable of (X, y)
-            Gone through once in every epoch, such as a list or an ``SvmlightBlocks``; an iterator,
-            which can't begin again, will not do. With ``shuffle``, the rows of a block are visited
-            in random order; blocks come as they do, so no block should be all of one class.
+            Gone through once in every epoch, such as a list, or ``SvmlightBlocks(...).labelled()``;
+            an iterator, which can't begin again, will not do. With ``shuffle``, the rows of a block
+            are visited in random order; blocks come as they do, so none should be of one class.
         classes : array-like of shape (n_classes,)
             All classes that y may hold.
         n_features : int
@@ -308,12 +309,13 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
             )
         known = two_at_least(unique_labels(classes))
         shape = Shape(int(n_features), len(known), np.dtype(dtype))
-        source = Blocks(self, blocks, known, shape.dtype)
+        bias = self._bias_for(_first_of(blocks) if self.intercept_scaling == "auto" else None)
+        source = Blocks(self, blocks, known, shape.dtype, bias)
         with self._input_restored():
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = shape.n_features
             task = FitTask(self, None, None, {}, self.max_iter)
-            self._train(source, shape, known, self._rng(), task, None)
+            self._train(source, shape, known, bias, self._rng(), task)
             return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -371,14 +373,15 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
             dtype = FLOATS if first else [self.intercept_.dtype]
             rows, targets = validated(self, X, y, dtype, reset=first)
             class_weight: Any = self.class_weight
-            dataset = stream_data(rows, targets, sample_weight, class_weight, known, self._bias)
-            running = self._started(shape_of(dataset), known, go_on=True)
+            bias = self._bias_for(rows)
+            dataset = stream_data(rows, targets, sample_weight, class_weight, known, bias)
+            running = self._started(shape_of(dataset), known, bias, go_on=True)
             began, steps = time.perf_counter(), running.run.clock.steps
             try:
                 loss = running.run.epoch([dataset], self._plan(), self._rng())
             finally:
                 if first or running.run.clock.steps > steps:
-                    self._adopt(running, keep=True)
+                    self._adopt(running)
             seconds = time.perf_counter() - began
             self.history_ = [StochasticRecord(1, seconds, self.n_steps_, loss)]
             self.n_iter_ = 1
@@ -406,7 +409,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> NDArray[Any]:
-        """Logarithms of ``predict_proba``, exact where that rounds to 0.
+        """Logarithms of ``predict_proba``; -inf where that is 0.
 
         Parameters
         ----------
@@ -421,8 +424,15 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         ValueError
             As in ``predict_proba``.
         """
-        return np.asarray(scipy.special.log_softmax(self._all_scores(X), axis=1))
+        logs = scipy.special.log_softmax(self._all_scores(X), axis=1)
+        logs[np.exp(logs) == 0] = -np.inf
+        return np.asarray(logs)
 
     def _all_scores(self, X: ArrayLike) -> NDArray[Any]:
         scores = self._scores(self._check_rows(X))
         return scores * np.array([-0.5, 0.5], scores.dtype) if scores.shape[1] == 1 else scores
+
+
+def _first_of(blocks: Iterable[tuple[Any, Any]]) -> Any:
+    """Return the first X, or None if there is none."""
+    return next((X for X, _ in blocks), None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -32,6 +33,9 @@ from manyclass.stochastic_objective import stochastic_objective
 from manyclass.threads import effective_n_jobs
 from manyclass.training_data import stream_data, validated
 
+# Value of the appended feature where rows are sparse. Their length is often one: a feature of 1
+# would be as long as all others together, its steps too long (SGDClassifier takes 0.01 of them).
+SPARSE_BIAS = 0.1
 Learnt = tuple[Coefficients, NDArray[Any]]  # coefficients and intercepts
 
 
@@ -82,13 +86,14 @@ class Blocks:
     blocks: Iterable[tuple[Any, ArrayLike]]
     classes: NDArray[Any]
     dtype: np.dtype[Any]
+    bias: float
 
     def __iter__(self) -> Iterator[Dataset]:
         """Validate one block after the other."""
         model = self.estimator
         for X, y in self.blocks:
             rows, targets = validated(model, X, y, [self.dtype], reset=False)
-            yield stream_data(rows, targets, None, model.class_weight, self.classes, model._bias)
+            yield stream_data(rows, targets, None, model.class_weight, self.classes, self.bias)
 
 
 class StochasticModel(LinearClassifier):
@@ -133,10 +138,13 @@ class StochasticModel(LinearClassifier):
 
     # Training
 
-    @property
-    def _bias(self) -> float:
-        """Value of the appended feature; 0 = no intercept."""
-        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+    def _bias_for(self, X: Any) -> float:
+        """Value of the appended feature for rows like these; 0 = no intercept."""
+        if not self.fit_intercept:
+            return 0.0
+        if self.intercept_scaling == "auto":
+            return SPARSE_BIAS if sp.issparse(X) else 1.0
+        return float(self.intercept_scaling)
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
@@ -169,10 +177,10 @@ class StochasticModel(LinearClassifier):
             raise ValueError("classes must be passed on the first call to partial_fit.")
         return before
 
-    def _started(self, shape: Shape, classes: NDArray[Any], *, go_on: bool) -> Running:
+    def _started(self, shape: Shape, classes: NDArray[Any], bias: float, *, go_on: bool) -> Running:
         """Begin at W = 0 or, to ``go_on`` with the same classes, where training ended."""
         running: Running | None = self.__dict__.get("_running") if go_on else None
-        if running is not None and self._suits(running, shape, classes):
+        if running is not None and self._suits(running, shape, classes, bias):
             return running
         averages = bool(self.average)
         choice = choose_sums(shape, self.loss, self.weights, averages=averages)
@@ -182,14 +190,14 @@ class StochasticModel(LinearClassifier):
         sums = new_sums(shape, choice, averages=averages, n_jobs=n_jobs)
         run = Stochastic(sums, new_clock(float(self.alpha), self.average))
         if go_on and self._is_fitted_like(shape, classes):
-            run.resume(join_weights(*self._now(), self._bias), self.weight_seen_, self.n_steps_)
-        return Running(run, classes, self._bias)
+            run.resume(join_weights(*self._now(), bias), self.weight_seen_, self.n_steps_)
+        return Running(run, classes, bias)
 
-    def _suits(self, running: Running, shape: Shape, classes: NDArray[Any]) -> bool:
+    def _suits(self, running: Running, shape: Shape, classes: NDArray[Any], bias: float) -> bool:
         """Whether a run can go on with the parameters of now."""
         return (
             np.array_equal(running.classes, classes)
-            and running.bias == self._bias
+            and running.bias == bias
             and running.run.suits(shape, self.loss, float(self.alpha), self.average)
         )
 
@@ -203,12 +211,13 @@ class StochasticModel(LinearClassifier):
         blocks: Iterable[Dataset],
         shape: Shape,
         classes: NDArray[Any],
+        bias: float,
         rng: np.random.Generator,
         task: FitTask,
         score: Callable[[Running], float] | None = None,
     ) -> None:
         """Train until the end, and become what was learnt."""
-        running = self._started(shape, classes, go_on=self.warm_start)
+        running = self._started(shape, classes, bias, go_on=self.warm_start)
         if self.warm_start:  # an interrupt leaves the model, and where the next fit goes on
             if hasattr(self, "classes_"):
                 self._learnt = self._now()
@@ -230,26 +239,28 @@ class StochasticModel(LinearClassifier):
             validate=None if score is None else lambda: score(running),
             on_epoch=on_epoch,
         )
-        self._adopt(running, keep=self.warm_start)
+        learnt = None if self.warm_start else running.finish()
+        objective = None
+        if self.compute_objective:
+            objective = self._objective(blocks, learnt or running.learnt())
+        self._adopt(running, learnt)
         self.history_, self.n_iter_ = history, len(history)
         self.__dict__.pop("objective_", None)
-        if self.compute_objective:
-            self.objective_ = self._objective(blocks)
+        if objective is not None:
+            self.objective_ = objective
         if status is Status.MAX_ITER and self.tol is not None:
             self._warn()
         task.end()
 
-    def _adopt(self, running: Running, *, keep: bool) -> None:
-        """Become what a run has come to; keep the run only if training may go on."""
-        clock = running.run.clock
-        counts = clock.steps, clock.seen
-        if keep:
+    def _adopt(self, running: Running, learnt: Learnt | None = None) -> None:
+        """Become what a run has come to, which goes on unless it has ended in ``learnt``."""
+        if learnt is None:
             self._running = running
             self.__dict__.pop("_learnt", None)
         else:
-            self._replace(running.finish())
+            self._replace(learnt)
         self.classes_ = running.classes
-        self.n_steps_, self.weight_seen_ = counts
+        self.n_steps_, self.weight_seen_ = running.run.clock.steps, running.run.clock.seen
 
     def _scorer(
         self, X: Any, y: NDArray[Any], weights: NDArray[np.float64]
@@ -264,9 +275,9 @@ class StochasticModel(LinearClassifier):
 
         return score
 
-    def _objective(self, blocks: Iterable[Dataset]) -> float:
+    def _objective(self, blocks: Iterable[Dataset], learnt: Learnt) -> float:
         n_jobs = effective_n_jobs(self.n_jobs)
-        return stochastic_objective(blocks, self.loss, float(self.alpha), *self._now(), n_jobs)
+        return stochastic_objective(blocks, self.loss, float(self.alpha), *learnt, n_jobs)
 
     def _warn(self) -> None:
         kind = "validation score" if self.early_stopping else "loss"

@@ -8,8 +8,10 @@ import lzma
 import mmap
 import os
 import stat
+import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import IO, Any, NamedTuple
 
 # Small enough for a core's cache, large enough that the work per chunk in Python vanishes.
@@ -40,20 +42,39 @@ class DamagedError(Exception):
         self.advice = advice
 
 
-def pieces(file: IO[bytes]) -> Iterator[Piece]:
-    """Cut an open file into whole lines, decompressed if need be."""
+def pieces(
+    file: IO[bytes], n_bytes: int = sys.maxsize, *, may_map: bool = True
+) -> Generator[Piece]:
+    """Cut an open file into whole lines, decompressed if need be, small pieces or `n_bytes` each.
+
+    Mapping a file is quicker than reading it, but it must not be cut short then.
+    """
+    n_bytes = min(n_bytes, _CHUNK_BYTES)
     start = file.peek(8)[:8]  # type: ignore[attr-defined]
     size = _regular_size(file)
     for magic, opener in _OPENERS.items():
         if start.startswith(magic):
             with opener(file) as stream:
-                yield from _stream_pieces(stream, lambda: file.tell() / size if size else 1.0)
+                share = partial(_share, file, size) if size else _unknown_share
+                yield from _stream_pieces(stream, n_bytes, share)
             return
-    if size:
+    begin = len(_BOM) if start.startswith(_BOM) else 0
+    if not size:  # a pipe, a device
+        yield from _stream_pieces(file, n_bytes, _unknown_share)
+    elif may_map:
         text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        yield from _mapped_pieces(text, len(_BOM) if start.startswith(_BOM) else 0)
-    else:  # a pipe, a device
-        yield from _stream_pieces(file, lambda: 1.0)
+        yield from _mapped_pieces(text, n_bytes, begin)
+    else:
+        file.seek(begin)
+        yield from _file_pieces(file, n_bytes, partial(_share, file, size))
+
+
+def _share(file: IO[bytes], size: int) -> float:
+    return min(file.tell() / size, 1.0)  # the file may have grown
+
+
+def _unknown_share() -> float:
+    return 1.0
 
 
 def _regular_size(file: IO[bytes]) -> int:
@@ -61,7 +82,7 @@ def _regular_size(file: IO[bytes]) -> int:
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
-def _mapped_pieces(text: mmap.mmap, begin: int) -> Iterator[Piece]:
+def _mapped_pieces(text: mmap.mmap, n_bytes: int, begin: int) -> Iterator[Piece]:
     size = len(text)
     view = memoryview(text)
     dropped = 0
@@ -70,22 +91,32 @@ def _mapped_pieces(text: mmap.mmap, begin: int) -> Iterator[Piece]:
             # The process needn't hold what it has read; a page still in use is mapped again.
             text.madvise(mmap.MADV_DONTNEED, 0, begin // mmap.PAGESIZE * mmap.PAGESIZE)
             dropped = begin
-        newline = text.find(b"\n", min(begin + _CHUNK_BYTES, size) - 1)
+        newline = text.find(b"\n", min(begin + n_bytes, size) - 1)
         end = size if newline < 0 else newline + 1
         yield Piece(view[begin:end], end / size)
         begin = end
 
 
-def _stream_pieces(stream: IO[bytes], share: Callable[[], float]) -> Iterator[Piece]:
+def _file_pieces(file: IO[bytes], n_bytes: int, share: Callable[[], float]) -> Iterator[Piece]:
+    while block := file.read(n_bytes):
+        end = block.rfind(b"\n") + 1
+        if not end:
+            block += file.readline()
+            end = len(block)
+        file.seek(end - len(block), os.SEEK_CUR)
+        yield Piece(memoryview(block)[:end], share())
+
+
+def _stream_pieces(stream: IO[bytes], n_bytes: int, share: Callable[[], float]) -> Iterator[Piece]:
     rest: list[bytes] = []  # a line that has not ended yet
     n_rest = 0  # its bytes
     is_first = True
-    while block := _read(stream):
+    while block := _read(stream, max(n_bytes, len(_BOM))):
         if is_first:
             block, is_first = block.removeprefix(_BOM), False
         end = block.rfind(b"\n") + 1
         if end:
-            yield Piece(b"".join([*rest, block[:end]]), share())
+            yield Piece(b"".join([*rest, memoryview(block)[:end]]), share())
             rest, n_rest = [], 0
         rest.append(block[end:])
         n_rest += len(rest[-1])
@@ -95,9 +126,9 @@ def _stream_pieces(stream: IO[bytes], share: Callable[[], float]) -> Iterator[Pi
         yield Piece(text, 1.0)
 
 
-def _read(stream: IO[bytes]) -> bytes:
+def _read(stream: IO[bytes], n_bytes: int) -> bytes:
     try:
-        return stream.read(max(_CHUNK_BYTES, len(_BOM)))
+        return stream.read(n_bytes)
     except EOFError:
         raise DamagedError("the compressed data are cut off behind this line") from None
     except (zlib.error, lzma.LZMAError) as error:

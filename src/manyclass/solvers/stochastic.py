@@ -14,7 +14,7 @@ Given: batches A_t of rows, in an order that is random or the caller's. Step t i
 
 T_t the weight of the examples of steps 1 to t; with v_i = 1 and |A_t| = r that is the step
 1/(alpha t) of Chen et al. 2011, algorithm 1 (eq. 14), lambda being alpha. Returned: W_T, or a mean
-of W_t: with weights T_t^2 (``average=True``: the polynomial decay of Shamir and Zhang 2013), or with
+of W_t: with weights T_t^2 (``average=True``: polynomial decay, Shamir and Zhang 2013), or with
 equal weights from some step on (suffix average: Rakhlin, Shamir, Sridharan 2012).
 
 A row is drawn without replacement: every epoch visits all rows once. alpha = 1/(n C) makes f of the
@@ -285,11 +285,21 @@ def train_stochastic(
     -------
     history : list of StochasticRecord
     Status
+
+    Raises
+    ------
+    ValueError
+        If there are no rows.
+    FloatingPointError
+        If the weights may overflow.
     """
     began = time.perf_counter()
     history: list[StochasticRecord] = []
     while len(history) < max_iter:
+        steps = run.clock.steps
         loss = run.epoch(blocks, plan, rng, max_steps)
+        if run.clock.steps == steps != max_steps:
+            raise ValueError("the blocks hold no rows (with a positive weight) to train on")
         score = validate() if validate else None
         seconds = time.perf_counter() - began
         history.append(StochasticRecord(len(history) + 1, seconds, run.clock.steps, loss, score))

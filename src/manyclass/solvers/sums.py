@@ -204,6 +204,9 @@ class TableSums:
         )
 
     def _fill(self, tables: Any, W: sp.csr_array[Any], factor: float = 1) -> None:
+        if not W.has_canonical_format:
+            W = W.copy()
+            W.sum_duplicates()
         tables.load_csr(
             W.indptr.astype(np.int64),
             W.indices.astype(np.int32),

@@ -1,0 +1,160 @@
+"""Options of the command line, and which of them go together."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from manyclass.console import Parser, UsageError, jobs, positive, positive_int, seed
+from manyclass.formulations import FORMULATIONS
+from manyclass.formulations import LOSSES as MARGIN_LOSSES
+
+SHORTHANDS = {
+    "cs": "crammer_singer",
+    "ww": "weston_watkins",
+    "llw": "lee_lin_wahba",
+    "rm": "reinforced",
+    "ovr": "one_vs_rest",
+}
+STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
+# Options of one solver only, and what they are when they are not given.
+DUAL = {"formulation": "crammer_singer", "C": 1.0, "stopping": "gap"}
+STOCHASTIC = {
+    "alpha": 1e-4,
+    "batch_size": 1,
+    "max_steps": None,
+    "average": False,
+    "early_stopping": False,
+    "out_of_core": False,
+}
+FLAGS = {"C": "-C"}
+
+
+def data_options(parser: Parser) -> None:
+    """Add what every command on a data file and a model has."""
+    parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed")
+    parser.add_argument("model", metavar="MODEL", help="model file")
+    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="threads; -1: all cores")
+    parser.add_argument("--zero-based", action="store_true", help="feature numbers count from 0")
+
+
+def train_options(parser: Parser) -> None:
+    """Add the options of ``manyclass train``."""
+    data_options(parser)
+    _common_options(parser)
+    _dual_options(parser.add_argument_group("--solver dual: exact, with a proof"))
+    _stochastic_options(
+        parser.add_argument_group("--solver stochastic: a few passes, also over files in blocks")
+    )
+
+
+def _common_options(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--solver",
+        choices=["dual", "stochastic"],
+        default="dual",
+        help="dual (default): to a proven distance from the optimum; or stochastic",
+    )
+    add(
+        "--loss",
+        choices=[*MARGIN_LOSSES, *STOCHASTIC_LOSSES[1:]],
+        default="hinge",
+        help="default hinge; squared_hinge: dual, if F sums; log_loss, perceptron: stochastic",
+    )
+    add(
+        "--tol",
+        type=positive,
+        default=1e-3,
+        metavar="T",
+        help="when to stop (default 0.001): dual: see --stopping; stochastic: when the mean loss "
+        "(or accuracy, with --early-stopping) has not improved by T for five epochs",
+    )
+    add("--no-intercept", action="store_true", help="leave out the constant feature")
+    add("--class-weight", choices=["balanced"], help="give every class the same total weight")
+    add(
+        "--weights",
+        choices=["auto", "dense", "sparse"],
+        default="auto",
+        help="how weights are held: for thousands of classes sparse (default: what fits)",
+    )
+    add("--max-iter", type=positive_int, default=1000, metavar="N", help="epochs at most (1000)")
+    add("--seed", type=seed, default=0, metavar="S", help="orders the visits (default 0)")
+    add("--dtype", choices=["float32", "float64"], default="float32", help="type of the weights")
+    add("--n-features", type=positive_int, metavar="N", help="columns, if more than DATA uses")
+    add("--quiet", action="store_true", help="print nothing but warnings and errors")
+
+
+def _dual_options(group: Any) -> None:
+    group.add_argument(
+        "--formulation",
+        type=_formulation,
+        metavar="F",
+        help=f"which machine: {_formulations()}; default crammer_singer",
+    )
+    group.add_argument("-C", type=positive, help="cost of a unit of loss (default 1)")
+    group.add_argument(
+        "--stopping",
+        choices=["gap", "kkt"],
+        help="what T means: relative duality gap (default), or violation of the conditions",
+    )
+
+
+def _stochastic_options(group: Any) -> None:
+    add = group.add_argument
+    add("--alpha", type=positive, metavar="A", help="regularisation (default 0.0001)")
+    add("--batch-size", type=positive_int, metavar="R", help="rows in a step (default 1)")
+    add("--max-steps", type=positive_int, metavar="N", help="steps at most (default: no limit)")
+    add("--average", action="store_true", default=None, help="average the weights of the steps")
+    add(
+        "--early-stopping",
+        action="store_true",
+        default=None,
+        help="hold out a tenth of the rows, and stop when their accuracy improves no more",
+    )
+    add(
+        "--out-of-core",
+        action="store_true",
+        default=None,
+        help="read DATA in blocks in every epoch (default: if it may not fit into memory)",
+    )
+
+
+def _formulation(name: str) -> str:
+    """Return the full name of a formulation."""
+    full = SHORTHANDS.get(name, name)
+    if full not in FORMULATIONS:
+        raise argparse.ArgumentTypeError(f"must be one of {_formulations()}; not {name!r}")
+    return full
+
+
+def _formulations() -> str:
+    short = {full: f" ({short})" for short, full in SHORTHANDS.items()}
+    return ", ".join(name + short.get(name, "") for name in FORMULATIONS)
+
+
+def settle(args: argparse.Namespace) -> None:
+    """Fill in what was not given; refuse what does not go together, before the data are read."""
+    own, foreign = (DUAL, STOCHASTIC) if args.solver == "dual" else (STOCHASTIC, DUAL)
+    for name in foreign:
+        if getattr(args, name) is not None:
+            flag = FLAGS.get(name, "--" + name.replace("_", "-"))
+            other = "dual" if foreign is DUAL else "stochastic"
+            raise UsageError(f"argument {flag}: goes with --solver {other}")
+    for name, default in own.items():
+        if getattr(args, name) is None:
+            setattr(args, name, default)
+    if args.solver == "dual":
+        _check_loss(args.formulation, args.loss)
+    elif args.loss not in STOCHASTIC_LOSSES:
+        raise UsageError(f"argument --loss: {args.loss} goes with --solver dual")
+
+
+def _check_loss(formulation: str, loss: str) -> None:
+    """Refuse what the estimator would refuse, before the data are read."""
+    if loss not in FORMULATIONS[formulation].losses():
+        others = [name for name, f in FORMULATIONS.items() if loss in f.losses()]
+        raise UsageError(
+            f"argument --loss: {formulation} takes the largest loss of a row, which must be hinge; "
+            f"{loss} goes with {', '.join(others)}"
+        )

@@ -1,0 +1,185 @@
+"""``manyclass train``: both ways to train, and the data that commands read."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyclass import console
+from manyclass.cli_options import settle
+from manyclass.console import UsageError, be_quiet, count, say
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from manyclass.stochastic_classifier import StochasticClassifier
+
+Say = Callable[[str], None]
+# Text of a file that a compressed byte may stand for, and the share of the memory that data may
+# take before they are read in blocks.
+EXPANSION = 6
+SHARE_OF_MEMORY = 0.5
+# Text in a block: rows enough to be shuffled, few enough for any memory.
+BLOCK_BYTES = 1 << 24
+
+
+def train(args: argparse.Namespace) -> None:
+    """Run the command."""
+    settle(args)
+    tell = be_quiet if args.quiet else say
+    console.check_target(args.model, [args.data], special=False)
+    if args.solver == "dual":
+        _train_dual(args, tell)
+    else:
+        _train_stochastic(args, tell)
+    tell(f"saved {args.model}")
+
+
+def _train_dual(args: argparse.Namespace, tell: Say) -> None:
+    import numpy as np
+
+    from manyclass.estimators import MulticlassSVC
+    from manyclass.label_matching import check_labels
+    from manyclass.model_file import save_model
+
+    model = MulticlassSVC(
+        formulation=args.formulation, C=args.C, stopping=args.stopping, **_common(args)
+    )
+    X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
+    check_labels(args.data, y)
+    seconds = _timed(args.data, lambda: model.fit(X, y))
+    save_model(args.model, model)
+    proof = model.certificate_
+    tell(
+        f"trained {count(model.n_iter_, 'epoch')} in {seconds:.2f} s: "
+        f"objective {proof.primal_objective:.6g}, "
+        f"proven within {100 * proof.relative_gap:.2g} % of the optimum"
+    )
+
+
+def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
+    import numpy as np
+
+    from manyclass.label_matching import check_labels
+    from manyclass.model_file import save_model
+    from manyclass.stochastic_classifier import StochasticClassifier
+
+    model = StochasticClassifier(
+        alpha=args.alpha,
+        batch_size=args.batch_size,
+        max_steps=args.max_steps,
+        average=args.average,
+        early_stopping=args.early_stopping,
+        **_common(args),
+    )
+    if args.out_of_core or _may_not_fit(args.data):
+        seconds = _train_in_blocks(args, model, tell)
+    else:
+        X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
+        check_labels(args.data, y)
+        seconds = _timed(args.data, lambda: model.fit(X, y))
+    save_model(args.model, model)
+    tell(
+        f"trained {count(model.n_iter_, 'epoch')}, {count(model.n_steps_, 'step')} in "
+        f"{seconds:.2f} s: mean loss {model.history_[-1].loss:.6g} in the last"
+    )
+
+
+def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell: Say) -> float:
+    """Train on a file that stays where it is; return the seconds."""
+    import numpy as np
+
+    from manyclass.label_matching import check_labels
+    from manyclass.svmlight_blocks import SvmlightBlocks
+
+    if args.early_stopping:
+        raise UsageError(
+            "argument --early-stopping: needs all rows in memory, to hold some out; "
+            f"{args.data} is read in blocks"
+        )
+    began = time.perf_counter()
+    with console.naming(args.data):
+        blocks = SvmlightBlocks(
+            args.data,
+            args.n_features,
+            args.dtype,
+            args.jobs,
+            zero_based=args.zero_based,
+            block_bytes=BLOCK_BYTES,
+        )
+    seconds = time.perf_counter() - began
+    tell(
+        f"looked through {args.data} in {seconds:.2f} s: {count(blocks.n_rows, 'row')}, "
+        f"{count(blocks.n_features, 'feature')}, {len(blocks.classes)} classes, "
+        f"{count(blocks.n_nonzero, 'non-zero')}; reading blocks of up to "
+        f"{count(blocks.largest_block, 'row')}"
+    )
+    check_labels(args.data, blocks.classes)
+    if args.class_weight:
+        weights = blocks.n_rows / (len(blocks.classes) * blocks.class_counts)
+        model.class_weight = dict(zip(blocks.classes.tolist(), weights.tolist(), strict=True))
+    shape = blocks.classes, blocks.n_features, np.dtype(args.dtype)
+    return _timed(args.data, lambda: model.fit_blocks(blocks.labelled(), *shape))
+
+
+def _may_not_fit(path: str) -> bool:
+    """Whether the rows of a file may take more than a good part of the memory."""
+    from manyclass.memory import available_memory
+
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        packed = opened.read(3) in (b"\x1f\x8b\x08", b"BZh", b"\xfd7z")
+    size = file.stat().st_size * (EXPANSION if packed else 1)
+    return size > SHARE_OF_MEMORY * available_memory()
+
+
+def _common(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters that both estimators have."""
+    return {
+        "loss": args.loss,
+        "tol": args.tol,
+        "fit_intercept": not args.no_intercept,
+        "class_weight": args.class_weight,
+        "max_iter": args.max_iter,
+        "weights": args.weights,
+        "n_jobs": args.jobs,
+        "random_state": args.seed,
+        "verbose": 0 if args.quiet else 1,
+    }
+
+
+def _timed(path: str, fit: Callable[[], Any]) -> float:
+    """Return the seconds of a fit, whose errors name the file."""
+    began = time.perf_counter()
+    try:
+        fit()
+    except (ValueError, FloatingPointError) as error:
+        words = str(error)
+        raise type(error)(words if words.startswith(path) else f"{path}: {words}") from error
+    return time.perf_counter() - began
+
+
+def read(
+    args: argparse.Namespace, dtype: Any, tell: Say, n_features: int | None = None
+) -> tuple[csr_array[Any], NDArray[Any]]:
+    """Read the data file of a command, and tell what is in it."""
+    import numpy as np
+
+    from manyclass.svmlight import load_svmlight
+
+    began = time.perf_counter()
+    with console.naming(args.data):
+        X, y = load_svmlight(args.data, n_features, dtype, args.jobs, zero_based=args.zero_based)
+    seconds = time.perf_counter() - began
+    tell(
+        f"read {args.data} in {seconds:.2f} s: {count(len(y), 'row')}, "
+        f"{count(X.shape[1], 'feature')}, {len(np.unique(y))} classes, "
+        f"{count(X.nnz, 'non-zero')}"
+    )
+    return X, y

@@ -1,0 +1,245 @@
+"""The benchmark of stochastic training: its curves, its fits, its tables."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+
+from benchmarks import stochastic, stochastic_costs, stochastic_tables
+from benchmarks.datasets.base import Data
+from benchmarks.stochastic_curves import Lengths, best_alphas, curves, final, first_epoch
+from benchmarks.stochastic_seconds import (
+    Limits,
+    Run,
+    Timed,
+    levels_of,
+    race,
+    read_curves,
+)
+from benchmarks.stochastic_solvers import (
+    SOLVERS_OF_EPOCHS,
+    Rows,
+    accuracy,
+    epoch_by_epoch,
+    fit,
+    keep_intercepts_apart,
+)
+from experiments import read_results
+
+LIMITS = Limits(repeats=2, budget=10.0)
+BY_NAME = {solver.name: solver for solver in SOLVERS_OF_EPOCHS}
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = load_iris(return_X_y=True)
+    rows = sp.csr_array(X - X.mean(axis=0))
+    return Data.from_parts((rows[::2], y[::2]), (rows[1::2], y[1::2]))
+
+
+def rows_of(data, solver):
+    return Rows.of(data, float64=solver.float64)
+
+
+@pytest.mark.parametrize("solver", SOLVERS_OF_EPOCHS, ids=lambda solver: solver.name)
+def test_every_solver_learns(data, solver):
+    rows = rows_of(data, solver)
+    model = fit(solver.make(len(rows.labels), 1e-2, 20, 0), rows)
+    assert accuracy(model, rows) > 0.8
+
+
+@pytest.mark.parametrize("family", ["hinge", "log_loss"])
+def test_one_run_of_sgd_tells_both_accuracies(data, family):
+    solver, plain = BY_NAME[f"sklearn_sgd_average_{family}"], BY_NAME[f"sklearn_sgd_{family}"]
+    rows = rows_of(data, solver)
+    followed = epoch_by_epoch(solver, rows, 1e-3)
+    alone = epoch_by_epoch(plain, rows, 1e-3)
+    for (epoch, scores), (same, expected) in itertools.islice(zip(followed, alone, strict=True), 5):
+        assert epoch == same
+        assert scores[plain.name] == expected[plain.name]
+
+
+def test_the_average_is_that_of_a_single_fit(data):
+    solver = BY_NAME["sklearn_sgd_average_hinge"]
+    rows = rows_of(data, solver)
+    whole = solver.make(len(rows.labels), 1e-3, 4, 0)
+    pieces = solver.make(len(rows.labels), 1e-3, 1, 0)
+    for model in (whole, pieces):
+        model.set_params(shuffle=False)
+    fit(whole, rows)
+    for _ in range(4):
+        keep_intercepts_apart(pieces)
+        pieces.partial_fit(rows.X, rows.labels, classes=[0, 1, 2])
+    np.testing.assert_allclose(pieces.coef_, whole.coef_)
+    np.testing.assert_allclose(pieces.intercept_, whole.intercept_)
+
+
+def test_all_alphas_begin_and_the_best_go_on(data):
+    solver = BY_NAME["manyclass_average_hinge"]
+    found = curves(solver, rows_of(data, solver), Lengths(2, 4))[solver.name]
+    lengths = [curve[-1][0] for curve in found.values()]
+    assert sorted(lengths) == [2, 2, 2, 4, 4]
+    assert all(
+        [epoch for epoch, _ in curve] == [1, 2, 3, 4][: len(curve)] for curve in found.values()
+    )
+    assert found[best_alphas(found)[0]][-1][0] == 4
+
+
+def test_refits_are_not_tried_beyond_the_last(data):
+    solver = BY_NAME["sklearn_saga"]
+    found = curves(solver, rows_of(data, solver), Lengths(2, 5))[solver.name]
+    assert {tuple(epoch for epoch, _ in curve) for curve in found.values()} == {
+        (1, 2),
+        (1, 2, 3, 5),
+    }
+
+
+def test_the_end_is_the_middle_of_the_last_three():
+    assert final([(1, 0.9), (2, 0.5), (3, 0.7), (4, 0.6)]) == 0.6
+    assert final([(1, 0.9)]) == 0.9
+
+
+def test_the_best_alpha_is_one_that_went_on():
+    found = {1.0: [(1, 0.9)], 0.1: [(1, 0.2), (2, 0.5)], 0.01: [(1, 0.2), (2, 0.5)]}
+    assert best_alphas(found) == [0.1, 0.01]
+
+
+def test_the_first_epoch_of_a_level():
+    assert first_epoch([(1, 0.5), (3, 0.7)], 0.6) == 3
+    assert first_epoch([(1, 0.5), (3, 0.7)], 0.8) is None
+
+
+def test_levels_are_of_the_same_loss_and_of_all():
+    found = {
+        "sklearn_sgd_hinge": {1.0: [(1, 0.5)]},
+        "sklearn_sgd_average_hinge": {1.0: [(1, 0.6)]},
+        "sklearn_sgd_log_loss": {1.0: [(1, 0.7)]},
+        "manyclass_svc": {1.0: [(1, 0.8)]},
+    }
+    assert levels_of(found, "hinge") == {"sgd": 0.99 * 0.6, "best": 0.99 * 0.8}
+    assert levels_of(found, "log_loss") == {"sgd": 0.99 * 0.7, "best": 0.99 * 0.8}
+
+
+def test_fits_that_fall_short_of_their_curve_get_more_epochs():
+    timed = Timed(None, 1.0, [(1, 0.5), (2, 0.7), (3, 0.8)], {"sgd": 0.6})
+    assert timed.pending(LIMITS) == [2]
+    timed.runs[2] = Run([1.0, 1.0], [1.0, 1.0], [0.5, 0.55])
+    assert timed.pending(LIMITS) == [3]
+    timed.runs[3] = Run([1.0, 1.0], [1.0, 1.0], [0.5, 0.55])
+    assert timed.deciding(0.6, LIMITS) is None
+    assert timed.pending(LIMITS) == [1]  # so that the seconds of an epoch are known
+
+
+def test_long_fits_are_repeated_less():
+    limits = Limits(repeats=5, budget=10.0)
+    assert not Run().is_over(limits)
+    assert not Run([9.0, 9.0], [3.0, 3.0]).is_over(limits)
+    assert Run([9.0, 9.0, 9.0], [3.0, 3.0, 3.0]).is_over(limits)
+    assert Run([90.0], [60.0]).is_over(limits)
+
+
+@pytest.fixture(scope="module")
+def measured(data):
+    names = [
+        f"{name}_hinge" for name in ("manyclass_average", "sklearn_sgd_average", "sklearn_sgd")
+    ]
+    solvers = [BY_NAME[name] for name in names]
+    found = {}
+    for solver in solvers:
+        if not solver.follows:
+            found |= curves(solver, rows_of(data, solver), Lengths(2, 3))
+    written = {
+        name: {f"{alpha:g}": curve for alpha, curve in each.items()} for name, each in found.items()
+    }
+    assert {name: read_curves(each) for name, each in written.items()} == found
+    return {
+        "machine": {
+            "cpu": "CPU",
+            "cores": 2,
+            "python": "3",
+            "versions": {"scikit-learn": "1", "numpy": "2"},
+        },
+        "data": {
+            "iris": {
+                "date": "2026-01-02",
+                "sizes": data.describe(),
+                "curves": written,
+                "seconds": race(solvers, data, written, LIMITS),
+            }
+        },
+    }
+
+
+def test_a_race_repeats_what_decides(measured):
+    for found in measured["data"]["iris"]["seconds"].values():
+        for level in found["levels"].values():
+            if level["epochs"]:
+                run = found["runs"][level["epochs"]]
+                assert len(run["seconds"]) == 2
+                assert np.median(run["accuracies"]) >= level["accuracy"]
+        assert found["runs"]
+
+
+def as_json(result):
+    """Keys are text in a file."""
+    for found in result["data"]["iris"]["seconds"].values():
+        found["runs"] = {str(epochs): run for epochs, run in found["runs"].items()}
+    return result
+
+
+def test_tables(measured):
+    result = as_json(measured)
+    assert "| iris | 75 | 4 | 3 | 4 |" in stochastic_tables.levels_table(result)
+    text = stochastic_tables.seconds_tables(result)
+    assert text.count("| iris |") == 3
+    assert "2026-01-02, CPU, 2 cores" in text
+
+
+def test_results_are_written_beside_those_in_the_file(measured, tmp_path):
+    stochastic.update(tmp_path, "a", "curves", {"x": {"0.1": [[1, 0.5]]}})
+    stochastic.update(tmp_path, "a", "curves", {"y": {}})
+    stochastic.update(tmp_path, "b", "seconds", measured["data"]["iris"]["seconds"])
+    result = read_results(tmp_path / "stochastic.json")
+    assert result["data"]["a"]["curves"] == {"x": {"0.1": [[1, 0.5]]}, "y": {}}
+    runs = result["data"]["b"]["seconds"]["sklearn_sgd_hinge"]["runs"]
+    assert all(len(run["seconds"]) >= 1 for run in runs.values())
+
+
+def test_a_level_that_is_not_reached_has_no_seconds():
+    own = {"levels": {"sgd": {"accuracy": 0.9, "epochs": None}}, "runs": {"1": {"seconds": [1.0]}}}
+    assert stochastic_tables.seconds_to(own, "sgd") == []
+    assert stochastic_tables.seconds_to(own, "best") == []
+
+
+def test_costs_and_memory_make_tables(data):
+    costs = stochastic_costs.epochs(data, 1)
+    assert set(costs) == {setting.key() for setting in stochastic_costs.settings()}
+    memory = {"manyclass_plain_hinge": {"megabytes": 1234.0, "training_megabytes": 56.0}}
+    result = {"data": {"iris": {"costs": costs, "memory": memory}}}
+    assert stochastic_tables.epochs_table(result).count("| iris |") == 6
+    expected = "| iris | StochasticClassifier(intercept_scaling=1), hinge | 1,234 | 56 |"
+    assert stochastic_tables.memory_table(result).splitlines()[-1] == expected
+
+
+@pytest.mark.slow
+def test_a_picture_is_drawn(measured, tmp_path):
+    plots = pytest.importorskip("benchmarks.stochastic_plots", reason="needs matplotlib")
+    plots.draw(as_json(measured), tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_the_page_gets_tables_and_a_picture(measured, data, tmp_path, monkeypatch):
+    page = pytest.importorskip("benchmarks.page", reason="needs matplotlib")
+    copy = tmp_path / "page.md"
+    copy.write_text(page.STOCHASTIC.read_text())
+    monkeypatch.setattr(page, "STOCHASTIC", copy)
+    monkeypatch.setattr(page, "FIGURES", tmp_path)
+    (tmp_path / "stochastic.json").write_text(stochastic.as_text(measured))
+    page._stochastic(tmp_path)
+    page._stochastic(tmp_path)  # in the place of the first
+    text = copy.read_text()
+    assert text.count("| iris | 75 | 4 | 3 | 4 |") == 1
+    assert (tmp_path / "bench-stochastic.png").stat().st_size > 1000
