@@ -16,22 +16,25 @@ from manyclass.synthetic import corpus_shape, make_text_corpus
 
 @dataclass
 class ShapedText(BaseDataset):
-    """A corpus of which a further quarter is made for the test.
+    """A corpus of which a further part is made for the test.
 
     Attributes
     ----------
     name : str
     shape : dict
         Arguments of ``make_text_corpus`` for the training part.
+    n_test : int, default=None
+        Rows for the test; None: a quarter of those for training.
     """
 
     name: str
     shape: dict[str, Any]
+    n_test: int | None = None
 
     def load(self) -> Data:
         """Make it; the same one every time."""
         n_train = self.shape["n_examples"]
-        n_examples = n_train + n_train // 4
+        n_examples = n_train + (n_train // 4 if self.n_test is None else self.n_test)
         X, y = make_text_corpus(**self.shape | {"n_examples": n_examples}, random_state=2008)
         # The first row of each class is for training, so that no class is missing there.
         first = np.zeros(n_examples, bool)

@@ -81,7 +81,7 @@ class StochasticTrainer : public OwnedExamples<T> {
     const nb::gil_scoped_release release;
     return run(StochasticTeam<T, DenseSlice<T>>(dense_, std::move(slices),
                                                 static_cast<std::int32_t>(width), passage.loss,
-                                                batch_of(passage, rows)),
+                                                batch_of(passage, rows), passage.n_threads),
                clock, passage, rows);
   }
 
@@ -100,9 +100,10 @@ class StochasticTrainer : public OwnedExamples<T> {
       slices.push_back({&weights.slices[s], average ? &average->slices[s] : nullptr});
     }
     const nb::gil_scoped_release release;
-    return run(StochasticTeam<T, TableSlice<T>>(tables_, std::move(slices), weights.slice_size,
-                                                passage.loss, batch_of(passage, rows)),
-               clock, passage, rows);
+    return run(
+        StochasticTeam<T, TableSlice<T>>(tables_, std::move(slices), weights.slice_size,
+                                         passage.loss, batch_of(passage, rows), passage.n_threads),
+        clock, passage, rows);
   }
 
  private:
@@ -120,11 +121,14 @@ class StochasticTrainer : public OwnedExamples<T> {
     const auto size = static_cast<std::int64_t>(passage.batch_size);
     const std::int64_t n_batches = (static_cast<std::int64_t>(order.size()) + size - 1) / size;
     double losses = 0;
-    work.in_parts(n_batches, each * static_cast<double>(size), [&](auto begin, auto end) {
-      const auto first = static_cast<std::size_t>(begin * size);
-      const auto last = std::min(order.size(), static_cast<std::size_t>(end * size));
-      losses += team.run(examples, order.subspan(first, last - first), clock);
-    });
+    work.in_parts(
+        n_batches, each * static_cast<double>(size),
+        [&](auto begin, auto end) {
+          const auto first = static_cast<std::size_t>(begin * size);
+          const auto last = std::min(order.size(), static_cast<std::size_t>(end * size));
+          losses += team.run(examples, order.subspan(first, last - first), clock);
+        },
+        1);
     return losses;
   }
 

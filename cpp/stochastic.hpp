@@ -3,9 +3,11 @@
 //
 //   f(W) = alpha/2 ||W||^2 + sum_i v_i l(W; x_i, y_i) / sum_i v_i        (v_i: weights of examples)
 //
-//   hinge        l = max(0, 1 + max_{c != y} w_c.x - w_y.x)    dl = x at the arg max, -x at y, if >
-//   0 perceptron   l = max(0, max_{c != y} w_c.x - w_y.x)        the same, if >= 0 log_loss     l =
-//   log sum_c exp(w_c.x) - w_y.x              dl_c = (p_c - [c = y]) x
+// clang-format off
+//   hinge        l = max(0, 1 + max_{c != y} w_c.x - w_y.x)    dl = x at the arg max, -x at y, if > 0
+//   perceptron   l = max(0, max_{c != y} w_c.x - w_y.x)        the same, if the maximum >= w_y.x
+//   log_loss     l = log sum_c exp(w_c.x) - w_y.x              dl_c = (p_c - [c = y]) x
+// clang-format on
 //
 // Step t takes a batch of examples A_t and, with T_t the weight of all examples of steps 1 to t,
 //

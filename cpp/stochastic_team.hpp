@@ -44,13 +44,14 @@ template <class T, class Slice>
 class StochasticTeam {
  public:
   StochasticTeam(const StochasticKernels<T, Slice>& kernels, std::vector<Slice> slices,
-                 std::int32_t slice_size, StochasticLoss loss, std::size_t batch_size)
+                 std::int32_t slice_size, StochasticLoss loss, std::size_t batch_size,
+                 int n_threads)
       : kernels_(kernels),
         slices_(std::move(slices)),
         slice_size_(slice_size),
         loss_(loss),
         batch_size_(batch_size),
-        team_(static_cast<int>(slices_.size())) {
+        team_(std::min(n_threads, static_cast<int>(slices_.size()))) {
     const std::size_t rows = loss == StochasticLoss::kLogLoss ? batch_size : 1;
     for (const Slice& slice : slices_) {
       scores_.emplace_back(rows * slice.size());

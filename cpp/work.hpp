@@ -18,10 +18,10 @@ class Work {
     done_ = 0;
     poll_();
   }
-  // call(begin, end) for parts of n items, of so many multiply-adds each.
+  // call(begin, end) for parts of n items, of so many multiply-adds each; `fewest` items at least.
   template <class Call>
-  void in_parts(std::int64_t n, double each, Call call) {
-    const auto part = static_cast<std::int64_t>(std::max(kAtOnce / each, kFewest));
+  void in_parts(std::int64_t n, double each, Call call, double fewest = kFewest) {
+    const auto part = static_cast<std::int64_t>(std::max(kAtOnce / each, fewest));
     for (std::int64_t begin = 0; begin < n; begin += part) {
       const std::int64_t end = std::min(begin + part, n);
       call(begin, end);

@@ -110,16 +110,20 @@ def test_probabilities(run, corpus):
     [
         (["--alpha", "1"], "argument --alpha: goes with --solver stochastic"),
         (["--out-of-core"], "argument --out-of-core: goes with --solver stochastic"),
-        (["--loss", "log_loss"], "argument --loss: "),
+        (["--loss", "log_loss"], "argument --loss: log_loss goes with --solver stochastic"),
         (["--solver", "stochastic", "-C", "2"], "argument -C: goes with --solver dual"),
         (["--solver", "stochastic", "--formulation", "ww"], "argument --formulation: goes with"),
         (["--solver", "stochastic", "--loss", "squared_hinge"], "argument --loss: squared_hinge"),
+        (["--solver", "stochastic", "--out-of-core", "--n-features", f"{2**63 - 1}"], "data: n_f"),
         (["--solver", "stochastic", "--alpha", "0"], "argument --alpha: must be a positive"),
         (
             ["--solver", "stochastic", "--out-of-core", "--early-stopping"],
             "argument --early-stopping: ",
         ),
-        (["--solver", "stochastic", "--loss", "log_loss", "--weights", "sparse"], "data: "),
+        (
+            ["--solver", "stochastic", "--loss", "log_loss", "--weights", "sparse"],
+            "argument --weights: ",
+        ),
     ],
 )
 def test_what_does_not_go_together(run, options, message):

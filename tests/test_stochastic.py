@@ -133,7 +133,7 @@ def test_gradients_are_those_of_numerical_differentiation(loss, seed, instructio
     numerical = scipy.optimize.approx_fprime(W.ravel(), total, 1e-7).reshape(W.shape)
     run = at(W, data)
     after = made_steps(run, data, np.arange(data.n_examples), loss, batch_size=data.n_examples)
-    moved = 0.1 * (10 * W - run.clock.seen * after)
+    moved = 0.1 * (10 * W - run.seen * after)
     np.testing.assert_allclose(moved, numerical, atol=2e-5)
     np.testing.assert_allclose(moved, gradient(loss, W, X, data.labels, data.weights), atol=1e-10)
 
@@ -146,7 +146,7 @@ def test_softmax_of_any_size(dtype, size, instruction_set):
     W = (size * np.random.default_rng(0).normal(size=(8, 40))).astype(dtype)
     run = at(W, data, seen=1.0)
     made_steps(run, data, np.arange(30), "log_loss", batch_size=30)
-    S = dense(run.sums.weights(run.clock)).astype(np.float64) * 0.1 * run.clock.seen
+    S = dense(run.sums.weights(run.clock)).astype(np.float64) * 0.1 * run.seen
     moved = 0.1 * W.astype(np.float64) - S
     expected = gradient("log_loss", W.astype(np.float64), rows_of(data), data.labels, data.weights)
     digits = {np.float32: 4e-6, np.float64: 1e-13}[dtype]
@@ -256,7 +256,7 @@ def test_a_run_can_be_copied(kind, averages):
     copy = pickle.loads(pickle.dumps(run))
     first, second = (made_steps(r, data, order[::-1], "hinge") for r in (run, copy))
     np.testing.assert_array_equal(first, second)
-    assert run.clock.seen == copy.clock.seen
+    assert run.seen == copy.seen
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,8 +17,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from manyclass import MulticlassSVC, StochasticClassifier
+from manyclass import MulticlassSVC, StochasticClassifier, save_model
 from manyclass.solvers.stochastic import LOSSES
+from manyclass.solvers.sums import DenseSums
 from manyclass.stochastic_objective import losses
 
 DIGITS, LABELS = load_digits(return_X_y=True)
@@ -409,3 +410,121 @@ def test_the_intercept_is_scaled_for_sparse_rows():
         [(sparse_rows, FIRST[1])], range(10), 64, np.float64
     )
     np.testing.assert_array_equal(blocks.intercept_, auto.intercept_)
+
+
+# First pieces of a stream that go wrong
+
+
+def test_a_first_piece_that_overflows_changes_nothing():
+    model = StochasticClassifier()
+    refused(FloatingPointError, "scale", lambda: model.partial_fit([[1e200]], [0], classes=[0, 1]))
+    assert vars(model) == vars(clone(model))
+    model.partial_fit([[1.0, 2.0]], ["a"], classes=["a", "b"])
+    assert model.n_features_in_ == 2
+
+
+def test_pieces_that_ctrl_c_cuts_count(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20000, 300)), rng.integers(0, 200, 20000)
+    model = StochasticClassifier(loss="log_loss", random_state=0)
+    timer = threading.Timer(0.25, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):  # in the first piece, or one of the next
+        while True:
+            model.partial_fit(X, y, classes=range(200))
+    assert model.n_steps_ > 0
+    assert model.n_features_in_ == 300
+    save_model(tmp_path / "m", model)
+    refused(ValueError, "features", lambda: model.partial_fit(X[:5, :7], y[:5]))
+
+
+def test_small_pieces_do_not_put_coefficients_together(monkeypatch):
+    model = StochasticClassifier().partial_fit(*FIRST, classes=range(10))
+    calls = []
+    monkeypatch.setattr(DenseSums, "weights", lambda *_: calls.append(1))
+    model.partial_fit(FIRST[0][:5], FIRST[1][:5])
+    assert not calls
+
+
+def test_class_weights_of_some_classes_in_pieces():
+    weights = {0: 2.0, 1: 3.0}
+    whole = fitted(class_weight=weights, shuffle=False, max_iter=1, tol=None)
+    pieces = StochasticClassifier(class_weight=weights, shuffle=False)
+    for i in range(0, 600, 3):
+        pieces.partial_fit(FIRST[0][i : i + 3], FIRST[1][i : i + 3], classes=range(10))
+    np.testing.assert_array_equal(whole.coef_, pieces.coef_)
+
+
+def test_a_stream_of_dense_and_sparse_pieces_is_one_run():
+    mixed, dense = (StochasticClassifier(average=True, shuffle=False) for _ in range(2))
+    for i in range(0, 600, 100):
+        X, y = FIRST[0][i : i + 100], FIRST[1][i : i + 100]
+        dense.partial_fit(X, y, classes=range(10))
+        mixed.partial_fit(sp.csr_array(X) if i % 200 else X, y, classes=range(10))
+    np.testing.assert_array_equal(mixed.coef_, dense.coef_)
+
+
+def test_fewer_max_steps_than_were_made():
+    model = fitted(warm_start=True, max_steps=100, tol=None)
+    before = model.coef_.copy()
+    model.set_params(max_steps=50).fit(*FIRST)
+    np.testing.assert_array_equal(model.coef_, before)
+    assert (model.n_steps_, model.n_iter_, model.history_) == (100, 0, [])
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-25, 1e25, 1e300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("average", [False, True])
+def test_the_size_of_sample_weights_does_not_matter(size, dtype, average):
+    params = {"average": average, "max_iter": 2, "tol": None, "shuffle": False}
+    X = FIRST[0].astype(dtype)
+    size = 2.0 ** np.round(np.log2(size))
+    plain = fitted(X, **params)
+    scaled = StochasticClassifier(**params).fit(X, FIRST[1], sample_weight=np.full(600, size))
+    np.testing.assert_allclose(scaled.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_averages_by_numpy_booleans():
+    one, other = (fitted(average=a, max_iter=2, tol=None) for a in (True, np.True_))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+@pytest.mark.parametrize("size", [2**31, 2**63, 10**400])
+def test_enormous_integers(size):
+    model = fitted(batch_size=size, max_iter=1, tol=None)
+    assert model.n_steps_ == 1
+    assert np.isfinite(fitted(average=size, max_iter=1, tol=None).coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("n_features", "dtype", "match"),
+    [(0, np.float32, "n_features"), (2**31, np.float32, "n_features"), (64, np.int32, "dtype")],
+)
+def test_what_blocks_are_to_be_is_checked(n_features, dtype, match):
+    model = StochasticClassifier()
+    refused(ValueError, match, lambda: model.fit_blocks([FIRST], range(10), n_features, dtype))
+
+
+def test_probabilities_of_scores_that_overflow():
+    model = fitted(loss="log_loss")
+    refused(FloatingPointError, "overflow", lambda: model.predict_proba(FIRST[0] * 1e307))
+
+
+def test_a_warning_that_is_an_error_leaves_a_whole_model():
+    model = StochasticClassifier(max_iter=1)
+    refused(ConvergenceWarning, "max_iter", lambda: model.fit(*FIRST))
+    assert model.predict(REST[0]).shape == (1197,)
+    assert model.n_features_in_ == 64
+
+
+def test_dense_rows_of_many_classes_have_dense_weights():
+    X = np.random.default_rng(0).normal(size=(2100, 3))
+    model = StochasticClassifier(max_iter=1, tol=None)
+    assert isinstance(model.fit(X, np.arange(2100)).coef_, np.ndarray)
+    assert sp.issparse(model.fit(sp.eye_array(2100, format="csr"), np.arange(2100)).coef_)
+
+
+def test_a_stream_keeps_no_rows():
+    model = StochasticClassifier().partial_fit(*FIRST, classes=range(10))
+    assert len(pickle.dumps(model)) < 20_000
+    assert model._running.run._trainer is None

@@ -89,6 +89,21 @@ def test_shapes_are_those_of_the_paper():
     assert sizes == [[4_463, 51_033, 1_139], [394_754, 594_158, 27_875]]
 
 
+@pytest.mark.parametrize(
+    ("name", "sizes", "length"),
+    [
+        ("rcv1-4", (665_265, 47_236, 4), 73),
+        ("rcv1-53", (518_571, 47_236, 53), 65),
+        ("odp", (569_068, 61_016, 11), 190),
+    ],
+)
+def test_corpora_of_few_classes_have_rows_as_long_as_the_real_ones(name, sizes, length):
+    shape = corpus_shape(name)
+    assert tuple(shape.values())[:3] == sizes
+    X, _ = make_text_corpus(**shape | {"n_examples": 2000}, random_state=0)
+    assert X.nnz / 2000 == pytest.approx(length, rel=0.03)
+
+
 @pytest.mark.parametrize("name", ["lshtc-small", "lshtc-large", "lshtc-2012", "lshtc-2011"])
 def test_a_scaled_shape_is_a_corpus_of_short_rows_and_small_classes(name):
     X, y = make_text_corpus(**corpus_shape(name, scale=0.02), random_state=0)

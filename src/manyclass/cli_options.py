@@ -145,9 +145,16 @@ def settle(args: argparse.Namespace) -> None:
         if getattr(args, name) is None:
             setattr(args, name, default)
     if args.solver == "dual":
+        if args.loss not in MARGIN_LOSSES:
+            raise UsageError(f"argument --loss: {args.loss} goes with --solver stochastic")
         _check_loss(args.formulation, args.loss)
     elif args.loss not in STOCHASTIC_LOSSES:
         raise UsageError(f"argument --loss: {args.loss} goes with --solver dual")
+    elif args.loss == "log_loss" and args.weights == "sparse":
+        raise UsageError(
+            "argument --weights: sparse does not go with --loss log_loss, which moves the weights "
+            "of all classes in every step"
+        )
 
 
 def _check_loss(formulation: str, loss: str) -> None:

@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 # Text of a file that a compressed byte may stand for, and the share of the memory that data may
 # take before they are read in blocks.
 EXPANSION = 6
-SHARE_OF_MEMORY = 0.5
+SHARE_OF_MEMORY = 0.2
 # Text in a block: rows enough to be shuffled, few enough for any memory.
 BLOCK_BYTES = 1 << 24
 

@@ -200,11 +200,14 @@ class LinearClassifier(ClassifierMixin):
         assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
 
     @contextlib.contextmanager
-    def _input_restored(self) -> Iterator[None]:
-        """After an error, take back what the validation of the input has set."""
+    def _input_restored(self) -> Iterator[dict[str, Any]]:
+        """After an error, take back what the validation of the input has set.
+
+        What is given is what would come back; empty it to keep what there is now.
+        """
         before = {name: self.__dict__.get(name) for name in INPUT_ATTRIBUTES}
         try:
-            yield
+            yield before
         except BaseException:
             for name, value in before.items():
                 self.__dict__.pop(name, None)

@@ -27,6 +27,7 @@ SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 # An array of strings takes 4 bytes for each character of the longest one, for every one: class
 # names that would need more than this become Python strings.
 MAX_NAME_BYTES = 64 << 20
+MAX_STEPS = 1 << 62  # so that more can be counted
 
 
 def pack(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -237,6 +238,7 @@ def _stochastic_facts(estimator: Any) -> dict[str, Any]:
     return {
         "n_steps": estimator.n_steps_,
         "weight_seen": estimator.weight_seen_,
+        "intercept_scaling": estimator.intercept_scaling_,
         "objective": getattr(estimator, "objective_", None),
     }
 
@@ -247,7 +249,10 @@ def _check_stochastic(estimator: Any) -> None:
 
 def _learn_stochastic(estimator: Any, model: dict[str, Any]) -> None:
     estimator.n_steps_ = _count(model, "n_steps")
+    if estimator.n_steps_ > MAX_STEPS:
+        raise ValueError(f"n_steps must be at most {MAX_STEPS}")
     estimator.weight_seen_ = _number(model, "weight_seen")
+    estimator.intercept_scaling_ = _number(model, "intercept_scaling")
     if model["objective"] is not None:
         estimator.objective_ = _number(model, "objective")
 

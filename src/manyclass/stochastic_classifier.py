@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Iterable
 from numbers import Integral, Real
@@ -14,9 +15,10 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import unique_labels
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from manyclass.callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from manyclass.dataset import MAX_INDEX
 from manyclass.solvers.stochastic import LOSSES, StochasticRecord
 from manyclass.solvers.sums import Shape
 from manyclass.stochastic_model import Blocks, StochasticModel, shape_of, two_at_least
@@ -55,7 +57,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
     max_iter : int, default=1000
         Epochs (passes over the rows) at most.
     max_steps : int, default=None
-        Steps at most; with ``warm_start``, those before included.
+        Steps of ``fit`` at most; with ``warm_start``, those before included.
     tol : float or None, default=1e-3
         Training ends when the mean loss of an epoch (or, with ``early_stopping``, the accuracy on
         the rows held out) has not improved by `tol` for `n_iter_no_change` epochs. None: it ends
@@ -67,7 +69,8 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         Share of the rows that are held out; every class keeps one row for training.
     average : bool or int, default=False
         Whether the coefficients are a mean of those after each step. True: step t has weight
-        t^2. An int: steps after so many examples, all with the same weight (suffix average).
+        t^2. A positive int: the steps after so many examples (of weight 1), all with the same
+        weight (suffix average). It takes a second array like W.
     shuffle : bool, default=True
         Whether each epoch visits the rows in a new random order, else in their own.
     fit_intercept : bool, default=True
@@ -106,6 +109,8 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         Steps so far.
     weight_seen_ : float
         Weight of all examples of these steps: of weight 1, their number.
+    intercept_scaling_ : float
+        Value of the constant feature; 0 without an intercept.
     objective_ : float
         f on the data of ``fit``, with ``compute_objective``.
     history_ : list of StochasticRecord
@@ -139,6 +144,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
     n_iter_: int
     n_steps_: int
     weight_seen_: float
+    intercept_scaling_: float
     objective_: float
     history_: list[StochasticRecord]
 
@@ -239,7 +245,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         MemoryError
             If W does not fit into memory.
         """
-        with self._input_restored():
+        with self._input_restored() as before:
             rows, targets = validated(self, X, y)
             metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
             task = FitTask(self, rows, targets, metadata, self.max_iter)
@@ -252,10 +258,14 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
                 kept, held = hold_out(targets, weights, float(self.validation_fraction), rng)
                 score = self._scorer(rows[held], targets[held], weights[held])
                 rows, targets, sample_weight = rows[kept], targets[kept], weights[kept]
-            bias = self._bias_for(rows)
-            dataset, classes = training_data(rows, targets, sample_weight, self.class_weight, bias)
-            self._train([dataset], shape_of(dataset), classes, bias, rng, task, score)
-            return self
+            manner = self._manner_of(rows, go_on=self.warm_start)
+            dataset, classes = training_data(
+                rows, targets, sample_weight, self.class_weight, manner.bias
+            )
+            running = self._started(shape_of(dataset), classes, manner, go_on=self.warm_start)
+            status = self._train([dataset], running, rng, task, before, score)
+        self._warn(status)
+        return self
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -308,15 +318,18 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
                 "blocks is an iterator, which ends after one epoch; give a list or the like"
             )
         known = two_at_least(unique_labels(classes))
-        shape = Shape(int(n_features), len(known), np.dtype(dtype))
-        bias = self._bias_for(_first_of(blocks) if self.intercept_scaling == "auto" else None)
-        source = Blocks(self, blocks, known, shape.dtype, bias)
-        with self._input_restored():
-            self.__dict__.pop("feature_names_in_", None)
+        shape = Shape(_checked_width(n_features), len(known), _checked_dtype(dtype))
+        with self._input_restored() as before:
+            first = next((X for X, _ in blocks), None)
+            _check_feature_names(self, first, reset=True)
             self.n_features_in_ = shape.n_features
+            manner = self._manner_of(first, go_on=self.warm_start)
+            running = self._started(shape, known, manner, go_on=self.warm_start)
+            source = Blocks(self, blocks, known, shape.dtype, manner.bias)
             task = FitTask(self, None, None, {}, self.max_iter)
-            self._train(source, shape, known, bias, self._rng(), task)
-            return self
+            status = self._train(source, running, self._rng(), task, before)
+        self._warn(status)
+        return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -355,7 +368,9 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         -----
         With ``shuffle=False``, pieces give what ``fit`` with ``max_iter=1`` gives for the whole, if
         no batch is cut: pieces of a multiple of `batch_size` rows. After Ctrl-C the steps that were
-        made count.
+        made count. `max_iter`, `max_steps` and `tol` are for ``fit``. An int as `random_state`
+        gives every piece of the same length the same order. A mean of the coefficients (`average`)
+        begins anew after ``load_model``, and after a ``fit`` without ``warm_start``.
 
         Examples
         --------
@@ -369,23 +384,23 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         self._refuse_for("partial_fit")
         known = self._known_classes(classes)
         first = not hasattr(self, "classes_")
-        with self._input_restored():
-            dtype = FLOATS if first else [self.intercept_.dtype]
+        with self._input_restored() as before:
+            dtype = FLOATS if first else [self._dtype()]
             rows, targets = validated(self, X, y, dtype, reset=first)
+            manner = self._manner_of(rows, go_on=True)
             class_weight: Any = self.class_weight
-            bias = self._bias_for(rows)
-            dataset = stream_data(rows, targets, sample_weight, class_weight, known, bias)
-            running = self._started(shape_of(dataset), known, bias, go_on=True)
-            began, steps = time.perf_counter(), running.run.clock.steps
+            dataset = stream_data(rows, targets, sample_weight, class_weight, known, manner.bias)
+            running = self._started(shape_of(dataset), known, manner, go_on=True)
+            began, steps, loss = time.perf_counter(), running.run.clock.steps, np.nan
             try:
                 loss = running.run.epoch([dataset], self._plan(), self._rng())
             finally:
-                if first or running.run.clock.steps > steps:
-                    self._adopt(running)
-            seconds = time.perf_counter() - began
-            self.history_ = [StochasticRecord(1, seconds, self.n_steps_, loss)]
-            self.n_iter_ = 1
-            return self
+                made = running.run.clock.steps
+                if made > steps or not np.isnan(loss):  # else there was an error before any step
+                    seconds = time.perf_counter() - began
+                    self._adopt(running, [StochasticRecord(1, seconds, made, loss)])
+                    before.clear()
+        return self
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
@@ -404,6 +419,8 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
         ------
         ValueError
             If X has another number of features than in ``fit``, NaN or infinity.
+        FloatingPointError
+            If scores overflow.
         """
         return np.asarray(scipy.special.softmax(self._all_scores(X), axis=1))
 
@@ -421,7 +438,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
 
         Raises
         ------
-        ValueError
+        ValueError, FloatingPointError
             As in ``predict_proba``.
         """
         logs = scipy.special.log_softmax(self._all_scores(X), axis=1)
@@ -430,9 +447,19 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
 
     def _all_scores(self, X: ArrayLike) -> NDArray[Any]:
         scores = self._scores(self._check_rows(X))
+        if not np.isfinite(scores).all():
+            raise FloatingPointError("the scores of X overflow; scale its features as in fit")
         return scores * np.array([-0.5, 0.5], scores.dtype) if scores.shape[1] == 1 else scores
 
 
-def _first_of(blocks: Iterable[tuple[Any, Any]]) -> Any:
-    """Return the first X, or None if there is none."""
-    return next((X for X, _ in blocks), None)
+def _checked_width(n_features: int) -> int:
+    width = operator.index(n_features)
+    if not 0 < width < MAX_INDEX:
+        raise ValueError(f"n_features must be from 1 to 2^31 - 2, got {n_features}")
+    return width
+
+
+def _checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    if np.dtype(dtype) not in FLOATS:
+        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+    return np.dtype(dtype)

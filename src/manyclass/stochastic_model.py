@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,10 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
 from manyclass.callbacks import WRAPPERS, FitTask
-from manyclass.dataset import Dataset
+from manyclass.dataset import MAX_INDEX, Dataset
 from manyclass.linear import LinearClassifier, join_weights, split_weights
 from manyclass.prediction import Coefficients, best_classes
 from manyclass.solution import Status
+from manyclass.solvers.sequential_dual import SPARSE
 from manyclass.solvers.stochastic import (
     NoImprovement,
     Plan,
@@ -76,6 +77,13 @@ class Running:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be put together again."""
         return {**self.__dict__, "_learnt": None}
+
+
+class Manner(NamedTuple):
+    """How rows are taken: value of the appended feature, whether they share few features."""
+
+    bias: float
+    is_sparse: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,20 +146,27 @@ class StochasticModel(LinearClassifier):
 
     # Training
 
-    def _bias_for(self, X: Any) -> float:
-        """Value of the appended feature for rows like these; 0 = no intercept."""
+    def _manner_of(self, X: Any, *, go_on: bool) -> Manner:
+        """Return how rows like these are taken; a run that goes on keeps its feature's value."""
+        is_sparse = sp.issparse(X) and X.nnz < SPARSE * X.shape[0] * X.shape[1]
         if not self.fit_intercept:
-            return 0.0
-        if self.intercept_scaling == "auto":
-            return SPARSE_BIAS if sp.issparse(X) else 1.0
-        return float(self.intercept_scaling)
+            return Manner(0.0, is_sparse)
+        if self.intercept_scaling != "auto":
+            return Manner(float(self.intercept_scaling), is_sparse)
+        before = getattr(self, "intercept_scaling_", 0.0) if go_on else 0.0
+        return Manner(before or (SPARSE_BIAS if sp.issparse(X) else 1.0), is_sparse)
+
+    def _dtype(self) -> np.dtype[Any]:
+        """Type of the weights, without putting them together."""
+        running: Running | None = self.__dict__.get("_running")
+        return self._learnt[1].dtype if running is None else running.run.shape.dtype
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _plan(self) -> Plan:
         n_jobs = effective_n_jobs(self.n_jobs)
-        return Plan(self.loss, int(self.batch_size), self.shuffle, n_jobs)
+        return Plan(self.loss, min(int(self.batch_size), MAX_INDEX), self.shuffle, n_jobs)
 
     def _refuse_for(self, method: str) -> None:
         """Refuse parameters that need all rows at once."""
@@ -177,27 +192,32 @@ class StochasticModel(LinearClassifier):
             raise ValueError("classes must be passed on the first call to partial_fit.")
         return before
 
-    def _started(self, shape: Shape, classes: NDArray[Any], bias: float, *, go_on: bool) -> Running:
+    def _started(
+        self, shape: Shape, classes: NDArray[Any], manner: Manner, *, go_on: bool
+    ) -> Running:
         """Begin at W = 0 or, to ``go_on`` with the same classes, where training ended."""
         running: Running | None = self.__dict__.get("_running") if go_on else None
-        if running is not None and self._suits(running, shape, classes, bias):
+        if running is not None and self._suits(running, shape, classes, manner):
             return running
         averages = bool(self.average)
-        choice = choose_sums(shape, self.loss, self.weights, averages=averages)
+        choice = choose_sums(
+            shape, self.loss, self.weights, averages=averages, is_sparse=manner.is_sparse
+        )
         if self.verbose and choice.matters:
             print(choice, flush=True)
         n_jobs = effective_n_jobs(self.n_jobs)
         sums = new_sums(shape, choice, averages=averages, n_jobs=n_jobs)
         run = Stochastic(sums, new_clock(float(self.alpha), self.average))
         if go_on and self._is_fitted_like(shape, classes):
-            run.resume(join_weights(*self._now(), bias), self.weight_seen_, self.n_steps_)
-        return Running(run, classes, bias)
+            W = join_weights(*self._now(), manner.bias)
+            run.resume(W, self.weight_seen_, self.n_steps_)
+        return Running(run, classes, manner.bias)
 
-    def _suits(self, running: Running, shape: Shape, classes: NDArray[Any], bias: float) -> bool:
+    def _suits(self, running: Running, shape: Shape, classes: NDArray[Any], manner: Manner) -> bool:
         """Whether a run can go on with the parameters of now."""
         return (
             np.array_equal(running.classes, classes)
-            and running.bias == bias
+            and running.bias == manner.bias
             and running.run.suits(shape, self.loss, float(self.alpha), self.average)
         )
 
@@ -209,15 +229,13 @@ class StochasticModel(LinearClassifier):
     def _train(
         self,
         blocks: Iterable[Dataset],
-        shape: Shape,
-        classes: NDArray[Any],
-        bias: float,
+        running: Running,
         rng: np.random.Generator,
         task: FitTask,
+        before: dict[str, Any],
         score: Callable[[Running], float] | None = None,
-    ) -> None:
-        """Train until the end, and become what was learnt."""
-        running = self._started(shape, classes, bias, go_on=self.warm_start)
+    ) -> Status:
+        """Train until the end, and become what was learnt; empties ``before`` then."""
         if self.warm_start:  # an interrupt leaves the model, and where the next fit goes on
             if hasattr(self, "classes_"):
                 self._learnt = self._now()
@@ -226,7 +244,7 @@ class StochasticModel(LinearClassifier):
         def on_epoch(record: StochasticRecord) -> bool:
             if self.verbose:
                 print(_line(record), flush=True)
-            return task.epoch(lambda: _attributes(running.learnt(), classes))
+            return task.epoch(lambda: _attributes(running.learnt(), running.classes))
 
         history, status = train_stochastic(
             running.run,
@@ -243,24 +261,27 @@ class StochasticModel(LinearClassifier):
         objective = None
         if self.compute_objective:
             objective = self._objective(blocks, learnt or running.learnt())
-        self._adopt(running, learnt)
-        self.history_, self.n_iter_ = history, len(history)
+        self._adopt(running, history, learnt)
+        before.clear()
         self.__dict__.pop("objective_", None)
         if objective is not None:
             self.objective_ = objective
-        if status is Status.MAX_ITER and self.tol is not None:
-            self._warn()
         task.end()
+        return status
 
-    def _adopt(self, running: Running, learnt: Learnt | None = None) -> None:
+    def _adopt(
+        self, running: Running, history: list[StochasticRecord], learnt: Learnt | None = None
+    ) -> None:
         """Become what a run has come to, which goes on unless it has ended in ``learnt``."""
+        running.run.forget()
         if learnt is None:
             self._running = running
             self.__dict__.pop("_learnt", None)
         else:
             self._replace(learnt)
-        self.classes_ = running.classes
-        self.n_steps_, self.weight_seen_ = running.run.clock.steps, running.run.clock.seen
+        self.classes_, self.intercept_scaling_ = running.classes, running.bias
+        self.n_steps_, self.weight_seen_ = running.run.clock.steps, running.run.seen
+        self.history_, self.n_iter_ = history, len(history)
 
     def _scorer(
         self, X: Any, y: NDArray[Any], weights: NDArray[np.float64]
@@ -279,13 +300,15 @@ class StochasticModel(LinearClassifier):
         n_jobs = effective_n_jobs(self.n_jobs)
         return stochastic_objective(blocks, self.loss, float(self.alpha), *learnt, n_jobs)
 
-    def _warn(self) -> None:
+    def _warn(self, status: Status) -> None:
+        if status is not Status.MAX_ITER or self.tol is None:
+            return
         kind = "validation score" if self.early_stopping else "loss"
         warnings.warn(
             f"training stopped after {self.n_iter_} epoch(s), when its {kind} still improved by "
             f"more than tol={self.tol:g}: raise max_iter or tol, or scale the features",
             ConvergenceWarning,
-            stacklevel=5 + WRAPPERS,  # the caller of fit
+            stacklevel=4 + WRAPPERS,  # the caller of fit
         )
 
 

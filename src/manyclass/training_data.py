@@ -111,12 +111,21 @@ def stream_data(
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
         raise ValueError(
-            f"y holds {unknown.tolist()[0]!r}, which is none of the classes that were given with "
-            "the first rows; give all of them there"
+            f"y holds {unknown.tolist()[0]!r}, which is none of the classes that were given; all "
+            "must be given at the beginning"
         )
-    X, y, weights = _weighted(X, y, sample_weight, class_weight)
+    X, y, weights = _weighted(X, y, sample_weight, _complete(class_weight, classes))
     labels = np.searchsorted(classes, y)
     return Dataset.from_matrix(X, labels, n_classes=len(classes), weights=weights, bias=bias)
+
+
+def _complete(
+    class_weight: dict[Any, float] | None, classes: NDArray[Any]
+) -> dict[Any, float] | None:
+    """Give classes that a dict does not name the weight 1: some rows may hold no other."""
+    if class_weight is None:
+        return None
+    return {c: class_weight.get(c, 1.0) for c in classes.tolist()}
 
 
 def hold_out(

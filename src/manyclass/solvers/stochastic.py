@@ -40,6 +40,7 @@ from manyclass.solvers.stochastic_choice import n_threads_for
 from manyclass.solvers.sums import Shape, Sums, TableSums
 
 LOSSES = ("hinge", "log_loss", "perceptron")
+LONGEST = 1 << 62  # more examples than there ever are
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,8 @@ def new_clock(alpha: float, average: bool | int) -> _core.StochasticClock:
     clock = _core.StochasticClock()
     clock.alpha = alpha
     if average:
-        clock.average_from = 0.0 if average is True else float(average)
-        clock.rising = average is True
+        clock.rising = isinstance(average, bool | np.bool_)
+        clock.average_from = 0.0 if clock.rising else float(min(average, LONGEST))
     return clock
 
 
@@ -105,17 +106,29 @@ class Stochastic:
     ----------
     sums : Sums
     clock : StochasticClock
+
+    Attributes
+    ----------
+    unit : float
+        A power of two near the first examples' weights: the clock counts in it, so that weights of
+        any size leave the numbers of S in their range.
     """
 
     def __init__(self, sums: Sums, clock: _core.StochasticClock) -> None:
         self.sums = sums
         self.clock = clock
+        self.unit = 1.0
         self._trainer: tuple[Dataset, Any] | None = None
 
     @property
     def shape(self) -> Shape:
         """What W is like."""
         return self.sums.shape
+
+    @property
+    def seen(self) -> float:
+        """Weight of the examples of all steps."""
+        return self.clock.seen * self.unit
 
     def epoch(
         self,
@@ -139,7 +152,7 @@ class Stochastic:
         loss = 0.0
         before = self.clock.seen
         for dataset in blocks:
-            left = None if max_steps is None else max_steps - self.clock.steps
+            left = None if max_steps is None else max(0, max_steps - self.clock.steps)
             if left == 0:
                 break
             n = dataset.n_examples
@@ -151,17 +164,20 @@ class Stochastic:
     def suits(self, shape: Shape, loss: str, alpha: float, average: bool | int) -> bool:
         """Whether a run with these can go on from here."""
         like = new_clock(alpha, average)
+        average_from = self.clock.average_from * self.unit
         return (
             shape == self.shape
             and not (loss == "log_loss" and isinstance(self.sums, TableSums))
-            and (self.clock.alpha, self.clock.average_from, self.clock.rising)
+            and (self.clock.alpha, average_from, self.clock.rising)
             == (like.alpha, like.average_from, like.rising)
         )
 
     def resume(self, weights: Weights, seen: float, steps: int) -> None:
         """Go on from a W that steps on examples of so much weight led to; averages begin anew."""
-        self.clock.seen, self.clock.steps = seen, steps
-        self.sums.load(weights, self.clock.alpha * seen)
+        self.unit = _power_of_two(seen / max(1, steps))
+        self._set_average_from()
+        self.clock.seen, self.clock.steps = seen / self.unit, steps
+        self.sums.load(weights, self.clock.alpha * self.clock.seen)
         self.clock.reach = self.sums.largest()
 
     def weights(self) -> Weights:
@@ -170,10 +186,20 @@ class Stochastic:
 
     def finish(self) -> Weights:
         """Return W; the run ends."""
-        self._trainer = None
+        self.forget()
         return self.sums.finish(self.clock)
 
+    def forget(self) -> None:
+        """Let go of the examples of the last call."""
+        self._trainer = None
+
+    def _set_average_from(self) -> None:
+        self.clock.average_from /= self.unit
+
     def _steps(self, dataset: Dataset, rows: NDArray[np.int32], plan: Plan) -> float:
+        if self.clock.steps == 0 and len(rows):
+            self.unit = _power_of_two(float(dataset.weights.max()))
+            self._set_average_from()
         passage = _core.Passage(
             _core.StochasticLoss[plan.loss], plan.batch_size, n_threads_for(dataset, plan)
         )
@@ -181,8 +207,13 @@ class Stochastic:
             return self.sums.steps(self._trainer_of(dataset), self.clock, passage, rows)
         except OverflowError:
             raise FloatingPointError(
-                "the weights may overflow; scale the features to about one, raise alpha or use "
-                "float64"
+                "the weights may overflow; scale the features (and sample weights) to about one, "
+                "raise alpha or use float64"
+            ) from None
+        except MemoryError:
+            raise MemoryError(
+                "training needs more memory than there is; use a smaller batch_size, float32, "
+                "fewer features (hashing, selection) or fewer classes"
             ) from None
 
     def _trainer_of(self, dataset: Dataset) -> Any:
@@ -202,7 +233,7 @@ class Stochastic:
                 dataset.bias,
                 labels,
                 dataset.n_classes,
-                dataset.weights,
+                dataset.weights / self.unit,
                 instruction_set(),
             )
             self._trainer = dataset, trainer
@@ -211,11 +242,12 @@ class Stochastic:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what refers to the examples."""
         clock = {name: getattr(self.clock, name) for name in CLOCK}
-        return {"sums": self.sums, "clock": clock}
+        return {"sums": self.sums, "clock": clock, "unit": self.unit}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Undo ``__getstate__``."""
         self.sums, self.clock, self._trainer = state["sums"], _core.StochasticClock(), None
+        self.unit = state["unit"]
         for name, value in state["clock"].items():
             setattr(self.clock, name, value)
 
@@ -230,6 +262,11 @@ CLOCK = (
     "average_steps",
     "average_weight",
 )
+
+
+def _power_of_two(x: float) -> float:
+    """Return one near x; what is divided by it keeps all its digits."""
+    return float(2.0 ** np.frexp(x)[1]) if x > 0 else 1.0
 
 
 class NoImprovement:
@@ -297,8 +334,10 @@ def train_stochastic(
     history: list[StochasticRecord] = []
     while len(history) < max_iter:
         steps = run.clock.steps
+        if max_steps is not None and steps >= max_steps:
+            return history, Status.STOPPED
         loss = run.epoch(blocks, plan, rng, max_steps)
-        if run.clock.steps == steps != max_steps:
+        if run.clock.steps == steps:
             raise ValueError("the blocks hold no rows (with a positive weight) to train on")
         score = validate() if validate else None
         seconds = time.perf_counter() - began
@@ -306,6 +345,6 @@ def train_stochastic(
         stop = on_epoch is not None and on_epoch(history[-1])
         if rule.met(loss if score is None else -score):
             return history, Status.CONVERGED
-        if stop or run.clock.steps == max_steps:
+        if stop:
             return history, Status.STOPPED
     return history, Status.MAX_ITER

@@ -20,7 +20,7 @@ MANY_CLASSES = 2000
 WORK_OF_THREAD = 1 << 16
 
 
-def choose_sums(shape: Shape, loss: str, wanted: str, *, averages: bool) -> Choice:
+def choose_sums(shape: Shape, loss: str, wanted: str, *, averages: bool, is_sparse: bool) -> Choice:
     """Choose how W is held.
 
     Parameters
@@ -30,6 +30,8 @@ def choose_sums(shape: Shape, loss: str, wanted: str, *, averages: bool) -> Choi
     wanted : {"auto", "dense", "sparse"}
     averages : bool
         Whether there is a second array of the size of W.
+    is_sparse : bool
+        Whether rows share few features.
 
     Returns
     -------
@@ -50,7 +52,8 @@ def choose_sums(shape: Shape, loss: str, wanted: str, *, averages: bool) -> Choi
         )
     memory = available_memory()
     may = loss != "log_loss" and wanted != "dense"
-    better = shape.n_classes > MANY_CLASSES or dense > LARGE_SHARE * memory
+    many = is_sparse and shape.n_classes > MANY_CLASSES
+    better = many or dense > LARGE_SHARE * memory
     kind: Kind = "sparse" if may and (wanted == "sparse" or better) else "dense"
     if kind == "dense" and dense > memory:
         advice = "use float32, fewer features (hashing, selection) or fewer classes"
