@@ -8,9 +8,10 @@ row i, if any was,
 
 is feasible, and S / (alpha T) = S, the W that the steps led to, is W(z): training goes on from
 there as from any other z. More epochs (then z_ic = C_i n_ic / E, with n_ic the number of times that
-c was moved against i in E epochs) save no more than they cost. D(z) may well be below D(0): what
-helps is that examples are at the bounds where most of them end. The best multiple of z, t z with
-t = sum z / ||W(z)||^2, has a higher D and saves nothing.
+c was moved against i in E epochs) are no clear gain (docs/stochastic.md).
+
+D(z) may well be below D(0): what helps is that examples are at the bounds where most of them end.
+The best multiple of z, t z with t = sum z / ||W(z)||^2, has a higher D and saves nothing.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from manyclass.formulations import FORMULATIONS
 from manyclass.problem import Problem
 from manyclass.solvers.core import trainer_arguments
 
-# It saves time where there are so many examples for a feature: most z of the optimum are then 0 or
-# C_i, as those here. Where there are fewer, more lie between (measured: a tenth slower on dna).
-EXAMPLES_PER_FEATURE = 20
+# It saves time where there are so many examples for each weight: most z of the optimum are then 0
+# or C_i, as those here. Where there are fewer, more lie between (measured: a tenth slower on dna).
+EXAMPLES_PER_WEIGHT = 6
 # ... and where C_i q_i is so large, in the mean. A first visit of descent from z = 0 moves W by
 # some min(C_i, 1 / q_i) x_i, which undoes what others did where 1 / q_i is much less than C_i
 # (measured: a tenth to a half of the time is saved); elsewhere descent does as well.
@@ -40,7 +41,7 @@ def is_worthwhile(problem: Problem, norms: NDArray[np.float64]) -> bool:
     data = problem.dataset
     return (
         problem.formulation is FORMULATIONS["crammer_singer"]
-        and data.n_examples >= EXAMPLES_PER_FEATURE * data.n_features
+        and data.n_examples >= EXAMPLES_PER_WEIGHT * data.n_features * data.n_classes
         and float(problem.costs @ norms) >= COST_TIMES_NORM * data.n_examples
     )
 
