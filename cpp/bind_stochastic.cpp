@@ -59,10 +59,15 @@ class StochasticTrainer : public OwnedExamples<T> {
   }
 
   // Steps with the rows in this order. `weights` is S, `average` U, both padded (weights.hpp).
+  // moved[i] becomes the class that was moved against row i, or -1.
   double steps(Matrix<T> weights, std::optional<Matrix<T>> average, StochasticClock& clock,
-               const Passage& passage, Vector<const std::int32_t> rows) const {
+               const Passage& passage, Vector<const std::int32_t> rows,
+               std::optional<Vector<std::int32_t>> moved) const {
     check(weights);
     if (average) check(*average);
+    std::span<std::int32_t> labels;
+    if (moved) labels = {moved->data(), moved->size()};
+    check_moved(labels, passage);
     check(passage, rows, clock);
     const auto stride = static_cast<std::int64_t>(weights.shape(1));
     const std::int64_t n_blocks = (this->n_classes() + kBlock - 1) / kBlock;
@@ -82,7 +87,7 @@ class StochasticTrainer : public OwnedExamples<T> {
     return run(StochasticTeam<T, DenseSlice<T>>(dense_, std::move(slices),
                                                 static_cast<std::int32_t>(width), passage.loss,
                                                 batch_of(passage, rows), passage.n_threads),
-               clock, passage, rows);
+               clock, passage, rows, labels);
   }
 
   // The same with S and U in tables.
@@ -111,7 +116,7 @@ class StochasticTrainer : public OwnedExamples<T> {
 
   template <class Team>
   double run(Team team, StochasticClock& clock, const Passage& passage,
-             Vector<const std::int32_t> rows) const {
+             Vector<const std::int32_t> rows, std::span<std::int32_t> moved = {}) const {
     const auto order = std::span<const std::int32_t>(rows.data(), rows.size());
     const Examples<T>& examples = this->examples();
     Work work(this->poll());
@@ -126,7 +131,7 @@ class StochasticTrainer : public OwnedExamples<T> {
         [&](auto begin, auto end) {
           const auto first = static_cast<std::size_t>(begin * size);
           const auto last = std::min(order.size(), static_cast<std::size_t>(end * size));
-          losses += team.run(examples, order.subspan(first, last - first), clock);
+          losses += team.run(examples, order.subspan(first, last - first), clock, moved);
         },
         1);
     return losses;
@@ -135,6 +140,13 @@ class StochasticTrainer : public OwnedExamples<T> {
   // Rows in a batch: memory is taken for so many.
   static std::size_t batch_of(const Passage& passage, const Vector<const std::int32_t>& rows) {
     return std::clamp<std::size_t>(rows.size(), 1, passage.batch_size);
+  }
+
+  void check_moved(std::span<const std::int32_t> moved, const Passage& passage) const {
+    if (moved.empty()) return;
+    require(passage.loss != StochasticLoss::kLogLoss, "log_loss moves all classes");
+    require(static_cast<std::int64_t>(moved.size()) == this->examples().x.n_rows,
+            "moved must have an entry for every row");
   }
 
   // Refuse steps after which a number may not be finite: scores are at most |x| times those of S.
@@ -191,7 +203,7 @@ void bind_trainer(nb::module_& m, const char* name) {
            "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a, "labels"_a, "n_classes"_a,
            "costs"_a, "instruction_set"_a)
       .def("steps", &Trainer::steps, "weights"_a, "average"_a.none(), "clock"_a, "passage"_a,
-           "rows"_a)
+           "rows"_a, "moved"_a = nb::none())
       .def("table_steps", &Trainer::table_steps, "weights"_a, "average"_a.none(), "clock"_a,
            "passage"_a, "rows"_a);
 }

@@ -74,6 +74,7 @@ struct StochasticBatch {
   std::span<Finding<T>> findings;  // of row b by slice s: [b * n_slices + s]
   T* scores;      // of one row, or (log_loss) of all: so many times the slice's size, aligned
   T* dense_step;  // the slice's size, zeros before and after, aligned
+  std::span<std::int32_t> moved;  // hinge, perceptron: [i] = the class moved against i, or -1
 
   std::int32_t first() const { return static_cast<std::int32_t>(slice) * slice_size; }
 };

@@ -165,11 +165,12 @@ inline double weighted_loss(const Finding<T>& found, double weight,
 }
 
 // The step along minus the sub-gradient of a maximum: x for y, -x for the best other class.
+// Returns whether there was one.
 template <class T, class Slice>
-inline void move_two(const Slice& slice, const Row<T>& row, std::int32_t y, double weight,
+inline bool move_two(const Slice& slice, const Row<T>& row, std::int32_t y, double weight,
                      const Finding<T>& found, const StochasticBatch<T>& batch) {
   const bool hinge = batch.loss == StochasticLoss::kHinge;
-  if (hinge ? 1 + lead(batch, found) <= 0 : found.best < found.own) return;
+  if (hinge ? 1 + lead(batch, found) <= 0 : found.best < found.own) return false;
   std::array<Step, 2> steps{};
   std::size_t n_steps = 0;
   const auto change = [&](std::int32_t label, double delta) {
@@ -179,6 +180,7 @@ inline void move_two(const Slice& slice, const Row<T>& row, std::int32_t y, doub
   change(y, weight);
   change(found.label, -weight);
   if (n_steps > 0) add_steps(slice, row, std::span<const Step>(steps).first(n_steps), batch);
+  return true;
 }
 
 // The step v_i ([c = y] - p_c) x for all classes of the slice; `e` has what `exponentials` left.
@@ -208,7 +210,10 @@ double move_stochastic(const Examples<T>& examples, const Slice& slice,
     const Finding<T> found = joined(batch, b, y);
     losses += weighted_loss(found, weight, batch);
     if (batch.loss != StochasticLoss::kLogLoss) {
-      move_two(slice, examples.x.row(i), y, weight, found, batch);
+      const bool moves = move_two(slice, examples.x.row(i), y, weight, found, batch);
+      if (!batch.moved.empty() && batch.slice == 0) {
+        batch.moved[static_cast<std::size_t>(i)] = moves ? found.label : -1;
+      }
     } else if constexpr (requires { slice.width; }) {
       const Finding<T>& own = batch.findings[b * batch.n_slices + batch.slice];
       move_all(slice, examples.x.row(i), y, weight, lag(batch, own, found) / found.sum,

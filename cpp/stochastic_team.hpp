@@ -61,9 +61,9 @@ class StochasticTeam {
   }
 
   // Steps with the rows in this order, a batch each; returns sum_i v_i l_i, each just before its
-  // step.
+  // step. moved[i], if it is not empty, becomes the class that was moved against row i, or -1.
   double run(const Examples<T>& examples, std::span<const std::int32_t> rows,
-             StochasticClock& clock) {
+             StochasticClock& clock, std::span<std::int32_t> moved = {}) {
     double losses = 0;
     StochasticClock reached = clock;
     Meeting meeting(team_.size());
@@ -85,13 +85,14 @@ class StochasticTeam {
           const std::int32_t next =
               begin + batch_size_ < rows.size() ? rows[begin + batch_size_] : -1;
           for_slices(member, [&](std::size_t slice) {
-            kernels_.look(examples, slices_[slice], view(batch, next, slice, turn, own_clock));
+            kernels_.look(examples, slices_[slice],
+                          view(batch, next, slice, turn, own_clock, moved));
           });
           if (!meeting.meet(!error)) break;
           try {
             for_slices(member, [&](std::size_t slice) {
               const double sum = kernels_.move(examples, slices_[slice],
-                                               view(batch, next, slice, turn, own_clock));
+                                               view(batch, next, slice, turn, own_clock, moved));
               if (slice == 0) own_losses += sum;
             });
           } catch (...) {  // the others still wait for this thread, once
@@ -123,7 +124,8 @@ class StochasticTeam {
 
   // A thread may still read the findings of one batch while others write those of the next.
   StochasticBatch<T> view(std::span<const std::int32_t> rows, std::int32_t next, std::size_t slice,
-                          std::size_t turn, const StochasticClock& clock) {
+                          std::size_t turn, const StochasticClock& clock,
+                          std::span<std::int32_t> moved) {
     const double average = slices_[slice].averages() ? clock.average_steps : 0;
     return {loss_,
             rows,
@@ -135,7 +137,8 @@ class StochasticTeam {
             slice_size_,
             findings_[turn % 2],
             scores_[slice].data(),
-            dense_steps_[slice].data()};
+            dense_steps_[slice].data(),
+            moved};
   }
 
   // Rows in random order are not foreseen by the machine.

@@ -14,6 +14,7 @@ TESTS = {
         "tests/test_sparse_dual.py",
         "tests/test_sparse_prediction.py",
         "tests/test_stochastic.py",
+        "tests/test_stochastic_start.py",
         "tests/test_svmlight_fuzz.py",
     ],
     "threads": ["tests/test_threads.py"],

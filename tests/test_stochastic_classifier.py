@@ -427,11 +427,15 @@ def test_pieces_that_ctrl_c_cuts_count(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20000, 300)), rng.integers(0, 200, 20000)
     model = StochasticClassifier(loss="log_loss", random_state=0)
+
+    def pieces():
+        while True:
+            model.partial_fit(X, y, classes=range(200))
+
     timer = threading.Timer(0.25, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):  # in the first piece, or one of the next
-        while True:
-            model.partial_fit(X, y, classes=range(200))
+        pieces()
     assert model.n_steps_ > 0
     assert model.n_features_in_ == 300
     save_model(tmp_path / "m", model)

@@ -253,6 +253,7 @@ class _StochasticTrainer:
         clock: StochasticClock,
         passage: Passage,
         rows: NDArray[np.int32],
+        moved: NDArray[np.int32] | None = None,
     ) -> float: ...
     def table_steps(
         self,

@@ -5,6 +5,7 @@ stopping rule. Returned: W, z, and a certificate of the gap. An epoch is some lo
 shrunk problem (the examples whose z may still move, and of each only its non-zero z), then one loop
 over all examples and classes; every loop in a new random order, every visit solving the block of
 one example exactly. Where that is slow and features are few, the Newton phase (newton.py) goes on.
+Where it saves time, z = 0 is left by stochastic steps (stochastic_start.py).
 Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.3.
 """
 
@@ -33,6 +34,7 @@ from manyclass.solvers.core import (
     trainer_arguments,
 )
 from manyclass.solvers.newton import NewtonPhase, Pace
+from manyclass.solvers.stochastic_start import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, StoppingRule
 from manyclass.solvers.weights import (
     allocate_weights,
@@ -85,6 +87,7 @@ class State:
     active: NDArray[np.int32] = field(default_factory=_no_rows)
     n_active: int = 0
     constant: float = 0.0  # loss of the examples with x_i = 0
+    steps_first: bool = False  # whether the first epoch begins with stochastic steps
     dual: float = 0.0
     epoch: int = 0
     fast: bool = True  # whether the last epoch divided the gap by FAST
@@ -123,6 +126,8 @@ class SequentialDual:
         state.dual = state.constant
         if start is not None:
             self._warm_start(problem, state, start)
+        elif isinstance(state.trainer, LANE_TRAINERS):
+            state.steps_first = is_worthwhile(problem, norms)
         return state
 
     def _begin(self, problem: Problem) -> State:
@@ -156,12 +161,13 @@ class SequentialDual:
         """Shrunk loops until the rule is content or the effort is spent, then one full loop."""
         if state.epoch and state.epoch % REBUILD_EVERY == 0:
             self._rebuild(problem, state)
+        made = self._stochastic_start(problem, state) if state.steps_first else 0
         loops, evaluations = self._shrunk_loops(problem, state, rule)
         full = self._full_loop(problem, state, rule)
         state.epoch += 1
         primal = state.dual + state.full.gap
         rule.cool(full, primal)
-        evaluations += full.evaluations
+        evaluations += made + full.evaluations
         scores = problem.dataset.n_examples * problem.dataset.n_classes
         state.pace.add(rule.distance(full, primal), evaluations / scores)
         return EpochRecord(
@@ -176,6 +182,18 @@ class SequentialDual:
             n_weights=self._n_weights(problem, state),
             n_duals=state.z.count,
         )
+
+    def _stochastic_start(self, problem: Problem, state: State) -> int:
+        """Leave z = 0 by stochastic steps; return the scores that they computed."""
+        state.steps_first = False
+        try:
+            z = stochastic_start(problem, state.rows, state.weights, self.rng)
+        except OverflowError:
+            return 0  # descent makes shorter steps
+        state.z.from_csr(z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data)
+        norm = squared_norm(state.weights, problem.dataset.n_classes, apart=False)
+        state.dual += float(z.sum(dtype=np.float64)) - 0.5 * norm
+        return len(state.rows) * problem.dataset.n_classes
 
     def _n_weights(self, problem: Problem, state: State) -> int:  # noqa: ARG002 (of sparse weights)
         return (problem.dataset.n_features + 1) * problem.dataset.n_classes
