@@ -64,7 +64,7 @@ def draw(result: Mapping[str, Any], path: Path) -> None:
             for axes, loss in zip(row, LOSSES, strict=True):
                 _draw_panel(axes, name, entry, loss)
         labels = dict(_legend(panels))
-        figure.legend(labels.values(), labels, loc="outside lower center", ncols=3, fontsize=8)
+        figure.legend(labels.values(), labels, loc="outside lower center", ncols=2, fontsize=8)
         figure.savefig(path)
         plt.close(figure)
 
