@@ -315,3 +315,22 @@ def test_reference_from_zero():
     zero = np.zeros((8, 5))
     G = gradient("log_loss", zero, rows_of(data), data.labels, data.weights)
     np.testing.assert_allclose(path[-1][1], -G / (0.1 * data.weights.sum()))
+
+
+def test_the_unit_is_chosen_anew_after_a_first_piece_that_overflows():
+    """Weights of 1/16 count in their own unit; the average still begins after 2 of them."""
+    data = tiny(weighted=False)
+    light = Dataset.from_matrix(
+        data.matrix(), data.labels, n_classes=5, weights=np.full(30, 1 / 16), bias=1.0
+    )
+    huge = Dataset.from_matrix(
+        data.matrix() * 1e200, data.labels, n_classes=5, weights=np.full(30, 1 / 16), bias=1.0
+    )
+    fresh, again = (start(data, averages=1) for _ in range(2))
+    with pytest.raises(FloatingPointError):
+        made_steps(again, huge, np.arange(30), "hinge")
+    results = [made_steps(run, light, np.arange(30), "hinge") for run in (fresh, again)]
+    np.testing.assert_array_equal(*results)
+    path = train(light, np.arange(30), "hinge", 0.1, 1)
+    np.testing.assert_allclose(results[0], average(path, 1), rtol=1e-9, atol=1e-9)
+    assert again.suits(again.shape, "hinge", 0.1, 1)

@@ -41,6 +41,17 @@ from manyclass.solvers.sums import Shape, Sums, TableSums
 
 LOSSES = ("hinge", "log_loss", "perceptron")
 LONGEST = 1 << 62  # more examples than there ever are
+# What the core's clock counts.
+CLOCK = (
+    "alpha",
+    "seen",
+    "steps",
+    "reach",
+    "average_from",
+    "rising",
+    "average_steps",
+    "average_weight",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +101,7 @@ class Plan:
 
 
 def new_clock(alpha: float, average: bool | int) -> _core.StochasticClock:
-    """Begin to count; ``average``: False, True (weights T_t^2) or after so many examples."""
+    """Begin to count; ``average``: False, True (weights T_t^2) or after so much weight."""
     clock = _core.StochasticClock()
     clock.alpha = alpha
     if average:
@@ -118,6 +129,7 @@ class Stochastic:
         self.sums = sums
         self.clock = clock
         self.unit = 1.0
+        self._average_from = clock.average_from  # in the examples' weight
         self._trainer: tuple[Dataset, Any] | None = None
 
     @property
@@ -164,18 +176,16 @@ class Stochastic:
     def suits(self, shape: Shape, loss: str, alpha: float, average: bool | int) -> bool:
         """Whether a run with these can go on from here."""
         like = new_clock(alpha, average)
-        average_from = self.clock.average_from * self.unit
         return (
             shape == self.shape
             and not (loss == "log_loss" and isinstance(self.sums, TableSums))
-            and (self.clock.alpha, average_from, self.clock.rising)
+            and (self.clock.alpha, self._average_from, self.clock.rising)
             == (like.alpha, like.average_from, like.rising)
         )
 
     def resume(self, weights: Weights, seen: float, steps: int) -> None:
         """Go on from a W that steps on examples of so much weight led to; averages begin anew."""
-        self.unit = _power_of_two(seen / max(1, steps))
-        self._set_average_from()
+        self._count_in(seen / max(1, steps))
         self.clock.seen, self.clock.steps = seen / self.unit, steps
         self.sums.load(weights, self.clock.alpha * self.clock.seen)
         self.clock.reach = self.sums.largest()
@@ -193,13 +203,14 @@ class Stochastic:
         """Let go of the examples of the last call."""
         self._trainer = None
 
-    def _set_average_from(self) -> None:
-        self.clock.average_from /= self.unit
+    def _count_in(self, weight: float) -> None:
+        """Let the clock count in a power of two near this weight."""
+        self.unit = float(2.0 ** np.frexp(weight)[1]) if weight > 0 else 1.0
+        self.clock.average_from = self._average_from / self.unit
 
     def _steps(self, dataset: Dataset, rows: NDArray[np.int32], plan: Plan) -> float:
         if self.clock.steps == 0 and len(rows):
-            self.unit = _power_of_two(float(dataset.weights.max()))
-            self._set_average_from()
+            self._count_in(float(dataset.weights.max()))
         passage = _core.Passage(
             _core.StochasticLoss[plan.loss], plan.batch_size, n_threads_for(dataset, plan)
         )
@@ -242,31 +253,15 @@ class Stochastic:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what refers to the examples."""
         clock = {name: getattr(self.clock, name) for name in CLOCK}
-        return {"sums": self.sums, "clock": clock, "unit": self.unit}
+        own = {"sums": self.sums, "unit": self.unit, "_average_from": self._average_from}
+        return {**own, "clock": clock}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Undo ``__getstate__``."""
-        self.sums, self.clock, self._trainer = state["sums"], _core.StochasticClock(), None
-        self.unit = state["unit"]
-        for name, value in state["clock"].items():
-            setattr(self.clock, name, value)
-
-
-CLOCK = (
-    "alpha",
-    "seen",
-    "steps",
-    "reach",
-    "average_from",
-    "rising",
-    "average_steps",
-    "average_weight",
-)
-
-
-def _power_of_two(x: float) -> float:
-    """Return one near x; what is divided by it keeps all its digits."""
-    return float(2.0 ** np.frexp(x)[1]) if x > 0 else 1.0
+        clock = _core.StochasticClock()
+        for name, value in state.pop("clock").items():
+            setattr(clock, name, value)
+        self.__dict__.update(state, clock=clock, _trainer=None)
 
 
 class NoImprovement:
