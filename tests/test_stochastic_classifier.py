@@ -396,7 +396,7 @@ def test_blocks_are_checked():
 
 def test_dense_weights_that_do_not_fit(monkeypatch):
     monkeypatch.setattr("manyclass.solvers.stochastic_choice.available_memory", lambda: 1000)
-    refused(MemoryError, r"need 0\.0052 MB", lambda: fitted(loss="log_loss", weights="dense"))
+    refused(MemoryError, r"need 0\.00528 MB", lambda: fitted(loss="log_loss", weights="dense"))
     assert sp.issparse(fitted().coef_)  # "auto" takes what fits
 
 
@@ -526,6 +526,20 @@ def test_dense_rows_of_many_classes_have_dense_weights():
     model = StochasticClassifier(max_iter=1, tol=None)
     assert isinstance(model.fit(X, np.arange(2100)).coef_, np.ndarray)
     assert sp.issparse(model.fit(sp.eye_array(2100, format="csr"), np.arange(2100)).coef_)
+
+
+def test_a_run_refuses_sparse_weights_of_the_logistic_loss():
+    model = StochasticClassifier(loss="log_loss").partial_fit(*FIRST, classes=range(10))
+    model.set_params(weights="sparse")
+    refused(ValueError, "moves the weights of all", lambda: model.partial_fit(*FIRST))
+
+
+def test_the_scores_of_a_batch_take_memory(monkeypatch):
+    """5,200 bytes of weights, and 48,000 of a batch."""
+    monkeypatch.setattr("manyclass.solvers.stochastic_choice.available_memory", lambda: 20_000)
+    assert fitted(loss="log_loss", max_iter=1, tol=None).n_iter_ == 1
+    refused(MemoryError, "a batch of 600", lambda: fitted(loss="log_loss", batch_size=10**6))
+    assert fitted(batch_size=10**6, max_iter=1, tol=None).n_iter_ == 1
 
 
 def test_a_stream_keeps_no_rows():

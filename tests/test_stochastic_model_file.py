@@ -78,3 +78,10 @@ def test_hostile_files(path, change, message):
     with pytest.raises(ValueError, match=message) as caught:
         load_model(path)
     assert str(path) in str(caught.value)
+
+
+def test_an_objective_that_is_no_number_is_left_out(path):
+    model = StochasticClassifier(max_iter=1, tol=None, compute_objective=True).fit(X, Y)
+    model.objective_ = float("inf")
+    save_model(path, model)
+    assert describe_model(path)["objective"] is None

@@ -203,7 +203,7 @@ def _timed(path: str, fit: Callable[[], Any]) -> float:
     except (ValueError, FloatingPointError) as error:
         words = str(error)
         named = type(error)(words if words.startswith(path) else f"{path}: {words}")
-        named.told_by = getattr(error, "told_by", 0)  # type: ignore[union-attr]
+        named.told_by = getattr(error, "told_by", 0)  # type: ignore[union-attr]  # of agreement.py
         raise named from error
     return time.perf_counter() - began
 

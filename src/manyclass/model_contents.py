@@ -235,11 +235,12 @@ def _describe_svc(estimator: Any) -> dict[str, Any]:
 
 
 def _stochastic_facts(estimator: Any) -> dict[str, Any]:
+    objective = getattr(estimator, "objective_", None)
     return {
         "n_steps": estimator.n_steps_,
         "weight_seen": estimator.weight_seen_,
         "intercept_scaling": estimator.intercept_scaling_,
-        "objective": getattr(estimator, "objective_", None),
+        "objective": objective if objective is None or math.isfinite(objective) else None,
     }
 
 

@@ -28,7 +28,7 @@ from manyclass.solvers.stochastic import (
     new_clock,
     train_stochastic,
 )
-from manyclass.solvers.stochastic_choice import choose_sums, new_sums
+from manyclass.solvers.stochastic_choice import check_weights, choose_sums, new_sums
 from manyclass.solvers.sums import Shape
 from manyclass.stochastic_objective import stochastic_objective
 from manyclass.threads import effective_n_jobs
@@ -80,10 +80,11 @@ class Running:
 
 
 class Manner(NamedTuple):
-    """How rows are taken: value of the appended feature, whether they share few features."""
+    """How rows are taken: value of the appended feature, whether features are shared by few."""
 
     bias: float
     is_sparse: bool
+    n_rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +150,13 @@ class StochasticModel(LinearClassifier):
     def _manner_of(self, X: Any, *, go_on: bool) -> Manner:
         """Return how rows like these are taken; a run that goes on keeps its feature's value."""
         is_sparse = sp.issparse(X) and X.nnz < SPARSE * X.shape[0] * X.shape[1]
-        if not self.fit_intercept:
-            return Manner(0.0, is_sparse)
-        if self.intercept_scaling != "auto":
-            return Manner(float(self.intercept_scaling), is_sparse)
-        before = getattr(self, "intercept_scaling_", 0.0) if go_on else 0.0
-        return Manner(before or (SPARSE_BIAS if sp.issparse(X) else 1.0), is_sparse)
+        bias = 0.0
+        if self.fit_intercept and self.intercept_scaling == "auto":
+            before = getattr(self, "intercept_scaling_", 0.0) if go_on else 0.0
+            bias = before or (SPARSE_BIAS if sp.issparse(X) else 1.0)
+        elif self.fit_intercept:
+            bias = float(self.intercept_scaling)
+        return Manner(bias, is_sparse, 0 if X is None else np.shape(X)[0])
 
     def _dtype(self) -> np.dtype[Any]:
         """Type of the weights, without putting them together."""
@@ -196,12 +198,18 @@ class StochasticModel(LinearClassifier):
         self, shape: Shape, classes: NDArray[Any], manner: Manner, *, go_on: bool
     ) -> Running:
         """Begin at W = 0 or, to ``go_on`` with the same classes, where training ended."""
+        check_weights(self.loss, self.weights)
         running: Running | None = self.__dict__.get("_running") if go_on else None
         if running is not None and self._suits(running, shape, classes, manner):
             return running
         averages = bool(self.average)
         choice = choose_sums(
-            shape, self.loss, self.weights, averages=averages, is_sparse=manner.is_sparse
+            shape,
+            self.loss,
+            self.weights,
+            averages=averages,
+            is_sparse=manner.is_sparse,
+            batch_size=min(int(self.batch_size), manner.n_rows),
         )
         if self.verbose and choice.matters:
             print(choice, flush=True)

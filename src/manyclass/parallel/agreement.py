@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +53,11 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
         error = caught
     failed = np.flatnonzero(_told(communicator, int(error is not None)))
     if error is not None:
-        error.told_by = int(failed[0])  # type: ignore[attr-defined]
+        error.told_by = int(failed[0])  # type: ignore[attr-defined]  # an attribute of ours
         raise error
     if len(failed):
         raise OtherRankError(int(failed[0]))
-    return result  # type: ignore[return-value]
+    return cast(R, result)
 
 
 def check_same(communicator: Communicator, words: str, arrays: Iterable[NDArray[Any]]) -> None:

@@ -20,7 +20,23 @@ MANY_CLASSES = 2000
 WORK_OF_THREAD = 1 << 16
 
 
-def choose_sums(shape: Shape, loss: str, wanted: str, *, averages: bool, is_sparse: bool) -> Choice:
+def check_weights(loss: str, wanted: str) -> None:
+    """Refuse sparse weights for a loss whose steps move the weights of all classes.
+
+    Raises
+    ------
+    ValueError
+    """
+    if loss == "log_loss" and wanted == "sparse":
+        raise ValueError(
+            "weights='sparse' does not go with loss='log_loss', which moves the weights of all "
+            "classes in every step; use weights='auto', or loss='hinge' or 'perceptron'"
+        )
+
+
+def choose_sums(
+    shape: Shape, loss: str, wanted: str, *, averages: bool, is_sparse: bool, batch_size: int
+) -> Choice:
     """Choose how W is held.
 
     Parameters
@@ -28,10 +44,13 @@ def choose_sums(shape: Shape, loss: str, wanted: str, *, averages: bool, is_spar
     shape : Shape
     loss : {"hinge", "log_loss", "perceptron"}
     wanted : {"auto", "dense", "sparse"}
+        "sparse" not for log_loss (``check_weights``).
     averages : bool
         Whether there is a second array of the size of W.
     is_sparse : bool
         Whether rows share few features.
+    batch_size : int
+        Rows in a batch; log_loss keeps the scores of all of them.
 
     Returns
     -------
@@ -39,17 +58,11 @@ def choose_sums(shape: Shape, loss: str, wanted: str, *, averages: bool, is_spar
 
     Raises
     ------
-    ValueError
-        If sparse weights are wanted for log_loss, whose steps move the weights of all classes.
     MemoryError
         If dense weights must be and do not fit.
     """
-    dense = (1 + averages) * (shape.n_features + 1) * shape.n_classes * shape.dtype.itemsize
-    if loss == "log_loss" and wanted == "sparse":
-        raise ValueError(
-            "weights='sparse' does not go with loss='log_loss', which moves the weights of all "
-            "classes in every step; use weights='auto', or loss='hinge' or 'perceptron'"
-        )
+    rows = (1 + averages) * (shape.n_features + 1) + (batch_size if loss == "log_loss" else 0)
+    dense = rows * shape.n_classes * shape.dtype.itemsize
     memory = available_memory()
     may = loss != "log_loss" and wanted != "dense"
     many = is_sparse and shape.n_classes > MANY_CLASSES
@@ -57,11 +70,13 @@ def choose_sums(shape: Shape, loss: str, wanted: str, *, averages: bool, is_spar
     kind: Kind = "sparse" if may and (wanted == "sparse" or better) else "dense"
     if kind == "dense" and dense > memory:
         advice = "use float32, fewer features (hashing, selection) or fewer classes"
-        if loss != "log_loss":
+        words = f"dense weights for {shape.n_features} features and {shape.n_classes} classes"
+        if loss == "log_loss":
+            words += f", and the scores of a batch of {batch_size},"
+        else:
             advice = "use weights='sparse'"
         raise MemoryError(
-            f"dense weights for {shape.n_features} features and {shape.n_classes} classes need "
-            f"{size_text(dense)}; there are {size_text(memory)}. Advice: {advice}"
+            f"{words} need {size_text(dense)}; there are {size_text(memory)}. Advice: {advice}"
         )
     return Choice(kind, dense, None)
 
