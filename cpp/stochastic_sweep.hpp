@@ -31,15 +31,16 @@ inline void scores_of_row(const DenseSlice<T>& slice, const Row<T>& row, T* out)
   verbs_of(slice.sum, slice.width).scores(row, out);
 }
 template <class T>
+inline void scores_of_row(const TableSlice<T>& slice, const Row<T>& row, T* out) {
+  TableVerbs<T>(*slice.sum).scores(row, out);
+}
+
+template <class T>
 inline void fetch_row(const DenseSlice<T>& slice, const Row<T>& row) {
   verbs_of(slice.sum, slice.width).fetch(row);
 }
 template <class T>
 inline void fetch_row(const TableSlice<T>&, const Row<T>&) {}  // tables are found one by one
-template <class T>
-inline void scores_of_row(const TableSlice<T>& slice, const Row<T>& row, T* out) {
-  TableVerbs<T>(*slice.sum).scores(row, out);
-}
 
 // S += x step^T, U += A x step^T
 template <class T>

@@ -62,58 +62,64 @@ class StochasticTeam {
 
   // Steps with the rows in this order, a batch each; returns sum_i v_i l_i, each just before its
   // step. moved[i], if it is not empty, becomes the class that was moved against row i, or -1.
+  // After an error the clock counts the steps that were made.
   double run(const Examples<T>& examples, std::span<const std::int32_t> rows,
              StochasticClock& clock, std::span<std::int32_t> moved = {}) {
-    double losses = 0;
-    StochasticClock reached = clock;
+    const StochasticClock begin = clock;
     Meeting meeting(team_.size());
-    try {
-      team_.run([&](int member) {
-        StochasticClock own_clock = clock;
-        double own_losses = 0;
-        const auto keep = [&] {
-          if (member > 0) return;
-          reached = own_clock;
-          losses = own_losses;
-        };
-        std::exception_ptr error;
-        for (std::size_t begin = 0, turn = 0; begin < rows.size(); begin += batch_size_, ++turn) {
-          const auto batch = rows.subspan(begin, std::min(batch_size_, rows.size() - begin));
-          if (begin + 2 * batch_size_ < rows.size()) {
-            prefetch(examples.x, rows[begin + 2 * batch_size_]);
-          }
-          const std::int32_t next =
-              begin + batch_size_ < rows.size() ? rows[begin + batch_size_] : -1;
-          for_slices(member, [&](std::size_t slice) {
-            kernels_.look(examples, slices_[slice],
-                          view(batch, next, slice, turn, own_clock, moved));
-          });
-          if (!meeting.meet(!error)) break;
-          try {
-            for_slices(member, [&](std::size_t slice) {
-              const double sum = kernels_.move(examples, slices_[slice],
-                                               view(batch, next, slice, turn, own_clock, moved));
-              if (slice == 0) own_losses += sum;
-            });
-          } catch (...) {  // the others still wait for this thread, once
-            error = std::current_exception();
-          }
-          double weight = 0;
-          for (const std::int32_t i : batch) weight += examples.costs[i];
-          own_clock.advance(weight);
-        }
-        keep();
-        if (error) std::rethrow_exception(error);
-      });
-    } catch (...) {
-      clock = reached;
-      throw;
-    }
-    clock = reached;
+    double losses = 0;
+    team_.run([&](int member) {
+      Member here{member, begin};
+      for (std::size_t first = 0; first < rows.size(); first += batch_size_) {
+        if (!step(examples, rows, first, moved, meeting, here)) break;
+      }
+      if (member == 0) {
+        clock = here.clock;
+        losses = here.losses;
+      }
+      if (here.error) std::rethrow_exception(here.error);
+    });
     return losses;
   }
 
  private:
+  // One thread in a run: it counts for itself, and comes to the same.
+  struct Member {
+    int number;
+    StochasticClock clock;
+    double losses = 0;
+    std::exception_ptr error{};
+  };
+
+  // The step of the batch that begins at rows[first]; false after an error of any thread.
+  bool step(const Examples<T>& examples, std::span<const std::int32_t> rows, std::size_t first,
+            std::span<std::int32_t> moved, Meeting& meeting, Member& here) {
+    const auto batch = rows.subspan(first, std::min(batch_size_, rows.size() - first));
+    const auto row_after = [&](std::size_t batches) {
+      const std::size_t at = first + batches * batch_size_;
+      return at < rows.size() ? rows[at] : -1;
+    };
+    if (row_after(2) >= 0) prefetch(examples.x, row_after(2));
+    const auto view = [&](std::size_t slice) {
+      return view_of(batch, row_after(1), slice, first / batch_size_, here.clock, moved);
+    };
+    for_slices(here.number,
+               [&](std::size_t slice) { kernels_.look(examples, slices_[slice], view(slice)); });
+    if (!meeting.meet(!here.error)) return false;
+    try {
+      for_slices(here.number, [&](std::size_t slice) {
+        const double sum = kernels_.move(examples, slices_[slice], view(slice));
+        if (slice == 0) here.losses += sum;
+      });
+    } catch (...) {  // the others still wait for this thread, once
+      here.error = std::current_exception();
+    }
+    double weight = 0;
+    for (const std::int32_t i : batch) weight += examples.costs[i];
+    here.clock.advance(weight);
+    return true;
+  }
+
   template <class Work>
   void for_slices(int member, Work work) {
     for (auto slice = static_cast<std::size_t>(member); slice < slices_.size();
@@ -123,9 +129,9 @@ class StochasticTeam {
   }
 
   // A thread may still read the findings of one batch while others write those of the next.
-  StochasticBatch<T> view(std::span<const std::int32_t> rows, std::int32_t next, std::size_t slice,
-                          std::size_t turn, const StochasticClock& clock,
-                          std::span<std::int32_t> moved) {
+  StochasticBatch<T> view_of(std::span<const std::int32_t> rows, std::int32_t next,
+                             std::size_t slice, std::size_t turn, const StochasticClock& clock,
+                             std::span<std::int32_t> moved) {
     const double average = slices_[slice].averages() ? clock.average_steps : 0;
     return {loss_,
             rows,

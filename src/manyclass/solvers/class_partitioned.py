@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.parallel.communicator import Communicator, Serial
+from manyclass.parallel.communicator import Communicator
 from manyclass.parallel.schedule import BUNDLES_PER_RANK, Schedule, work_of_classes
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
@@ -38,7 +38,7 @@ from manyclass.solvers.bundles import Bundles, GoingRound
 from manyclass.solvers.core import trainer_arguments
 from manyclass.solvers.entries import Entries, entries_of, from_core, to_core, together
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.together import Findings, ending_all, gather_entries
+from manyclass.solvers.together import Findings, OfRanks, ending_all, gather_entries
 from manyclass.solvers.weights import squared_norm
 
 # Shrunk loops at a meeting end at this share of the gap that the loop over all its examples and
@@ -66,7 +66,7 @@ class State:
     full: Findings = field(default_factory=Findings)
 
 
-class ClassPartitioned:
+class ClassPartitioned(OfRanks):
     """Solver for sums of losses of relative margins.
 
     Parameters
@@ -86,10 +86,7 @@ class ClassPartitioned:
         *,
         sparse: bool = False,
     ) -> None:
-        self.communicator = Serial() if communicator is None else communicator
-        seed = int(rng.integers(2**63))
-        self.common = np.random.default_rng(seed)  # the same on every rank
-        self.rng = np.random.default_rng([seed, self.communicator.rank])
+        super().__init__(rng, communicator)
         self.sparse = sparse
 
     @ending_all

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from manyclass.parallel.communicator import Communicator, Serial
+from manyclass.parallel.communicator import Communicator
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
 from manyclass.solvers.entries import Entries
@@ -22,6 +22,7 @@ from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import (
     Block,
     Findings,
+    OfRanks,
     ending_all,
     gather_entries,
     gather_weights,
@@ -41,7 +42,7 @@ class State:
     full: Findings = field(default_factory=Findings)
 
 
-class SeparateRanks:
+class SeparateRanks(OfRanks):
     """Solver for formulations whose classes are independent.
 
     Parameters
@@ -64,9 +65,8 @@ class SeparateRanks:
         *,
         sparse: bool = False,
     ) -> None:
-        self.communicator = Serial() if communicator is None else communicator
-        seed = [int(rng.integers(2**63)), self.communicator.rank]
-        self.here = SeparateClasses(np.random.default_rng(seed), n_jobs)
+        super().__init__(rng, communicator)
+        self.here = SeparateClasses(self.rng, n_jobs)
         self.sparse = sparse
 
     @ending_all

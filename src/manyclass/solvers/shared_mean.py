@@ -23,7 +23,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.parallel.communicator import Communicator, Serial
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
 from manyclass.solvers.core import core_classes, trainer_arguments
@@ -33,6 +32,7 @@ from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import (
     Block,
     Findings,
+    OfRanks,
     ending_all,
     gather_entries,
     gather_weights,
@@ -62,7 +62,7 @@ class State:
     full: Findings = field(default_factory=Findings)
 
 
-class SharedMean:
+class SharedMean(OfRanks):
     """Solver for sums of losses of absolute margins whose weights sum to zero.
 
     Parameters
@@ -72,12 +72,6 @@ class SharedMean:
     communicator : Communicator, default=None
         One process alone when None.
     """
-
-    def __init__(self, rng: np.random.Generator, communicator: Communicator | None = None) -> None:
-        self.communicator = Serial() if communicator is None else communicator
-        seed = int(rng.integers(2**63))
-        self.common = np.random.default_rng(seed)  # the same on every rank
-        self.rng = np.random.default_rng([seed, self.communicator.rank])
 
     @ending_all
     def init(self, problem: Problem, start: Start | None) -> State:

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from functools import wraps
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.parallel.communicator import Communicator
+from manyclass.parallel.communicator import Communicator, Serial
 from manyclass.solution import Weights
 from manyclass.solvers.entries import Entries
 
@@ -59,15 +59,35 @@ class Findings:
         return total
 
 
-class _HasCommunicator(Protocol):
-    communicator: Communicator
+class OfRanks:
+    """What every solver of several ranks begins with.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        In the same state on every rank.
+    communicator : Communicator, default=None
+        One process alone when None.
+
+    Attributes
+    ----------
+    communicator : Communicator
+    common, rng : numpy.random.Generator
+        The same on every rank; another on each.
+    """
+
+    def __init__(self, rng: np.random.Generator, communicator: Communicator | None = None) -> None:
+        self.communicator = Serial() if communicator is None else communicator
+        seed = int(rng.integers(2**63))
+        self.common = np.random.default_rng(seed)
+        self.rng = np.random.default_rng([seed, self.communicator.rank])
 
 
 def ending_all(method: F) -> F:
     """Let an error in a solver's method end all ranks, which would wait for this one for ever."""
 
     @wraps(method)
-    def call(self: _HasCommunicator, *args: Any, **kwargs: Any) -> Any:
+    def call(self: OfRanks, *args: Any, **kwargs: Any) -> Any:
         try:
             # Interrupted between two methods: the other ranks are elsewhere and will not answer.
             if isinstance(sys.exception(), KeyboardInterrupt) and self.communicator.size > 1:
