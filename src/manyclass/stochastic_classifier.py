@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.special
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from manyclass.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from manyclass.dataset import MAX_INDEX
+from manyclass.probabilities import ProbabilitiesMixin
 from manyclass.solvers.stochastic import LOSSES, StochasticRecord
 from manyclass.solvers.sums import Shape
 from manyclass.stochastic_model import Blocks, StochasticModel, shape_of, two_at_least
-from manyclass.training_data import FLOATS, hold_out, stream_data, training_data, validated
+from manyclass.training_data import (
+    FLOATS,
+    checked_dtype,
+    checked_width,
+    hold_out,
+    stream_data,
+    training_data,
+    validated,
+)
 
 
-def _gives_probabilities(estimator: StochasticClassifier) -> bool:
-    if estimator.loss != "log_loss":
-        raise AttributeError(f"probabilities need loss='log_loss', not {estimator.loss!r}")
-    return True
-
-
-class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator):
+class StochasticClassifier(
+    ProbabilitiesMixin, StochasticModel, CallbackSupportMixin, BaseEstimator
+):
     """Multi-class SVM, logistic regression or perceptron, trained by stochastic steps.
 
     Minimises, for examples x_i with classes y_i and weights v_i, over W = (w_1, ..., w_k),
@@ -318,7 +319,7 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
                 "blocks is an iterator, which ends after one epoch; give a list or the like"
             )
         known = two_at_least(unique_labels(classes))
-        shape = Shape(_checked_width(n_features), len(known), _checked_dtype(dtype))
+        shape = Shape(checked_width(n_features), len(known), checked_dtype(dtype))
         with self._input_restored() as before:
             first = next((X for X, _ in blocks), None)
             _check_feature_names(self, first, reset=True)
@@ -401,65 +402,3 @@ class StochasticClassifier(StochasticModel, CallbackSupportMixin, BaseEstimator)
                     self._adopt(running, [StochasticRecord(1, seconds, made, loss)])
                     before.clear()
         return self
-
-    @available_if(_gives_probabilities)
-    def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
-        """Estimate the probability of every class for every row; only with loss="log_loss".
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            exp(w_c . x) / sum_m exp(w_m . x), intercepts included; rows sum to 1.
-
-        Raises
-        ------
-        ValueError
-            If X has another number of features than in ``fit``, NaN or infinity.
-        FloatingPointError
-            If scores overflow.
-        """
-        return np.asarray(scipy.special.softmax(self._all_scores(X), axis=1))
-
-    @available_if(_gives_probabilities)
-    def predict_log_proba(self, X: ArrayLike) -> NDArray[Any]:
-        """Logarithms of ``predict_proba``; -inf where that is 0.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-
-        Raises
-        ------
-        ValueError, FloatingPointError
-            As in ``predict_proba``.
-        """
-        logs = scipy.special.log_softmax(self._all_scores(X), axis=1)
-        logs[np.exp(logs) == 0] = -np.inf
-        return np.asarray(logs)
-
-    def _all_scores(self, X: ArrayLike) -> NDArray[Any]:
-        scores = self._scores(self._check_rows(X))
-        if not np.isfinite(scores).all():
-            raise FloatingPointError("the scores of X overflow; scale its features as in fit")
-        return scores * np.array([-0.5, 0.5], scores.dtype) if scores.shape[1] == 1 else scores
-
-
-def _checked_width(n_features: int) -> int:
-    width = operator.index(n_features)
-    if not 0 < width < MAX_INDEX:
-        raise ValueError(f"n_features must be from 1 to 2^31 - 2, got {n_features}")
-    return width
-
-
-def _checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    if np.dtype(dtype) not in FLOATS:
-        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
-    return np.dtype(dtype)

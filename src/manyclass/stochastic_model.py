@@ -15,11 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
 from manyclass.callbacks import WRAPPERS, FitTask
-from manyclass.dataset import MAX_INDEX, Dataset
+from manyclass.dataset import MAX_INDEX, Dataset, few_are_shared
 from manyclass.linear import LinearClassifier, join_weights, split_weights
 from manyclass.prediction import Coefficients, best_classes
 from manyclass.solution import Status
-from manyclass.solvers.sequential_dual import SPARSE
 from manyclass.solvers.stochastic import (
     NoImprovement,
     Plan,
@@ -149,7 +148,7 @@ class StochasticModel(LinearClassifier):
 
     def _manner_of(self, X: Any, *, go_on: bool) -> Manner:
         """Return how rows like these are taken; a run that goes on keeps its feature's value."""
-        is_sparse = sp.issparse(X) and X.nnz < SPARSE * X.shape[0] * X.shape[1]
+        is_sparse = sp.issparse(X) and few_are_shared(X.nnz, *X.shape)
         bias = 0.0
         if self.fit_intercept and self.intercept_scaling == "auto":
             before = getattr(self, "intercept_scaling_", 0.0) if go_on else 0.0

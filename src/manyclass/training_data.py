@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from manyclass.dataset import Dataset
+from manyclass.dataset import MAX_INDEX, Dataset
 
 FLOATS = [np.float64, np.float32]
 
@@ -80,6 +81,21 @@ def training_data(
         )
     dataset = Dataset.from_matrix(X, labels, n_classes=len(classes), weights=weights, bias=bias)
     return dataset, classes
+
+
+def checked_width(n_features: int) -> int:
+    """Return a number of features that the compiled core can count."""
+    width = operator.index(n_features)
+    if not 0 < width < MAX_INDEX:
+        raise ValueError(f"n_features must be from 1 to 2^31 - 2, got {n_features}")
+    return width
+
+
+def checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return a type that the compiled core knows."""
+    if np.dtype(dtype) not in FLOATS:
+        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+    return np.dtype(dtype)
 
 
 def stream_data(

@@ -9,7 +9,6 @@ from manyclass.memory import available_memory
 from manyclass.problem import Problem
 from manyclass.solvers.core import in_lanes
 from manyclass.solvers.in_parts import part_bytes
-from manyclass.solvers.sequential_dual import is_sparse
 
 Kind = Literal["dense", "sparse"]
 
@@ -179,7 +178,7 @@ def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
 def _prefers_sparse(problem: Problem, dense: int, sparse: int, memory: int) -> bool:
     """Whether sparse weights are faster, or need less memory where it is short."""
     relative = problem.formulation.margin == "relative"
-    many = relative and problem.dataset.n_classes > MANY_CLASSES and is_sparse(problem)
+    many = relative and problem.dataset.n_classes > MANY_CLASSES and problem.dataset.is_sparse
     return sparse < dense and (many or dense > LARGE_SHARE * memory)
 
 

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, relative
-from manyclass.solvers.sequential_dual import SequentialDual, State
+from manyclass.solvers.dual_state import State
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights import BLOCK_BYTES
 

@@ -15,7 +15,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,9 +32,10 @@ from manyclass.solvers.core import (
     mean_apart,
     trainer_arguments,
 )
-from manyclass.solvers.newton import NewtonPhase, Pace
+from manyclass.solvers.dual_state import State
+from manyclass.solvers.newton import NewtonPhase
 from manyclass.solvers.stochastic_start import is_worthwhile, stochastic_start
-from manyclass.solvers.stopping import Findings, StoppingRule
+from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights import (
     allocate_weights,
     centre,
@@ -55,48 +55,18 @@ SHRUNK_EFFORT = 5
 NEGLIGIBLE = 3
 FAST = 1.5
 # In the full loops of a maximum formulation an example is looked at but left as it is while its gap
-# is below SKIPPED times its part of the gap that the shrunk loops aim at. Only where less than
-# SPARSE of X is not zero: elsewhere each step changes every score, and what was looked at is soon
-# out of date (measured: a quarter less time on news20, a fifth on sector; a tenth more on letter
-# and dna; no gain for sums of losses).
+# is below SKIPPED times its part of the gap that the shrunk loops aim at. Only where examples share
+# few features: elsewhere each step changes every score, and what was looked at is soon out of date
+# (measured: a quarter less time on news20, a fifth on sector; a tenth more on letter and dna; no
+# gain for sums of losses).
 SKIPPED = 1
-SPARSE = 0.05
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
 REBUILD_EVERY = 10
 # Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
 CALL_WORK = 1 << 28
 
 
-def _no_rows() -> NDArray[np.int32]:
-    return np.empty(0, np.int32)
-
-
 LANE_TRAINERS = (_core.LaneTrainer32, _core.LaneTrainer64)
-
-
-@dataclass(slots=True, eq=False)
-class State:
-    """Where training stands."""
-
-    trainer: Any  # of the core, with the z and the W that it takes
-    z: Any
-    buffer: NDArray[Any]
-    weights: Any
-    began: float
-    rows: NDArray[np.int32] = field(default_factory=_no_rows)  # the examples with x_i != 0
-    active: NDArray[np.int32] = field(default_factory=_no_rows)
-    n_active: int = 0
-    constant: float = 0.0  # loss of the examples with x_i = 0
-    steps_first: bool = False  # whether the first epoch begins with stochastic steps
-    dual: float = 0.0
-    epoch: int = 0
-    fast: bool = True  # whether the last epoch divided the gap by FAST
-    full: Findings = field(default_factory=_core.SweepResult)
-    pace: Pace = field(default_factory=Pace)
-    refuted: Certificate | None = None  # what it found instead of what the loops had estimated
-    newton: NewtonPhase | None = None  # once it has been entered
-    returned: NDArray[Any] | None = None  # W if it is not `weights`, which is W(z)
-    names: NDArray[np.int32] = field(default_factory=_no_rows)  # of sparse weights' classes
 
 
 class SequentialDual:
@@ -400,7 +370,9 @@ class SequentialDual:
     def _full_loop(self, problem: Problem, state: State, rule: StoppingRule) -> _core.SweepResult:
         gap_before = state.full.gap if state.epoch else np.inf
         goal, _ = rule.shrunk_goal()
-        skips = state.epoch and problem.formulation.aggregation == "max" and is_sparse(problem)
+        skips = (
+            state.epoch and problem.formulation.aggregation == "max" and problem.dataset.is_sparse
+        )
         min_gap = SKIPPED * goal / max(1, len(state.rows)) if skips else -np.inf
         full: _core.SweepResult = state.trainer.full_loop(
             state.weights, state.z, state.rows, state.active, min_gap, self._seed()
@@ -435,9 +407,3 @@ def _rows_per_call(problem: Problem) -> int:
     data = problem.dataset
     per_row = data.n_classes * (len(data.values) / max(1, data.n_examples) + 1)
     return max(1, int(CALL_WORK / per_row))
-
-
-def is_sparse(problem: Problem) -> bool:
-    """Whether examples share few features."""
-    data = problem.dataset
-    return len(data.values) < SPARSE * data.n_examples * data.n_features

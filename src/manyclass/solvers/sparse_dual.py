@@ -24,7 +24,8 @@ from manyclass.problem import Problem
 from manyclass.solution import Certificate, Start, relative
 from manyclass.solvers.choice import sparse_bytes
 from manyclass.solvers.core import trainer_arguments
-from manyclass.solvers.sequential_dual import SequentialDual, State
+from manyclass.solvers.dual_state import State
+from manyclass.solvers.sequential_dual import SequentialDual
 
 # Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more
 # than SPACIOUS of the memory, for every SMALL (measured on wordnet: 2 and 4 take a quarter more
