@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import unique_labels
-from sklearn.utils.validation import _check_feature_names, _check_sample_weight
+from sklearn.utils.validation import _check_feature_names
 
 from manyclass.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from manyclass.probabilities import ProbabilitiesMixin
@@ -253,12 +253,10 @@ class StochasticClassifier(
             rng = self._rng()
             score = None
             if self.early_stopping:
-                weights = _check_sample_weight(
-                    sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-                )
-                kept, held = hold_out(targets, weights, float(self.validation_fraction), rng)
-                score = self._scorer(rows[held], targets[held], weights[held])
-                rows, targets, sample_weight = rows[kept], targets[kept], weights[kept]
+                share = float(self.validation_fraction)
+                kept, held = hold_out(rows, targets, sample_weight, share, rng)
+                score = self._scorer(*held)
+                rows, targets, sample_weight = kept
             manner = self._manner_of(rows, go_on=self.warm_start)
             dataset, classes = training_data(
                 rows, targets, sample_weight, self.class_weight, manner.bias
@@ -315,9 +313,7 @@ class StochasticClassifier(
         """
         self._refuse_for("fit_blocks")
         if iter(blocks) is blocks:
-            raise ValueError(
-                "blocks is an iterator, which ends after one epoch; give a list or the like"
-            )
+            raise ValueError("blocks is an iterator, which ends after one epoch; give a list")
         known = two_at_least(unique_labels(classes))
         shape = Shape(checked_width(n_features), len(known), checked_dtype(dtype))
         with self._input_restored() as before:

@@ -144,29 +144,38 @@ def _complete(
     return {c: class_weight.get(c, 1.0) for c in classes.tolist()}
 
 
+Sample = tuple[Any, NDArray[Any], NDArray[np.float64]]  # rows, their classes, their weights
+
+
 def hold_out(
-    y: NDArray[Any], weights: NDArray[np.float64], share: float, rng: np.random.Generator
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: ArrayLike | None,
+    share: float,
+    rng: np.random.Generator,
+) -> tuple[Sample, Sample]:
     """Draw rows to hold out, of those with a positive weight; one row of every class stays.
 
     Parameters
     ----------
+    X : ndarray or CSR of shape (n, d)
     y : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
+    sample_weight : array-like of shape (n,) or None
     share : float
         Of the rows, to hold out.
     rng : numpy.random.Generator
 
     Returns
     -------
-    kept, held : ndarray
-        Their numbers, ascending.
+    kept, held : (X, y, weights)
+        In the order of the rows.
 
     Raises
     ------
     ValueError
-        If no class has two rows.
+        If a weight is negative, or no class has two rows.
     """
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     rows = rng.permutation(np.flatnonzero(weights))
     _, first = np.unique(y[rows], return_index=True)
     spare = np.delete(rows, first)
@@ -176,7 +185,8 @@ def hold_out(
             "class; use early_stopping=False"
         )
     held = np.sort(spare[: max(1, round(share * len(rows)))])
-    return np.setdiff1d(np.flatnonzero(weights), held, assume_unique=True), held
+    kept = np.setdiff1d(np.flatnonzero(weights), held, assume_unique=True)
+    return (X[kept], y[kept], weights[kept]), (X[held], y[held], weights[held])
 
 
 def _weighted(

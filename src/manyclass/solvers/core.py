@@ -12,6 +12,8 @@ from manyclass.problem import Problem
 from manyclass.solvers.weights import BLOCK_BYTES
 
 CENTRED_CLASSES = 64  # dual_sweep.hpp
+# Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
+CALL_WORK = 1 << 28
 MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
 
 
@@ -77,3 +79,10 @@ def core_formulation(problem: Problem) -> _core.Formulation:
         gamma=1.0,
         gamma_own=formulation.own_margin(problem.dataset.n_classes),
     )
+
+
+def rows_per_call(problem: Problem) -> int:
+    """Return how many rows one call takes at most."""
+    data = problem.dataset
+    per_row = data.n_classes * (len(data.values) / max(1, data.n_examples) + 1)
+    return max(1, int(CALL_WORK / per_row))

@@ -30,6 +30,7 @@ from manyclass.solvers.core import (
     in_lanes,
     is_kept_centred,
     mean_apart,
+    rows_per_call,
     trainer_arguments,
 )
 from manyclass.solvers.dual_state import State
@@ -62,9 +63,6 @@ FAST = 1.5
 SKIPPED = 1
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
 REBUILD_EVERY = 10
-# Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
-CALL_WORK = 1 << 28
-
 
 LANE_TRAINERS = (_core.LaneTrainer32, _core.LaneTrainer64)
 
@@ -388,7 +386,7 @@ class SequentialDual:
 
     def _ranges(self, problem: Problem) -> Iterator[tuple[int, int]]:
         n = problem.dataset.n_examples
-        size = min(_rows_per_call(problem), -(-n // self.n_jobs))
+        size = min(rows_per_call(problem), -(-n // self.n_jobs))
         return ((begin, min(begin + size, n)) for begin in range(0, n, size))
 
     def _map(
@@ -401,9 +399,3 @@ class SequentialDual:
             return
         with ThreadPoolExecutor(self.n_jobs) as threads:
             yield from threads.map(call, parts)
-
-
-def _rows_per_call(problem: Problem) -> int:
-    data = problem.dataset
-    per_row = data.n_classes * (len(data.values) / max(1, data.n_examples) + 1)
-    return max(1, int(CALL_WORK / per_row))
