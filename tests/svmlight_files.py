@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import pytest
 
 from manyclass import text_pieces
 from manyclass.svmlight import load_svmlight
+from manyclass.svmlight_blocks import SvmlightBlocks
+from manyclass.svmlight_chunks import THREAD_NAME
 
 COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "plain": lambda text: text,
@@ -39,3 +42,22 @@ def chunked_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     """Set several chunk sizes; return the number of threads to use with them."""
     monkeypatch.setattr(text_pieces, "_CHUNK_BYTES", request.param[0])
     return request.param[1]
+
+
+LINES = "".join(f"{'abc'[i % 3]} {i % 7 + 1}:{i}.5 9:1\n" for i in range(300)).encode()
+
+
+@pytest.fixture(name="blocks_of")
+def blocks_fixture(tmp_path: Path) -> Callable[..., SvmlightBlocks]:
+    """Write the text to a file and make its blocks."""
+
+    def make(text: bytes | str, **options: Any) -> SvmlightBlocks:
+        path = tmp_path / "data.txt"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return SvmlightBlocks(path, **options)
+
+    return make
+
+
+def reader_threads() -> list[str]:
+    return [t.name for t in threading.enumerate() if t.name.startswith(THREAD_NAME)]
