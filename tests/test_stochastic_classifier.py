@@ -146,7 +146,7 @@ def test_lines(capsys):
 
 def test_a_warning_says_that_the_loss_still_fell():
     with pytest.warns(ConvergenceWarning, match=r"2 epoch.*raise max_iter") as caught:
-        fitted(max_iter=2)
+        StochasticClassifier(max_iter=2).fit(*FIRST)
     assert caught[0].filename == __file__
 
 
