@@ -79,11 +79,11 @@ class Running:
 
 
 class Manner(NamedTuple):
-    """How rows are taken: value of the appended feature, whether features are shared by few."""
+    """What rows are like, and how they are taken."""
 
-    bias: float
-    is_sparse: bool
-    n_rows: int
+    bias: float  # value of the appended feature
+    is_sparse: bool  # whether they share few features
+    n_rows: int  # of the first block, where there are several
 
 
 @dataclass(frozen=True, slots=True)
