@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import rank_fit, report, training
+from benchmarks import rank_epochs, rank_fit, report, training
 from benchmarks.datasets.base import BaseDataset
 from benchmarks.fresh_process import in_fresh_process
 from benchmarks.rank_run import PREFIX
@@ -54,8 +54,9 @@ def main() -> None:
                 "runs": list(measured.values()),
             }
             write_results(RESULTS, found)
+    rank_fit.write(found, read_results(rank_epochs.RESULTS))
     if hasattr(rank_fit, "write"):
-        rank_fit.write(found)
+        rank_fit.write(found, read_results(rank_epochs.RESULTS))
 
 
 def key(entry: dict[str, Any]) -> tuple[Any, ...]:

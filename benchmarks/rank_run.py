@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks import training
+from benchmarks.datasets.base import Data
 from benchmarks.rank_counts import Counting, Counts
 from manyclass.dataset import Dataset
 from manyclass.formulations import FORMULATIONS
@@ -38,7 +39,7 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
     folder : Path
         With ``sizes.json`` beside the arrays.
     settings : dict
-        ``formulation``, ``weights`` ("dense" or "sparse"), ``tol``, ``max_iter`` and ``bias``.
+        ``formulation``, ``weights`` ("dense" or "sparse"), ``tol`` and ``max_iter``.
     ranks : Communicator
 
     Returns
@@ -49,7 +50,8 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
         talks or waits least; ``megabytes``: what training added to
         the rank that needed most; ``objective``, ``gap``, ``n_epochs``.
     """
-    problem = _problem(folder, settings)
+    data = training.read(folder, json.loads((folder / "sizes.json").read_text()))
+    problem = problem_of(data, settings["formulation"])
     counting = Counting(ranks)
     epochs: list[dict[str, float]] = []
     last = [time.perf_counter(), time.process_time(), Counts()]
@@ -85,7 +87,7 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
         problem,
         settings["weights"],
         lambda: RULES["gap"](settings["tol"]),
-        rng=np.random.default_rng(settings.get("seed", 0)),
+        rng=np.random.default_rng(0),
         n_jobs=1,
         max_iter=settings["max_iter"],
         on_epoch=on_epoch,
@@ -101,12 +103,12 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
         "objective": solution.certificate.primal_objective,
         "gap": solution.certificate.relative_gap,
         "n_epochs": len(solution.history),
-        **_shares(problem, solution.weights),
+        **shares_of(problem, solution.weights),
         "epochs": epochs,
     }
 
 
-def _shares(problem: Problem, weights: Any) -> dict[str, float]:
+def shares_of(problem: Problem, weights: Any) -> dict[str, float]:
     """Return the share of W that is not zero, and the same weighed by how often X has a feature."""
     data = problem.dataset
     k, d = data.n_classes, data.n_features
@@ -121,20 +123,19 @@ def _shares(problem: Problem, weights: Any) -> dict[str, float]:
     }
 
 
-def _problem(folder: Path, settings: dict[str, Any]) -> Problem:
-    sizes = json.loads((folder / "sizes.json").read_text())
-    data = training.read(folder, sizes)
+def problem_of(data: Data, formulation: str) -> Problem:
+    """Return the training problem: C = 1, no intercept."""
     dataset = Dataset(
         data.X.indptr.astype(np.int64),
         data.X.indices.astype(np.int32),
         data.X.data,
         data.labels,
         np.ones(len(data.labels)),
-        sizes["d"],
-        sizes["k"],
-        settings.get("bias", 0.0),
+        data.X.shape[1],
+        data.n_classes,
+        bias=0.0,
     )
-    return Problem(dataset, FORMULATIONS[settings["formulation"]], settings.get("C", 1.0))
+    return Problem(dataset, FORMULATIONS[formulation], 1.0)
 
 
 def main() -> None:

@@ -73,12 +73,16 @@ class Run:
 
 def runs() -> list[Run]:
     """List all of them."""
-    found = []
-    for fitted, datasets in ((True, FITTED), (False, CHECKED)):
-        for name in datasets:
-            for formulation in TITLES:
-                relative = FORMULATIONS[formulation].margin == "relative"
-                for weights in ("dense", "sparse") if relative else ("dense",):
-                    for p in (1, 2, 4) if fitted else (1, 2, 3, 4):
-                        found.append(Run(name, formulation, weights, p, fitted))
-    return found
+    return [
+        Run(name, formulation, weights, n_ranks, fitted)
+        for fitted, datasets in ((True, FITTED), (False, CHECKED))
+        for name in datasets
+        for formulation in TITLES
+        for weights in _ways(formulation)
+        for n_ranks in ((1, 2, 4) if fitted else (1, 2, 3, 4))
+    ]
+
+
+def _ways(formulation: str) -> tuple[str, ...]:
+    """Return how W may be held."""
+    return ("dense", "sparse") if FORMULATIONS[formulation].margin == "relative" else ("dense",)

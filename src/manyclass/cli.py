@@ -1,4 +1,4 @@
-"""The command line: ``manyclass train | predict | evaluate | info | demo``.
+"""The command line: ``manyclass train | predict | evaluate | info | plan | demo``.
 
 Every command ends with exit code 0, or 2 and one line on stderr that says what is wrong, where, and
 what to do. What needs NumPy or scikit-learn is imported when a command runs.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyclass import console
 from manyclass.cli_options import data_options, train_options
+from manyclass.cli_plan import plan, plan_options
 from manyclass.cli_train import read, train
 from manyclass.console import Parser, UsageError, be_quiet, count, positive_int, say
 from manyclass.version import __version__
@@ -129,6 +130,9 @@ def _parser() -> Parser:
     info = command("info", _info, "describe a model file")
     info.add_argument("model", metavar="MODEL")
     info.add_argument("--json", action="store_true", help="print JSON")
+    plan_parser = command("plan", plan, "say what training on several ranks would take")
+    plan_options(plan_parser)
+    plan_parser.set_defaults(needs=["manyclass.plan"])
     demo = command("demo", _demo, "train on digits and on made-up text, beside LinearSVC")
     demo.set_defaults(needs=["manyclass.demo"])
     return parser

@@ -32,6 +32,7 @@ BLOCK_BYTES = 64  # rows of W are padded to whole blocks
 PART = 1 << 20  # numbers of W that travel at a time
 SEPARATE_CLASSES = 32  # of one-vs-rest, visited together
 MEANS = 20  # of the shared mean, in an epoch
+FULL_SCORES = 2.0  # of bundles, in the loops over all classes at hand, for each example and class
 LABEL = 4  # bytes of a class, a feature, a place in W
 DATA_ROW = 48  # bytes of an example beside its non-zeros: begin, class, costs, norm
 TABLE_NUMBERS = 6  # of W that a table has room for, for each that is not zero
@@ -103,7 +104,7 @@ class Habits:
 
     def epochs_on(self, n_ranks: int) -> float:
         """Return how many epochs so many ranks need."""
-        return self.epochs * max(1.0, n_ranks / 2) ** self.growth
+        return self.epochs * math.pow(max(1.0, n_ranks / 2), self.growth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class Work:
 
     def seconds(self, rates: Mapping[str, float]) -> float:
         """Return how long the local work takes; `rates` are seconds of a unit of it."""
-        return sum(rates.get(name, 0.0) * getattr(self, name) for name in LOCAL)
+        return math.fsum(rates.get(name, 0.0) * getattr(self, name) for name in LOCAL)
 
 
 LOCAL = ("visits", "entries", "dense", "lists", "swept", "rows", "duals")
@@ -243,6 +244,7 @@ def _of_bundles(kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
     full = min(habits.scores, FULL_SCORES * rounds / bundles)
     columns = here * shape.n_classes
     z = habits.duals * shape.n_examples
+    told = z * (2 * LABEL + shape.item)  # all z at the end; a bundle's own go with it
     return Work(
         visits=rounds * here * shape.n_examples,
         entries=rounds * here * shape.n_nonzero,
@@ -252,13 +254,9 @@ def _of_bundles(kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
         rows=float(rounds * shape.n_examples),
         duals=z * rounds,
         messages=_messages_of_bundles(shape, bundles, n_ranks),
-        bytes=(rounds - 1) * _bundle_bytes(kind, shape, habits, bundles)
-        + z * (2 * LABEL + shape.item) * (n_ranks - 1) / n_ranks,
+        bytes=(rounds - 1) * (_bundle_bytes(kind, shape, habits, bundles) + told / bundles**2)
+        + told * (n_ranks - 1) / n_ranks,
     )
-
-
-# Scores of the loop over all examples and classes, for each example and class, of many ranks.
-FULL_SCORES = 2.0
 
 
 def _messages_of_bundles(shape: Shape, bundles: int, n_ranks: int) -> float:
@@ -268,7 +266,7 @@ def _messages_of_bundles(shape: Shape, bundles: int, n_ranks: int) -> float:
 
 
 def _bundle_bytes(kind: Kind, shape: Shape, habits: Habits, bundles: int) -> float:
-    """W of a bundle as it travels: what is not zero with its place, or all of it if that is less."""
+    """W of a bundle as it travels: what is not zero and where, or all of it if that is less."""
     numbers = shape.weights / bundles
     listed = habits.density * numbers * (LABEL + shape.item)
     if kind == "sparse":
@@ -302,8 +300,7 @@ def memory(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: in
     -------
     float
     """
-    item = shape.item
-    data = shape.n_nonzero * (LABEL + item) + shape.n_examples * DATA_ROW
+    item, data = shape.item, data_bytes(shape)
     z = shape.n_examples * habits.duals
     listed = habits.density * shape.weights
     if kind == "sparse":
@@ -316,6 +313,11 @@ def memory(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: in
     share = 2 * held / min(shape.n_classes, 2 * n_ranks)
     # All z, as it was before the epoch, and as it is gathered; while W is put together.
     return data + share + returned + 2 * z * (2 * LABEL + item)
+
+
+def data_bytes(shape: Shape) -> float:
+    """Count the bytes of X, y and what is kept of each example."""
+    return shape.n_nonzero * (LABEL + shape.item) + float(shape.n_examples * DATA_ROW)
 
 
 @dataclass(frozen=True, slots=True)
