@@ -82,4 +82,4 @@ def _uses(n: int, d: int, nnz: int) -> tuple[list[float], list[float]]:
 
 
 def _dot(a: list[float], b: list[float]) -> float:
-    return sum(map(operator.mul, a, b))
+    return math.fsum(map(operator.mul, a, b))
