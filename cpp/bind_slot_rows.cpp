@@ -50,13 +50,16 @@ std::int32_t width_of(const WeightTables<T>& slot) {
 }
 
 template <class T, class Weights>
-nb::tuple take(Weights weights, int slot, std::int64_t begin, std::int64_t end) {
+nb::tuple read(Weights weights, int slot, std::int64_t begin, std::int64_t end, bool drop) {
   require(0 <= begin && begin <= end && end <= rows_of(weights), "rows out of range");
   SlotRows<T> rows;
   {
     auto&& from = slot_of(weights, slot);
     const nb::gil_scoped_release release;
-    take_rows(from, begin, end, rows);
+    for (std::int64_t j = begin; j < end; ++j) {
+      read_row(from, j, rows);
+      if (drop && rows.counts.back() > 0) drop_row(from, j);
+    }
   }
   return nb::make_tuple(to_numpy(std::move(rows.counts)), to_numpy(std::move(rows.classes)),
                         to_numpy(std::move(rows.values)));
@@ -94,10 +97,10 @@ void put(Weights weights, int slot, std::int64_t begin, Vector<const std::int32_
 
 template <class T, class Weights>
 void bind_travel(nb::module_& m) {
-  m.def("take_rows", &take<T, Weights>, "weights"_a.noconvert(), "slot"_a, "begin"_a, "end"_a,
-        "Rows of one slot of W as (counts, classes, values); zeros stay behind.");
+  m.def("read_rows", &read<T, Weights>, "weights"_a.noconvert(), "slot"_a, "begin"_a, "end"_a,
+        "drop"_a, "Rows of one slot of W as (counts, classes, values); drop: zeros stay behind.");
   m.def("put_rows", &put<T, Weights>, "weights"_a.noconvert(), "slot"_a, "begin"_a, "counts"_a,
-        "classes"_a, "values"_a, "Put rows that were taken elsewhere into a slot of zeros.");
+        "classes"_a, "values"_a, "Put rows that were read elsewhere into a slot of zeros.");
 }
 
 template <class T>

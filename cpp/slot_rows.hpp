@@ -33,61 +33,70 @@ bool travels_whole(std::int64_t count, std::int32_t width) {
          width * static_cast<std::int64_t>(sizeof(T));
 }
 
-// Move rows [begin, end) of a slot to `out`; zeros stay behind.
+// Append the `count` weights of a row that are not zero, and their classes.
 template <class T>
-void take_rows(const DenseSlot<T>& slot, std::int64_t begin, std::int64_t end, SlotRows<T>& out) {
-  const auto width = static_cast<std::size_t>(slot.width);
-  for (std::int64_t j = begin; j < end; ++j) {
-    T* row = slot.data + j * slot.stride;
-    std::int32_t count = 0;
-    for (std::size_t c = 0; c < width; ++c) count += row[c] != 0 ? 1 : 0;
-    const bool whole = count > 0 && travels_whole<T>(count, slot.width);
-    out.counts.push_back(whole ? slot.width : count);
-    if (count == 0) continue;
-    if (whole) {
-      out.values.insert(out.values.end(), row, row + width);
-    } else {
-      // Written for every class, kept for those that are not zero.
-      std::size_t at = out.values.size();
-      out.values.resize(at + width);
-      out.classes.resize(out.classes.size() + width);
-      std::size_t to = out.classes.size() - width;
-      for (std::size_t c = 0; c < width; ++c) {
-        out.classes[to] = static_cast<std::int32_t>(c);
-        out.values[at] = row[c];
-        to += row[c] != 0 ? 1 : 0;
-        at += row[c] != 0 ? 1 : 0;
-      }
-      out.classes.resize(to);
-      out.values.resize(at);
-    }
-    std::fill_n(row, width, T{0});
+void append_row(const T* row, std::int32_t width, std::int32_t count, SlotRows<T>& out) {
+  // Written for every class, kept for those that are not zero: no branch to guess.
+  std::size_t at = out.values.size(), to = out.classes.size();
+  out.values.resize(at + static_cast<std::size_t>(count) + 1);
+  out.classes.resize(to + static_cast<std::size_t>(count) + 1);
+  for (std::int32_t c = 0; c < width; ++c) {
+    out.classes[to] = c;
+    out.values[at] = row[c];
+    const std::size_t kept = row[c] != 0 ? 1 : 0;
+    to += kept;
+    at += kept;
   }
+  out.classes.pop_back();
+  out.values.pop_back();
+}
+
+// Append row j of a slot to `out`.
+template <class T>
+void read_row(const DenseSlot<T>& slot, std::int64_t j, SlotRows<T>& out) {
+  const T* row = slot.data + j * slot.stride;
+  std::int32_t count = 0;
+  for (std::int32_t c = 0; c < slot.width; ++c) count += row[c] != 0 ? 1 : 0;
+  if (count > 0 && travels_whole<T>(count, slot.width)) {
+    out.counts.push_back(slot.width);
+    out.values.insert(out.values.end(), row, row + slot.width);
+    return;
+  }
+  out.counts.push_back(count);
+  if (count > 0) append_row(row, slot.width, count, out);
 }
 
 template <class T>
-void take_rows(WeightTables<T>& slot, std::int64_t begin, std::int64_t end, SlotRows<T>& out) {
+void read_row(const WeightTables<T>& slot, std::int64_t j, SlotRows<T>& out) {
   const std::int32_t width = slot.n_classes();
-  for (std::int64_t j = begin; j < end; ++j) {
-    std::int32_t count = 0;
-    slot.for_each(j, [&](std::uint32_t, T) { ++count; });
-    const bool whole = count > 0 && travels_whole<T>(count, width);
-    out.counts.push_back(whole ? width : count);
-    const std::size_t at = out.values.size();
-    if (whole) out.values.resize(at + static_cast<std::size_t>(width));
-    slot.for_each(j, [&](std::uint32_t label, T weight) {
-      if (whole) {
-        out.values[at + label] = weight;
-      } else {
-        out.classes.push_back(static_cast<std::int32_t>(label));
-        out.values.push_back(weight);
-      }
-    });
-    slot.drop(j);
+  std::int32_t count = 0;
+  slot.for_each(j, [&](std::uint32_t, T) { ++count; });
+  const std::size_t at = out.values.size();
+  if (count > 0 && travels_whole<T>(count, width)) {
+    out.counts.push_back(width);
+    out.values.resize(at + static_cast<std::size_t>(width));
+    slot.for_each(j, [&](std::uint32_t label, T weight) { out.values[at + label] = weight; });
+    return;
   }
+  out.counts.push_back(count);
+  slot.for_each(j, [&](std::uint32_t label, T weight) {
+    out.classes.push_back(static_cast<std::int32_t>(label));
+    out.values.push_back(weight);
+  });
 }
 
-// Put what was taken elsewhere, rows from `begin` on, into a slot of zeros.
+// Row j = 0.
+template <class T>
+void drop_row(const DenseSlot<T>& slot, std::int64_t j) {
+  std::fill_n(slot.data + j * slot.stride, slot.width, T{0});
+}
+
+template <class T>
+void drop_row(WeightTables<T>& slot, std::int64_t j) {
+  slot.drop(j);
+}
+
+// Put what was read elsewhere, rows from `begin` on, into a slot of zeros.
 template <class T>
 void put_rows(const DenseSlot<T>& slot, std::int64_t begin, std::int64_t n_rows,
               const std::int32_t* counts, const std::int32_t* classes, const T* values) {
