@@ -5,11 +5,17 @@
 z_{i,c} reads and changes w_{y_i} and w_c alone. So where two bundles of classes meet, the z that
 their examples have in their classes can move while other ranks move those of other bundles. In an
 epoch W goes round the ranks, two bundles on each, until every pair has met. Where two meet, all
-their examples are visited, against all classes of both, then those that still move until little of
-the pair's gap is left. Each epoch has new bundles at random: with the same ones in all epochs what
-is to move between bundles moves very slowly (measured on news20, two ranks: 11 epochs to a gap of
-1e-3, against more than 300). Between epochs each rank is told all z, which are few numbers per
-example, and builds W of its next two bundles from them.
+their examples are visited, against all classes of the other bundle and those of their own with
+z > 0 (in the first round, against all of both), then those that still move until little of the
+pair's gap is left. So every score is computed once in an epoch for those visits, and each of them
+solves the z of an example in both bundles together. Each epoch has new bundles at random: with the
+same ones in all epochs what is to move between bundles moves very slowly (measured on news20, two
+ranks: 11 epochs to a gap of 1e-3, against more than 300). Between epochs each rank is told all z,
+which are few numbers per example, and builds W of its next two bundles from them.
+
+W is held dense, or, for very many classes, as one table per feature and bundle (weight_tables.hpp);
+then of the classes that violate an example's conditions only those enter its list in one visit that
+do so most (entering.hpp).
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank: the
 gap is a sum over examples and classes once w_{y_i} . x_i is known.
@@ -37,12 +43,12 @@ from manyclass.solution import Certificate, EpochRecord, Start, Weights, relativ
 from manyclass.solvers.bundles import Bundles, GoingRound
 from manyclass.solvers.core import trainer_arguments
 from manyclass.solvers.entries import Entries, entries_of, from_core, to_core, together
-from manyclass.solvers.sparse_dual import dense_from
+from manyclass.solvers.sparse_dual import SHRUNK_LOOPS, dense_from
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import Findings, OfRanks, ending_all, gather_entries
 
-# Shrunk loops at a meeting end at this share of the gap that the loop over all its examples and
-# classes found, or after so many such loops' worth of scores.
+# Shrunk loops at a meeting end at this share of the gap that the loop over all its examples found,
+# or after so many such loops' worth of scores (with W in tables: of loops over all z > 0).
 POLISHED = 0.1
 EFFORT = 5
 
@@ -258,7 +264,10 @@ class ClassPartitioned(OfRanks):
         gap, violation = rule.shrunk_goal()
         goal = max(POLISHED * full.gap, gap / state.schedule.n_meetings)
         n_active = int(full.n_active)
-        while n_active and found.evaluations < (1 + EFFORT) * full.evaluations:
+        budget = EFFORT * full.evaluations
+        if self.sparse:
+            budget = min(budget, SHRUNK_LOOPS * (z.count + n_active))
+        while n_active and found.evaluations < full.evaluations + budget:
             some = loop(active[:n_active], shrunk=True)
             found.dual_gain += some.dual_gain
             found.evaluations += some.evaluations

@@ -158,12 +158,13 @@ def gather_rows(
     `parts` are as many and of the same shapes on all ranks; sums come one for each.
     """
     for mine in parts:
-        ends = [np.cumsum(c) for c in communicator.all_gather(np.diff(mine.indptr).astype(np.int32))]
+        counts = communicator.all_gather(np.diff(mine.indptr).astype(np.int32))
         labels = communicator.all_gather(mine.indices.astype(np.int32))
         values = communicator.all_gather(mine.data)
         total = sp.csr_array(mine.shape, dtype=mine.dtype)
-        for end, some, weights in zip(ends, labels, values, strict=True):
-            total += sp.csr_array((weights, some, np.append(0, end)), shape=mine.shape)
+        for count, some, weights in zip(counts, labels, values, strict=True):
+            indptr = np.append(0, np.cumsum(count))
+            total += sp.csr_array((weights, some, indptr), shape=mine.shape)
         yield total
 
 
