@@ -46,11 +46,9 @@ def entries_of(start: Start | None, filled: NDArray[np.bool_], dtype: np.dtype[A
 
 def to_core(z: Entries, columns: NDArray[np.int32], n_columns: int, n_examples: int) -> Any:
     """Return the lists of the core; `columns` has a number for every class, -1: left out."""
-    held = z.of(columns[z.labels] >= 0)
-    matrix = held._replace(labels=columns[held.labels]).matrix(n_columns, n_examples)
     lists_of = _core.Duals32 if z.values.dtype == np.float32 else _core.Duals64
     lists = lists_of(n_examples, n_columns)
-    lists.from_csr(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
+    lists.add_entries(z.rows, z.labels, z.values, columns)
     return lists
 
 
