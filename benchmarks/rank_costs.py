@@ -25,12 +25,12 @@ import numpy as np
 from benchmarks import rank_epochs, rank_fit, report, training
 from benchmarks.datasets.base import BaseDataset
 from benchmarks.fresh_process import in_fresh_process
+from benchmarks.hosts import MPIEXEC, Hosts
 from benchmarks.rank_run import PREFIX
 from benchmarks.rank_settings import CHECKED, FITTED, TITLES, Run, runs
 from benchmarks.solvers.manyclass import SOLVERS
 from experiments import read_results, write_results
 
-MPIEXEC = Path(sys.executable).with_name("mpiexec")
 SECONDS = 300
 RESULTS = report.RESULTS / "rank_costs.json"
 
@@ -55,8 +55,6 @@ def main() -> None:
             }
             write_results(RESULTS, found)
     rank_fit.write(found, read_results(rank_epochs.RESULTS))
-    if hasattr(rank_fit, "write"):
-        rank_fit.write(found, read_results(rank_epochs.RESULTS))
 
 
 def key(entry: dict[str, Any]) -> tuple[Any, ...]:
@@ -92,14 +90,18 @@ def save(dataset: BaseDataset, folder: Path) -> dict[str, int]:
 
 
 def by_mpiexec(
-    n_ranks: int, folder: Path, settings: dict[str, Any], launcher: list[str] | None = None
+    n_ranks: int, folder: Path, settings: dict[str, Any], pair: Hosts | None = None
 ) -> dict[str, Any] | None:
-    """Run one training; None where it failed."""
-    command = [*(launcher or [str(MPIEXEC)]), "-n", str(n_ranks)]
+    """Run one training, here or on two hosts; None where it failed."""
+    command = pair.mpiexec(n_ranks) if pair else [str(MPIEXEC), "-n", str(n_ranks)]
     command += [sys.executable, "-m", "benchmarks.rank_run", str(folder), json.dumps(settings)]
     done = subprocess.run(
         command,
-        env={**os.environ, "MPIEXEC_TIMEOUT": str(SECONDS), "OMP_NUM_THREADS": "1"},
+        env={
+            **(pair.environment() if pair else os.environ),
+            "MPIEXEC_TIMEOUT": str(SECONDS),
+            "OMP_NUM_THREADS": "1",
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -88,6 +88,12 @@ class Counting:
         with self._counted(2 * steps(p), 2 * values.nbytes * (p - 1) / p):
             return self._inner.all_sum(values)
 
+    def all_max(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Count the same for the largest of all ranks."""
+        p = self._inner.size
+        with self._counted(2 * steps(p), 2 * values.nbytes * (p - 1) / p):
+            return self._inner.all_max(values)
+
     def all_gather(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Count two gathers: of lengths, and of what is that long."""
         with self._counted(2 * steps(self._inner.size), 0):

@@ -20,12 +20,12 @@ from manyclass.parallel.cost_model import (
     Shape,
     Work,
     data_bytes,
-    engine_of,
     memory,
     work,
 )
 from manyclass.parallel.cost_rates import FILE as RATES
 from manyclass.parallel.cost_rates import name_of as solver_name
+from manyclass.plan import engine_for
 
 PAGE = ROOT / "docs" / "plan.md"
 Entry = dict[str, Any]
@@ -48,18 +48,14 @@ def habits_of(entry: Entry) -> Habits:
         duals=mean_of(entry, "n_duals") / entry["n"],
         density=entry["density"],
         fill=entry["fill"],
+        packed=entry["packed"],
         epochs=entry["n_epochs"],
     )
 
 
 def engine(entry: Entry) -> Engine:
     """Return which solver it was."""
-    formulation = FORMULATIONS[entry["formulation"]]
-    return engine_of(
-        separate=formulation.sum_to_zero == "no",
-        centred=formulation.centred,
-        n_ranks=entry["ranks"],
-    )
+    return engine_for(entry["formulation"], entry["ranks"])
 
 
 def name_of(entry: Entry) -> str:

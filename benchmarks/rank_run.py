@@ -109,7 +109,7 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
 
 
 def shares_of(problem: Problem, weights: Any) -> dict[str, float]:
-    """Return the share of W that is not zero, and the same weighed by how often X has a feature."""
+    """Return the shares of W of `Filling`, measured."""
     data = problem.dataset
     k, d = data.n_classes, data.n_features
     if sp.issparse(weights):
@@ -120,6 +120,7 @@ def shares_of(problem: Problem, weights: Any) -> dict[str, float]:
     return {
         "density": float(of_feature.sum() / (d * k)),
         "fill": float(of_feature @ uses / (uses.sum() * k)),
+        "packed": float(np.minimum(1.0, 2 * of_feature / k).mean()),
     }
 
 

@@ -20,7 +20,6 @@ from manyclass.parallel.cost_model import (
     Habits,
     Network,
     Shape,
-    engine_of,
     forecast,
     memory,
     steps,
@@ -29,13 +28,14 @@ from manyclass.parallel.cost_model import (
 )
 from manyclass.parallel.cost_rates import Measured, Usual
 from manyclass.parallel.filling import filling
+from manyclass.plan import engine_for
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import train
 from tests.catalog import text_problem
 from tests.ranks import on_ranks
 
 SHAPE = Shape(n_examples=1000, n_features=499, n_classes=64, n_nonzero=20_000, largest_class=15)
-HABITS = Habits(scores=2.0, duals=5.0, density=0.1, fill=0.5, epochs=10, growth=0.5)
+HABITS = Habits(scores=2.0, duals=5.0, density=0.1, fill=0.5, packed=0.2, epochs=10, growth=0.5)
 ranks = st.integers(1, 2000)
 
 
@@ -47,9 +47,9 @@ def test_two_ranks_by_hand():
     assert found.dense + found.lists == pytest.approx(2.0 * 64 * 20_000 / 2)
     # W is (500, 64); in three rounds a rank passes over a quarter of it.
     assert found.swept == 3 * 500 * 16
-    # A tenth of a bundle's 500 x 16 numbers goes twice, 8 bytes each, with a
-    # sixteenth of all 5000 z, of 12 bytes; and half of these in the end.
-    assert found.bytes == pytest.approx(2 * (0.1 * 8000 * 8 + 5000 * 12 / 16) + 2500 * 12)
+    # A fifth of a bundle's 500 x 16 numbers goes twice, with 500 counts and a sixteenth of all
+    # 5000 z, of 12 bytes; and half of these in the end.
+    assert found.bytes == pytest.approx(2 * (0.2 * 8000 * 4 + 500 * 4 + 5000 * 12 / 16) + 2500 * 12)
 
 
 def test_a_large_class_holds_up_its_rank():
@@ -61,7 +61,7 @@ def test_a_large_class_holds_up_its_rank():
     assert many > 39 / 20 * 1000 > few
 
 
-@given(st.integers(1, 9), st.sampled_from(["bundles", "separate", "shared_mean"]))
+@given(st.integers(1, 9), st.sampled_from(["bundles", "budgets", "separate", "shared_mean"]))
 def test_twice_as_many_ranks_have_less_to_score_each(log_p, engine):
     many = Shape(100_000, 500, 2**16, 10**6, 2)
     fewer, more = (work(engine, "dense", many, HABITS, 2**q) for q in (log_p, log_p + 1))
@@ -149,9 +149,7 @@ def test_messages_and_bytes_are_those_of_the_solvers(name, n_ranks):
     if formulation.aggregation == "max":
         pytest.skip("trained by one process")
     shape, habits, came = counted(name, n_ranks)
-    engine = engine_of(
-        separate=formulation.sum_to_zero == "no", centred=formulation.centred, n_ranks=n_ranks
-    )
+    engine = engine_for(name, n_ranks)
     expected = work(engine, "dense", shape, habits, n_ranks)
     assert np.mean([c.messages for c in came]) == pytest.approx(expected.messages, rel=0.25)
     assert np.mean([c.bytes for c in came]) == pytest.approx(expected.bytes, rel=0.25, abs=2000)
@@ -188,7 +186,7 @@ def test_rates_are_found_again():
             n, d, k, row = (int(v) for v in 10 ** rng.uniform([3, 3, 2, 1], [5, 5, 3.5, 2]))
             entry = {"formulation": "weston_watkins", "weights": "dense", "ranks": n_ranks}
             entry |= {"n": n, "d": d, "k": k, "nnz": n * row, "largest": n // k + 1}
-            entry |= {"density": 0.1, "fill": 0.7, "n_epochs": 2}
+            entry |= {"density": 0.1, "fill": 0.7, "packed": 0.2, "n_epochs": 2}
             epoch = {"evaluations": rng.uniform(1, 5) * n * k, "n_duals": 20 * n}
             entry["epochs"] = [epoch]
             epoch["busiest"] = rank_fit.work_of(entry).seconds(true)
@@ -200,14 +198,8 @@ def test_rates_are_found_again():
 def test_the_measured_rates_are_whole():
     measured = Measured.read()
     for name in rank_settings.TITLES:
-        formulation = FORMULATIONS[name]
         for n_ranks in (1, 4):
-            engine = engine_of(
-                separate=formulation.sum_to_zero == "no",
-                centred=formulation.centred,
-                n_ranks=n_ranks,
-            )
-            like = measured.like(name, "dense", engine)
+            like = measured.like(name, "dense", engine_for(name, n_ranks))
             assert sum(measured.rates[like].values()) > 0
     assert measured.local.bandwidth > 0
     with pytest.raises(ValueError, match="was not measured"):

@@ -198,6 +198,7 @@ def _tell(
     args: argparse.Namespace, question: Question, found: list[Option], measured: Measured
 ) -> None:
     from manyclass.plan import best, thriftiest
+    from manyclass.solvers.choice import size_text
 
     shape = question.shape
     what = args.data or args.corpus or "these sizes"
@@ -217,7 +218,7 @@ def _tell(
         say(text)
     fastest, thrifty = best(found), thriftiest(found)
     if fastest is None:
-        say(f"does not fit: no number of ranks with {_size(question.memory)} each")
+        say(f"does not fit: no number of ranks with {size_text(question.memory)} each")
         return
     say(f"fastest       {count(fastest.forecast.n_ranks, 'rank')}")
     if thrifty is not None and thrifty is not fastest:
@@ -225,14 +226,16 @@ def _tell(
 
 
 def _cells(option: Option) -> tuple[str, ...]:
+    from manyclass.solvers.choice import size_text
+
     found = option.forecast
     return (
         f"{found.n_ranks:,}",
-        _time(found.epoch),
+        time_text(found.epoch),
         f"{100 * found.talking / found.epoch:.0f} %",
-        _time(found.seconds),
-        _size(found.memory),
-        _size(found.moved),
+        time_text(found.seconds),
+        size_text(found.memory),
+        size_text(found.moved),
         f"{100 * option.efficiency:.0f} %",
         option.kind if option.fits else f"{option.kind}, does not fit",
     )
@@ -259,15 +262,9 @@ def _assumed(args: argparse.Namespace, found: list[Option], measured: Measured) 
     return words
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
+    """Seconds for people."""
     for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
-
-
-def _size(n_bytes: float) -> str:
-    for size, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
-        if n_bytes >= size:
-            return f"{n_bytes / size:.3g} {unit}"
-    return f"{n_bytes / 1e3:.3g} kB"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from manyclass.formulations import FORMULATIONS
 from manyclass.parallel.cost_model import (
+    Engine,
     Forecast,
     Habits,
     Kind,
@@ -110,11 +111,20 @@ def thriftiest(found: Sequence[Option]) -> Option | None:
     return best([option for option in found if option.efficiency >= WORTH_IT])
 
 
+def engine_for(name: str, n_ranks: int) -> Engine:
+    """Return which solver trains a formulation on so many ranks."""
+    formulation = FORMULATIONS[name]
+    return engine_of(
+        separate=formulation.sum_to_zero == "no",
+        centred=formulation.centred,
+        maximum=formulation.aggregation == "max",
+        n_ranks=n_ranks,
+    )
+
+
 def _option(question: Question, n_ranks: int, measured: Measured, alone: float) -> Option:
     formulation = FORMULATIONS[question.formulation]
-    engine = engine_of(
-        separate=formulation.sum_to_zero == "no", centred=formulation.centred, n_ranks=n_ranks
-    )
+    engine = engine_for(question.formulation, n_ranks)
 
     def habits_of(kind: Kind) -> Habits:
         like = measured.like(question.formulation, kind, engine)

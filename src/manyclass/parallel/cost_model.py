@@ -10,6 +10,7 @@ classes meet:
     engine       visits on a rank   scores on a rank   numbers of W passed over
     alone        n                  n k                -
     bundles      n (2p - 1) / p     n k / p            d k (2p - 1) / 2p
+    budgets      the same: Crammer-Singer, whose z go round with their classes
     separate     n k / 32p          n k / p            -
     shared_mean  n                  n k / p            20 d k / p
 
@@ -25,17 +26,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Engine = Literal["alone", "bundles", "separate", "shared_mean"]
+Engine = Literal["alone", "bundles", "budgets", "separate", "shared_mean"]
 Kind = Literal["dense", "sparse"]
 
 BLOCK_BYTES = 64  # rows of W are padded to whole blocks
-PART = 1 << 20  # numbers of W that travel at a time
+PART = 1 << 18  # numbers of W that travel at a time; rows of tables:
+SPARSE_ROWS = 1 << 12
 SEPARATE_CLASSES = 32  # of one-vs-rest, visited together
 MEANS = 20  # of the shared mean, in an epoch
-FULL_SCORES = 2.0  # of bundles, in the loops over all classes at hand, for each example and class
 LABEL = 4  # bytes of a class, a feature, a place in W
 DATA_ROW = 48  # bytes of an example beside its non-zeros: begin, class, costs, norm
 TABLE_NUMBERS = 6  # of W that a table has room for, for each that is not zero
+TABLE_BYTES = 32  # of a feature's tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,9 @@ class Habits:
     fill : float
         The same share where features count as often as X has them: frequent ones have weights
         for more classes.
+    packed : float
+        Share of the bytes of dense W that travel: of each feature all weights, or those that are
+        not 0 and their classes, if these are less.
     epochs : float
         To the tolerance, of one process or of two ranks.
     growth : float, default=0
@@ -99,6 +104,7 @@ class Habits:
     duals: float
     density: float
     fill: float
+    packed: float
     epochs: float
     growth: float = 0.0
 
@@ -161,13 +167,15 @@ class Network:
         return self.latency * messages + n_bytes / self.bandwidth
 
 
-def engine_of(*, separate: bool, centred: bool, n_ranks: int) -> Engine:
+def engine_of(*, separate: bool, centred: bool, maximum: bool, n_ranks: int) -> Engine:
     """Return which solver serves so many ranks."""
     if n_ranks == 1:
         return "alone"
     if separate:
         return "separate"
-    return "shared_mean" if centred else "bundles"
+    if centred:
+        return "shared_mean"
+    return "budgets" if maximum else "bundles"
 
 
 def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
@@ -175,7 +183,7 @@ def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int)
 
     Parameters
     ----------
-    engine : {"alone", "bundles", "separate", "shared_mean"}
+    engine : {"alone", "bundles", "budgets", "separate", "shared_mean"}
     kind : {"dense", "sparse"}
         How W is held while training.
     shape : Shape
@@ -191,12 +199,12 @@ def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int)
     --------
     >>> from manyclass.parallel.cost_model import Habits, Shape, work
     >>> shape = Shape(1000, 500, 64, 20_000, 30)
-    >>> habits = Habits(scores=2.0, duals=5.0, density=0.1, fill=0.5, epochs=10)
+    >>> habits = Habits(scores=2.0, duals=5.0, density=0.1, fill=0.5, packed=0.2, epochs=10)
     >>> work("bundles", "dense", shape, habits, n_ranks=2).visits
     1500.0
     """
-    if engine == "bundles":
-        return _of_bundles(kind, shape, habits, n_ranks)
+    if engine in ("bundles", "budgets"):
+        return _of_bundles(engine, kind, shape, habits, n_ranks)
     if engine == "separate":
         return _of_separate(shape, habits, n_ranks)
     n, share = shape.n_examples, shape.n_classes / n_ranks
@@ -233,7 +241,7 @@ def _of_separate(shape: Shape, habits: Habits, n_ranks: int) -> Work:
     )
 
 
-def _of_bundles(kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
+def _of_bundles(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
     """Bundles that meet: 2p - 1 rounds, after each of which one bundle goes and one comes."""
     bundles = min(shape.n_classes, 2 * n_ranks)
     rounds, bundle = bundles - 1, shape.n_classes / bundles
@@ -241,37 +249,36 @@ def _of_bundles(kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
     here = 2 * uneven / bundles  # share of the examples that a rank visits in a round
     padding = shape.padded(bundle) / bundle
     filled, held = (habits.fill, habits.density) if kind == "sparse" else (padding, padding)
-    full = min(habits.scores, FULL_SCORES * rounds / bundles)
-    columns = here * shape.n_classes
+    columns = here * shape.n_classes  # each met once
     z = habits.duals * shape.n_examples
-    told = z * (2 * LABEL + shape.item)  # all z at the end; a bundle's own go with it
+    # A bundle's own z go with it; all are told at the end of an epoch.
+    going = z / bundles if engine == "budgets" else z / bundles**2
+    numbers = (rounds - 1) * going + z * (n_ranks - 1) / n_ranks
     return Work(
         visits=rounds * here * shape.n_examples,
         entries=rounds * here * shape.n_nonzero,
-        dense=full * columns * filled * shape.n_nonzero,
-        lists=max(0.0, habits.scores - full) * columns * shape.n_nonzero,
+        dense=min(1.0, habits.scores) * columns * filled * shape.n_nonzero,
+        lists=max(0.0, habits.scores - 1) * columns * shape.n_nonzero,
         swept=shape.weights * held * rounds / bundles,
         rows=float(rounds * shape.n_examples),
         duals=z * rounds,
-        messages=_messages_of_bundles(shape, bundles, n_ranks),
-        bytes=(rounds - 1) * (_bundle_bytes(kind, shape, habits, bundles) + told / bundles**2)
-        + told * (n_ranks - 1) / n_ranks,
+        messages=_messages_of_bundles(kind, shape, bundles, n_ranks),
+        bytes=(rounds - 1) * _bundle_bytes(shape, habits, bundle)
+        + numbers * (2 * LABEL + shape.item),
     )
 
 
-def _messages_of_bundles(shape: Shape, bundles: int, n_ranks: int) -> float:
-    """Of a bundle: three for each part of its W, four for its z; then sums and all z."""
-    numbers = (shape.n_features + 1) * shape.padded(shape.n_classes / bundles)
-    return (bundles - 2) * (3 * math.ceil(numbers / PART) + 4) + 10.0 * steps(n_ranks)
+def _messages_of_bundles(kind: Kind, shape: Shape, bundles: int, n_ranks: int) -> float:
+    """Of a bundle: four for each part of its W, four for its z; then sums and all z."""
+    rows = max(1, PART // round(shape.padded(shape.n_classes / bundles)))
+    parts = math.ceil((shape.n_features + 1) / max(rows, SPARSE_ROWS if kind == "sparse" else 1))
+    return (bundles - 2) * (4.0 * parts + 4) + 10 * steps(n_ranks)
 
 
-def _bundle_bytes(kind: Kind, shape: Shape, habits: Habits, bundles: int) -> float:
-    """W of a bundle as it travels: what is not zero and where, or all of it if that is less."""
-    numbers = shape.weights / bundles
-    listed = habits.density * numbers * (LABEL + shape.item)
-    if kind == "sparse":
-        return listed + LABEL * shape.n_features
-    return min(listed, numbers * shape.item)
+def _bundle_bytes(shape: Shape, habits: Habits, bundle: float) -> float:
+    """W of a bundle as it travels: a number for each feature, and what is not zero."""
+    rows = shape.n_features + 1
+    return rows * (LABEL + habits.packed * shape.padded(bundle) * shape.item)
 
 
 def unevenness(shape: Shape, n_bundles: int) -> float:
@@ -306,6 +313,7 @@ def memory(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: in
     if kind == "sparse":
         returned = min(shape.weights * item, listed * (LABEL + item))
         held = min(shape.weights * item, TABLE_NUMBERS * listed * item)
+        held += TABLE_BYTES * shape.n_features
     else:
         returned = held = shape.weights * item
     if engine == "alone":

@@ -54,6 +54,7 @@ class Usual:
             duals=min(duals, shape.n_classes),
             density=density,
             fill=min(1.0, found.fill * density / found.density),
+            packed=min(1.0, found.packed * density / found.density),
             epochs=known.get("epochs", self.epochs),
             growth=known.get("growth", self.growth),
         )

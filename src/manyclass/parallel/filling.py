@@ -31,10 +31,14 @@ class Filling:
     fill : float
         The same share where features count as often as X has them: frequent ones have weights
         for more classes.
+    packed : float
+        Mean over the features of that share twice, but 1 at most: a weight that is not 0 travels
+        with its class, or all of a feature's travel without.
     """
 
     density: float
     fill: float
+    packed: float
 
 
 def filling(n_examples: int, n_features: int, n_nonzero: int, classes: float) -> Filling:
@@ -59,9 +63,12 @@ def filling(n_examples: int, n_features: int, n_nonzero: int, classes: float) ->
     """
     counts, uses = _uses(n_examples, n_features, n_nonzero)
     shares = [-math.expm1(-use * classes) for use in uses]
-    held = _dot(counts, shares)
     of_uses = [count * use for count, use in zip(counts, uses, strict=True)]
-    return Filling(held / n_features, _dot(of_uses, shares) / sum(of_uses))
+    return Filling(
+        density=_dot(counts, shares) / n_features,
+        fill=_dot(of_uses, shares) / sum(of_uses),
+        packed=_dot(counts, [min(1.0, 2 * share) for share in shares]) / n_features,
+    )
 
 
 def _uses(n: int, d: int, nnz: int) -> tuple[list[float], list[float]]:
