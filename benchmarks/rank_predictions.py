@@ -58,7 +58,7 @@ def table(title: str, shape: Shape, measured: Measured) -> str:
         for some in found.values():
             forecast = some[at].forecast
             mark = "**" if some[at] is best(some) else ""
-            needs = size_text(forecast.memory) + ("" if some[at].fits else " (no)")
+            needs = size_text(int(forecast.memory)) + ("" if some[at].fits else " (no)")
             cells += [time_text(forecast.epoch), mark + time_text(forecast.seconds) + mark, needs]
         lines.append(f"| {n_ranks:,} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

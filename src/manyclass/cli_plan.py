@@ -218,7 +218,7 @@ def _tell(
         say(text)
     fastest, thrifty = best(found), thriftiest(found)
     if fastest is None:
-        say(f"does not fit: no number of ranks with {size_text(question.memory)} each")
+        say(f"does not fit: no number of ranks with {size_text(int(question.memory))} each")
         return
     say(f"fastest       {count(fastest.forecast.n_ranks, 'rank')}")
     if thrifty is not None and thrifty is not fastest:
@@ -234,8 +234,8 @@ def _cells(option: Option) -> tuple[str, ...]:
         time_text(found.epoch),
         f"{100 * found.talking / found.epoch:.0f} %",
         time_text(found.seconds),
-        size_text(found.memory),
-        size_text(found.moved),
+        size_text(int(found.memory)),
+        size_text(int(found.moved)),
         f"{100 * option.efficiency:.0f} %",
         option.kind if option.fits else f"{option.kind}, does not fit",
     )

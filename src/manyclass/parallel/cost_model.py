@@ -277,8 +277,9 @@ def _messages_of_bundles(kind: Kind, shape: Shape, bundles: int, n_ranks: int) -
 
 def _bundle_bytes(shape: Shape, habits: Habits, bundle: float) -> float:
     """W of a bundle as it travels: a number for each feature, and what is not zero."""
-    rows = shape.n_features + 1
-    return rows * (LABEL + habits.packed * shape.padded(bundle) * shape.item)
+    listed = habits.density * bundle * (LABEL + shape.item)
+    whole = habits.packed * shape.padded(bundle) * shape.item
+    return (shape.n_features + 1) * (LABEL + min(listed, whole))
 
 
 def unevenness(shape: Shape, n_bundles: int) -> float:

@@ -6,6 +6,7 @@ machine that it names.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -117,11 +118,12 @@ class Measured:
         ValueError
             If nothing alike was measured.
         """
-        for other in (formulation, *STAND_INS.get(formulation, ())):
-            for held in (kind, "dense"):
-                name = name_of(other, held, engine)
-                if name in self.rates and name in self.usual:
-                    return name
+        others = STAND_INS.get(formulation, ())
+        engines: tuple[Engine, ...] = (engine, "bundles") if engine == "budgets" else (engine,)
+        for names in itertools.product((formulation, *others), (kind, "dense"), engines):
+            name = name_of(*names)
+            if name in self.rates and name in self.usual:
+                return name
         raise ValueError(f"{formulation} with {kind} weights was not measured ({engine})")
 
 
