@@ -21,7 +21,7 @@ from manyclass.solvers.together import Block, gather_rows, gather_weights
 from manyclass.solvers.weights import BLOCK_BYTES, allocate_weights, squared_norm
 
 # Numbers of W that travel at a time, where it is dense; rows of tables at least.
-PART = 1 << 18
+PART = 1 << 20
 SPARSE_ROWS = 1 << 12
 
 

@@ -214,11 +214,11 @@ class ClassPartitioned(OfRanks):
         steps = together([ascends, z._replace(values=-z.values)], dtype)
         core, _ = self._meeting(problem, state)
         state.trainer.add_rows(core, state.round.weights, self._core_duals(state, steps))
-        owner, others = bundles.bundle_of[labels[z.rows]], bundles.bundle_of[z.labels]
-        held = state.round.held
-        state.round.own_duals = {b: z.of((owner == b) & (others == b)) for b in held}
-        pairs = state.schedule.pairs_of(self.communicator.rank)
-        state.mutual = {(a, b): z.of((owner == a) & (others == b)) for a, b in pairs}
+        own = [(b, b) for b in state.round.held]
+        met = state.schedule.pairs_of(self.communicator.rank)
+        parts = z.by_pair(bundles.bundle_of[labels], bundles.bundle_of, own + met)
+        state.round.own_duals = {b: parts[b, b] for b in state.round.held}
+        state.mutual = {pair: parts[pair] for pair in met}
 
     def _train(self, problem: Problem, state: State, rule: StoppingRule) -> Findings:
         """Visit all examples of what meets, then those that still move."""
@@ -233,11 +233,11 @@ class ClassPartitioned(OfRanks):
         found.n_visited = float(len(rows))
         moved = from_core(duals, state.round.classes_of())
         bundle_of = state.round.bundles.bundle_of
-        owner, others = bundle_of[problem.dataset.labels[moved.rows]], bundle_of[moved.labels]
-        for b in held:
-            state.round.own_duals[b] = moved.of((owner == b) & (others == b))
-        for a, b in itertools.permutations(held, 2):
-            mutual[a, b] = moved.of((owner == a) & (others == b))
+        met = list(itertools.permutations(held, 2))
+        owners = bundle_of[problem.dataset.labels]
+        parts = moved.by_pair(owners, bundle_of, [(b, b) for b in held] + met)
+        state.round.own_duals.update({b: parts[b, b] for b in held})
+        mutual.update({pair: parts[pair] for pair in met})
         return found
 
     def _loops(

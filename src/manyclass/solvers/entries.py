@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,36 @@ class Entries(NamedTuple):
     def of(self, some: NDArray[np.bool_]) -> Entries:
         """Return some of them."""
         return Entries(self.rows[some], self.labels[some], self.values[some])
+
+    def by_pair(
+        self,
+        owners: NDArray[np.int32],
+        bundle_of: NDArray[np.int32],
+        pairs: Sequence[tuple[int, int]],
+    ) -> dict[tuple[int, int], Entries]:
+        """Split them by the bundle of their example and that of their class.
+
+        Parameters
+        ----------
+        owners : ndarray of shape (n,), int32
+            Bundle of y_i.
+        bundle_of : ndarray of shape (k,), int32
+        pairs : sequence of (int, int)
+            Those that are wanted, each once.
+        """
+        if not pairs:
+            return {}
+        n_bundles = int(bundle_of.max()) + 1
+        numbers = np.full((n_bundles, n_bundles), -1, np.int16)  # which NumPy sorts fastest
+        for number, pair in enumerate(pairs):
+            numbers[pair] = number
+        keys = numbers[owners[self.rows], bundle_of[self.labels]]
+        some = self.of(keys >= 0)
+        keys = keys[keys >= 0]
+        order = np.argsort(keys, kind="stable")
+        ends = np.cumsum(np.bincount(keys, minlength=len(pairs)))[:-1]
+        parts = (np.split(part[order], ends) for part in some)
+        return {pair: Entries(*part) for pair, *part in zip(pairs, *parts, strict=True)}
 
     def matrix(self, n_classes: int, n_examples: int) -> sp.csr_array[Any]:
         """Return them as a CSR array of shape (n, k)."""
