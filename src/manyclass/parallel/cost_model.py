@@ -261,7 +261,7 @@ def _of_bundles(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_rank
         lists=max(0.0, habits.scores - 1) * columns * shape.n_nonzero,
         swept=shape.weights * held * rounds / bundles,
         rows=float(rounds * shape.n_examples),
-        duals=z * rounds,
+        duals=z * (1 + 2 * rounds / bundles),
         messages=_messages_of_bundles(kind, shape, bundles, n_ranks),
         bytes=(rounds - 1) * _bundle_bytes(shape, habits, bundle)
         + numbers * (2 * LABEL + shape.item),
