@@ -79,7 +79,7 @@ def runs() -> list[Run]:
         for name in datasets
         for formulation in TITLES
         for weights in _ways(formulation)
-        for n_ranks in ((1, 2, 4) if fitted else (1, 2, 3, 4))
+        for n_ranks in ((1, 2, 4) if fitted else (1, 2, 3, 4, 8))
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import rank_epochs, rank_fit, rank_network, rank_predictions, rank_run
-from benchmarks.rank_costs import save
+from benchmarks.rank_costs import write_data
 from benchmarks.rank_counts import Counting
 from benchmarks.rank_settings import CHECKED, FITTED, runs
 from benchmarks.shaped_text import ShapedText
@@ -25,7 +25,7 @@ SETTINGS = {"formulation": "weston_watkins", "weights": "dense", "tol": 1e-3, "m
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks") / "tiny"
-    save(ShapedText("tiny", SHAPE, n_test=12), folder)
+    write_data(ShapedText("tiny", SHAPE, n_test=12), folder)
     return folder
 
 
