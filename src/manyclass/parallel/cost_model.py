@@ -30,7 +30,7 @@ Engine = Literal["alone", "bundles", "budgets", "separate", "shared_mean"]
 Kind = Literal["dense", "sparse"]
 
 BLOCK_BYTES = 64  # rows of W are padded to whole blocks
-PART = 1 << 18  # numbers of W that travel at a time; rows of tables:
+PART = 1 << 20  # numbers of W that travel at a time; rows of tables:
 SPARSE_ROWS = 1 << 12
 SEPARATE_CLASSES = 32  # of one-vs-rest, visited together
 MEANS = 20  # of the shared mean, in an epoch
