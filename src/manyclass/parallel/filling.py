@@ -17,8 +17,8 @@ import operator
 from dataclasses import dataclass
 from functools import lru_cache
 
-STEPS = 400  # of the sum over features
-HALVINGS = 60  # of the interval in which c is looked for
+STEPS = 200  # of the sum over features
+HALVINGS = 50  # of the interval in which c is looked for
 
 
 @dataclass(frozen=True, slots=True)
