@@ -15,7 +15,6 @@ from manyclass.console import FAILED, Parser, UsageError
 from manyclass.model_file import load_model, save_model
 from manyclass.parallel import agreement
 from manyclass.parallel.agreement import (
-    SIZES,
     OtherRankError,
     agreed,
     any_of,
@@ -24,6 +23,7 @@ from manyclass.parallel.agreement import (
     world,
 )
 from manyclass.parallel.communicator import Serial
+from manyclass.parallel.launcher import SIZES
 from tests.catalog import text_problem
 from tests.ranks import on_ranks
 
