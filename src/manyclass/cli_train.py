@@ -68,8 +68,8 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
 
     from manyclass.estimators import MulticlassSVC
     from manyclass.label_matching import check_labels
-    from manyclass.model_file import save_model
     from manyclass.parallel.agreement import agreed
+    from manyclass.spread_model import SpreadTraining
 
     model = MulticlassSVC(
         formulation=args.formulation,
@@ -81,10 +81,11 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
 
     X, y = read(args, np.dtype(args.dtype), tell, args.n_features, ranks)
     agreed(ranks, lambda: check_labels(args.data, y))
-    seconds = _timed(args.data, lambda: model.fit(X, y))
+    training = SpreadTraining(model)
+    seconds = _timed(args.data, lambda: training.fit(X, y))
+    training.save(args.model)
     if ranks.rank != 0:
         return
-    save_model(args.model, model)
     proof = model.certificate_
     tell(
         f"trained {count(model.n_iter_, 'epoch')} in {seconds:.2f} s: "

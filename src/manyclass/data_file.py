@@ -31,7 +31,7 @@ from manyclass.data_check import check_contents
 from manyclass.mapped_tensors import map_vectors, read_header
 from manyclass.stored_rows import MAX_SIZE, StoredRows
 from manyclass.svmlight_blocks import SvmlightBlocks
-from manyclass.tensor_file import Shapes, TensorFile
+from manyclass.tensor_writer import Shapes, TensorWriter
 from manyclass.version import __version__
 
 FORMAT, FORMAT_VERSION = "manyclass-data", 1
@@ -220,7 +220,7 @@ def _write(
     }
     with (
         replacement(os.fspath(path)) as temporary,
-        TensorFile(temporary, shapes, metadata, len(shapes)) as file,
+        TensorWriter(temporary, shapes, metadata, len(shapes)) as file,
     ):
         if "classes" in shapes:
             file.append("classes", classes)

@@ -105,7 +105,9 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
     return choice
 
 
-def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
+def choose_for_ranks(
+    problem: Problem, wanted: str, n_ranks: int, *, gathers: bool = True
+) -> Choice:
     """Choose how W is returned where its classes are spread over ranks, which hold it dense.
 
     Parameters
@@ -113,6 +115,8 @@ def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
     problem : Problem
     wanted : {"auto", "dense", "sparse"}
     n_ranks : int
+    gathers : bool, default=True
+        Whether every rank is given W in the end.
 
     Returns
     -------
@@ -127,7 +131,7 @@ def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
         If that does not fit.
     """
     data = problem.dataset
-    everything = (data.n_features + 1) * data.n_classes * data.dtype.itemsize
+    everything = (data.n_features + 1) * data.n_classes * data.dtype.itemsize if gathers else 0
     share = dense_bytes(problem) // n_ranks
     memory = available_memory()
     if problem.formulation.centred:

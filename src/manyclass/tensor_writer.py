@@ -23,7 +23,7 @@ KINDS = {"i": "I", "u": "U", "f": "F", "b": "BOOL"}
 Shapes = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
 
 
-class TensorFile:
+class TensorWriter:
     """A file that is filled by appending to its tensors, in any order, and then finished.
 
     Until then it has no header, so that nobody takes it for complete.
