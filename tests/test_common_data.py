@@ -19,6 +19,7 @@ from manyclass.parallel.agreement import OtherRankError
 from manyclass.svmlight_blocks import SvmlightBlocks
 from tests.ranks import on_ranks
 from tests.test_agreement import caught
+from tests.test_data_file import mapped
 
 LINES = [f"{'abc'[i % 3]} {i % 7 + 1}:{i}.5 9:1\n" for i in range(60)]
 # The first rank of the machine of each.
@@ -69,7 +70,8 @@ def test_the_ranks_of_a_machine_have_one_copy(tmp_path):
     path = tmp_path / "data"
     path.write_text("".join(LINES))
     X, _ = on_ranks(2, lambda rank: load_common(rank, path))[1]
-    assert isinstance(X.data.base.base, np.memmap) or isinstance(X.data.base, np.memmap)
+    assert mapped(X.data)
+    assert mapped(X.indices)
     assert not X.data.flags.writeable
 
 

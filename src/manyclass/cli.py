@@ -18,6 +18,7 @@ from manyclass.cli_data import convert, read
 from manyclass.cli_options import convert_options, data_options, train_options
 from manyclass.cli_train import train
 from manyclass.console import Parser, UsageError, be_quiet, count, positive_int, say
+from manyclass.parallel import launcher
 from manyclass.version import __version__
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         with console.plain_warnings():
-            args = _parser().parse_args(argv)
+            args = _parsed(argv)
             with console.interrupt_held_back():
                 for name in args.needs:
                     importlib.import_module(name)
@@ -83,6 +84,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, FloatingPointError) as error:
         return console.failed(f"manyclass: error: {error}")
     return 0
+
+
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments; of several processes that were started, one tells what is wrong."""
+    try:
+        args = _parser().parse_args(argv)
+        if args.run is not train and launcher.started() > 1:
+            raise UsageError(
+                f"manyclass {args.command} runs in one process, and mpiexec started "
+                f"{launcher.started()}; leave out mpiexec"
+            )
+    except UsageError as error:
+        if not launcher.is_first():
+            raise SystemExit(console.FAILED) from error
+        raise
+    return args
 
 
 def _lacks_memory(error: Exception) -> bool:
@@ -110,7 +127,7 @@ def _parser() -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        sub.set_defaults(run=run, needs=NEEDS)
+        sub.set_defaults(command=name, run=run, needs=NEEDS)
         return sub
 
     train_options(command("train", train, "train a model on a data file"))

@@ -79,9 +79,13 @@ def save_data(path: str | os.PathLike[str], X: Any, y: Any) -> None:
     if matrix.dtype != np.float32:
         matrix = matrix.astype(np.float64)
     matrix.sum_duplicates()
-    classes, labels = np.unique(np.asarray(y), return_inverse=True)
-    if matrix.shape[0] != len(labels) or not len(labels):
-        raise ValueError(f"X has {matrix.shape[0]} rows, y {len(labels)}; there must be one")
+    targets = np.asarray(y)
+    if targets.shape != matrix.shape[:1] or not len(targets):
+        raise ValueError(
+            f"X has {matrix.shape[0]} rows, y the shape {targets.shape}: there must be a label for "
+            "each row, and one row"
+        )
+    classes, labels = np.unique(targets, return_inverse=True)
     if not np.isfinite(matrix.data).all():
         raise ValueError("X holds NaN or infinity")
     _write(path, [(matrix, labels)], classes, matrix.shape, matrix.nnz, matrix.dtype)

@@ -97,8 +97,7 @@ def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: SpreadWeights) 
             for part in _parts(W, counts, model._bias):
                 _append(file, part)
             coming = False
-            if file is not None:
-                file.finish(file.checksum())
+            agreed(ranks, lambda: file.finish(file.checksum()) if file is not None else None)
     except BaseException as error:
         if coming:  # what was written is gone; the others wait
             ranks.abort(error)

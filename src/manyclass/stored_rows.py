@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 MAX_SIZE = np.iinfo(np.int32).max  # of rows and columns, as in training
-# SciPy keeps indices as wide as indptr: of more non-zeros it would make a wider copy.
+# With more non-zeros, indptr must be wide, and SciPy would make a copy of the indices as wide.
 MAX_NARROW = np.iinfo(np.int32).max
 
 
@@ -28,7 +28,8 @@ class StoredRows(NamedTuple):
         """Return X on the same memory."""
         shape = len(self.labels), self.n_features
         if len(self.indices) <= MAX_NARROW:
-            X = sp.csr_array((self.values, self.indices, self.indptr), shape=shape, copy=False)
+            indptr = self.indptr.astype(np.int32)
+            X = sp.csr_array((self.values, self.indices, indptr), shape=shape, copy=False)
         else:
             X = sp.csr_array(shape, dtype=self.values.dtype)
             X.data, X.indices, X.indptr = self.values, self.indices, self.indptr

@@ -17,6 +17,7 @@ from manyclass.console import reserve
 from manyclass.mapped_tensors import HEADER_LENGTH, MAX_HEADER
 
 PART = 1 << 26  # bytes between which Ctrl-C is heard
+READ = 1 << 20  # bytes that are read at a time
 CRC_DIGITS = 8
 KINDS = {"i": "I", "u": "U", "f": "F", "b": "BOOL"}
 
@@ -90,8 +91,8 @@ class TensorWriter:
         for name in sorted(self._ranges):
             begin, end = self._ranges[name]
             self._file.seek(self._first + begin)
-            for place in range(begin, end, PART):
-                total = zlib.crc32(self._file.read(min(PART, end - place)), total)
+            for place in range(begin, end, READ):
+                total = zlib.crc32(self._file.read(min(READ, end - place)), total)
         return f"{total:08x}"
 
     def finish(self, checksum: str) -> None:
