@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import struct
 import tracemalloc
 from itertools import pairwise
@@ -315,6 +316,9 @@ def test_newer_and_foreign_files(path):
         load_data(path)
     with pytest.raises(FileNotFoundError):
         load_data(path.with_name("nothing"))
+    os.mkfifo(path.with_name("pipe"))
+    with pytest.raises(OSError, match="is not a regular file"):
+        load_data(path.with_name("pipe"))
 
 
 def test_the_memory_that_a_hostile_header_asks_for_is_not_taken(path):

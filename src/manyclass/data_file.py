@@ -13,12 +13,12 @@ training astray.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import struct
 from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +26,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from manyclass.console import replacement
+from manyclass.console import is_special, replacement
 from manyclass.data_check import check_contents
+from manyclass.data_contents import pack, unpack
 from manyclass.mapped_tensors import map_vectors, read_header
-from manyclass.stored_rows import MAX_SIZE, StoredRows
+from manyclass.stored_rows import StoredRows
 from manyclass.svmlight_blocks import SvmlightBlocks
-from manyclass.tensor_writer import Shapes, TensorWriter
+from manyclass.tensor_writer import TensorWriter
 from manyclass.version import __version__
 
 FORMAT, FORMAT_VERSION = "manyclass-data", 1
-TENSORS = ("indices", "indptr", "labels", "values")
-# An array of text takes 4 bytes for each character of the longest one, for every one.
-MAX_NAME_BYTES = 64 << 20
 ODDITIES = (ValueError, TypeError, KeyError, AttributeError, RecursionError, struct.error)
 
 
@@ -173,6 +171,8 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
         As ``load_data``.
     """
     name = os.fspath(path)
+    if is_special(Path(path)):
+        raise OSError(errno.EINVAL, "is not a regular file", name)  # reading may never end
     with Path(path).open("rb") as file:
         try:
             header, _ = read_header(file)
@@ -181,7 +181,7 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
             file.seek(0)
             tensors = map_vectors(file, set(header) - {"__metadata__"})
             about = json.loads(metadata["data"])
-            rows = _rows_of(tensors, about)
+            rows = unpack(tensors, about)
         except _NotReadableError:
             raise
         except ODDITIES as error:
@@ -215,7 +215,7 @@ def _write(
     n_nonzero: int,
     dtype: np.dtype[Any],
 ) -> None:
-    shapes, about = _layout(classes, shape, n_nonzero, dtype)
+    shapes, about = pack(classes, shape, n_nonzero, dtype)
     metadata = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
@@ -237,69 +237,6 @@ def _write(
             file.append("labels", labels)
             n_before += X.nnz
         file.finish(file.checksums())
-
-
-def _layout(
-    classes: NDArray[Any], shape: tuple[int, int], n_nonzero: int, dtype: np.dtype[Any]
-) -> tuple[Shapes, dict[str, Any]]:
-    """Return the tensors of a file, and the rest, ready for JSON."""
-    n_rows, n_features = shape
-    if max(shape) >= MAX_SIZE:
-        raise ValueError(f"{n_rows} rows, {n_features} features: must be less than 2^31 - 1")
-    about: dict[str, Any] = {"n_features": n_features}
-    int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
-    shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
-        "indptr": (int64, (n_rows + 1,)),
-        "indices": (int32, (n_nonzero,)),
-        "values": (dtype, (n_nonzero,)),
-        "labels": (int32, (n_rows,)),
-    }
-    if classes.dtype.kind in "iuf":
-        kind = np.dtype(np.float64) if classes.dtype.kind == "f" else int64
-        if not (np.isfinite(classes).all() and (classes.astype(kind) == classes).all()):
-            raise ValueError("labels must be finite numbers of 64 bits")
-        shapes["classes"] = kind, classes.shape
-    elif all(isinstance(label, str) for label in classes.tolist()):
-        about["classes"] = classes.tolist()
-    else:
-        raise ValueError(f"labels must be numbers or text, not {classes.dtype}")
-    return shapes, about
-
-
-def _rows_of(tensors: dict[str, NDArray[Any]], about: dict[str, Any]) -> StoredRows:
-    """Put rows together as far as their sizes and types allow; undoes ``_write``."""
-    kinds = {name: str(tensors[name].dtype) for name in TENSORS}
-    expected = {"indices": "int32", "indptr": "int64", "labels": "int32"}
-    if kinds.pop("values") not in ("float32", "float64") or kinds != expected:
-        raise ValueError("tensors of other types")
-    indices, indptr, labels, values = (tensors[name] for name in TENSORS)
-    n_features = about["n_features"]
-    if type(n_features) is not int or not 0 <= n_features < MAX_SIZE:
-        raise ValueError("n_features is no number of columns")
-    if not 0 < len(labels) < MAX_SIZE or len(indptr) != len(labels) + 1:
-        raise ValueError("tensors of other lengths")
-    if len(indices) != len(values):
-        raise ValueError("tensors of other lengths")
-    return StoredRows(indptr, indices, values, labels, n_features, _classes(tensors, about))
-
-
-def _classes(tensors: dict[str, NDArray[Any]], about: dict[str, Any]) -> NDArray[Any]:
-    if "classes" in tensors:
-        classes = tensors["classes"]
-        ascending = bool((classes[1:] > classes[:-1]).all()) and np.isfinite(classes).all()
-        if str(classes.dtype) not in ("int64", "float64"):
-            raise ValueError("classes of another type")
-    else:
-        names = about["classes"]
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("classes must be a list of text")
-        "".join(names).encode()  # UnicodeEncodeError, a ValueError, for half a surrogate pair
-        ascending = all(a < b for a, b in pairwise(names))
-        wide = 4 * max(map(len, names), default=0) * len(names) > MAX_NAME_BYTES
-        classes = np.array(names, dtype=object if wide else np.str_)
-    if not len(classes) or not ascending:
-        raise ValueError("classes must be distinct and ascending")
-    return classes
 
 
 def _check_format(name: str, metadata: dict[str, str]) -> None:

@@ -121,7 +121,7 @@ def choose_for_ranks(
     Returns
     -------
     Choice
-        What each rank needs: its share, and W as it is returned on every rank.
+        What each rank needs: its share and, if it is given W, that.
 
     Raises
     ------
@@ -131,19 +131,20 @@ def choose_for_ranks(
         If that does not fit.
     """
     data = problem.dataset
-    everything = (data.n_features + 1) * data.n_classes * data.dtype.itemsize if gathers else 0
+    everything = (data.n_features + 1) * data.n_classes * data.dtype.itemsize
     share = dense_bytes(problem) // n_ranks
     memory = available_memory()
     if problem.formulation.centred:
         if wanted == "sparse":
             raise ValueError(DENSE_BY_NATURE)
-        choice = Choice("dense", share + everything, None)
+        choice = Choice("dense", share + everything * gathers, None)
     else:
         entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
-        dense = share + everything
-        sparse = share + min(everything, entries * (data.dtype.itemsize + 4))
+        some = min(everything, entries * (data.dtype.itemsize + 4))
+        dense, sparse = share + everything, share + some
         many = wanted == "auto" and _prefers_sparse(problem, dense, sparse, memory)
-        choice = Choice("sparse" if wanted == "sparse" or many else "dense", dense, sparse)
+        kind: Kind = "sparse" if wanted == "sparse" or many else "dense"
+        choice = Choice(kind, share + everything * gathers, share + some * gathers)
     if choice.needed > memory:
         raise MemoryError(_refusal(problem, choice, memory))
     return choice
