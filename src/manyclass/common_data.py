@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -85,35 +85,27 @@ def load_common(
     >>> y
     array(['cat', 'dog'], dtype='<U3')
     """
-    rows = common_rows(communicator, path, n_features, dtype, n_jobs, zero_based=zero_based)
-    return rows.matrix(), rows.targets()
+    ranks, name = as_communicator(communicator), os.fspath(path)
 
+    def options() -> tuple[int, Parser, int]:
+        parser = Parser(n_features, dtype, zero_based=zero_based, sort=False, sum_duplicates=False)
+        return _kind(name) if ranks.rank == 0 else WHOLE, parser, effective_n_jobs(n_jobs)
 
-def common_rows(
-    communicator: Any,
-    path: str | os.PathLike[str],
-    n_features: int | None,
-    dtype: DTypeLike,
-    n_jobs: int | None,
-    *,
-    zero_based: bool,
-) -> StoredRows:
-    """Return what ``load_common`` loads, as it is stored."""
-    ranks = as_communicator(communicator)
     try:
-        kind = of_first(ranks, agreed(ranks, lambda: _kind(path) if ranks.rank == 0 else WHOLE))
+        seen, parser, threads = agreed(ranks, options)
+        kind = of_first(ranks, seen)
         if kind == CONVERTED:
-            return _mapped(ranks, path, n_features, dtype)
-        parser = agreed(ranks, lambda: _parser(n_features, dtype, zero_based))
-        part = _read(ranks, os.fspath(path), parser, kind, effective_n_jobs(n_jobs))
-        return _put_together(ranks, os.fspath(path), parser, part)
+            rows = _mapped(ranks, name, n_features, dtype)
+        else:
+            rows = _put_together(ranks, name, parser, _read(ranks, name, parser, kind, threads))
     except BaseException as error:
         if not isinstance(error, Exception):  # Ctrl-C, of which the others do not know
             ranks.abort(error)
         raise
+    return rows.matrix(), rows.targets()
 
 
-def _kind(path: str | os.PathLike[str]) -> int:
+def _kind(path: str) -> int:
     if looks_like_data(path):
         return CONVERTED
     file = Path(path)
@@ -123,24 +115,17 @@ def _kind(path: str | os.PathLike[str]) -> int:
     return WHOLE
 
 
-def _parser(n_features: int | None, dtype: DTypeLike, zero_based: bool) -> Parser:
-    return Parser(n_features, dtype, zero_based=zero_based, sort=False, sum_duplicates=False)
-
-
-def _mapped(
-    ranks: Communicator, path: str | os.PathLike[str], n_features: int | None, dtype: DTypeLike
-) -> StoredRows:
+def _mapped(ranks: Communicator, name: str, n_features: int | None, dtype: DTypeLike) -> StoredRows:
     """Map a converted file, which one rank of each machine looks through."""
-    name = os.fspath(path)
-    print_, status = agreed(ranks, lambda: (fingerprint(path), Path(path).stat()))
-    prints = [one.tobytes() for one in ranks.all_gather(np.frombuffer(print_, np.uint8))]
+    mark, status = agreed(ranks, lambda: (fingerprint(name), Path(name).stat()))
+    marks = [one.tobytes() for one in ranks.all_gather(np.frombuffer(mark, np.uint8))]
     stamps = ranks.all_gather(np.array([status.st_dev, status.st_ino], np.uint64))
     seen = list(zip(ranks.first_on_machine(), [one.tobytes() for one in stamps], strict=True))
     trusted = seen[ranks.rank] in seen[: ranks.rank]
 
     def step() -> StoredRows:
-        _check_same_file(name, prints)
-        return open_data(path, trusted=trusted).wanted(name, n_features, dtype)
+        _check_same_file(name, marks)
+        return open_data(name, trusted=trusted).wanted(name, n_features, dtype)
 
     return agreed(ranks, step)
 
@@ -178,8 +163,7 @@ def _read(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs: int
             raise part.behind(sum(int(n) for _, n in told[:first]))
 
     agreed(ranks, check)
-    assert isinstance(part, _Part)
-    return part
+    return cast(_Part, part)
 
 
 def _read_part(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs: int) -> _Part:

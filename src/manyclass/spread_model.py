@@ -78,9 +78,8 @@ class SpreadTraining:
 
 def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: SpreadWeights) -> None:
     ranks = W.communicator
-    counts = W.row_counts() if W.sparse else None
-    coming = False
     try:
+        counts = W.row_counts() if W.sparse else None
         with ExitStack() as stack:
 
             def begin() -> TensorWriter | None:
@@ -92,14 +91,17 @@ def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: SpreadWeights) 
                 _append(file, tensors)
                 return file
 
+            def end() -> None:
+                if file is not None:
+                    file.finish(file.checksum())
+                stack.close()  # the file takes its place
+
             file = agreed(ranks, begin)
-            coming = True
             for part in _parts(W, counts, model._bias):
                 _append(file, part)
-            coming = False
-            agreed(ranks, lambda: file.finish(file.checksum()) if file is not None else None)
+            agreed(ranks, end)
     except BaseException as error:
-        if coming:  # what was written is gone; the others wait
+        if not hasattr(error, "told_by"):  # the others wait; what was written is gone
             ranks.abort(error)
         raise
 
