@@ -15,7 +15,6 @@ from manyclass.console import FAILED, Parser, UsageError
 from manyclass.model_file import load_model, save_model
 from manyclass.parallel import agreement
 from manyclass.parallel.agreement import (
-    SIZES,
     OtherRankError,
     agreed,
     any_of,
@@ -24,6 +23,7 @@ from manyclass.parallel.agreement import (
     world,
 )
 from manyclass.parallel.communicator import Serial
+from manyclass.parallel.launcher import SIZES
 from tests.catalog import text_problem
 from tests.ranks import on_ranks
 
@@ -147,6 +147,12 @@ def test_what_ranks_refuse():
     first, second = on_ranks(2, caught(lambda rank: fit(rank, X=bad if rank.rank else X)))
     assert isinstance(first, OtherRankError)
     assert "NaN" in str(second)
+    bad = {"C": -1.0, "formulation": "nothing", "tol": "small", "n_jobs": 0.5}
+    for name, value in bad.items():  # on one rank only
+        params = [{}, {name: value}]
+        first, second = on_ranks(2, caught(lambda rank, p=params: fit(rank, **p[rank.rank])))
+        assert isinstance(first, OtherRankError)
+        assert f"The '{name}' parameter of MulticlassSVC must be" in str(second)
     with pytest.raises(ValueError, match="'communicator' parameter"):
         MulticlassSVC(communicator=3).fit(X, Y)
 

@@ -32,10 +32,31 @@ FLAGS = {"C": "-C"}
 
 def data_options(parser: Parser) -> None:
     """Add what every command on a data file and a model has."""
-    parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed")
+    parser.add_argument(
+        "data", metavar="DATA", help="svmlight file, plain or compressed; or one of convert"
+    )
     parser.add_argument("model", metavar="MODEL", help="model file")
+    _reader_options(parser)
+
+
+def convert_options(parser: Parser) -> None:
+    """Add the options of ``manyclass convert``."""
+    parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed")
+    parser.add_argument("out", metavar="OUT", help="file to write")
+    _reader_options(parser)
+    _shape_options(parser)
+
+
+def _reader_options(parser: Parser) -> None:
     parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="threads; -1: all cores")
     parser.add_argument("--zero-based", action="store_true", help="feature numbers count from 0")
+
+
+def _shape_options(parser: Parser) -> None:
+    add = parser.add_argument
+    add("--dtype", choices=["float32", "float64"], default="float32", help="type of the values")
+    add("--n-features", type=positive_int, metavar="N", help="columns, if more than DATA uses")
+    add("--quiet", action="store_true", help="print nothing but warnings and errors")
 
 
 def train_options(parser: Parser) -> None:
@@ -80,9 +101,7 @@ def _common_options(parser: Parser) -> None:
     )
     add("--max-iter", type=positive_int, default=1000, metavar="N", help="epochs at most (1000)")
     add("--seed", type=seed, default=0, metavar="S", help="orders the visits (default 0)")
-    add("--dtype", choices=["float32", "float64"], default="float32", help="type of the weights")
-    add("--n-features", type=positive_int, metavar="N", help="columns, if more than DATA uses")
-    add("--quiet", action="store_true", help="print nothing but warnings and errors")
+    _shape_options(parser)
 
 
 def _dual_options(group: Any) -> None:

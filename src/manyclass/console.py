@@ -118,6 +118,16 @@ def replacement(name: str) -> Iterator[Path]:
             raise
 
 
+def reserve(handle: int, size: int) -> None:
+    """Take the room that an open file needs, so that a full disk is found before work is done."""
+    try:
+        os.posix_fallocate(handle, 0, max(size, 1))
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # the file system cannot
+            raise
+        os.ftruncate(handle, size)
+
+
 @contextlib.contextmanager
 def output(name: str) -> Iterator[IO[bytes]]:
     """Open a file that appears under its name when it is complete; or stdout, or a device."""

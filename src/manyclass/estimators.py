@@ -22,6 +22,7 @@ from manyclass.problem import Problem
 from manyclass.solution import EpochRecord, Solution, Start, Status, Weights
 from manyclass.solvers.base import Interrupted, Progress
 from manyclass.solvers.choice import Choice, choose_for_ranks, choose_weights
+from manyclass.solvers.spread_weights import SpreadWeights
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import check_ranks, in_parts, train
 from manyclass.sparsify import SparsifyMixin
@@ -238,29 +239,38 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
             If W does not fit into memory, before training if that can be known.
         """
         with self._input_restored():
-            return self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight)
+        return self
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
+    def _fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, gathers: bool = True
+    ) -> Solution:
         ranks = as_communicator(self.communicator)
-        given = agreed(ranks, lambda: self._given(X, y, sample_weight, ranks.size))
+        given = agreed(ranks, lambda: self._given(X, y, sample_weight, ranks.size, gathers))
         problem, choice, classes = given.problem, given.choice, given.classes
         self._check_same(ranks, given)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         parts = ranks.size == 1 and in_parts(problem, choice.kind)
         max_epochs = None if parts else self.max_iter
         task = FitTask(self, given.rows, given.targets, metadata, max_epochs)
-        solution = self._solve(problem, choice, classes, task, ranks)
+        gathers = gathers or len(classes) == 2  # whose weights are told by their difference
+        solution = self._solve(problem, choice, classes, task, ranks, gathers=gathers)
         self._set_fitted(solution, classes)
         self._remember(problem, solution.start, classes)
         if ranks.rank == 0:
             self._warn(solution)
         task.end()
-        return self
+        return solution
 
-    def _given(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, n_ranks: int
-    ) -> _Given:
+    def _validate_params(self) -> None:
+        """Check the parameters; ``fit`` on several ranks does so where all of them can end."""
+        if getattr(as_communicator(self.communicator), "size", 1) == 1:
+            super()._validate_params()
+
+    def _given(self, X: Any, y: Any, sample_weight: Any, n_ranks: int, gathers: bool) -> _Given:
         """Turn the arguments of ``fit`` into a problem."""
+        if n_ranks > 1:
+            super()._validate_params()
         rows, targets = validated(self, X, y)
         dataset, classes = self._dataset(rows, targets, sample_weight)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
@@ -268,7 +278,7 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
             choice = choose_weights(problem, self.weights, effective_n_jobs(self.n_jobs))
         else:
             check_ranks(problem)
-            choice = choose_for_ranks(problem, self.weights, n_ranks)
+            choice = choose_for_ranks(problem, self.weights, n_ranks, gathers=gathers)
         return _Given(rows, targets, problem, choice, classes)
 
     def _check_same(self, ranks: Communicator, given: _Given) -> None:
@@ -291,6 +301,8 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         classes: NDArray[Any],
         task: FitTask,
         ranks: Communicator,
+        *,
+        gathers: bool,
     ) -> Solution:
         tells = self.verbose and ranks.rank == 0
         if tells and choice.matters:
@@ -316,6 +328,7 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
                 on_epoch=on_epoch,
                 keep_duals=self.warm_start,
                 communicator=ranks,
+                gathers=gathers,
             )
         except Interrupted as interrupt:
             self._remember(problem, interrupt.start, classes)
@@ -329,16 +342,24 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
                 "features (hashing, selection), a smaller C or fewer classes"
             ) from error
 
+    @property
+    def _bias(self) -> float:
+        """Value of the appended feature."""
+        return self.intercept_scaling if self.fit_intercept else 0.0
+
     def _attributes(self, W: Weights, classes: NDArray[Any]) -> dict[str, Any]:
         """Return what prediction needs, from W of shape (d + 1, k)."""
-        bias = self.intercept_scaling if self.fit_intercept else 0.0
         separate = FORMULATIONS[self.formulation].sum_to_zero == "no"
-        coef, intercept = split_weights(W, bias, one_is_enough=separate)
+        coef, intercept = split_weights(W, self._bias, one_is_enough=separate)
         return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 
     def _set_fitted(self, solution: Solution, classes: NDArray[Any]) -> None:
-        for name, value in self._attributes(solution.weights, classes).items():
-            setattr(self, name, value)
+        if isinstance(solution.weights, SpreadWeights):
+            self.classes_ = classes
+            self.__dict__.pop("_coefficients", None)
+        else:
+            for name, value in self._attributes(solution.weights, classes).items():
+                setattr(self, name, value)
         self.__dict__.pop("sparsity_report_", None)
         self.certificate_ = solution.certificate
         self.history_: list[EpochRecord] = solution.history

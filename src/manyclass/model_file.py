@@ -23,6 +23,7 @@ import re
 import stat
 import struct
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -79,23 +80,35 @@ def save_model(path: str | os.PathLike[str], estimator: Estimator) -> None:
     """
     check_is_fitted(estimator)
     tensors, model = pack(estimator)
-    try:
-        text = json.dumps(model)
-        unpack(tensors, json.loads(text))  # what is written can be read
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise ValueError(f"the model cannot be saved: {_one_line(error)}") from error
-    header = {
-        "format": "manyclass",
-        "format_version": str(format_version(tensors, model)),
-        "version": __version__,
-        "model": text,
-        "checksum": _checksum(tensors),
-    }
+    header = {**header_of(tensors, model, tensors), "checksum": _checksum(tensors)}
     with replacement(os.fspath(path)) as temporary:
         try:
             save_file(tensors, temporary, header)
         except safetensors.SafetensorError as error:
             raise _system_error(error) from None
+
+
+def header_of(
+    tensors: dict[str, NDArray[Any]], model: dict[str, Any], names: Collection[str]
+) -> dict[str, str]:
+    """Return the header of a file with tensors of these names, but for the checksum.
+
+    Raises
+    ------
+    ValueError
+        If an estimator of `tensors` and `model` could not be read.
+    """
+    try:
+        text = json.dumps(model)
+        unpack(tensors, json.loads(text))
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise ValueError(f"the model cannot be saved: {_one_line(error)}") from error
+    return {
+        "format": "manyclass",
+        "format_version": str(format_version(names, model)),
+        "version": __version__,
+        "model": text,
+    }
 
 
 def load_model(path: str | os.PathLike[str]) -> Estimator:

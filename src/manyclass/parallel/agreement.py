@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
@@ -10,11 +9,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from manyclass.parallel import launcher
 from manyclass.parallel.communicator import Communicator, as_communicator
 
 R = TypeVar("R")
-# What MPICH and Open MPI tell the processes that they start.
-SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 
 
 class OtherRankError(RuntimeError):
@@ -100,10 +98,9 @@ def world() -> Communicator:
     ValueError
         If mpi4py is missing, finds no MPI library, or one that is not mpiexec's.
     """
-    sizes = [int(os.environ[name]) for name in SIZES if name in os.environ]
-    if not sizes or max(sizes) == 1:
+    if launcher.started() == 1:
         return as_communicator(None)
-    started = f"mpiexec started {max(sizes)} processes"
+    started = f"mpiexec started {launcher.started()} processes"
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:

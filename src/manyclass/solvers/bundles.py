@@ -13,9 +13,8 @@ from manyclass.dataset import Dataset
 from manyclass.parallel.communicator import Communicator
 from manyclass.parallel.schedule import Move, Schedule, balanced_bundles
 from manyclass.parallel.travel import exchange, exchange_lists
-from manyclass.solution import Weights
 from manyclass.solvers.entries import Entries
-from manyclass.solvers.together import Block, gather_weights
+from manyclass.solvers.spread_weights import Block, SpreadWeights
 from manyclass.solvers.weights import BLOCK_BYTES, allocate_weights
 
 # Numbers of W that travel at a time.
@@ -112,8 +111,8 @@ class GoingRound:
                 self._at = at
             meet()
 
-    def gather(self, *, sparse: bool) -> Weights:
-        """Return W, shape (d + 1, k), on every rank: an ndarray or a CSR array."""
+    def spread(self, *, sparse: bool) -> SpreadWeights:
+        """Return W, shape (d + 1, k), as it is held."""
         blocks = []
         for root, held in enumerate(self._schedule.rounds[self._at]):
             for bundle in held:
@@ -121,7 +120,7 @@ class GoingRound:
                 first = self.slots.get(bundle, 0) * self.width
                 W = self.weights[:, first : first + len(classes)]
                 blocks.append(Block(root, classes, W if bundle in self.slots else None))
-        return gather_weights(
+        return SpreadWeights(
             self._communicator, blocks, len(self.weights), self._dtype, sparse=sparse
         )
 

@@ -105,7 +105,9 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
     return choice
 
 
-def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
+def choose_for_ranks(
+    problem: Problem, wanted: str, n_ranks: int, *, gathers: bool = True
+) -> Choice:
     """Choose how W is returned where its classes are spread over ranks, which hold it dense.
 
     Parameters
@@ -113,11 +115,13 @@ def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
     problem : Problem
     wanted : {"auto", "dense", "sparse"}
     n_ranks : int
+    gathers : bool, default=True
+        Whether every rank is given W in the end.
 
     Returns
     -------
     Choice
-        What each rank needs: its share, and W as it is returned on every rank.
+        What each rank needs: its share and, if it is given W, that.
 
     Raises
     ------
@@ -133,13 +137,14 @@ def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
     if problem.formulation.centred:
         if wanted == "sparse":
             raise ValueError(DENSE_BY_NATURE)
-        choice = Choice("dense", share + everything, None)
+        choice = Choice("dense", share + everything * gathers, None)
     else:
         entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
-        dense = share + everything
-        sparse = share + min(everything, entries * (data.dtype.itemsize + 4))
+        some = min(everything, entries * (data.dtype.itemsize + 4))
+        dense, sparse = share + everything, share + some
         many = wanted == "auto" and _prefers_sparse(problem, dense, sparse, memory)
-        choice = Choice("sparse" if wanted == "sparse" or many else "dense", dense, sparse)
+        kind: Kind = "sparse" if wanted == "sparse" or many else "dense"
+        choice = Choice(kind, share + everything * gathers, share + some * gathers)
     if choice.needed > memory:
         raise MemoryError(_refusal(problem, choice, memory))
     return choice

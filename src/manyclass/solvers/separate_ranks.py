@@ -7,6 +7,7 @@ Returned: W, z and the certificate, the same on every rank; P, D and the gap are
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,14 +19,13 @@ from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
 from manyclass.solvers.entries import Entries
 from manyclass.solvers.separate_classes import Groups, SeparateClasses, problem_of, start_of
+from manyclass.solvers.spread_weights import SpreadWeights, blocks_of
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import (
-    Block,
     Findings,
     OfRanks,
     ending_all,
     gather_entries,
-    gather_weights,
     shares,
 )
 
@@ -151,33 +151,25 @@ class SeparateRanks(OfRanks):
         everything = gather_entries(self.communicator, mine)
         return Start(everything.matrix(data.n_classes, data.n_examples))
 
-    @ending_all
-    def weights(self, problem: Problem, state: State) -> Weights:
-        """Return W, shape (d + 1, k), on every rank."""
-        return self._gather(problem, state, SeparateClasses.weights)
+    def spread(self, problem: Problem, state: State) -> SpreadWeights:
+        """Return W, shape (d + 1, k), as it is held."""
+        return self._spread(problem, state, self.here.weights)
 
     @ending_all
-    def finish(self, problem: Problem, state: State) -> Weights:
-        """Return W, shape (d + 1, k), on every rank; the state ends."""
-        return self._gather(problem, state, SeparateClasses.finish)
+    def finish(self, problem: Problem, state: State) -> Weights | SpreadWeights:
+        """Return W, shape (d + 1, k), on every rank, or spread; the state ends."""
+        W = self._spread(problem, state, self.here.finish)
+        return W.gather() if self.gathers else W
 
-    def _gather(self, problem: Problem, state: State, take: Any) -> Weights:
+    def _spread(
+        self, problem: Problem, state: State, take: Callable[[Problem, Groups], Weights]
+    ) -> SpreadWeights:
         W = None
         if state.problem is not None and state.groups is not None:
-            W = take(self.here, state.problem, state.groups)
-        blocks = [
-            Block(
-                root,
-                np.arange(some.start, some.stop),
-                W if root == self.communicator.rank else None,
-            )
-            for root, some in enumerate(self._classes(problem))
-            if some.stop > some.start
-        ]
-        data = problem.dataset
-        return gather_weights(
-            self.communicator, blocks, data.n_features + 1, data.dtype, sparse=self.sparse
-        )
+            W = take(state.problem, state.groups)
+        data, ranks = problem.dataset, self.communicator
+        blocks = blocks_of(self._classes(problem), ranks.rank, W)
+        return SpreadWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=self.sparse)
 
     def _classes(self, problem: Problem) -> list[slice]:
         return shares(problem.dataset.n_classes, self.communicator.size)
