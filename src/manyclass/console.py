@@ -94,8 +94,10 @@ def is_special(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def replacement(name: str) -> Iterator[Path]:
+def replacement(name: str, temporary_name: str | None = None) -> Iterator[Path]:
     """Give a temporary file to write; once complete and on disk, it takes the place of ``name``.
+
+    It has a random name in the same folder, or the one that is given.
 
     Links are followed, and an existing file's permissions are kept. After an error all is as it
     was. An OSError tells ``name``.
@@ -103,7 +105,7 @@ def replacement(name: str) -> Iterator[Path]:
     with naming(name):
         target, mode = _resolved(name)
         # Not yet for more readers than in the end; the owner must be able to write.
-        temporary = _create_beside(target, 0o666 if mode is None else mode | 0o600)
+        temporary = _create_beside(target, 0o666 if mode is None else mode | 0o600, temporary_name)
         try:
             if mode is None:
                 mode = stat.S_IMODE(temporary.stat().st_mode)
@@ -158,9 +160,9 @@ def _resolved(name: str) -> tuple[Path, int | None]:
     return target, mode & 0o777
 
 
-def _create_beside(target: Path, mode: int = 0o666) -> Path:
+def _create_beside(target: Path, mode: int = 0o666, name: str | None = None) -> Path:
     """Create an empty file with a short name in the folder of ``target``; the umask counts."""
-    temporary = target.with_name(f".manyclass-{secrets.token_hex(8)}")
+    temporary = target.with_name(name or f".manyclass-{secrets.token_hex(8)}")
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
     return temporary
 

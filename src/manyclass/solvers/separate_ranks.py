@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from manyclass.parallel.agreement import any_of
 from manyclass.parallel.communicator import Communicator
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
@@ -141,27 +142,32 @@ class SeparateRanks(OfRanks):
 
     @ending_all
     def start(self, problem: Problem, state: State) -> Start:
-        """Return z of all ranks."""
+        """Return z of all ranks, and the W of all if one of them has a W that is not W(z)."""
         data = problem.dataset
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
+        apart = False
         if state.problem is not None and state.groups is not None:
-            z = sp.coo_array(self.here.start(state.problem, state.groups).duals)
+            here = self.here.start(state.problem, state.groups)
+            z, apart = sp.coo_array(here.duals), here.weights is not None
+        W = None
+        if any_of(self.communicator, apart):
+            W = self._gather(problem, state, SeparateClasses.weights, sparse=False)
         first = self._classes(problem)[self.communicator.rank].start
         mine = Entries(z.row.astype(np.int32), (z.col + first).astype(np.int32), z.data)
         everything = gather_entries(self.communicator, mine)
-        return Start(everything.matrix(data.n_classes, data.n_examples))
+        return Start(everything.matrix(data.n_classes, data.n_examples), W)
 
     @ending_all
     def weights(self, problem: Problem, state: State) -> Weights:
         """Return W, shape (d + 1, k), on every rank."""
-        return self._gather(problem, state, SeparateClasses.weights)
+        return self._gather(problem, state, SeparateClasses.weights, sparse=self.sparse)
 
     @ending_all
     def finish(self, problem: Problem, state: State) -> Weights:
         """Return W, shape (d + 1, k), on every rank; the state ends."""
-        return self._gather(problem, state, SeparateClasses.finish)
+        return self._gather(problem, state, SeparateClasses.finish, sparse=self.sparse)
 
-    def _gather(self, problem: Problem, state: State, take: Any) -> Weights:
+    def _gather(self, problem: Problem, state: State, take: Any, *, sparse: bool) -> Any:
         W = None
         if state.problem is not None and state.groups is not None:
             W = take(self.here, state.problem, state.groups)
@@ -176,7 +182,7 @@ class SeparateRanks(OfRanks):
         ]
         data = problem.dataset
         return gather_weights(
-            self.communicator, blocks, data.n_features + 1, data.dtype, sparse=self.sparse
+            self.communicator, blocks, data.n_features + 1, data.dtype, sparse=sparse
         )
 
     def _classes(self, problem: Problem) -> list[slice]:
