@@ -21,7 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-FAILED, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # the latter two as shells count signals
+FAILED = 2
+INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals
 ADVICE = {
     errno.ENOENT: "check the name",
     errno.ENOTDIR: "check the name",
@@ -86,6 +87,14 @@ def check_target(name: str, inputs: Sequence[str], *, special: bool) -> None:
     with naming(f"cannot write {name}"):
         target, _ = _resolved(name)
         _create_beside(target).unlink()
+
+
+def check_folder(folder: Path) -> None:
+    """Check, before any work, that a folder can be written to, or created where there is none."""
+    with naming(f"cannot write to {folder}"):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.EEXIST, "is no folder")
+        _create_beside(folder / "file" if folder.is_dir() else folder.resolve()).unlink()
 
 
 def is_special(path: Path) -> bool:
@@ -241,7 +250,42 @@ def explain(error: OSError) -> str:
     return f"{text}; {advice}" if advice else text
 
 
-# Ctrl-C
+# Ctrl-C and SIGTERM
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, where it is heard."""
+
+
+@contextlib.contextmanager
+def termination_heard() -> Iterator[None]:
+    """Let SIGTERM interrupt as Ctrl-C does; at the end of the block it is a Terminated."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived = threading.Event()
+
+    def interrupt(*_: object) -> NoReturn:
+        arrived.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if arrived.is_set():
+            raise Terminated from error
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def interrupted(error: KeyboardInterrupt) -> int:
+    """Say that a signal ended the command, and what is left of its work; return the exit code."""
+    terminated = isinstance(error, Terminated)
+    left = "; ".join(getattr(error, "__notes__", ["nothing was written"]))
+    what = "terminated" if terminated else "interrupted"
+    return failed(f"manyclass: {what}; {left}", TERMINATED if terminated else INTERRUPTED)
 
 
 @contextlib.contextmanager

@@ -88,6 +88,13 @@ class EpochRecord:
         """gap_estimate / primal_estimate."""
         return relative(self.gap_estimate, self.primal_estimate)
 
+    def __str__(self) -> str:
+        """One line for people."""
+        return (
+            f"epoch {self.epoch:4d}  {self.seconds:8.2f} s  primal {self.primal_estimate:.6g}  "
+            f"gap {self.relative_gap:.2e}  active {100 * self.active_share:.0f} %"
+        )
+
 
 class Status(Enum):
     """How training ended; the value says what to do about it."""
@@ -118,6 +125,11 @@ class Start:
     weights: NDArray[Any] | None = None
     history: tuple[EpochRecord, ...] = ()
     epochs: NDArray[np.int64] | None = None
+
+    @classmethod
+    def at_zero(cls, n_examples: int, n_classes: int, dtype: np.dtype[Any]) -> Start:
+        """Return z = 0."""
+        return cls(sp.csr_array((n_examples, n_classes), dtype=dtype))
 
     @property
     def n_epochs(self) -> int:

@@ -51,11 +51,12 @@ class Finished:
     began: float = 0.0  # seconds until the part at hand
     status: Status = Status.CONVERGED
 
-    def add(self, part: Solution, classes: slice) -> None:
+    def add(self, part: Solution) -> None:
         """Take over a part."""
+        size = part.weights.shape[1]
         self.weights.append(sp.csr_array(part.weights))
-        self.starts.append(part.start if self.keep_duals else _at_zero(self.problem, classes))
-        self.n_classes = classes.stop
+        self.starts.append(part.start if self.keep_duals else self._at_zero(size))
+        self.n_classes += size
         self.n_weights += part.weights.size
         self.n_duals += part.duals.nnz
         self.primal += part.certificate.primal_objective
@@ -90,7 +91,7 @@ class Finished:
         if left == 0:
             return
         self.weights.append(sp.csr_array((data.n_features + 1, left), dtype=data.dtype))
-        self.starts.append(_at_zero(self.problem, slice(self.n_classes, data.n_classes)))
+        self.starts.append(self._at_zero(left))
         self.primal += self._untrained(left)
         self.gap += self._untrained(left)
         self.violation = max(self.violation, 1.0)
@@ -123,6 +124,16 @@ class Finished:
                 if start.weights is not None:
                     W[:, end - start.weights.shape[1] : end] = start.weights
         return Start(duals, W, tuple(self.history), epochs)
+
+    def rest(self, start: Start | None, first: int) -> Start:
+        """Return where the classes from the first one on stood at the beginning."""
+        k = self.problem.dataset.n_classes
+        before = start_of(start, slice(first, k))
+        return self._at_zero(k - first) if before is None else before
+
+    def _at_zero(self, n_classes: int) -> Start:
+        data = self.problem.dataset
+        return Start.at_zero(data.n_examples, n_classes, data.dtype)
 
     def _untrained(self, n_classes: int) -> float:
         """P at W = 0, and so the gap at z = 0: every margin loses 1."""
@@ -191,8 +202,8 @@ def solve_in_parts(
             reached = [interrupt.start] if isinstance(interrupt, Interrupted) else []
             if reached:
                 first = classes.stop
-            raise Interrupted(done.start([*reached, _rest(problem, start, first)])) from interrupt
-        done.add(part, classes)
+            raise Interrupted(done.start([*reached, done.rest(start, first)])) from interrupt
+        done.add(part)
     done.leave()
     return done.solution()
 
@@ -233,7 +244,7 @@ def _shown(
         record = done.record(progress.record, classes.stop - classes.start)
         if on_epoch is None:
             return False
-        rest = _rest(done.problem, start, classes.stop)
+        rest = done.rest(start, classes.stop)
         return on_epoch(
             Progress(
                 record,
@@ -251,15 +262,3 @@ def _whole_weights(done: Finished, part: Any) -> sp.csr_array[Any]:
     left = data.n_classes - done.n_classes - part.shape[1]
     rest = sp.csr_array((data.n_features + 1, left), dtype=data.dtype)
     return sp.csr_array(sp.hstack([*done.weights, sp.csr_array(part), rest], format="csr"))
-
-
-def _rest(problem: Problem, start: Start | None, first: int) -> Start:
-    """Where the classes from the first one on stood at the beginning."""
-    classes = slice(first, problem.dataset.n_classes)
-    before = start_of(start, classes)
-    return _at_zero(problem, classes) if before is None else before
-
-
-def _at_zero(problem: Problem, classes: slice) -> Start:
-    data = problem.dataset
-    return Start(sp.csr_array((data.n_examples, classes.stop - classes.start), dtype=data.dtype))
