@@ -58,9 +58,9 @@ def save_checkpoint(path: Path, start: Start, facts: Facts, temporary: str) -> N
     tensors = {
         "duals.indptr": z.indptr.astype(np.int64),
         "duals.classes": z.indices.astype(np.int32),
-        "duals.values": z.data,
+        "duals.values": np.ascontiguousarray(z.data),
         "history": np.array(records, np.float64).reshape(-1, len(fields(EpochRecord))),
-        "epochs": start.epochs_of_classes(),
+        "epochs": np.ascontiguousarray(start.epochs_of_classes(), np.int64),
     }
     if start.weights is not None:
         tensors["weights"] = np.ascontiguousarray(start.weights)
