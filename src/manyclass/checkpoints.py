@@ -29,10 +29,11 @@ from manyclass.parallel.travel import broadcast_arrays
 from manyclass.problem import Problem
 from manyclass.solution import Start
 from manyclass.solvers.base import Progress
-from manyclass.tensor_file import Tensors
+from manyclass.tensor_file import Tensors, one_line
 
 NAME = re.compile(r"checkpoint-([0-9]{6,12})")
 UNFINISHED = ".checkpoint-unfinished"
+LONGEST = 1000  # characters about what differs
 
 
 def found_in(folder: Path) -> list[Path]:
@@ -165,7 +166,7 @@ class Checkpoints:
         raise ValueError("; ".join(damaged) + "; begin anew, in another folder")
 
     def _check_same(self, path: Path, facts: Facts) -> None:
-        differ = differences(facts, self.facts, ("there", "here"))
+        differ = one_line(differences(facts, self.facts, ("there", "here")), LONGEST)
         if differ:
             raise ValueError(f"{path}: is a checkpoint of another problem ({differ})")
 

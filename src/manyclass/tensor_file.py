@@ -71,11 +71,11 @@ def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
             raise ValueError(one_line(error)) from None
 
 
-def one_line(what: object) -> str:
+def one_line(what: object, longest: int = 300) -> str:
     """Return a text that may come from a hostile file, short and printable."""
-    text = " ".join(str(what)[:1000].split())
+    text = " ".join(str(what)[: 3 * longest].split())
     text = "".join(c if c.isprintable() else "?" for c in text)
-    return text if len(text) <= 300 else f"{text[:300]}..."
+    return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def _system_error(error: safetensors.SafetensorError) -> OSError:
