@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyclass.parallel.communicator import Serial, as_communicator
-from manyclass.parallel.travel import exchange, exchange_lists, position_type
+from manyclass.parallel.travel import broadcast_arrays, exchange, exchange_lists, position_type
 from tests.ranks import AbortedError, on_ranks
 
 
@@ -88,3 +88,17 @@ def test_lists_of_unknown_length_travel_along_a_chain():
     for sent, part in zip(lists, came, strict=True):
         np.testing.assert_array_equal(part, sent)
         assert part.dtype == sent.dtype
+
+
+def test_arrays_of_rank_0_by_name():
+    given = {
+        "a": np.arange(6, dtype=np.int32).reshape(2, 3).T,
+        "none": np.empty((0, 4), np.float32),
+        "z": np.arange(3.0),
+    }
+    assert broadcast_arrays(Serial(), given) == given
+    for came in on_ranks(3, lambda rank: broadcast_arrays(rank, {} if rank.rank else given)):
+        assert list(came) == list(given)
+        for name, array in given.items():
+            assert came[name].dtype == array.dtype
+            np.testing.assert_array_equal(came[name], array)

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0, 2 after an error, 130 after Ctrl-C.
+        Exit code: 0, 2 after an error, 130 after Ctrl-C, 143 after SIGTERM where it is heard.
     """
     try:
         with console.plain_warnings():
@@ -66,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                     importlib.import_module(name)
             args.run(args)
             console.flush()
-    except KeyboardInterrupt:
-        return console.failed("manyclass: interrupted; nothing was written", console.INTERRUPTED)
+    except KeyboardInterrupt as error:
+        return console.interrupted(error)
     except BrokenPipeError:
         console.give_up_stdout()
         return console.BROKEN_PIPE

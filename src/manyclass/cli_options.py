@@ -18,7 +18,14 @@ SHORTHANDS = {
 }
 STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
 # Options of one solver only, and what they are when they are not given.
-DUAL = {"formulation": "crammer_singer", "C": 1.0, "stopping": "gap"}
+DUAL = {
+    "formulation": "crammer_singer",
+    "C": 1.0,
+    "stopping": "gap",
+    "checkpoint": None,
+    "checkpoint_minutes": None,
+    "resume": None,
+}
 STOCHASTIC = {
     "alpha": 1e-4,
     "batch_size": 1,
@@ -28,6 +35,7 @@ STOCHASTIC = {
     "out_of_core": False,
 }
 FLAGS = {"C": "-C"}
+MINUTES = 10.0  # between two checkpoints
 
 
 def data_options(parser: Parser) -> None:
@@ -117,6 +125,24 @@ def _dual_options(group: Any) -> None:
         choices=["gap", "kkt"],
         help="what T means: relative duality gap (default), or violation of the conditions",
     )
+    group.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="save the state of training in this folder from time to time, on Ctrl-C, SIGTERM and "
+        "at the end",
+    )
+    group.add_argument(
+        "--checkpoint-minutes",
+        type=positive,
+        metavar="N",
+        help="how often (default 10), between two epochs",
+    )
+    group.add_argument(
+        "--resume",
+        metavar="DIR",
+        help="go on from the last checkpoint in this folder, and save more there: same DATA, F, C, "
+        "loss, weights and intercept; anything else may differ",
+    )
 
 
 def _stochastic_options(group: Any) -> None:
@@ -167,6 +193,7 @@ def settle(args: argparse.Namespace) -> None:
         if args.loss not in MARGIN_LOSSES:
             raise UsageError(f"argument --loss: {args.loss} goes with --solver stochastic")
         _check_loss(args.formulation, args.loss)
+        _settle_checkpoints(args)
     elif args.loss not in STOCHASTIC_LOSSES:
         raise UsageError(f"argument --loss: {args.loss} goes with --solver dual")
     elif args.loss == "log_loss" and args.weights == "sparse":
@@ -174,6 +201,17 @@ def settle(args: argparse.Namespace) -> None:
             "argument --weights: sparse does not go with --loss log_loss, which moves the weights "
             "of all classes in every step"
         )
+
+
+def _settle_checkpoints(args: argparse.Namespace) -> None:
+    """Leave the folder in ``checkpoint``, and in ``resume`` whether to go on from what it holds."""
+    if args.checkpoint and args.resume:
+        raise UsageError("argument --resume: writes to its own folder; leave out --checkpoint")
+    if args.checkpoint_minutes and not (args.checkpoint or args.resume):
+        raise UsageError("argument --checkpoint-minutes: goes with --checkpoint or --resume")
+    args.checkpoint_minutes = args.checkpoint_minutes or MINUTES
+    args.checkpoint = args.checkpoint or args.resume
+    args.resume = args.resume is not None
 
 
 def _check_loss(formulation: str, loss: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyclass import console
@@ -45,14 +47,34 @@ def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
     agreed(ranks, lambda: _check(args, ranks))
     tell = say if ranks.rank == 0 and not args.quiet else be_quiet
     if args.solver == "dual":
-        _train_dual(args, ranks, tell)
+        with _going_on(args, ranks):
+            _train_dual(args, ranks, tell)
     else:
         _train_stochastic(args, tell)
     tell(f"saved {args.model}")
 
 
+@contextlib.contextmanager
+def _going_on(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
+    """Let SIGTERM end training as Ctrl-C does, with a checkpoint; and tell how it goes on."""
+    from manyclass.checkpoints import found_in
+
+    if not args.checkpoint or ranks.size > 1:
+        yield
+        return
+    try:
+        with console.termination_heard():
+            yield
+    except KeyboardInterrupt as interrupt:
+        if Path(args.checkpoint).is_dir() and found_in(Path(args.checkpoint)):
+            interrupt.add_note(f"to go on: --resume {args.checkpoint}")
+        raise
+
+
 def _check(args: argparse.Namespace, ranks: Communicator) -> None:
     """Refuse what is known to fail before the data are read."""
+    from manyclass import checkpoints
+
     settle(args)
     if args.solver == "stochastic" and ranks.size > 1:
         raise UsageError(
@@ -61,6 +83,8 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
         )
     if ranks.rank == 0:
         console.check_target(args.model, [args.data], special=False)
+        if args.checkpoint:
+            checkpoints.check(Path(args.checkpoint), resume=args.resume)
 
 
 def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> None:
@@ -76,13 +100,16 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
         C=args.C,
         stopping=args.stopping,
         communicator=ranks if ranks.size > 1 else None,
+        checkpoint=args.checkpoint,
+        checkpoint_minutes=args.checkpoint_minutes,
+        resume=args.resume,
         **_common(args),
     )
 
     X, y = read(args, np.dtype(args.dtype), tell, args.n_features, ranks)
     agreed(ranks, lambda: check_labels(args.data, y))
     training = SpreadTraining(model)
-    seconds = _timed(args.data, lambda: training.fit(X, y))
+    seconds = _timed(args, lambda: training.fit(X, y))
     training.save(args.model)
     if ranks.rank != 0:
         return
@@ -114,7 +141,7 @@ def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
     else:
         X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
         check_labels(args.data, y)
-        seconds = _timed(args.data, lambda: model.fit(X, y))
+        seconds = _timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
     tell(
         f"trained {count(model.n_iter_, 'epoch')}, {count(model.n_steps_, 'step')} in "
@@ -139,7 +166,7 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
         weights = blocks.n_rows / (len(blocks.classes) * blocks.class_counts)
         model.class_weight = dict(zip(blocks.classes.tolist(), weights.tolist(), strict=True))
     shape = blocks.classes, blocks.n_features, np.dtype(args.dtype)
-    return _timed(args.data, lambda: model.fit_blocks(blocks.labelled(), *shape))
+    return _timed(args, lambda: model.fit_blocks(blocks.labelled(), *shape))
 
 
 def _common(args: argparse.Namespace) -> dict[str, Any]:
@@ -157,14 +184,15 @@ def _common(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _timed(path: str, fit: Callable[[], Any]) -> float:
-    """Return the seconds of a fit, whose errors name the file."""
+def _timed(args: argparse.Namespace, fit: Callable[[], Any]) -> float:
+    """Return the seconds of a fit, whose errors name a file: that of the data if no other."""
+    files = tuple(name for name in (args.data, args.checkpoint) if name)
     began = time.perf_counter()
     try:
         fit()
     except (ValueError, FloatingPointError) as error:
         words = str(error)
-        named = type(error)(words if words.startswith(path) else f"{path}: {words}")
+        named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
         named.told_by = getattr(error, "told_by", 0)  # type: ignore[union-attr]  # of agreement.py
         raise named from error
     return time.perf_counter() - began

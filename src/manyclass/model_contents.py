@@ -27,6 +27,8 @@ SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 # An array of strings takes 4 bytes for each character of the longest one, for every one: class
 # names that would need more than this become Python strings.
 MAX_NAME_BYTES = 64 << 20
+# Parameters that belong to a run, not to a model.
+OF_A_RUN = ("communicator", "checkpoint", "checkpoint_minutes", "resume")
 MAX_STEPS = 1 << 62  # so that more can be counted
 
 
@@ -52,7 +54,8 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str,
         If the classes are neither numbers nor strings.
     """
     params = estimator.get_params()
-    params.pop("communicator", None)  # belongs to a run, not to a model
+    for name in OF_A_RUN:
+        params.pop(name, None)
     if not isinstance(params["random_state"], int | None):
         params["random_state"] = None
     if isinstance(params["class_weight"], dict):

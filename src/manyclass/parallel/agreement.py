@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+import json
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyclass.fingerprints import Facts, differences
 from manyclass.parallel import launcher
 from manyclass.parallel.communicator import Communicator, as_communicator
 
@@ -58,26 +59,23 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
     return cast(R, result)
 
 
-def check_same(communicator: Communicator, words: str, arrays: Iterable[NDArray[Any]]) -> None:
+def check_same(communicator: Communicator, facts: Facts) -> None:
     """Refuse ranks that were given different problems.
 
     Raises
     ------
     ValueError
-        On every rank.
+        On every rank, in the same words: the first rank that differs from rank 0, and in what.
     """
-    if communicator.size == 1:
-        return
-    code = zlib.crc32(words.encode())
-    for array in arrays:
-        code = zlib.crc32(np.ascontiguousarray(array).data.cast("B"), code)
-    codes = _told(communicator, code)
-    others = np.flatnonzero(codes != codes[0]).tolist()
-    if others:
-        raise ValueError(
-            f"rank {others[0]} was given other data or parameters than rank 0; pass the same X, y, "
-            "weights and parameters on every rank"
-        )
+    mine = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    first, *others = (json.loads(text.tobytes()) for text in communicator.all_gather(mine))
+    for rank, other in enumerate(others, 1):
+        differ = differences(first, other, ("on rank 0", f"on rank {rank}"))
+        if differ:
+            raise ValueError(
+                f"rank {rank} was given other data or parameters than rank 0 ({differ}); pass the "
+                "same X, y, weights and parameters on every rank"
+            )
 
 
 def any_of(communicator: Communicator, here: bool) -> bool:

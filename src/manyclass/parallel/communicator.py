@@ -148,7 +148,7 @@ class MPICommunicator:
     def abort(self, error: BaseException) -> None:
         """Say what happened in one line, and end all processes."""
         interrupted = isinstance(error, KeyboardInterrupt)
-        what = "interrupted; nothing was written" if interrupted else f"error: {_line(error)}"
+        what = "interrupted; no model was written" if interrupted else f"error: {_line(error)}"
         where = f"rank {self.rank} of {self.size}"
         print(f"manyclass: {where}: {what}; all ranks end", file=sys.stderr, flush=True)
         code = INTERRUPTED if interrupted else FAILED

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from manyclass.parallel.agreement import any_of
 from manyclass.parallel.communicator import Communicator
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
@@ -141,35 +142,45 @@ class SeparateRanks(OfRanks):
 
     @ending_all
     def start(self, problem: Problem, state: State) -> Start:
-        """Return z of all ranks."""
+        """Return z of all ranks, and the W of all if one of them has a W that is not W(z)."""
         data = problem.dataset
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
+        apart = False
         if state.problem is not None and state.groups is not None:
-            z = sp.coo_array(self.here.start(state.problem, state.groups).duals)
+            here = self.here.start(state.problem, state.groups)
+            z, apart = sp.coo_array(here.duals), here.weights is not None
+        W = None
+        if any_of(self.communicator, apart):
+            W = self._spread(problem, state, self.here.weights, sparse=False).gather()
         first = self._classes(problem)[self.communicator.rank].start
         mine = Entries(z.row.astype(np.int32), (z.col + first).astype(np.int32), z.data)
         everything = gather_entries(self.communicator, mine)
-        return Start(everything.matrix(data.n_classes, data.n_examples))
+        return Start(everything.matrix(data.n_classes, data.n_examples), W)
 
     def spread(self, problem: Problem, state: State) -> SpreadWeights:
         """Return W, shape (d + 1, k), as it is held."""
-        return self._spread(problem, state, self.here.weights)
+        return self._spread(problem, state, self.here.weights, sparse=self.sparse)
 
     @ending_all
     def finish(self, problem: Problem, state: State) -> Weights | SpreadWeights:
         """Return W, shape (d + 1, k), on every rank, or spread; the state ends."""
-        W = self._spread(problem, state, self.here.finish)
+        W = self._spread(problem, state, self.here.finish, sparse=self.sparse)
         return W.gather() if self.gathers else W
 
     def _spread(
-        self, problem: Problem, state: State, take: Callable[[Problem, Groups], Weights]
+        self,
+        problem: Problem,
+        state: State,
+        take: Callable[[Problem, Groups], Weights],
+        *,
+        sparse: bool,
     ) -> SpreadWeights:
         W = None
         if state.problem is not None and state.groups is not None:
             W = take(state.problem, state.groups)
         data, ranks = problem.dataset, self.communicator
         blocks = blocks_of(self._classes(problem), ranks.rank, W)
-        return SpreadWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=self.sparse)
+        return SpreadWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=sparse)
 
     def _classes(self, problem: Problem) -> list[slice]:
         return shares(problem.dataset.n_classes, self.communicator.size)
