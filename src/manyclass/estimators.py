@@ -107,7 +107,8 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         Processes among which the classes are spread, such as ``MPI.COMM_WORLD``; for formulations
         that add losses (not "crammer_singer", "adm" and "atm"). Every rank calls ``fit`` with the
         same X, y and parameters, and has the same fitted model afterwards; rank 0 alone prints and
-        warns. ``weights`` then says how W is returned. An error on one rank ends all of them.
+        warns. With "one_vs_rest", ``weights`` then says how W is returned. An error on one rank
+        ends all of them.
     checkpoint : str or path-like, default=None
         Folder for checkpoints of the training, from which it goes on after a crash, with `resume`;
         rank 0 writes them. The last one is of the end. Must hold none yet, unless with `resume`.

@@ -115,7 +115,10 @@ def solver_of_ranks(
     *,
     gathers: bool = True,
 ) -> Solver[Any]:
-    """Return the solver that spreads the classes over ranks; `weights` is how W is returned."""
+    """Return the solver that spreads the classes over ranks.
+
+    `weights` is how W is held (of one-vs-rest: returned).
+    """
     check_ranks(problem)
     sparse = weights == "sparse"
     solver: Any
