@@ -1,4 +1,4 @@
-"""The command line: ``manyclass train | predict | evaluate | info | convert | demo``.
+"""The command line: ``manyclass train | predict | evaluate | info | convert | plan | demo``.
 
 Every command ends with exit code 0, or 2 and one line on stderr that says what is wrong, where, and
 what to do. What needs NumPy or scikit-learn is imported when a command runs.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from manyclass import console
 from manyclass.cli_data import convert, read
 from manyclass.cli_options import convert_options, data_options, train_options
+from manyclass.cli_plan import plan, plan_options
 from manyclass.cli_train import train
 from manyclass.console import Parser, UsageError, be_quiet, count, positive_int, say
 from manyclass.parallel import launcher
@@ -154,6 +155,9 @@ def _parser() -> Parser:
     convert_options(
         command("convert", convert, "write a data file as one that training maps", CONVERTED)
     )
+    plan_parser = command("plan", plan, "say what training on several ranks would take")
+    plan_options(plan_parser)
+    plan_parser.set_defaults(needs=["manyclass.plan"])
     demo = command("demo", _demo, "train on digits and on made-up text, beside LinearSVC")
     demo.set_defaults(needs=["manyclass.demo"])
     return parser

@@ -115,9 +115,9 @@ def _common_options(parser: Parser) -> None:
 def _dual_options(group: Any) -> None:
     group.add_argument(
         "--formulation",
-        type=_formulation,
+        type=formulation_name,
         metavar="F",
-        help=f"which machine: {_formulations()}; default crammer_singer",
+        help=f"which machine: {formulation_names()}; default crammer_singer",
     )
     group.add_argument("-C", type=positive, help="cost of a unit of loss (default 1)")
     group.add_argument(
@@ -165,15 +165,16 @@ def _stochastic_options(group: Any) -> None:
     )
 
 
-def _formulation(name: str) -> str:
+def formulation_name(name: str) -> str:
     """Return the full name of a formulation."""
     full = SHORTHANDS.get(name, name)
     if full not in FORMULATIONS:
-        raise argparse.ArgumentTypeError(f"must be one of {_formulations()}; not {name!r}")
+        raise argparse.ArgumentTypeError(f"must be one of {formulation_names()}; not {name!r}")
     return full
 
 
-def _formulations() -> str:
+def formulation_names() -> str:
+    """List all formulations, with their short names."""
     short = {full: f" ({short})" for short, full in SHORTHANDS.items()}
     return ", ".join(name + short.get(name, "") for name in FORMULATIONS)
 
