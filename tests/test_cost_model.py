@@ -47,8 +47,8 @@ def test_two_ranks_by_hand():
     assert found.dense + found.lists == pytest.approx(2.0 * 64 * 20_000 / 2)
     # W is (500, 64); in three rounds a rank passes over a quarter of it.
     assert found.swept == 3 * 500 * 16
-    # A tenth of a bundle's 500 x 16 numbers goes twice with their classes, 500 counts and a sixteenth of all
-    # 5000 z, of 12 bytes; and half of these in the end.
+    # A tenth of a bundle's 500 x 16 numbers goes twice with their classes, 500 counts and a
+    # sixteenth of all 5000 z, of 12 bytes; and half of these in the end.
     assert found.bytes == pytest.approx(2 * (0.1 * 8000 * 8 + 500 * 4 + 5000 * 12 / 16) + 2500 * 12)
 
 

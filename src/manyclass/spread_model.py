@@ -50,6 +50,9 @@ class SpreadTraining:
         ValueError, FloatingPointError, MemoryError
             As there.
         """
+        if as_communicator(self.model.communicator).size == 1:
+            self.model.fit(X, y)
+            return
         self.model._validate_params()
         with self.model._input_restored():
             W = self.model._fit(X, y, None, gathers=False).weights
