@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from benchmarks.rank_settings import TOL
-from experiments import ROOT, write_between, write_results
+from experiments import ROOT, read_results, write_between, write_results
 from manyclass.formulations import FORMULATIONS
 from manyclass.parallel.cost_model import (
     LOCAL,
@@ -21,6 +21,7 @@ from manyclass.parallel.cost_model import (
     Work,
     data_bytes,
     memory,
+    returned_bytes,
     work,
 )
 from manyclass.parallel.cost_rates import FILE as RATES
@@ -132,12 +133,13 @@ def write(measured: dict[str, Any], counted: dict[str, Any]) -> None:
     entries = measured["runs"]
     fitted = [entry for entry in entries if entry["fitted"]]
     rates = fitted_rates(fitted)
+    before = read_results(RATES)  # of solvers that were not measured this time
     found = {
         "machine": measured["machine"],
         "date": measured["date"],
         "local": fitted_network(fitted),
-        "rates": rates,
-        "usual": usual(entries, counted.get("entries", [])),
+        "rates": before.get("rates", {}) | rates,
+        "usual": before.get("usual", {}) | usual(entries, counted.get("entries", [])),
     }
     write_results(RATES, found)
     write_between(PAGE, "checked", checked_table(entries, rates))
@@ -185,9 +187,10 @@ def runs_table(entries: list[Entry], rates: dict[str, dict[str, float]]) -> str:
         if entry["fitted"]:
             continue
         seconds, guess = mean_of(entry, "at_work"), predicted(entry, rates)
-        needed = memory(
-            engine(entry), entry["weights"], shape_of(entry), habits_of(entry), entry["ranks"]
-        )
+        shape, habits = shape_of(entry), habits_of(entry)
+        needed = memory(engine(entry), entry["weights"], shape, habits, entry["ranks"])
+        if entry["ranks"] > 1 or entry["weights"] == "sparse":
+            needed += returned_bytes(entry["weights"], shape, habits)
         cells = [
             str(entry["ranks"]),
             f"{1e3 * seconds:.0f}",
@@ -195,7 +198,7 @@ def runs_table(entries: list[Entry], rates: dict[str, dict[str, float]]) -> str:
             f"{100 * (guess / seconds - 1):+.0f} %",
             f"{1e-6 * mean_of(entry, 'bytes'):.1f}",
             f"{1e-6 * work_of(entry).bytes:.1f}",
-            f"{entry['megabytes'] + 1e-6 * data_bytes(shape_of(entry)):.0f}",
+            f"{entry['megabytes'] + 1e-6 * data_bytes(shape):.0f}",
             f"{1e-6 * needed:.0f}",
         ]
         lines.append(f"| {entry['data']} | {name_of(entry)} | " + " | ".join(cells) + " |")

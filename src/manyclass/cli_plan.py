@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyclass import console
+from manyclass.cli_data import read_in_blocks
 from manyclass.cli_options import formulation_name, formulation_names
 from manyclass.console import Parser, UsageError, count, jobs, positive, positive_int, say
 
@@ -31,7 +32,8 @@ TABLED = (
 
 def plan_options(parser: Parser) -> None:
     """Add the options of ``manyclass plan``."""
-    parser.add_argument("data", metavar="DATA", nargs="?", help="svmlight file, to be counted")
+    parser.add_argument("data", metavar="DATA", nargs="?", help="svmlight or converted file")
+    parser.set_defaults(n_features=None)
     parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="threads that read it")
     parser.add_argument("--zero-based", action="store_true", help="feature numbers count from 0")
     _size_options(parser.add_argument_group("sizes, where there is no DATA"))
@@ -167,10 +169,8 @@ def _shape(args: argparse.Namespace) -> Shape:
 def _counted(args: argparse.Namespace, item: int) -> Shape:
     """Count what is in a file."""
     from manyclass.parallel.cost_model import Shape
-    from manyclass.svmlight_blocks import SvmlightBlocks
 
-    with console.naming(args.data):
-        found = SvmlightBlocks(args.data, n_jobs=args.jobs, zero_based=args.zero_based)
+    found = read_in_blocks(args, console.be_quiet)
     if len(found.classes) < 2:
         raise ValueError(f"{args.data}: has one class only; there is nothing to plan")
     sizes = found.n_rows, found.n_features, len(found.classes), found.n_nonzero

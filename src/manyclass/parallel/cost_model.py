@@ -314,7 +314,10 @@ def steps(n_ranks: int) -> int:
 
 
 def memory(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> float:
-    """Count the bytes of a rank: X, z, W while training and as it is returned.
+    """Count the bytes of a rank while it trains: X, z, W.
+
+    Ranks of one machine share X; each is counted with all of it. W is not put together, as
+    ``manyclass train`` does not (`returned_bytes` come on top after ``fit``).
 
     Parameters
     ----------
@@ -325,20 +328,25 @@ def memory(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: in
     -------
     float
     """
-    item, data = shape.item, data_bytes(shape)
     z = shape.n_examples * habits.duals
-    listed = habits.density * shape.weights
     if kind == "sparse":
-        returned = min(shape.weights * item, listed * (LABEL + item))
-        held = min(shape.weights * item, TABLE_NUMBERS * listed * item)
-        held += TABLE_BYTES * shape.n_features
+        numbers = TABLE_NUMBERS * habits.density * shape.weights * shape.item
+        held = min(shape.weights * shape.item, numbers) + TABLE_BYTES * shape.n_features
     else:
-        returned = held = shape.weights * item
+        held = shape.weights * shape.item
     if engine == "alone":
-        return data + held + z * (LABEL + item) + (returned if kind == "sparse" else 0)
+        return data_bytes(shape) + held + z * (LABEL + shape.item)
     share = 2 * held / min(shape.n_classes, 2 * n_ranks)
-    # All z, as it was before the epoch, and as it is gathered; while W is put together.
-    return data + share + returned + 2 * z * (2 * LABEL + item)
+    # All z, as it was before the epoch, and as it is gathered.
+    return data_bytes(shape) + share + 2 * z * (2 * LABEL + shape.item)
+
+
+def returned_bytes(kind: Kind, shape: Shape, habits: Habits) -> float:
+    """Count the bytes of W as it is returned or written."""
+    whole = shape.weights * shape.item
+    if kind == "dense":
+        return whole
+    return min(whole, habits.density * shape.weights * (LABEL + shape.item))
 
 
 def data_bytes(shape: Shape) -> float:
@@ -357,9 +365,9 @@ class Forecast:
         Seconds of an epoch; working with what is waited for others.
     epochs : float
     ending : float
-        Seconds in which W is put together.
+        Seconds in which rank 0 is told W.
     memory, moved : float
-        Bytes of a rank; bytes that it receives until the end.
+        Bytes of a rank; bytes that rank 0 receives until the end.
     """
 
     n_ranks: int
@@ -406,7 +414,7 @@ def forecast(
     """
     todo = work(engine, kind, shape, habits, n_ranks)
     epochs = habits.epochs_on(n_ranks)
-    gathered = shape.weights * shape.item * (n_ranks - 1) / n_ranks
+    gathered = returned_bytes(kind, shape, habits) * (n_ranks - 1) / n_ranks  # by rank 0
     return Forecast(
         n_ranks=n_ranks,
         working=todo.seconds(rates, waiting=True),
