@@ -132,8 +132,9 @@ def test_the_figure_of_speed_ups(tmp_path):
         "date": "today",
         "sizes": {"n": 1000, "d": 500, "k": 100, "nnz": 9000, "largest": 30},
         "seconds": dict.fromkeys(speedup.MACHINES, times),
+        "at_work": dict.fromkeys(speedup.MACHINES, {"1": [2.0], "2": [0.8], "4": [0.5]}),
     }
-    assert speedup.measured_speedups(found, "WW") == {1: 1.0, 2: 2.0, 4: 2.0}
+    assert speedup.measured_speedups(found, "WW", "seconds") == {1: 1.0, 2: 2.0, 4: 2.0}
     speedup.draw(found, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
-    assert speedup.table(found).splitlines()[2].startswith("| WW | 2.00 s | 1.00 s | 2.00 |")
+    assert speedup.table(found).splitlines()[2].startswith("| WW | 2.00 s | 1.00 s | 2.00 | 2.50 |")

@@ -3,8 +3,9 @@
     python -m experiments.alber2017.speedup [--repeats 3] [--page-only]
 
 trains on a made-up corpus of the shape of a tenth of LSHTC-large, by 1, 2 and 4 ranks; the cost
-model predicts the same, and the whole of LSHTC-large on up to 256 ranks. Writes speedup.json,
-figure2.png and a table into README.md.
+model predicts the same, and the whole of LSHTC-large on up to 256 ranks. Beside the seconds that pass
+it counts those of the processor in which a rank works, which tell what ranks would take that have a
+core each and wait for nobody. Writes speedup.json, figure2.png and a table into README.md.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ PREDICTED = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 NON_ZEROS = 77  # of a row of the made-up corpora
 # The paper's machines have 10 Gigabit Ethernet.
 ETHERNET = Network(latency=50e-6, bandwidth=10e9 / 8)
+KINDS = (("seconds", "o-", "seconds"), ("at_work", "x:", "at work"))
 COLOURS = dict(zip(MACHINES, ("#0072B2", "#D55E00", "#009E73", "#CC79A7"), strict=True))
 
 
@@ -61,6 +63,7 @@ def main() -> None:
 def measure(repeats: int) -> dict[str, Any]:
     """Train everything in turn, so that a slow spell of the machine hits all alike."""
     seconds: dict[str, dict[str, list[float]]] = {name: {} for name in MACHINES}
+    at_work: dict[str, dict[str, list[float]]] = {name: {} for name in MACHINES}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / DATA
         sizes = save(CHECKED[DATA], folder)
@@ -72,20 +75,22 @@ def measure(repeats: int) -> dict[str, Any]:
                     settings |= {"tol": 1e-12, "max_iter": EPOCHS}
                     run = by_mpiexec(n_ranks, folder, settings)
                     if run is not None:
-                        total = sum(epoch["seconds"] for epoch in run["epochs"])
-                        seconds[name].setdefault(str(n_ranks), []).append(total)
-                        print(name, n_ranks, f"{total:.2f} s", flush=True)
+                        for kind, totals in (("seconds", seconds), ("at_work", at_work)):
+                            total = sum(epoch[kind] for epoch in run["epochs"])
+                            totals[name].setdefault(str(n_ranks), []).append(total)
+                            print(name, n_ranks, f"{total:.2f} s {kind}", flush=True)
     return {
         "machine": report.machine(SOLVERS[:1]),
         "date": time.strftime("%Y-%m-%d"),
         "sizes": sizes,
         "seconds": seconds,
+        "at_work": at_work,
     }
 
 
-def measured_speedups(found: dict[str, Any], name: str) -> dict[int, float]:
-    """Return seconds of one process over seconds of so many ranks, medians."""
-    seconds = {int(p): median(some) for p, some in found["seconds"][name].items()}
+def measured_speedups(found: dict[str, Any], name: str, kind: str) -> dict[int, float]:
+    """Return seconds of one process over those of so many ranks, medians, of one kind or other."""
+    seconds = {int(p): median(some) for p, some in found[kind][name].items()}
     return {p: seconds[1] / some for p, some in seconds.items()} if 1 in seconds else {}
 
 
@@ -124,11 +129,10 @@ def draw(found: dict[str, Any], path: Path) -> None:
             some = predicted_speedups(name, shape, network)
             some = {p: value for p, value in some.items() if p <= most}
             axis.plot(list(some), list(some.values()), "--", color=colour, label=f"{name}, model")
-            if axis is axes[0]:
-                points = measured_speedups(found, name)
-                axis.plot(
-                    list(points), list(points.values()), "o-", color=colour, label=f"{name}, here"
-                )
+            for kind, mark, words in KINDS if axis is axes[0] else ():
+                points = measured_speedups(found, name, kind)
+                where, what = list(points), list(points.values())
+                axis.plot(where, what, mark, color=colour, label=f"{name}, {words}")
         axis.plot([1, most], [1, most], color="0.7", linewidth=1, zorder=0)
         axis.set(xscale="log", yscale="log", xlabel="ranks", ylabel="speed-up", title=title)
         ticks = [p for p in PREDICTED if p <= most]
@@ -145,17 +149,19 @@ def draw(found: dict[str, Any], path: Path) -> None:
 
 def table(found: dict[str, Any]) -> str:
     """Return seconds and speed-ups, in Markdown."""
-    head = "".join(f" {p} ranks | speed-up |" for p in MEASURED[1:])
+    head = "".join(f" {p} ranks | speed-up | at work |" for p in MEASURED[1:])
     lines = [
         f"| machine | 1 process |{head} model, LSHTC-large: 16 | 64 | 256 |",
-        "|---|--:|" + "--:|" * (2 * len(MEASURED[1:]) + 3),
+        "|---|--:|" + "--:|" * (3 * len(MEASURED[1:]) + 3),
     ]
     for name in MACHINES:
         seconds = {int(p): median(some) for p, some in found["seconds"][name].items()}
-        speedups = measured_speedups(found, name)
+        passed, worked = (measured_speedups(found, name, kind) for kind, _, _ in KINDS)
         cells = [f"{seconds[1]:.2f} s" if 1 in seconds else ""]
         for p in MEASURED[1:]:
-            cells += [f"{seconds[p]:.2f} s", f"{speedups[p]:.2f}"] if p in speedups else ["", ""]
+            there = p in passed
+            cells += [f"{seconds[p]:.2f} s", f"{passed[p]:.2f}"] if there else ["", ""]
+            cells.append(f"{worked[p]:.2f}" if there else "")
         model = predicted_speedups(name, lshtc("lshtc-large"), ETHERNET)
         cells += [f"{model[p]:.1f}" for p in (16, 64, 256)]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
