@@ -19,6 +19,13 @@ struct PairView {
   std::int32_t n_classes[2];
 };
 
+// What some classes say of each example (Crammer-Singer), n numbers each.
+struct SlackSurvey {
+  double* largest;   // xi_ic of the classes c != y_i
+  double* smallest;  // the same where z_ic > 0
+  double* z_dot_xi;  // sum_c z_ic xi_ic
+};
+
 template <class T>
 struct PairKernels {
   using Sweep = SweepResult (*)(const Examples<T>&, const PairView<T>&, DualLists<T>&, Scratch<T>,
@@ -36,6 +43,12 @@ struct PairKernels {
   // w_c += a_ic x_i for the entries of row i of `a`, rows [begin, end).
   void (*add)(const Examples<T>&, const PairView<T>&, const DualLists<T>& a, Scratch<T>,
               std::int64_t begin, std::int64_t end);
+  // Crammer-Singer (pair_simplex.hpp).
+  SweepResult (*trade)(const Examples<T>&, const PairView<T>&, DualLists<T>& shares, Scratch<T>,
+                       std::span<const std::int32_t> order, const std::uint8_t* scored,
+                       std::int32_t* active);
+  void (*survey)(const Examples<T>&, const PairView<T>&, const T* own_scores, const DualLists<T>&,
+                 Scratch<T>, std::int64_t begin, std::int64_t end, SlackSurvey);
 };
 
 namespace baseline {

@@ -1,0 +1,244 @@
+#pragma once
+// Visits where two bundles of classes meet, for Crammer-Singer. Its dual in shares of the budgets,
+// of which y_i has what the others leave:
+//
+//   max_z  D(z) = sum_i sum_{c != y_i} z_ic - 1/2 ||W(z)||^2    s.t.  z_ic >= 0, sum_c z_ic = C_i
+//   w_c(z) = sum_i (C_i [c = y_i] - z_ic) x_i,   dD / dz_ic = a_ic = [c != y_i] + w_c . x_i
+//
+// So z_{i,c} reads and changes w_c alone, whether c is y_i or not, and where two bundles meet, what
+// an example has in their classes may move among these while other ranks move what it has
+// elsewhere: the sum stays C_i. The block of one example, divided by q_i = ||x_i||^2, is a
+// projection:
+//
+//   min_z  1/2 ||z - b||^2    s.t.  z >= 0, sum z = mass;     b = z_old + a / q
+//
+// Given: examples (x_i != 0), z of the classes of both bundles, W(z). Each visit solves a block
+// exactly and brings W along. Source: Keerthi et al. 2008, sec. 2 (the block over all classes;
+// a_ic = g^c, and z_ic = C_i [c = y_i] - alpha_i^c).
+#include <limits>
+#include <utility>
+
+#include "block.hpp"
+#include "example_block.hpp"
+#include "pairs.hpp"
+#include "weights.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+template <class T>
+class ShareVisitor {
+ public:
+  ShareVisitor(const Examples<T>& examples, const PairView<T>& pair, Scratch<T> scratch)
+      : examples_(examples),
+        pair_(pair),
+        scratch_(scratch),
+        w_{pair.w.data, pair.w.n_features, pair.w.n_classes, pair.w.stride} {}
+
+  struct Found {
+    std::size_t size = 0;        // coordinates in the block so far
+    double mass = 0;             // sum_c z_c
+    double z_dot_a = 0;          // sum_c z_c a_c
+    double a_max = -kInfinity;   // largest a
+    double a_rest = -kInfinity;  // largest a of the scored classes that are no coordinates
+    double a_min = kInfinity;    // smallest a with z > 0
+
+    double gap() const { return mass * a_max - z_dot_a; }
+    double violation() const { return a_max - a_min; }
+  };
+
+  // The classes with z > 0, and all those of the bundles in the slots `scored` (bit s: slot s).
+  Found look(std::int64_t i, std::span<const DualEntry<T>> z, unsigned scored) {
+    score(examples_.x.row(i), z, scored);
+    Found found;
+    const std::int32_t y = examples_.labels[i];
+    const T* gathered = room_beside(scored);
+    T* s = scratch_.scores;
+    bool has_own = false;
+    for (const DualEntry<T>& entry : z) {
+      const bool is_scored = in(scored, entry.label);
+      const T value = is_scored ? std::exchange(s[entry.label], kNone) : *gathered++;
+      add_coordinate(entry.label, static_cast<double>(entry.value), value, y, found);
+      has_own |= entry.label == y;
+    }
+    if (y != kElsewhere && !has_own && in(scored, y)) {
+      add_coordinate(y, 0, std::exchange(s[y], kNone), y, found);
+    }
+    for (std::int32_t slot = 0; slot < 2; ++slot) {
+      if (scored >> slot & 1) add_rest(slot, found);
+    }
+    return found;
+  }
+
+  // Solve the block of example i, move z and W. Returns the gain of the dual objective.
+  double move(std::int64_t i, const Found& found, unsigned scored, DualLists<T>& z) {
+    const std::span<Coordinate> block = solve(found, examples_.norms[i], scored);
+    round(block, found.mass);
+    ExampleBlock<T>::keep(block, i, z);
+    double gain = 0, squares = 0;
+    std::size_t n_steps = 0;
+    for (const Coordinate& c : block) {
+      const double delta = c.z_new - c.z;
+      if (delta == 0) continue;
+      scratch_.step[n_steps++] = {c.label, -delta};
+      gain += delta * (c.xi - found.a_max);  // the deltas sum to zero: a_max takes digits away
+      squares += delta * delta;
+    }
+    if (n_steps > 0) w_.add(examples_.x.row(i), {scratch_.step, n_steps}, scratch_.dense_step);
+    return gain - 0.5 * examples_.norms[i] * squares;
+  }
+
+ private:
+  static constexpr T kNone = -std::numeric_limits<T>::infinity();
+
+  bool in(unsigned scored, std::int32_t column) const {
+    return scored >> (column >= pair_.width ? 1 : 0) & 1;
+  }
+  T* slot_scores(std::int32_t slot) const {
+    return scratch_.scores + static_cast<std::ptrdiff_t>(slot) * pair_.width;
+  }
+  // Where the slots that are not scored leave room for the scores of some of their classes.
+  T* room_beside(unsigned scored) const { return slot_scores(scored == 1 ? 1 : 0); }
+
+  void score(const Row<T>& row, std::span<const DualEntry<T>> z, unsigned scored) {
+    for (std::int32_t slot = 0; slot < 2; ++slot) {
+      if (!(scored >> slot & 1)) continue;
+      DenseWeights<T> w = w_;
+      w.data += static_cast<std::ptrdiff_t>(slot) * pair_.width;
+      w.width = pair_.width;
+      w.scores(row, slot_scores(slot));
+      std::fill(slot_scores(slot) + pair_.n_classes[slot], slot_scores(slot) + pair_.width, kNone);
+    }
+    std::size_t size = 0;
+    for (const DualEntry<T>& entry : z) {
+      if (!in(scored, entry.label)) scratch_.labels[size++] = entry.label;
+    }
+    w_.scores_of(row, std::span<const std::int32_t>(scratch_.labels, size), room_beside(scored));
+  }
+
+  void add_coordinate(std::int32_t label, double z, T score, std::int32_t y, Found& found) {
+    const double a = static_cast<double>(score) + (label == y ? 0 : 1);
+    scratch_.block[found.size++] = {label, z, a, -1, 0, 0};
+    found.mass += z;
+    found.z_dot_a += z * a;
+    found.a_max = std::max(found.a_max, a);
+    if (z > 0) found.a_min = std::min(found.a_min, a);
+  }
+
+  void add_rest(std::int32_t slot, Found& found) const {
+    const T best = largest(slot_scores(slot), static_cast<std::size_t>(pair_.width));
+    found.a_rest = std::max(found.a_rest, 1 + static_cast<double>(best));
+    found.a_max = std::max(found.a_max, found.a_rest);
+  }
+
+  // The best z of the block. b is measured from the largest one (block.hpp).
+  std::span<Coordinate> solve(const Found& found, double q, unsigned scored) {
+    double z_ref = 0, a_ref = found.a_rest;
+    for (std::size_t m = 0; m < found.size; ++m) {
+      const Coordinate& c = scratch_.block[m];
+      if (!((c.z - z_ref) + (c.xi - a_ref) / q <= 0)) {
+        z_ref = c.z;
+        a_ref = c.xi;
+      }
+    }
+    // The largest b alone bounds the root from below; what is not above that stays at zero.
+    const std::size_t size = take_rest(found, a_ref + q * (z_ref - found.mass), scored);
+    const std::span<Coordinate> block(scratch_.block, size);
+    for (Coordinate& c : block) c.b = (c.z - z_ref) + (c.xi - a_ref) / q;
+    const double theta = projection_root(block, found.mass);
+    for (Coordinate& c : block) c.z_new = std::max(0.0, c.b - theta);
+    return block;
+  }
+
+  // Append the scored classes with z = 0 and a > a_wanted.
+  std::size_t take_rest(const Found& found, double a_wanted, unsigned scored) {
+    std::size_t size = found.size;
+    if (!(found.a_rest > a_wanted)) return size;
+    for (std::int32_t slot = 0; slot < 2; ++slot) {
+      if (!(scored >> slot & 1)) continue;
+      const std::int32_t first = slot * pair_.width;
+      for (std::int32_t c = first; c < first + pair_.n_classes[slot]; ++c) {
+        const double a = 1 + static_cast<double>(scratch_.scores[c]);
+        if (a > a_wanted) scratch_.block[size++] = {c, 0, a, -1, 0, 0};
+      }
+    }
+    return size;
+  }
+
+  // To T, noise beside the mass to zero; the largest z takes what rounding leaves.
+  static void round(std::span<Coordinate> block, double mass) {
+    const double noise = mass * static_cast<double>(std::numeric_limits<T>::epsilon());
+    Coordinate* most = &block[0];
+    double sum = 0;
+    for (Coordinate& c : block) {
+      c.z_new = c.z_new > noise ? static_cast<double>(static_cast<T>(c.z_new)) : 0;
+      sum += c.z_new;
+      if (c.z_new > most->z_new) most = &c;
+    }
+    most->z_new = static_cast<double>(static_cast<T>(most->z_new + (mass - sum)));
+  }
+
+  const Examples<T>& examples_;
+  const PairView<T>& pair_;
+  Scratch<T> scratch_;
+  DenseWeights<T> w_;
+};
+
+// Visit the examples `order`, each over its z > 0 and all classes of the slots that scored[i] has;
+// over its z > 0 alone where `scored` is null. Those with two z > 0 or more stay active.
+template <class T>
+SweepResult trade_shares(const Examples<T>& examples, const PairView<T>& pair, DualLists<T>& z,
+                         Scratch<T> scratch, std::span<const std::int32_t> order,
+                         const std::uint8_t* scored, std::int32_t* active) {
+  ShareVisitor<T> visitor(examples, pair, scratch);
+  SweepResult result;
+  for (const std::int32_t i : order) {
+    const std::span<const DualEntry<T>> list = std::as_const(z).row(i);
+    if (list.empty()) continue;
+    const unsigned slots = scored ? scored[i] : 0;
+    const auto found = visitor.look(i, list, slots);
+    for (std::int32_t slot = 0; slot < 2; ++slot) {
+      if (slots >> slot & 1) result.evaluations += pair.n_classes[slot];
+    }
+    result.evaluations += slots == 3 ? 0 : static_cast<std::int64_t>(list.size());
+    result.gap += found.gap();
+    const double violation = found.violation();
+    result.max_violation = std::max(result.max_violation, violation);
+    if (violation > 0) {
+      result.dual_gain += visitor.move(i, found, slots, z);
+      ++result.steps;
+    }
+    if (std::as_const(z).row(i).size() > 1) active[result.n_active++] = i;
+  }
+  return result;
+}
+
+// What the classes of the two bundles say of examples of any bundle, given w_y . x of all: the
+// largest xi_ic of the classes c != y_i, the smallest with z > 0, both -inf and inf where there is
+// none, and z . xi. z has the classes c != y_i. Changes nothing.
+template <class T>
+void survey_slacks(const Examples<T>& examples, const PairView<T>& pair, const T* own_scores,
+                   const DualLists<T>& z, Scratch<T> scratch, std::int64_t begin, std::int64_t end,
+                   SlackSurvey survey) {
+  const DenseWeights<T> w{pair.w.data, pair.w.n_features, pair.w.n_classes, pair.w.stride};
+  constexpr T kNone = -std::numeric_limits<T>::infinity();
+  T* s = scratch.scores;
+  for (std::int64_t i = begin; i < end; ++i) {
+    w.scores(examples.x.row(i), s);
+    std::fill(s + pair.n_classes[0], s + pair.width, kNone);
+    std::fill(s + pair.width + pair.n_classes[1], s + 2 * pair.width, kNone);
+    if (examples.labels[i] != kElsewhere) s[examples.labels[i]] = kNone;
+    const double offset = 1 - static_cast<double>(own_scores[i]);
+    survey.largest[i] =
+        offset + static_cast<double>(largest(s, static_cast<std::size_t>(pair.w.stride)));
+    double smallest = kInfinity, z_dot_xi = 0;
+    for (const DualEntry<T>& entry : z.row(i)) {
+      const double xi = offset + static_cast<double>(s[entry.label]);
+      smallest = std::min(smallest, xi);
+      z_dot_xi += static_cast<double>(entry.value) * xi;
+    }
+    survey.smallest[i] = smallest;
+    survey.z_dot_xi[i] = z_dot_xi;
+  }
+}
+
+}  // namespace manyclass::MANYCLASS_ISA
