@@ -47,31 +47,26 @@ class ShareVisitor {
   };
 
   // The classes with z > 0, and all those of the bundles in the slots `scored` (bit s: slot s).
-  Found look(std::int64_t i, std::span<const DualEntry<T>> z, unsigned scored) {
-    score(examples_.x.row(i), z, scored);
+  // Where a slot has many z > 0 that is cheaper, too.
+  Found look(std::int64_t i, std::span<const DualEntry<T>> z, unsigned scored,
+             std::int64_t& n_scores) {
     Found found;
-    const std::int32_t y = examples_.labels[i];
-    const T* gathered = room_beside(scored);
-    T* s = scratch_.scores;
-    bool has_own = false;
-    for (const DualEntry<T>& entry : z) {
-      const bool is_scored = in(scored, entry.label);
-      const T value = is_scored ? std::exchange(s[entry.label], kNone) : *gathered++;
-      add_coordinate(entry.label, static_cast<double>(entry.value), value, y, found);
-      has_own |= entry.label == y;
-    }
-    if (y != kElsewhere && !has_own && in(scored, y)) {
-      add_coordinate(y, 0, std::exchange(s[y], kNone), y, found);
-    }
     for (std::int32_t slot = 0; slot < 2; ++slot) {
-      if (scored >> slot & 1) add_rest(slot, found);
+      const std::size_t size = list(z, slot);
+      if (scored >> slot & 1 || size > few()) {
+        n_scores += pair_.n_classes[slot];
+        look_at_all(i, z, slot, found);
+      } else {
+        n_scores += static_cast<std::int64_t>(size);
+        look_at_list(i, z, slot, size, found);
+      }
     }
     return found;
   }
 
   // Solve the block of example i, move z and W. Returns the gain of the dual objective.
-  double move(std::int64_t i, const Found& found, unsigned scored, DualLists<T>& z) {
-    const std::span<Coordinate> block = solve(found, examples_.norms[i], scored);
+  double move(std::int64_t i, const Found& found, DualLists<T>& z) {
+    const std::span<Coordinate> block = solve(found, examples_.norms[i]);
     round(block, found.mass);
     ExampleBlock<T>::keep(block, i, z);
     double gain = 0, squares = 0;
@@ -80,7 +75,7 @@ class ShareVisitor {
       const double delta = c.z_new - c.z;
       if (delta == 0) continue;
       scratch_.step[n_steps++] = {c.label, -delta};
-      gain += delta * (c.xi - found.a_max);  // the deltas sum to zero: a_max takes digits away
+      gain += delta * (c.xi - found.a_max);  // as the deltas sum to zero
       squares += delta * delta;
     }
     if (n_steps > 0) w_.add(examples_.x.row(i), {scratch_.step, n_steps}, scratch_.dense_step);
@@ -90,29 +85,55 @@ class ShareVisitor {
  private:
   static constexpr T kNone = -std::numeric_limits<T>::infinity();
 
-  bool in(unsigned scored, std::int32_t column) const {
-    return scored >> (column >= pair_.width ? 1 : 0) & 1;
+  std::int32_t first(std::int32_t slot) const { return slot * pair_.width; }
+  bool is_in(std::int32_t column, std::int32_t slot) const {
+    return first(slot) <= column && column < first(slot) + pair_.width;
   }
-  T* slot_scores(std::int32_t slot) const {
-    return scratch_.scores + static_cast<std::ptrdiff_t>(slot) * pair_.width;
+  // So many scores of a slot are gathered: no more than the vectors of its rows.
+  std::size_t few() const {
+    return std::max<std::size_t>(static_cast<std::size_t>(pair_.width) / kLanes<T>, 4);
   }
-  // Where the slots that are not scored leave room for the scores of some of their classes.
-  T* room_beside(unsigned scored) const { return slot_scores(scored == 1 ? 1 : 0); }
-
-  void score(const Row<T>& row, std::span<const DualEntry<T>> z, unsigned scored) {
-    for (std::int32_t slot = 0; slot < 2; ++slot) {
-      if (!(scored >> slot & 1)) continue;
-      DenseWeights<T> w = w_;
-      w.data += static_cast<std::ptrdiff_t>(slot) * pair_.width;
-      w.width = pair_.width;
-      w.scores(row, slot_scores(slot));
-      std::fill(slot_scores(slot) + pair_.n_classes[slot], slot_scores(slot) + pair_.width, kNone);
-    }
+  // The classes of a slot with z > 0, to the scratch; returns their number.
+  std::size_t list(std::span<const DualEntry<T>> z, std::int32_t slot) const {
     std::size_t size = 0;
     for (const DualEntry<T>& entry : z) {
-      if (!in(scored, entry.label)) scratch_.labels[size++] = entry.label;
+      if (is_in(entry.label, slot)) scratch_.labels[size++] = entry.label;
     }
-    w_.scores_of(row, std::span<const std::int32_t>(scratch_.labels, size), room_beside(scored));
+    return size;
+  }
+
+  void look_at_all(std::int64_t i, std::span<const DualEntry<T>> z, std::int32_t slot,
+                   Found& found) {
+    T* s = scratch_.scores + first(slot);
+    DenseWeights<T> w = w_;
+    w.data += first(slot);
+    w.width = pair_.width;
+    w.scores(examples_.x.row(i), s);
+    std::fill(s + pair_.n_classes[slot], s + pair_.width, kNone);
+    const std::int32_t y = examples_.labels[i];
+    const auto take = [&](std::int32_t label, T value) {
+      const T score = std::exchange(s[label - first(slot)], kNone);
+      if (score != kNone) add_coordinate(label, static_cast<double>(value), score, y, found);
+    };
+    for (const DualEntry<T>& entry : z) {
+      if (is_in(entry.label, slot)) take(entry.label, entry.value);
+    }
+    if (y != kElsewhere && is_in(y, slot)) take(y, 0);  // unless it was among them
+    const T best = largest(s, static_cast<std::size_t>(pair_.width));
+    found.a_rest = std::max(found.a_rest, 1 + static_cast<double>(best));
+    found.a_max = std::max(found.a_max, found.a_rest);
+  }
+
+  void look_at_list(std::int64_t i, std::span<const DualEntry<T>> z, std::int32_t slot,
+                    std::size_t size, Found& found) {
+    T* s = scratch_.scores + first(slot);
+    w_.scores_of(examples_.x.row(i), std::span<const std::int32_t>(scratch_.labels, size), s);
+    for (const DualEntry<T>& entry : z) {
+      if (!is_in(entry.label, slot)) continue;
+      add_coordinate(entry.label, static_cast<double>(entry.value), *s++, examples_.labels[i],
+                     found);
+    }
+    std::fill(scratch_.scores + first(slot), scratch_.scores + first(slot) + pair_.width, kNone);
   }
 
   void add_coordinate(std::int32_t label, double z, T score, std::int32_t y, Found& found) {
@@ -124,14 +145,8 @@ class ShareVisitor {
     if (z > 0) found.a_min = std::min(found.a_min, a);
   }
 
-  void add_rest(std::int32_t slot, Found& found) const {
-    const T best = largest(slot_scores(slot), static_cast<std::size_t>(pair_.width));
-    found.a_rest = std::max(found.a_rest, 1 + static_cast<double>(best));
-    found.a_max = std::max(found.a_max, found.a_rest);
-  }
-
   // The best z of the block. b is measured from the largest one (block.hpp).
-  std::span<Coordinate> solve(const Found& found, double q, unsigned scored) {
+  std::span<Coordinate> solve(const Found& found, double q) {
     double z_ref = 0, a_ref = found.a_rest;
     for (std::size_t m = 0; m < found.size; ++m) {
       const Coordinate& c = scratch_.block[m];
@@ -141,7 +156,7 @@ class ShareVisitor {
       }
     }
     // The largest b alone bounds the root from below; what is not above that stays at zero.
-    const std::size_t size = take_rest(found, a_ref + q * (z_ref - found.mass), scored);
+    const std::size_t size = take_rest(found, a_ref + q * (z_ref - found.mass));
     const std::span<Coordinate> block(scratch_.block, size);
     for (Coordinate& c : block) c.b = (c.z - z_ref) + (c.xi - a_ref) / q;
     const double theta = projection_root(block, found.mass);
@@ -149,17 +164,13 @@ class ShareVisitor {
     return block;
   }
 
-  // Append the scored classes with z = 0 and a > a_wanted.
-  std::size_t take_rest(const Found& found, double a_wanted, unsigned scored) {
+  // Append the classes that were scored, with z = 0 and a > a_wanted.
+  std::size_t take_rest(const Found& found, double a_wanted) {
     std::size_t size = found.size;
     if (!(found.a_rest > a_wanted)) return size;
-    for (std::int32_t slot = 0; slot < 2; ++slot) {
-      if (!(scored >> slot & 1)) continue;
-      const std::int32_t first = slot * pair_.width;
-      for (std::int32_t c = first; c < first + pair_.n_classes[slot]; ++c) {
-        const double a = 1 + static_cast<double>(scratch_.scores[c]);
-        if (a > a_wanted) scratch_.block[size++] = {c, 0, a, -1, 0, 0};
-      }
+    for (std::int32_t c = 0; c < 2 * pair_.width; ++c) {
+      const double a = 1 + static_cast<double>(scratch_.scores[c]);
+      if (a > a_wanted) scratch_.block[size++] = {c, 0, a, -1, 0, 0};
     }
     return size;
   }
@@ -192,19 +203,14 @@ SweepResult trade_shares(const Examples<T>& examples, const PairView<T>& pair, D
   ShareVisitor<T> visitor(examples, pair, scratch);
   SweepResult result;
   for (const std::int32_t i : order) {
-    const std::span<const DualEntry<T>> list = std::as_const(z).row(i);
-    if (list.empty()) continue;
-    const unsigned slots = scored ? scored[i] : 0;
-    const auto found = visitor.look(i, list, slots);
-    for (std::int32_t slot = 0; slot < 2; ++slot) {
-      if (slots >> slot & 1) result.evaluations += pair.n_classes[slot];
-    }
-    result.evaluations += slots == 3 ? 0 : static_cast<std::int64_t>(list.size());
+    const std::span<const DualEntry<T>> shares = std::as_const(z).row(i);
+    if (shares.empty()) continue;
+    const auto found = visitor.look(i, shares, scored ? scored[i] : 0, result.evaluations);
     result.gap += found.gap();
     const double violation = found.violation();
     result.max_violation = std::max(result.max_violation, violation);
     if (violation > 0) {
-      result.dual_gain += visitor.move(i, found, slots, z);
+      result.dual_gain += visitor.move(i, found, z);
       ++result.steps;
     }
     if (std::as_const(z).row(i).size() > 1) active[result.n_active++] = i;

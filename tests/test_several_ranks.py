@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import objective
+from manyclass.formulations import FORMULATIONS
 from manyclass.parallel.communicator import Serial
 from manyclass.solution import Status
 from manyclass.solvers.base import Interrupted, solve
 from manyclass.solvers.class_partitioned import ClassPartitioned
 from manyclass.solvers.separate_ranks import SeparateRanks
 from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.shared_budget import SharedBudget
 from manyclass.solvers.shared_mean import SharedMean
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import solver_of_ranks
@@ -23,6 +25,7 @@ from tests.ranks import on_ranks
 from tests.reference import optimal_objective
 
 SOLVERS = {
+    "crammer_singer": SharedBudget,
     "weston_watkins": ClassPartitioned,
     "one_vs_rest": SeparateRanks,
     "lee_lin_wahba": SharedMean,
@@ -32,7 +35,9 @@ SOLVERS = {
 }
 RNG = np.random.default_rng(0)
 machines = pytest.mark.parametrize("name", SOLVERS)
-losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+combinations = pytest.mark.parametrize(
+    ("name", "loss"), [(name, loss) for name in SOLVERS for loss in FORMULATIONS[name].losses()]
+)
 sizes = pytest.mark.parametrize("size", [1, 2, 3, 4])
 
 
@@ -63,8 +68,7 @@ def check(problem, solutions, optimum, tol=1e-9):
         assert (other.duals != first.duals).nnz == 0
 
 
-@machines
-@losses
+@combinations
 @sizes
 def test_five_points_by_hand(name, loss, size):
     solved = five_points(name, loss)
@@ -75,8 +79,7 @@ def test_five_points_by_hand(name, loss, size):
 
 
 @pytest.mark.slow
-@machines
-@losses
+@combinations
 def test_equals_the_quadratic_program(name, loss):
     for seed, size in [(0, 2), (1, 3)]:
         problem = random_problem(seed, name, loss)
@@ -107,7 +110,7 @@ def test_stopping_by_violation(name):
         assert solution.certificate.max_violation < 0.01
 
 
-@pytest.mark.parametrize("name", ["weston_watkins", "one_vs_rest"])
+@pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins", "one_vs_rest"])
 def test_sparse_weights_are_the_same(name):
     problem = random_problem(3, name)
     dense = train_on(2, problem)[0].weights
@@ -133,9 +136,13 @@ def test_the_same_numbers_every_time():
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.integers(2, 4))
-def test_the_dual_objective_never_falls(seed, size):
-    problem = random_problem(seed, ["weston_watkins", "lee_lin_wahba"][seed % 2])
+@given(
+    st.integers(0, 10_000),
+    st.integers(2, 4),
+    st.sampled_from(["crammer_singer", "weston_watkins", "lee_lin_wahba"]),
+)
+def test_the_dual_objective_never_falls(seed, size, name):
+    problem = random_problem(seed, name)
     solution = train_on(size, problem, max_iter=6)[0]
     before = -np.inf
     for epochs in range(1, 4):
@@ -145,6 +152,8 @@ def test_the_dual_objective_never_falls(seed, size):
         before = now
     assert (solution.duals.data > 0).all()
     assert (solution.duals.data <= problem.costs.max() * (1 + 1e-9)).all()
+    if name == "crammer_singer":
+        assert (solution.duals.sum(axis=1) <= problem.costs * (1 + 1e-12)).all()
 
 
 def test_classes_without_an_example_and_rows_without_a_feature():

@@ -211,6 +211,26 @@ class _PairTrainer(_Examples):
         own_scores: NDArray[Any],
     ) -> SweepResult: ...
     def add_rows(self, meeting: Meeting, weights: NDArray[Any], coefficients: _Duals) -> None: ...
+    def trade(
+        self,
+        meeting: Meeting,
+        weights: NDArray[Any],
+        shares: _Duals,
+        rows: NDArray[np.int32],
+        active: NDArray[np.int32],
+        scored: NDArray[np.uint8],
+        seed: int,
+    ) -> SweepResult: ...
+    def survey(
+        self,
+        meeting: Meeting,
+        weights: NDArray[Any],
+        duals: _Duals,
+        own_scores: NDArray[Any],
+        largest: NDArray[np.float64],
+        smallest: NDArray[np.float64],
+        z_dot_xi: NDArray[np.float64],
+    ) -> None: ...
 
 class PairTrainer32(_PairTrainer): ...
 class PairTrainer64(_PairTrainer): ...

@@ -88,6 +88,11 @@ class GoingRound:
         """The bundles that this rank holds."""
         return self._schedule.rounds[self._at][self._communicator.rank]
 
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the first round of an epoch."""
+        return self._at == 0
+
     def columns_of(self) -> NDArray[np.int32]:
         """Column of every class, -1 where it is not held, shape (k,)."""
         columns = np.full(len(self.bundles.bundle_of), -1, np.int32)

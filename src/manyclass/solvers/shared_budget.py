@@ -1,28 +1,27 @@
-"""Crammer-Singer with its classes spread over ranks: budgets that are traded where bundles meet.
+"""Crammer-Singer with its classes spread over ranks: budgets are shares that classes trade.
 
     max_z  D(z) = sum_i sum_{c != y_i} z_ic - 1/2 ||W(z)||^2    s.t.  z_ic >= 0, sum_c z_ic = C_i
+    w_c(z) = sum_i (C_i [c = y_i] - z_ic) x_i,    dD / dz_ic = a_ic = [c != y_i] + w_c . x_i
 
-Here y_i, too, has a share of the budget C_i: what the other classes leave. Then every share
-z_{i,c} reads and changes w_c alone, and lives where w_c does: bundles of classes go round the ranks
-with their W and their shares. Where two meet, what an example has in their classes may move among
-these, while other ranks move what it has elsewhere; so all sums stay C_i and nothing is stale.
+Here y_i, too, has a share of the budget C_i: what the others leave. So every z_{i,c} reads and
+changes w_c alone, and lives where w_c does: bundles of classes go round the ranks with their W and
+their shares. Where two meet, what an example has in their classes may move among these, while other
+ranks move what it has elsewhere: all sums stay C_i, and nothing that is read is stale.
 
-Which classes an example without a share of theirs should buy into, is looked for where its home
-is, the bundle in which it has its largest share of all when an epoch begins: all classes of what
-the home meets. Elsewhere shares move only between classes that have one. If no class is better
-than one of the home's, and no two of the example's classes differ, then it is at its optimum.
+Each example has a home, the bundle of its largest share when an epoch begins. Where the home meets
+another bundle, all classes of that one are looked at, as on a full visit; everywhere else shares
+move among the classes that have one. At an optimum no class is better than the home's, and no two
+of the example's classes differ. Bundles are drawn anew for each epoch.
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank.
-Converges: D rises with every visit, by q_i / 2 times the square of the step at least, so steps
-vanish; a home keeps a share of C_i / k or more, so in the end no class of any bundle can be better
-than the home's (docs/distributed.md).
-Sources: Keerthi et al. 2008, sec. 2, for the visits; Alber et al. 2017, algorithm 5, for who
-meets when (there for Weston-Watkins, whose z need no budget).
+Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and a home
+keeps a share of about C_i / k: in the end no class can be better (docs/distributed.md).
+Sources: Keerthi et al. 2008, sec. 2, for the visits (there alpha_i^c = C_i [c = y_i] - z_ic);
+Alber et al. 2017, algorithm 5, for who meets when. How the simplex is split is ours.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,12 +41,13 @@ from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import Findings, OfRanks, ending_all, gather_entries
 from manyclass.solvers.weights import squared_norm
 
-# Shrunk loops at a meeting end at this share of the gap that the first loop found, or after so many
+# Shrunk loops at a meeting end at this share of the gap that its first loop found, or after so many
 # such loops' worth of scores.
-POLISHED = float(os.environ.get("POLISHED", "0.1"))
+POLISHED = 0.1
 EFFORT = 5
-MODE = os.environ.get("MODE", "home")
-NONE = np.empty(0, np.uint8)
+# Whether sum z is at its bound, within rounding (kernels.hpp).
+AT_BOUND = {np.dtype(np.float32): 1 - 1e-6, np.dtype(np.float64): 1 - 1e-12}
+NO_SLOTS = np.empty(0, np.uint8)
 
 
 @dataclass(slots=True, eq=False)
@@ -57,11 +57,11 @@ class State:
     trainer: Any  # of the core
     schedule: Schedule
     work: NDArray[np.float64]  # of the classes
-    round: GoingRound
+    round: GoingRound  # its own_duals: the shares of a bundle's classes
     duals: Entries  # all z of c != y_i, as they were before this epoch
+    homes: NDArray[np.int32]  # bundle of each example's largest share, as of then
     filled: NDArray[np.bool_]  # whether x_i != 0
     began: float
-    homes: NDArray[np.int32]  # bundle of each example's largest share, in this epoch
     constant: float = 0.0  # loss of the examples with x_i = 0
     dual: float = 0.0
     epoch: int = 0
@@ -69,6 +69,18 @@ class State:
 
 
 class SharedBudget(OfRanks):
+    """Solver for the largest loss of relative margins.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Orders the loops and draws the bundles; in the same state on every rank.
+    communicator : Communicator, default=None
+        One process alone when None.
+    sparse : bool, default=False
+        Whether W is returned as a CSR array.
+    """
+
     def __init__(
         self,
         rng: np.random.Generator,
@@ -96,10 +108,9 @@ class SharedBudget(OfRanks):
         work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
         going = GoingRound(self.communicator, schedule, data)
         duals = entries_of(start, filled, data.dtype)
-        homes = np.empty(data.n_examples, np.int32)
-        state = State(trainer, schedule, work, going, duals, filled, began, homes)
-        state.constant = float(problem.costs[~filled].sum())
-        state.dual = state.constant
+        homes = np.zeros(data.n_examples, np.int32)
+        state = State(trainer, schedule, work, going, duals, homes, filled, began)
+        state.dual = state.constant = float(problem.costs[~filled].sum())
         self._begin_epoch(problem, state)
         if start is not None:
             self.certify(problem, state)
@@ -109,12 +120,11 @@ class SharedBudget(OfRanks):
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """Let every bundle meet every other."""
         here = Findings()
-        met: set[int] = set()
-        state.round.run(lambda: here.add(self._train(problem, state, rule, met)))
-        data = problem.dataset
-        mine = together(list(state.round.own_duals.values()), data.dtype)
+        state.round.run(lambda: here.add(self._meet(problem, state, rule)))
         found = here.over(self.communicator)
-        mine = mine.of(mine.labels != data.labels[mine.rows])
+        data = problem.dataset
+        shares = together(list(state.round.own_duals.values()), data.dtype)
+        mine = shares.of(shares.labels != data.labels[shares.rows])
         state.duals = gather_entries(self.communicator, mine)
         self._begin_epoch(problem, state)
         state.full = found
@@ -147,38 +157,23 @@ class SharedBudget(OfRanks):
     def certify(self, problem: Problem, state: State) -> Certificate:
         """Judge z and W(z): each rank all examples, as far as they meet the classes that it holds.
 
-        All w_{y_i} . x_i are exchanged first.
+        All w_{y_i} . x_i are exchanged first, then the largest slacks.
         """
-        core, labels = self._meeting(problem, state)
-        n = len(labels)
-        W = state.round.weights
-        own_scores = np.zeros(n, problem.dataset.dtype)
-        rows = np.flatnonzero(labels >= 0).astype(np.int32)
-        state.trainer.own_scores(core, W, rows, own_scores)
-        own_scores = self.communicator.all_sum(own_scores)  # every example's is known to one rank
-        z = self._core_duals(state, state.duals)
-        largest, smallest, z_dot_xi = np.empty(n), np.empty(n), np.empty(n)
-        state.trainer.survey(core, W, z, own_scores, largest, smallest, z_dot_xi)
-        here = Findings(
-            gap=-float(z_dot_xi[state.filled].sum()),
-            loss=0.5 * squared_norm(W, 2 * state.round.width, apart=False),
-        )
+        largest, smallest, here = self._survey(problem, state)
         found = here.over(self.communicator)
-        losses = np.maximum(0, self.communicator.all_max(largest))
-        smallest = -self.communicator.all_max(-smallest)
-        loss = float((problem.costs * losses)[state.filled].sum())
-        totals = np.bincount(state.duals.rows, state.duals.values, minlength=n)
-        at_bound = totals >= problem.costs * (1 - (1e-6 if W.dtype == np.float32 else 1e-12))
-        low = np.where(at_bound, smallest, np.minimum(smallest, 0))
-        gap = found.gap + loss
-        primal = found.loss + loss + state.constant
+        worst = np.maximum(0, self.communicator.all_max(largest))
+        least = -self.communicator.all_max(-smallest)
+        least = np.where(self._at_bound(problem, state.duals), least, np.minimum(least, 0))
+        loss = float((problem.costs * worst)[state.filled].sum())
+        gap = loss + found.gap
+        primal = loss + found.loss + state.constant
         state.dual = primal - gap  # free of the rounding of many small gains
         return Certificate(
             primal_objective=primal,
             dual_objective=state.dual,
             gap=gap,
             relative_gap=relative(gap, primal),
-            max_violation=float(max(0.0, (losses - low)[state.filled].max(initial=0.0))),
+            max_violation=float((worst - least)[state.filled].max(initial=0.0)),
         )
 
     def start(self, problem: Problem, state: State) -> Start:
@@ -194,59 +189,56 @@ class SharedBudget(OfRanks):
         """Return W, shape (d + 1, k), on every rank."""
         return self.weights(problem, state)
 
+    def _survey(
+        self, problem: Problem, state: State
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], Findings]:
+        """Return what the classes here say: extreme slacks of each example, and sums."""
+        core, labels = self._meeting(problem, state)
+        W, n = state.round.weights, len(labels)
+        own_scores = np.zeros(n, problem.dataset.dtype)
+        rows = np.flatnonzero(labels >= 0).astype(np.int32)
+        state.trainer.own_scores(core, W, rows, own_scores)
+        own_scores = self.communicator.all_sum(own_scores)  # every example's is known to one rank
+        largest, smallest, z_dot_xi = np.empty((3, n))
+        z = self._core_duals(state, state.duals)
+        state.trainer.survey(core, W, z, own_scores, largest, smallest, z_dot_xi)
+        squares = squared_norm(W, 2 * state.round.width, apart=False)
+        return largest, smallest, Findings(gap=-float(z_dot_xi.sum()), loss=0.5 * squares)
+
+    def _at_bound(self, problem: Problem, z: Entries) -> NDArray[np.bool_]:
+        """Whether y_i has no share left, shape (n,)."""
+        totals = np.bincount(z.rows, z.values, minlength=len(problem.costs))
+        return totals >= problem.costs * AT_BOUND[problem.dataset.dtype]
+
     def _begin_epoch(self, problem: Problem, state: State) -> None:
-        """Draw bundles; take W and z of the first ones from all z."""
+        """Draw bundles; take W and the shares of the first ones, and the homes, from all z."""
         bundles = Bundles.of(state.work, state.schedule.n_bundles, self.common)
         state.round.begin(bundles)
+        state.duals = z = _within_budgets(problem, state.duals)
         data = problem.dataset
-        labels, n = data.labels, data.n_examples
-        z, dtype = state.duals, data.dtype
-        totals = np.bincount(z.rows, z.values, minlength=n)
-        over = totals > problem.costs
-        if over.any():
-            scale = np.where(over, problem.costs / np.maximum(totals, 1e-300), 1.0)
-            z = state.duals = z._replace(values=(z.values * scale[z.rows]).astype(dtype))
-            totals = np.bincount(z.rows, z.values, minlength=n)
-        every = np.arange(n, dtype=np.int32)
-        ascends = Entries(every, labels, totals.astype(dtype))
-        steps = together([ascends, z._replace(values=-z.values)], dtype)
+        every = np.arange(data.n_examples, dtype=np.int32)
+        totals = np.bincount(z.rows, z.values, minlength=len(every))
+        ascends = Entries(every, data.labels, totals.astype(data.dtype))
+        steps = together([ascends, z._replace(values=-z.values)], data.dtype)
         core, _ = self._meeting(problem, state)
         state.trainer.add_rows(core, state.round.weights, self._core_duals(state, steps))
-        left = (problem.costs - totals).astype(dtype)
-        left[left < problem.costs * np.finfo(dtype).eps * 4] = 0
-        rest = Entries(every, labels, left).of((left > 0) & state.filled)
-        shares = together([rest, z], dtype)
+        left = ascends._replace(values=(problem.costs - totals).astype(data.dtype))
+        shares = together([left.of(state.filled & ~self._at_bound(problem, z)), z], data.dtype)
         bundle = bundles.bundle_of[shares.labels]
         state.round.own_duals = {b: shares.of(bundle == b) for b in state.round.held}
-        order = np.lexsort((shares.values, shares.rows))
-        state.homes[shares.rows[order]] = bundle[order]
+        ascending = np.lexsort((shares.values, shares.rows))
+        state.homes[shares.rows[ascending]] = bundle[ascending]  # the last one stays
 
-    def _train(
-        self, problem: Problem, state: State, rule: StoppingRule, met: set[int]
-    ) -> Findings:
+    def _meet(self, problem: Problem, state: State, rule: StoppingRule) -> Findings:
+        """Visit the examples with a share in what meets, then those that still move."""
         core, _ = self._meeting(problem, state)
-        held = state.round.held
-        shares = together([state.round.own_duals[b] for b in held], problem.dataset.dtype)
+        held, dtype = state.round.held, problem.dataset.dtype
+        shares = together([state.round.own_duals[b] for b in held], dtype)
         lists = self._core_duals(state, shares)
-        found = Findings()
-        n = problem.dataset.n_examples
-        at = state.round._at
-        slots = state.round.slots
-        mask = np.zeros(state.schedule.n_bundles, np.uint8)
-        for b in held:
-            if at == 0:
-                mask[b] = sum(1 << slots[o] for o in held)
-            elif len(held) == 2:
-                other = held[1] if held[0] == b else held[0]
-                mask[b] = 1 << slots[other]
-        scored = mask[state.homes]
-        if MODE == "all" and at == 0:
-            scored[:] = 3
-        elif MODE == "all":
-            scored[:] = 3
-        counts = np.bincount(shares.rows, minlength=n)
-        rows = np.flatnonzero((counts > 1) | ((scored > 0) & (counts > 0))).astype(np.int32)
-        found.n_visited = float(len(rows))
+        scored = self._slots_to_score(state)
+        numbers = np.bincount(shares.rows, minlength=len(scored))
+        rows = np.flatnonzero((numbers > 1) | ((numbers > 0) & (scored > 0))).astype(np.int32)
+        found = Findings(n_visited=float(len(rows)))
         found.n_active = self._loops(state, core, lists, rows, scored, rule, found)
         moved = from_core(lists, state.round.classes_of())
         bundle = state.round.bundles.bundle_of[moved.labels]
@@ -254,22 +246,45 @@ class SharedBudget(OfRanks):
             state.round.own_duals[b] = moved.of(bundle == b)
         return found
 
-    def _loops(self, state, core, lists, rows, scored, rule, found) -> int:
+    def _slots_to_score(self, state: State) -> NDArray[np.uint8]:
+        """Return bit s of an example where it looks at all classes of slot s, shape (n,).
+
+        Those that its home meets; in the first round of an epoch also the home's own.
+        """
+        slots = state.round.slots
+        of_home = np.zeros(state.schedule.n_bundles, np.uint8)
+        for home in slots:
+            others = slots if state.round.is_first else slots.keys() - {home}
+            of_home[home] = sum(1 << slots[b] for b in others)
+        return of_home[state.homes]
+
+    def _loops(
+        self,
+        state: State,
+        core: Any,
+        shares: Any,
+        rows: NDArray[np.int32],
+        scored: NDArray[np.uint8],
+        rule: StoppingRule,
+        found: Findings,
+    ) -> int:
+        """One loop over everything, then shrunk ones; returns how many examples stay active."""
         active = np.empty_like(rows)
 
-        def loop(some: NDArray[np.int32], scored) -> _core.SweepResult:
+        def loop(some: NDArray[np.int32], slots: NDArray[np.uint8]) -> _core.SweepResult:
             seed = int(self.rng.integers(2**63))
-            return state.trainer.trade(
-                core, state.round.weights, lists, some, active, scored, seed
+            result: _core.SweepResult = state.trainer.trade(
+                core, state.round.weights, shares, some, active, slots, seed
             )
+            return result
 
-        full = loop(rows, scored)
-        found.add(full)
+        first = loop(rows, scored)
+        found.add(first)
         gap, violation = rule.shrunk_goal()
-        goal = max(POLISHED * full.gap, gap / state.schedule.n_meetings)
-        n_active = int(full.n_active)
-        while n_active and found.evaluations < (1 + EFFORT) * full.evaluations:
-            some = loop(active[:n_active], NONE)
+        goal = max(POLISHED * first.gap, gap / state.schedule.n_meetings)
+        n_active = int(first.n_active)
+        while n_active and found.evaluations < (1 + EFFORT) * first.evaluations:
+            some = loop(active[:n_active], NO_SLOTS)
             found.dual_gain += some.dual_gain
             found.evaluations += some.evaluations
             found.loops += 1
@@ -289,3 +304,10 @@ class SharedBudget(OfRanks):
     def _core_duals(self, state: State, z: Entries) -> Any:
         """Return z of the classes that are held, as the core takes it."""
         return to_core(z, state.round.columns_of(), 2 * state.round.width, len(state.filled))
+
+
+def _within_budgets(problem: Problem, z: Entries) -> Entries:
+    """Scale what rounding has brought above a budget back to it."""
+    totals = np.bincount(z.rows, z.values, minlength=len(problem.costs))
+    scale = problem.costs / np.maximum(problem.costs, totals)
+    return z._replace(values=(z.values * scale[z.rows]).astype(z.values.dtype))
