@@ -184,6 +184,39 @@ void import_duals(Duals& z, Vector<const std::int64_t> indptr, Vector<const std:
   }
 }
 
+// z from entries in any order, each (row, column) once: `columns` has the column of every class, -1
+// for those that are left out. z must have been empty.
+template <class T>
+void import_entries(DualLists<T>& z, Vector<const std::int32_t> rows,
+                    Vector<const std::int32_t> labels, Vector<const T> values,
+                    Vector<const std::int32_t> columns) {
+  require(rows.size() == labels.size() && rows.size() == values.size(),
+          "rows, labels and values must have one length");
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    require(columns.data()[c] < z.n_classes(), "z has a column out of range");
+  }
+  std::vector<std::size_t> sizes(static_cast<std::size_t>(z.n_rows()));
+  const auto column_of = [&](std::size_t e) { return columns.data()[labels.data()[e]]; };
+  for (std::size_t e = 0; e < rows.size(); ++e) {
+    const std::int32_t i = rows.data()[e], label = labels.data()[e];
+    require(0 <= i && i < z.n_rows(), "z has a row out of range");
+    require(0 <= label && static_cast<std::size_t>(label) < columns.size(),
+            "z has a class out of range");
+    if (column_of(e) >= 0) ++sizes[static_cast<std::size_t>(i)];
+  }
+  for (std::int64_t i = 0; i < z.n_rows(); ++i) {
+    std::size_t& size = sizes[static_cast<std::size_t>(i)];
+    require(size <= static_cast<std::size_t>(z.n_classes()), "z has a class twice");
+    if (size > 0) z.resize(i, size);
+    size = 0;
+  }
+  for (std::size_t e = 0; e < rows.size(); ++e) {
+    if (column_of(e) < 0) continue;
+    const std::int64_t i = rows.data()[e];
+    z.row(i)[sizes[static_cast<std::size_t>(i)]++] = {column_of(e), values.data()[e]};
+  }
+}
+
 // What every trainer has for Python.
 template <class T, class Trainer>
 void bind_examples(nb::class_<Trainer>& trainer) {

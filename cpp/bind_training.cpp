@@ -175,12 +175,15 @@ void bind_newton(nb::module_& m, const char* name) {
 
 template <class T, class Duals>
 void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_name) {
-  nb::class_<Duals>(m, duals_name)
-      .def(nb::init<std::int64_t, std::int32_t>(), "n_rows"_a, "n_classes"_a)
+  auto duals = nb::class_<Duals>(m, duals_name);
+  duals.def(nb::init<std::int64_t, std::int32_t>(), "n_rows"_a, "n_classes"_a)
       .def("to_csr", &export_duals<T, Duals>)
       .def("from_csr", &import_duals<T, Duals>, "indptr"_a, "labels"_a, "values"_a)
       .def_prop_ro("count", &Duals::count)
       .def_prop_ro("n_bytes", &Duals::n_bytes);
+  if constexpr (std::is_same_v<Duals, DualLists<T>>) {
+    duals.def("add_entries", &import_entries<T>, "rows"_a, "labels"_a, "values"_a, "columns"_a);
+  }
   auto trainer = nb::class_<Trainer<T, Duals>>(m, trainer_name);
   bind_examples<T>(trainer);
   if constexpr (std::is_same_v<Duals, LaneDuals<T>>) {

@@ -6,6 +6,7 @@ namespace manyclass {
 void bind_training(nanobind::module_& m);
 void bind_many_classes(nanobind::module_& m);
 void bind_pairs(nanobind::module_& m);
+void bind_slot_rows(nanobind::module_& m);
 void bind_stochastic(nanobind::module_& m);
 void bind_svmlight(nanobind::module_& m);
 void bind_prediction(nanobind::module_& m);

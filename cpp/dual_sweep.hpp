@@ -90,15 +90,6 @@ class Visitor : public ExampleBlock<T> {
     return solved.gain;
   }
 
-  // Add what was found at example i to the sums that judge. One with x_i = 0 has a constant loss,
-  // which its (unseen) z attain too: no gap.
-  void judge(std::int64_t i, const Found& found, SweepResult& result) const {
-    SweepResult constant;
-    const bool empty = !(examples_.norms[i] > 0);
-    this->tally(found, examples_.costs[i], empty ? constant : result);
-    result.loss += constant.loss;
-  }
-
   // W += W(z) of example i.
   void add_duals(std::int64_t i, std::span<const DualEntry<T>> z) const {
     const std::span<const Step> step = this->step_of(i, z);
@@ -113,23 +104,15 @@ class Visitor : public ExampleBlock<T> {
   DenseWeights<T> w_;
 };
 
-// Visit the examples `order`. kShrunk: the non-zero z of each example only, where that is cheaper
-// than all classes, which are w's. An example whose own gap is below `min_gap` is left as it is,
-// and is active no more.
-template <bool kShrunk, class T, class Visitor>
-SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const WeightsView<T>& w,
-                     DualLists<T>& z, std::span<const std::int32_t> order, double min_gap,
-                     std::int32_t* active) {
-  // Gathering the weights of some classes pays while they number no more than the vectors of a
-  // row; their scores, those of y and of the mean must fit into the scratch.
-  const std::int64_t vectors = w.stride / static_cast<std::int64_t>(kLanes<T>);
-  const std::int64_t few = std::min(std::max<std::int64_t>(vectors, 4), w.stride);
+// Visit the examples `order`. `look(i, z of i, result)` says what a visit finds, and counts its
+// scores. An example whose own gap is below `min_gap` is left as it is, and is active no more.
+template <class T, class Visitor, class Look>
+SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T>& z,
+                      std::span<const std::int32_t> order, double min_gap, std::int32_t* active,
+                      Look look) {
   SweepResult result;
   for (const std::int32_t i : order) {
-    const std::span<const DualEntry<T>> list = std::as_const(z).row(i);
-    const bool gather = kShrunk && static_cast<std::int64_t>(list.size()) + 2 <= few;
-    const Found found = gather ? visitor.look_at_support(i, list) : visitor.look_at_all(i, list);
-    result.evaluations += gather ? static_cast<std::int64_t>(list.size()) + 1 : w.n_classes;
+    const Found found = look(i, std::as_const(z).row(i), result);
     const double cost = examples.costs[i];
     const double gap_before = result.gap;
     const double violation = visitor.tally(found, cost, result);
@@ -141,6 +124,24 @@ SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const Weight
     if (visitor.is_active(std::as_const(z).row(i), cost)) active[result.n_active++] = i;
   }
   return result;
+}
+
+// kShrunk: the non-zero z of each example only, where that is cheaper than all classes, which are
+// w's.
+template <bool kShrunk, class T, class Visitor>
+SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const WeightsView<T>& w,
+                     DualLists<T>& z, std::span<const std::int32_t> order, double min_gap,
+                     std::int32_t* active) {
+  // Gathering the weights of some classes pays while they number no more than the vectors of a
+  // row; their scores, those of y and of the mean must fit into the scratch.
+  const std::int64_t vectors = w.stride / static_cast<std::int64_t>(kLanes<T>);
+  const std::int64_t few = std::min(std::max<std::int64_t>(vectors, 4), w.stride);
+  const auto look = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
+    const bool gather = kShrunk && static_cast<std::int64_t>(list.size()) + 2 <= few;
+    result.evaluations += gather ? static_cast<std::int64_t>(list.size()) + 1 : w.n_classes;
+    return gather ? visitor.look_at_support(i, list) : visitor.look_at_all(i, list);
+  };
+  return visit_all(visitor, examples, z, order, min_gap, active, look);
 }
 
 template <bool kShrunk, class T>

@@ -82,12 +82,16 @@ class ExampleBlock {
 
   // The classes with z = 0, whose scores are those among the first n that are not -inf; n is a
   // multiple of the lanes.
-  void add_rest(std::size_t n, Found& found) const {
-    found.xi_others = found.offset + static_cast<double>(largest(scratch_.scores, n));
-    found.xi_max = std::max(found.xi_max, found.xi_others);
-    if (f_.maximum || found.xi_others <= 0) return;
-    found.losses += sum_of_losses(scratch_.scores, n, static_cast<T>(found.offset), f_.squared);
-    found.violation = std::max(found.violation, found.xi_others);
+  void add_rest(std::size_t n, Found& found) const { add_rest(scratch_.scores, n, found); }
+
+  // The same for n scores of some classes, after others.
+  void add_rest(const T* s, std::size_t n, Found& found) const {
+    const double best = found.offset + static_cast<double>(largest(s, n));
+    found.xi_others = std::max(found.xi_others, best);
+    found.xi_max = std::max(found.xi_max, best);
+    if (f_.maximum || best <= 0) return;
+    found.losses += sum_of_losses(s, n, static_cast<T>(found.offset), f_.squared);
+    found.violation = std::max(found.violation, best);
   }
 
   void add_coordinate(const Coordinate& c, double cost, Found& found) {
@@ -170,6 +174,15 @@ class ExampleBlock {
     result.gap += loss - found.z_dot_xi + (f_.squared ? found.squares / (4 * cost) : 0.0);
     result.max_violation = std::max(result.max_violation, v);
     return v;
+  }
+
+  // Add what was found at example i to the sums that judge. One with x_i = 0 has a constant loss,
+  // which its (unseen) z attain too: no gap.
+  void judge(std::int64_t i, const Found& found, SweepResult& result) const {
+    SweepResult constant;
+    const bool empty = !(examples_.norms[i] > 0);
+    this->tally(found, examples_.costs[i], empty ? constant : result);
+    result.loss += constant.loss;
   }
 
   // An example stays active while its z could still move within its non-zero entries.

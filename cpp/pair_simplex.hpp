@@ -20,19 +20,16 @@
 
 #include "block.hpp"
 #include "example_block.hpp"
+#include "pair_weights.hpp"
 #include "pairs.hpp"
-#include "weights.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
-template <class T>
+template <class T, class View>
 class ShareVisitor {
  public:
-  ShareVisitor(const Examples<T>& examples, const PairView<T>& pair, Scratch<T> scratch)
-      : examples_(examples),
-        pair_(pair),
-        scratch_(scratch),
-        w_{pair.w.data, pair.w.n_features, pair.w.n_classes, pair.w.stride} {}
+  ShareVisitor(const Examples<T>& examples, const View& pair, Scratch<T> scratch)
+      : examples_(examples), pair_(pair), scratch_(scratch), w_(pair) {}
 
   struct Found {
     std::size_t size = 0;        // coordinates in the block so far
@@ -51,9 +48,9 @@ class ShareVisitor {
   Found look(std::int64_t i, std::span<const DualEntry<T>> z, unsigned scored,
              std::int64_t& n_scores) {
     Found found;
-    for (std::int32_t slot = 0; slot < 2; ++slot) {
+    for (int slot = 0; slot < 2; ++slot) {
       const std::size_t size = list(z, slot);
-      if (scored >> slot & 1 || size > few()) {
+      if (scored >> slot & 1 || !w_.gathers(size)) {
         n_scores += pair_.n_classes[slot];
         look_at_all(i, z, slot, found);
       } else {
@@ -65,7 +62,8 @@ class ShareVisitor {
   }
 
   // Solve the block of example i, move z and W. Returns the gain of the dual objective.
-  double move(std::int64_t i, const Found& found, DualLists<T>& z) {
+  double move(std::int64_t i, Found found, DualLists<T>& z) {
+    if constexpr (PairWeights<T, View>::kFewEnter) enter(n_entering(z.row(i).size()), found);
     const std::span<Coordinate> block = solve(found, examples_.norms[i]);
     round(block, found.mass);
     ExampleBlock<T>::keep(block, i, z);
@@ -78,23 +76,19 @@ class ShareVisitor {
       gain += delta * (c.xi - found.a_max);  // as the deltas sum to zero
       squares += delta * delta;
     }
-    if (n_steps > 0) w_.add(examples_.x.row(i), {scratch_.step, n_steps}, scratch_.dense_step);
+    if (n_steps > 0) w_.add(examples_.x.row(i), {scratch_.step, n_steps}, scratch_);
     return gain - 0.5 * examples_.norms[i] * squares;
   }
 
  private:
   static constexpr T kNone = -std::numeric_limits<T>::infinity();
 
-  std::int32_t first(std::int32_t slot) const { return slot * pair_.width; }
-  bool is_in(std::int32_t column, std::int32_t slot) const {
+  std::int32_t first(int slot) const { return slot * pair_.width; }
+  bool is_in(std::int32_t column, int slot) const {
     return first(slot) <= column && column < first(slot) + pair_.width;
   }
-  // So many scores of a slot are gathered: no more than the vectors of its rows.
-  std::size_t few() const {
-    return std::max<std::size_t>(static_cast<std::size_t>(pair_.width) / kLanes<T>, 4);
-  }
   // The classes of a slot with z > 0, to the scratch; returns their number.
-  std::size_t list(std::span<const DualEntry<T>> z, std::int32_t slot) const {
+  std::size_t list(std::span<const DualEntry<T>> z, int slot) const {
     std::size_t size = 0;
     for (const DualEntry<T>& entry : z) {
       if (is_in(entry.label, slot)) scratch_.labels[size++] = entry.label;
@@ -102,13 +96,9 @@ class ShareVisitor {
     return size;
   }
 
-  void look_at_all(std::int64_t i, std::span<const DualEntry<T>> z, std::int32_t slot,
-                   Found& found) {
+  void look_at_all(std::int64_t i, std::span<const DualEntry<T>> z, int slot, Found& found) {
     T* s = scratch_.scores + first(slot);
-    DenseWeights<T> w = w_;
-    w.data += first(slot);
-    w.width = pair_.width;
-    w.scores(examples_.x.row(i), s);
+    w_.scores(examples_.x.row(i), slot, s);
     std::fill(s + pair_.n_classes[slot], s + pair_.width, kNone);
     const std::int32_t y = examples_.labels[i];
     const auto take = [&](std::int32_t label, T value) {
@@ -124,10 +114,10 @@ class ShareVisitor {
     found.a_max = std::max(found.a_max, found.a_rest);
   }
 
-  void look_at_list(std::int64_t i, std::span<const DualEntry<T>> z, std::int32_t slot,
-                    std::size_t size, Found& found) {
+  void look_at_list(std::int64_t i, std::span<const DualEntry<T>> z, int slot, std::size_t size,
+                    Found& found) {
     T* s = scratch_.scores + first(slot);
-    w_.scores_of(examples_.x.row(i), std::span<const std::int32_t>(scratch_.labels, size), s);
+    w_.scores_of(examples_.x.row(i), slot, {scratch_.labels, size}, s);
     for (const DualEntry<T>& entry : z) {
       if (!is_in(entry.label, slot)) continue;
       add_coordinate(entry.label, static_cast<double>(entry.value), *s++, examples_.labels[i],
@@ -143,6 +133,18 @@ class ShareVisitor {
     found.z_dot_a += z * a;
     found.a_max = std::max(found.a_max, a);
     if (z > 0) found.a_min = std::min(found.a_min, a);
+  }
+
+  // Let the classes of the largest a into the block, and no others (entering.hpp).
+  void enter(std::size_t wanted, Found& found) {
+    if (found.a_rest == -kInfinity) return;
+    const auto n = static_cast<std::size_t>(2 * pair_.width);
+    const std::size_t size = largest_scores(scratch_.scores, n, 0, std::min(wanted, n), w_.best());
+    for (std::size_t m = 0; m < size; ++m) {
+      const Scored<T>& next = w_.best()[m];
+      add_coordinate(next.label, 0, next.score, kElsewhere, found);
+    }
+    found.a_rest = -kInfinity;
   }
 
   // The best z of the block. b is measured from the largest one (block.hpp).
@@ -189,18 +191,18 @@ class ShareVisitor {
   }
 
   const Examples<T>& examples_;
-  const PairView<T>& pair_;
+  const View& pair_;
   Scratch<T> scratch_;
-  DenseWeights<T> w_;
+  PairWeights<T, View> w_;
 };
 
 // Visit the examples `order`, each over its z > 0 and all classes of the slots that scored[i] has;
 // over its z > 0 alone where `scored` is null. Those with two z > 0 or more stay active.
-template <class T>
-SweepResult trade_shares(const Examples<T>& examples, const PairView<T>& pair, DualLists<T>& z,
+template <class T, class View>
+SweepResult trade_shares(const Examples<T>& examples, const View& pair, DualLists<T>& z,
                          Scratch<T> scratch, std::span<const std::int32_t> order,
                          const std::uint8_t* scored, std::int32_t* active) {
-  ShareVisitor<T> visitor(examples, pair, scratch);
+  ShareVisitor<T, View> visitor(examples, pair, scratch);
   SweepResult result;
   for (const std::int32_t i : order) {
     const std::span<const DualEntry<T>> shares = std::as_const(z).row(i);
@@ -221,21 +223,24 @@ SweepResult trade_shares(const Examples<T>& examples, const PairView<T>& pair, D
 // What the classes of the two bundles say of examples of any bundle, given w_y . x of all: the
 // largest xi_ic of the classes c != y_i, the smallest with z > 0, both -inf and inf where there is
 // none, and z . xi. z has the classes c != y_i. Changes nothing.
-template <class T>
-void survey_slacks(const Examples<T>& examples, const PairView<T>& pair, const T* own_scores,
+template <class T, class View>
+void survey_slacks(const Examples<T>& examples, const View& pair, const T* own_scores,
                    const DualLists<T>& z, Scratch<T> scratch, std::int64_t begin, std::int64_t end,
                    SlackSurvey survey) {
-  const DenseWeights<T> w{pair.w.data, pair.w.n_features, pair.w.n_classes, pair.w.stride};
+  const PairWeights<T, View> w(pair);
+  const std::int32_t width = pair.width;
   constexpr T kNone = -std::numeric_limits<T>::infinity();
   T* s = scratch.scores;
   for (std::int64_t i = begin; i < end; ++i) {
-    w.scores(examples.x.row(i), s);
-    std::fill(s + pair.n_classes[0], s + pair.width, kNone);
-    std::fill(s + pair.width + pair.n_classes[1], s + 2 * pair.width, kNone);
+    for (int slot = 0; slot < 2; ++slot) {
+      T* scores = s + static_cast<std::ptrdiff_t>(slot) * width;
+      w.scores(examples.x.row(i), slot, scores);
+      std::fill(scores + pair.n_classes[slot], scores + width, kNone);
+    }
     if (examples.labels[i] != kElsewhere) s[examples.labels[i]] = kNone;
     const double offset = 1 - static_cast<double>(own_scores[i]);
     survey.largest[i] =
-        offset + static_cast<double>(largest(s, static_cast<std::size_t>(pair.w.stride)));
+        offset + static_cast<double>(largest(s, 2 * static_cast<std::size_t>(width)));
     double smallest = kInfinity, z_dot_xi = 0;
     for (const DualEntry<T>& entry : z.row(i)) {
       const double xi = offset + static_cast<double>(s[entry.label]);

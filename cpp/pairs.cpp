@@ -6,15 +6,20 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-template <class T>
-const PairKernels<T>& pair_kernels() {
-  static constexpr PairKernels<T> table = {
-      pair_sweep<false, T>, pair_sweep<true, T>, own_scores<T>,   inspect_pair<T>,
-      add_rows<T>,          trade_shares<T>,     survey_slacks<T>};
+template <class T, class View>
+const PairKernels<T, View>& pair_kernels() {
+  static constexpr PairKernels<T, View> table = {
+      pair_sweep<false, T, View>, pair_sweep<true, T, View>, own_scores<T, View>,
+      inspect_pair<T, View>,      add_rows<T, View>,         trade_shares<T, View>,
+      survey_slacks<T, View>};
   return table;
 }
 
-template const PairKernels<float>& pair_kernels<float>();
-template const PairKernels<double>& pair_kernels<double>();
+template const PairKernels<float, PairView<float>>& pair_kernels<float, PairView<float>>();
+template const PairKernels<double, PairView<double>>& pair_kernels<double, PairView<double>>();
+template const PairKernels<float, TablePairView<float>>&
+pair_kernels<float, TablePairView<float>>();
+template const PairKernels<double, TablePairView<double>>&
+pair_kernels<double, TablePairView<double>>();
 
 }  // namespace manyclass::MANYCLASS_ISA

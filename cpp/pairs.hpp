@@ -1,11 +1,13 @@
 #pragma once
-// What the kernels of class-partitioned training take, and the table through which one instruction
+// What the kernels of class-partitioned training take, and the tables through which one instruction
 // set's copy of them is called. A bundle is some of the classes, with the examples of those
 // classes.
 #include <cstdint>
 #include <span>
 
+#include "entering.hpp"
 #include "kernels.hpp"
+#include "weight_tables.hpp"
 
 namespace manyclass {
 
@@ -17,6 +19,19 @@ struct PairView {
   WeightsView<T> w;  // of 2 width columns
   std::int32_t width;
   std::int32_t n_classes[2];
+  // Whether a full sweep looks at all classes of an example's own bundle, too: otherwise only at
+  // those with z > 0, and counts none of them.
+  bool own_too = true;
+};
+
+// The same with W in tables, one for each slot.
+template <class T>
+struct TablePairView {
+  WeightTables<T>* slots[2];  // of `width` classes each
+  std::int32_t width;
+  std::int32_t n_classes[2];
+  bool own_too;
+  Scored<T>* best;  // room for 2 width
 };
 
 // What some classes say of each example (Crammer-Singer), n numbers each.
@@ -26,42 +41,42 @@ struct SlackSurvey {
   double* z_dot_xi;  // sum_c z_ic xi_ic
 };
 
-template <class T>
+// `View` is one of the two.
+template <class T, class View>
 struct PairKernels {
-  using Sweep = SweepResult (*)(const Examples<T>&, const PairView<T>&, DualLists<T>&, Scratch<T>,
+  using Sweep = SweepResult (*)(const Examples<T>&, const View&, DualLists<T>&, Scratch<T>,
                                 std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
-  Sweep full_sweep;    // examples of the two bundles, over all classes of both
+  Sweep full_sweep;    // examples of the two bundles, over all classes of the other one, or of both
   Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
   // w_y . x of examples of the two bundles, to their places in `out`.
-  void (*own_scores)(const Examples<T>&, const PairView<T>&, std::span<const std::int32_t> rows,
-                     T* out);
+  void (*own_scores)(const Examples<T>&, const View&, std::span<const std::int32_t> rows, T* out);
   // Gap, loss and violation of examples of any bundle with the classes of these two, given w_y . x
   // of all examples; changes nothing.
-  SweepResult (*inspect)(const Examples<T>&, const PairView<T>&, const T* own_scores,
-                         const DualLists<T>&, Scratch<T>, std::int64_t begin, std::int64_t end);
+  SweepResult (*inspect)(const Examples<T>&, const View&, const T* own_scores, const DualLists<T>&,
+                         Scratch<T>, std::int64_t begin, std::int64_t end);
   // w_c += a_ic x_i for the entries of row i of `a`, rows [begin, end).
-  void (*add)(const Examples<T>&, const PairView<T>&, const DualLists<T>& a, Scratch<T>,
+  void (*add)(const Examples<T>&, const View&, const DualLists<T>& a, Scratch<T>,
               std::int64_t begin, std::int64_t end);
   // Crammer-Singer (pair_simplex.hpp).
-  SweepResult (*trade)(const Examples<T>&, const PairView<T>&, DualLists<T>& shares, Scratch<T>,
+  SweepResult (*trade)(const Examples<T>&, const View&, DualLists<T>& shares, Scratch<T>,
                        std::span<const std::int32_t> order, const std::uint8_t* scored,
                        std::int32_t* active);
-  void (*survey)(const Examples<T>&, const PairView<T>&, const T* own_scores, const DualLists<T>&,
+  void (*survey)(const Examples<T>&, const View&, const T* own_scores, const DualLists<T>&,
                  Scratch<T>, std::int64_t begin, std::int64_t end, SlackSurvey);
 };
 
 namespace baseline {
-template <class T>
-const PairKernels<T>& pair_kernels();
+template <class T, class View>
+const PairKernels<T, View>& pair_kernels();
 }
 namespace avx2 {
-template <class T>
-const PairKernels<T>& pair_kernels();
+template <class T, class View>
+const PairKernels<T, View>& pair_kernels();
 }
 namespace avx512 {
-template <class T>
-const PairKernels<T>& pair_kernels();
+template <class T, class View>
+const PairKernels<T, View>& pair_kernels();
 }
 
 }  // namespace manyclass

@@ -16,21 +16,13 @@
 #include <vector>
 
 #include "duals.hpp"
+#include "entering.hpp"
 #include "kernels.hpp"
 #include "weight_tables.hpp"
 
 namespace manyclass {
 
 inline constexpr std::size_t kBatch = 16;  // examples
-
-// Classes that may enter an example's list of `size` in one visit. A long list doubles: there are
-// examples that share next to nothing with others, and Weston-Watkins spreads their z over all
-// classes evenly.
-inline std::size_t n_entering(std::size_t size) {
-  constexpr std::size_t kFew = 8;
-  constexpr std::size_t kLong = 32;
-  return size < kLong ? kFew : size;
-}
 
 template <class T>
 struct SlicedWeights {
@@ -47,12 +39,6 @@ struct SlicedWeights {
   std::int32_t n_classes;
   std::int32_t slice_size;
   std::vector<WeightTables<T>> slices;
-};
-
-template <class T>
-struct Scored {
-  std::int32_t label;
-  T score;
 };
 
 // What one thread found for one example.

@@ -105,8 +105,34 @@ WeightEntry<T>* WeightTables<T>::new_table(std::uint32_t capacity) {
 }
 
 template <class T>
+void WeightTables<T>::reserve(std::int64_t j, std::size_t n) {
+  std::uint32_t capacity = 0;
+  while (capacity < stride() && n > 0 && is_full(static_cast<std::uint32_t>(n - 1), capacity)) {
+    capacity = capacity_after(capacity);
+  }
+  if (capacity > 0) grow_to(rows_[static_cast<std::size_t>(j)], capacity);
+}
+
+template <class T>
+void WeightTables<T>::drop(std::int64_t j) {
+  Row& row = rows_[static_cast<std::size_t>(j)];
+  give_back(row);
+  row = {};
+}
+
+template <class T>
+void WeightTables<T>::give_back(const Row& row) {
+  if (row.data)
+    arena_.give_back(row.data, row.is_dense() ? kDenseClass : size_class_of(row.capacity));
+}
+
+template <class T>
 void WeightTables<T>::grow(Row& row) {
-  const std::uint32_t capacity = capacity_after(row.capacity);
+  grow_to(row, capacity_after(row.capacity));
+}
+
+template <class T>
+void WeightTables<T>::grow_to(Row& row, std::uint32_t capacity) {
   if (capacity * dense_from_ >= stride()) return to_dense(row);
   WeightEntry<T>* entries = new_table(capacity);
   for (const WeightEntry<T>& entry : row.entries()) {
@@ -115,7 +141,7 @@ void WeightTables<T>::grow(Row& row) {
     while (!(entries[slot].label & kVacant)) slot = slot + 1 == capacity ? 0 : slot + 1;
     entries[slot] = entry;
   }
-  if (row.data) arena_.give_back(row.data, size_class_of(row.capacity));
+  give_back(row);
   row.data = entries;
   row.capacity = capacity;
 }
@@ -127,7 +153,7 @@ void WeightTables<T>::to_dense(Row& row) {
   for (const WeightEntry<T>& entry : row.entries()) {
     if (!(entry.label & kVacant)) weights[entry.label] = entry.weight;
   }
-  if (row.data) arena_.give_back(row.data, size_class_of(row.capacity));
+  give_back(row);
   row = {weights, static_cast<std::uint32_t>(n_classes_), kDense};
 }
 

@@ -89,6 +89,9 @@ class WeightTables {
   // A weight of 0 for a class that the table does not have.
   T* insert(std::int64_t j, std::uint32_t label);
 
+  // Room for so many classes of a feature that has none.
+  void reserve(std::int64_t j, std::size_t n);
+  void drop(std::int64_t j);     // weights of a feature = 0; its memory is used again
   void clear();                  // W = 0
   std::int64_t n_slots() const;  // weights that a pass over all features reads
   std::int64_t n_bytes() const;
@@ -110,6 +113,8 @@ class WeightTables {
 
  private:
   void grow(Row& row);
+  void grow_to(Row& row, std::uint32_t capacity);
+  void give_back(const Row& row);
   void to_dense(Row& row);
   WeightEntry<T>* new_table(std::uint32_t capacity);
 

@@ -14,7 +14,7 @@ from manyclass import MulticlassSVC
 from manyclass.memory import available_memory
 from manyclass.problem import Problem
 from manyclass.solvers import choice
-from manyclass.solvers.choice import choose_weights
+from manyclass.solvers.choice import choose_for_ranks, choose_weights
 from tests.catalog import make_problem
 
 GB = 10**9
@@ -168,3 +168,26 @@ for n_jobs in (1, 2):
     lines = done.stdout.splitlines()
     assert len(lines) == 2
     assert all(line.startswith("training needs more memory than there is") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "kind"),
+    [("weston_watkins", 100, "dense"), ("weston_watkins", 2001, "sparse"), ("ats", 2001, "dense")],
+)
+def test_ranks_have_sparse_weights_for_many_classes(monkeypatch, name, k, kind):
+    set_memory(monkeypatch, GB)
+    chosen = choose_for_ranks(problem_of(name, k=k), "auto", 2)
+    assert chosen.kind == kind
+
+
+@pytest.mark.parametrize("wanted", ["dense", "sparse"])
+def test_more_ranks_need_less_each(monkeypatch, wanted):
+    set_memory(monkeypatch, GB)
+    problem = problem_of("weston_watkins", d=10**4, k=3000, n=1000)
+    two, eight = (choose_for_ranks(problem, wanted, ranks).needed for ranks in (2, 8))
+    whole = 10**4 * 3000 * 4
+    saved = (1 / 2 - 1 / 8) * whole
+    assert two - eight == pytest.approx(saved, rel=0.01) if wanted == "dense" else two > eight
+    set_memory(monkeypatch, two - 1)
+    with pytest.raises(MemoryError, match="with z"):
+        choose_for_ranks(problem, wanted, 2)

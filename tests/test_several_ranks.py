@@ -53,18 +53,22 @@ def train_on(size, problem, *, tol=1e-9, stopping="gap", max_iter=2000, sparse=F
     return on_ranks(size, call)
 
 
+def dense(weights):
+    return weights.toarray() if sp.issparse(weights) else weights
+
+
 def check(problem, solutions, optimum, tol=1e-9):
     first = solutions[0]
     assert first.status is Status.CONVERGED
     assert first.certificate.primal_objective == pytest.approx(optimum, rel=1e-6)
     assert first.certificate.relative_gap <= tol
-    theirs = objective.certificate(problem, first.weights, first.duals)
+    theirs = objective.certificate(problem, dense(first.weights), first.duals)
     assert first.certificate.primal_objective == pytest.approx(theirs.primal_objective, rel=1e-9)
     assert first.certificate.gap == pytest.approx(theirs.gap, abs=1e-9 * optimum)
     assert first.certificate.max_violation == pytest.approx(theirs.max_violation, abs=1e-8)
     for other in solutions[1:]:
         assert other.certificate == first.certificate
-        np.testing.assert_array_equal(other.weights, first.weights)
+        np.testing.assert_array_equal(dense(other.weights), dense(first.weights))
         assert (other.duals != first.duals).nnz == 0
 
 
@@ -110,13 +114,31 @@ def test_stopping_by_violation(name):
         assert solution.certificate.max_violation < 0.01
 
 
-@pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins", "one_vs_rest"])
-def test_sparse_weights_are_the_same(name):
-    problem = random_problem(3, name)
-    dense = train_on(2, problem)[0].weights
+def test_sparse_weights_of_one_vs_rest_are_the_same():
+    problem = random_problem(3, "one_vs_rest")
+    expected = train_on(2, problem)[0].weights
     for solution in train_on(2, problem, sparse=True):
         assert sp.issparse(solution.weights)
-        np.testing.assert_array_equal(solution.weights.toarray(), dense)
+        np.testing.assert_array_equal(solution.weights.toarray(), expected)
+
+
+@losses
+@sizes
+def test_weights_in_tables_reach_the_same_optimum(loss, size):
+    problem = text_problem("weston_watkins", loss, np.float64, n=120, d=100, k=41)
+    one = train(problem, SequentialDual)
+    solutions = train_on(size, problem, sparse=True)
+    check(problem, solutions, one.certificate.primal_objective)
+    assert all(sp.issparse(solution.weights) for solution in solutions)
+    np.testing.assert_allclose(dense(solutions[0].weights), one.weights, atol=1e-3)
+    numbers = [record.n_weights for record in solutions[0].history]
+    assert 0 < numbers[-1] < 2 * one.weights.size
+
+
+def test_weights_in_tables_with_more_ranks_than_classes():
+    problem = random_problem(3, "weston_watkins")
+    optimum = train(problem, SequentialDual).certificate.primal_objective
+    check(problem, train_on(5, problem, sparse=True), optimum)
 
 
 @machines
@@ -140,13 +162,15 @@ def test_the_same_numbers_every_time():
     st.integers(0, 10_000),
     st.integers(2, 4),
     st.sampled_from(["crammer_singer", "weston_watkins", "lee_lin_wahba"]),
+    st.booleans(),
 )
-def test_the_dual_objective_never_falls(seed, size, name):
+def test_the_dual_objective_never_falls(seed, size, name, sparse):
     problem = random_problem(seed, name)
-    solution = train_on(size, problem, max_iter=6)[0]
+    sparse = sparse and name != "lee_lin_wahba"
+    solution = train_on(size, problem, max_iter=6, sparse=sparse)[0]
     before = -np.inf
     for epochs in range(1, 4):
-        z = train_on(size, problem, tol=1e-300, max_iter=epochs)[0].duals
+        z = train_on(size, problem, tol=1e-300, max_iter=epochs, sparse=sparse)[0].duals
         now = objective.dual(problem, z)
         assert now >= before - 1e-9 * abs(now)
         before = now

@@ -4,52 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from manyclass.parallel.communicator import Serial, as_communicator
-from manyclass.parallel.travel import exchange, exchange_lists, position_type
+from manyclass.parallel.communicator import as_communicator
+from manyclass.parallel.travel import exchange_lists
 from tests.ranks import AbortedError, on_ranks
-
-
-@given(st.lists(st.sampled_from([0.0, -0.0, 1.5, -2.0, np.inf]), min_size=1, max_size=40))
-def test_what_arrives_is_what_was_sent_in_no_more_bytes(values):
-    sent = np.array(values, np.float32)
-
-    def call(rank):
-        target = np.full(len(sent), 7, np.float32)
-        other = 1 - rank.rank
-        n_bytes = exchange(rank, sent + rank.rank * 0, other, target, other)
-        return target, n_bytes
-
-    for target, n_bytes in on_ranks(2, call):
-        np.testing.assert_array_equal(target, sent)
-        assert n_bytes <= sent.nbytes + 8
-
-
-def test_a_sparse_array_travels_sparse_beside_a_dense_one():
-    arrays = [np.arange(1000.0), np.zeros(500)]
-    arrays[1][[3, 499]] = 1, 2
-
-    def call(rank):
-        target = np.full(len(arrays[1 - rank.rank]), 9.0)
-        other = 1 - rank.rank
-        return target, exchange(rank, arrays[rank.rank], other, target, other)
-
-    (first, from_0), (second, from_1) = on_ranks(2, call)
-    np.testing.assert_array_equal(first, arrays[1])
-    np.testing.assert_array_equal(second, arrays[0])
-    assert (from_0, from_1) == (8 + 8000, 8 + 2 * 12)
-
-
-def test_nothing_travels_where_nobody_is_named():
-    assert exchange(Serial(), None, None, None, None) == 0
-
-
-def test_large_arrays_have_long_positions():
-    shared = np.broadcast_to(np.float32(0), (2**32,))
-    assert position_type(shared) == np.int64
-    assert position_type(shared[: 2**31]) == np.uint32
 
 
 def test_one_process_alone():
@@ -74,9 +32,9 @@ def test_an_error_of_one_rank_ends_the_others():
         on_ranks(2, lambda rank: rank.abort(ValueError()) or rank.all_gather(np.zeros(1)))
 
 
-def test_lists_of_unknown_length_travel_along_a_chain():
+def test_lists_of_unknown_lengths_travel_along_a_chain():
     kinds = [np.dtype(np.int32), np.dtype(np.float64)]
-    lists = [np.arange(5, dtype=np.int32), np.linspace(0, 1, 5)]
+    lists = [np.arange(5, dtype=np.int32), np.linspace(0, 1, 3)]
 
     def call(rank):
         if rank.rank == 0:

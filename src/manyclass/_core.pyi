@@ -80,8 +80,17 @@ class _Duals:
     @property
     def n_bytes(self) -> int: ...
 
-class Duals32(_Duals): ...
-class Duals64(_Duals): ...
+class _DualLists(_Duals):
+    def add_entries(
+        self,
+        rows: NDArray[np.int32],
+        labels: NDArray[np.int32],
+        values: NDArray[Any],
+        columns: NDArray[np.int32],
+    ) -> None: ...
+
+class Duals32(_DualLists): ...
+class Duals64(_DualLists): ...
 class LaneDuals32(_Duals): ...
 class LaneDuals64(_Duals): ...
 
@@ -181,14 +190,43 @@ class SparseTrainer64(_SparseTrainer): ...
 
 class Meeting:
     def __init__(
-        self, width: int, n_first: int, n_second: int, labels: NDArray[np.int32]
+        self,
+        width: int,
+        n_first: int,
+        n_second: int,
+        labels: NDArray[np.int32],
+        own_too: bool = True,
     ) -> None: ...
+
+class _PairTables:
+    def __init__(self, n_rows: int, width: int, dense_from: int) -> None: ...
+    def squared_norm(self) -> float: ...
+    def clear(self) -> None: ...
+    @property
+    def n_slots(self) -> int: ...
+    @property
+    def n_bytes(self) -> int: ...
+
+class PairTables32(_PairTables): ...
+class PairTables64(_PairTables): ...
+
+def read_rows(
+    weights: NDArray[Any] | _PairTables, slot: int, begin: int, end: int, drop: bool
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]: ...
+def put_rows(
+    weights: NDArray[Any] | _PairTables,
+    slot: int,
+    begin: int,
+    counts: NDArray[np.int32],
+    classes: NDArray[np.int32],
+    values: NDArray[Any],
+) -> None: ...
 
 class _PairTrainer(_Examples):
     def loop(
         self,
         meeting: Meeting,
-        weights: NDArray[Any],
+        weights: NDArray[Any] | _PairTables,
         duals: _Duals,
         rows: NDArray[np.int32],
         active: NDArray[np.int32],
@@ -199,22 +237,21 @@ class _PairTrainer(_Examples):
     def own_scores(
         self,
         meeting: Meeting,
-        weights: NDArray[Any],
+        weights: NDArray[Any] | _PairTables,
         rows: NDArray[np.int32],
         out: NDArray[Any],
     ) -> None: ...
     def inspect(
         self,
         meeting: Meeting,
-        weights: NDArray[Any],
+        weights: NDArray[Any] | _PairTables,
         duals: _Duals,
         own_scores: NDArray[Any],
     ) -> SweepResult: ...
-    def add_rows(self, meeting: Meeting, weights: NDArray[Any], coefficients: _Duals) -> None: ...
     def trade(
         self,
         meeting: Meeting,
-        weights: NDArray[Any],
+        weights: NDArray[Any] | _PairTables,
         shares: _Duals,
         rows: NDArray[np.int32],
         active: NDArray[np.int32],
@@ -224,12 +261,15 @@ class _PairTrainer(_Examples):
     def survey(
         self,
         meeting: Meeting,
-        weights: NDArray[Any],
+        weights: NDArray[Any] | _PairTables,
         duals: _Duals,
         own_scores: NDArray[Any],
         largest: NDArray[np.float64],
         smallest: NDArray[np.float64],
         z_dot_xi: NDArray[np.float64],
+    ) -> None: ...
+    def add_rows(
+        self, meeting: Meeting, weights: NDArray[Any] | _PairTables, coefficients: _Duals
     ) -> None: ...
 
 class PairTrainer32(_PairTrainer): ...

@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from manyclass import _core
 from manyclass.dataset import Dataset
 from manyclass.parallel.communicator import Communicator
 from manyclass.parallel.schedule import Move, Schedule, balanced_bundles
-from manyclass.parallel.travel import exchange, exchange_lists
+from manyclass.parallel.travel import exchange_lists
 from manyclass.solution import Weights
 from manyclass.solvers.entries import Entries
-from manyclass.solvers.together import Block, gather_weights
-from manyclass.solvers.weights import BLOCK_BYTES, allocate_weights
+from manyclass.solvers.together import Block, gather_rows, gather_weights
+from manyclass.solvers.weights import BLOCK_BYTES, allocate_weights, squared_norm
 
-# Numbers of W that travel at a time.
+# Numbers of W that travel at a time, where it is dense; rows of tables at least.
 PART = 1 << 20
+SPARSE_ROWS = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +32,7 @@ class Bundles:
     Attributes
     ----------
     classes : list of ndarray, int32
-        Of each bundle, ascending.
+        Of each bundle, in random order: where W is in tables, these fill evenly.
     bundle_of, place_of : ndarray of shape (k,), int32
         Of each class, its bundle and its place there.
     """
@@ -41,7 +44,7 @@ class Bundles:
     @classmethod
     def of(cls, work: NDArray[np.float64], n_bundles: int, rng: np.random.Generator) -> Bundles:
         """Cut the classes into bundles at random, even by number and by work."""
-        classes = balanced_bundles(work, n_bundles, rng)
+        classes = [rng.permutation(some) for some in balanced_bundles(work, n_bundles, rng)]
         bundle_of = np.empty(len(work), np.int32)
         place_of = np.empty(len(work), np.int32)
         for bundle, some in enumerate(classes):
@@ -60,9 +63,22 @@ class GoingRound:
     communicator : Communicator
     schedule : Schedule
     data : Dataset
+    dense_from : int, default=None
+        W is held in tables, where a plain row replaces one with a slot for so many classes; in a
+        dense array when None.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (d + 1, 2 width), or PairTables of the core
     """
 
-    def __init__(self, communicator: Communicator, schedule: Schedule, data: Dataset) -> None:
+    def __init__(
+        self,
+        communicator: Communicator,
+        schedule: Schedule,
+        data: Dataset,
+        dense_from: int | None = None,
+    ) -> None:
         self._communicator = communicator
         self._schedule = schedule
         self._dtype = data.dtype
@@ -70,7 +86,14 @@ class GoingRound:
         per_block = BLOCK_BYTES // data.dtype.itemsize
         largest = -(-data.n_classes // schedule.n_bundles)
         self.width = -(-largest // per_block) * per_block
-        _, self.weights = allocate_weights(data.n_features + 1, 2 * self.width, data.dtype)
+        self._n_rows = data.n_features + 1
+        self.weights: Any
+        if dense_from is None:
+            _, self.weights = allocate_weights(self._n_rows, 2 * self.width, data.dtype)
+        else:
+            single = data.dtype == np.float32
+            tables_of = _core.PairTables32 if single else _core.PairTables64
+            self.weights = tables_of(self._n_rows, self.width, dense_from)
         self.slots: dict[int, int] = {}
         self.own_duals: dict[int, Entries] = {}
         self.bytes_sent = 0
@@ -79,7 +102,10 @@ class GoingRound:
         """Hold the bundles of the first round, W = 0."""
         self.bundles = bundles
         self._at = 0
-        self.weights.fill(0)
+        if isinstance(self.weights, np.ndarray):
+            self.weights.fill(0)
+        else:
+            self.weights.clear()
         self.slots = {bundle: slot for slot, bundle in enumerate(self.held)}
         self.own_duals = {}
 
@@ -117,8 +143,17 @@ class GoingRound:
                 self._at = at
             meet()
 
-    def gather(self, *, sparse: bool) -> Weights:
-        """Return W, shape (d + 1, k), on every rank: an ndarray or a CSR array."""
+    def squared_norm(self) -> float:
+        """Return ||W||^2 of the bundles that this rank holds."""
+        if isinstance(self.weights, np.ndarray):
+            return squared_norm(self.weights, 2 * self.width, apart=False)
+        return float(self.weights.squared_norm())
+
+    def gather(self) -> Weights:
+        """Return W, shape (d + 1, k), on every rank: an ndarray, or from tables a CSR array."""
+        if not isinstance(self.weights, np.ndarray):
+            rows = (self._sparse_rows(begin, end) for begin, end in self._parts())
+            return sp.vstack(list(gather_rows(self._communicator, rows)), format="csr")
         blocks = []
         for root, held in enumerate(self._schedule.rounds[self._at]):
             for bundle in held:
@@ -126,13 +161,32 @@ class GoingRound:
                 first = self.slots.get(bundle, 0) * self.width
                 W = self.weights[:, first : first + len(classes)]
                 blocks.append(Block(root, classes, W if bundle in self.slots else None))
-        return gather_weights(
-            self._communicator, blocks, len(self.weights), self._dtype, sparse=sparse
-        )
+        return gather_weights(self._communicator, blocks, self._n_rows, self._dtype, sparse=False)
 
-    def _parts(self) -> Iterator[slice]:
-        rows, size = len(self.weights), max(1, PART // self.width)
-        return (slice(begin, min(begin + size, rows)) for begin in range(0, rows, size))
+    def _sparse_rows(self, begin: int, end: int) -> sp.csr_array[Any]:
+        """Return rows of W of the classes that are held, shape (end - begin, k)."""
+        n_classes = len(self.bundles.bundle_of)
+        total = sp.csr_array((end - begin, n_classes), dtype=self._dtype)
+        for bundle, slot in self.slots.items():
+            classes = self.bundles.classes[bundle]
+            counts, columns, values = _core.read_rows(self.weights, slot, begin, end, drop=False)
+            # A whole row comes without its columns.
+            is_whole = np.repeat(counts == self.width, counts)
+            places = np.empty(len(values), np.int32)
+            places[~is_whole] = columns
+            places[is_whole] = np.arange(np.count_nonzero(is_whole)) % self.width
+            kept = values != 0
+            rows = np.repeat(np.arange(end - begin), counts)[kept]
+            total += sp.csr_array(
+                (values[kept], (rows, classes[places[kept]])), shape=(end - begin, n_classes)
+            )
+        return total
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        rows, size = self._n_rows, max(1, PART // self.width)
+        if not isinstance(self.weights, np.ndarray):
+            size = max(SPARSE_ROWS, size)
+        return ((begin, min(begin + size, rows)) for begin in range(0, rows, size))
 
     def _go(self, move: Move) -> None:
         """Send the bundle that the next round wants elsewhere, receive the one it wants here."""
@@ -141,7 +195,7 @@ class GoingRound:
             slot = self.slots.pop(move.outgoing)
         elif self.slots:
             slot = 1 - next(iter(self.slots.values()))
-        self._exchange_weights(move, self.weights[:, slot * self.width : (slot + 1) * self.width])
+        self._exchange_weights(move, slot)
         kinds = [np.dtype(np.int32), np.dtype(np.int32), self._dtype]
         leaving = [] if move.outgoing is None else list(self.own_duals.pop(move.outgoing))
         came = exchange_lists(self._communicator, leaving, move.destination, kinds, move.source)
@@ -149,12 +203,19 @@ class GoingRound:
             self.slots[move.incoming] = slot
             self.own_duals[move.incoming] = Entries(*came)
 
-    def _exchange_weights(self, move: Move, room: NDArray[Any]) -> None:
-        """Send the columns of a slot and fill them with what comes, some rows at a time."""
-        for part in self._parts():
-            outgoing = None if move.destination is None else room[part].reshape(-1)
-            incoming = None if move.source is None else np.empty(room[part].size, self._dtype)
-            self.bytes_sent += exchange(
-                self._communicator, outgoing, move.destination, incoming, move.source
-            )
-            room[part] = 0 if incoming is None else incoming.reshape(room[part].shape)
+    def _exchange_weights(self, move: Move, slot: int) -> None:
+        """Send what a slot has and fill it with what comes, some rows at a time.
+
+        A slot without a bundle has zeros.
+        """
+        if move.destination is None and move.source is None:
+            return
+        kinds = [np.dtype(np.int32), np.dtype(np.int32), self._dtype]
+        for begin, end in self._parts():
+            leaving: list[NDArray[Any]] = []
+            if move.destination is not None:
+                leaving = list(_core.read_rows(self.weights, slot, begin, end, drop=True))
+            came = exchange_lists(self._communicator, leaving, move.destination, kinds, move.source)
+            if move.source is not None:
+                _core.put_rows(self.weights, slot, begin, *came)
+            self.bytes_sent += sum(array.nbytes for array in leaving)

@@ -106,7 +106,7 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
 
 
 def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
-    """Choose how W is returned where its classes are spread over ranks, which hold it dense.
+    """Choose how W is held and returned where its classes are spread over ranks.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
     Returns
     -------
     Choice
-        What each rank needs: its share, and W as it is returned on every rank.
+        What each rank needs: its share, all z, and W as it is returned on every rank.
 
     Raises
     ------
@@ -126,18 +126,14 @@ def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
     MemoryError
         If that does not fit.
     """
-    data = problem.dataset
-    everything = (data.n_features + 1) * data.n_classes * data.dtype.itemsize
-    share = dense_bytes(problem) // n_ranks
     memory = available_memory()
     if problem.formulation.centred:
         if wanted == "sparse":
             raise ValueError(DENSE_BY_NATURE)
-        choice = Choice("dense", share + everything, None)
+        dense = dense_bytes(problem) // n_ranks + _weights_bytes(problem)
+        choice = Choice("dense", dense, None)
     else:
-        entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
-        dense = share + everything
-        sparse = share + min(everything, entries * (data.dtype.itemsize + 4))
+        dense, sparse = _bytes_of_rank(problem, n_ranks)
         many = wanted == "auto" and _prefers_sparse(problem, dense, sparse, memory)
         choice = Choice("sparse" if wanted == "sparse" or many else "dense", dense, sparse)
     if choice.needed > memory:
@@ -145,18 +141,48 @@ def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
     return choice
 
 
+def _bytes_of_rank(problem: Problem, n_ranks: int) -> tuple[int, int]:
+    """Bytes of a rank with dense weights and, roughly, with sparse ones."""
+    data = problem.dataset
+    item, everything = data.dtype.itemsize, _weights_bytes(problem)
+    entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
+    returned = min(everything, entries * (item + 4))
+    if problem.formulation.margin != "relative":  # one-vs-rest: only what is returned is sparse
+        share = dense_bytes(problem) // n_ranks
+        return share + everything, share + returned
+    # z of all examples is on every rank, and that of the pairs that meet there.
+    duals = 2 * _relative_duals_bytes(problem)
+    tables = min(everything // item, entries) * BYTES_PER_WEIGHT * item // 4
+    rows = 2 * (data.n_features + 1) * ROW_BYTES
+    dense = everything // n_ranks + duals + everything
+    return dense, tables // n_ranks + rows + duals + returned
+
+
+def _weights_bytes(problem: Problem) -> int:
+    """Bytes of a dense W."""
+    data = problem.dataset
+    return (data.n_features + 1) * data.n_classes * data.dtype.itemsize
+
+
+def _relative_duals_bytes(problem: Problem) -> int:
+    """Bytes of the z of relative margins: a class and a number each."""
+    data = problem.dataset
+    return data.n_examples * min(data.n_classes, CLASSES_PER_EXAMPLE) * 2 * data.dtype.itemsize
+
+
 def dense_bytes(problem: Problem) -> int:
     """Bytes of dense weights and of z while training."""
     data = problem.dataset
     item, n, k = data.dtype.itemsize, data.n_examples, data.n_classes
-    weights = (data.n_features + 1) * k * item
+    weights = _weights_bytes(problem)
     if problem.formulation.sum_to_zero == "no":
         # The groups' weights, and those of all that are put together from them.
         return 2 * weights + n * k * item
     if in_lanes(problem):
         return weights + n * k * item
-    per_example = min(k, CLASSES_PER_EXAMPLE) if problem.formulation.margin == "relative" else k
-    return weights + n * per_example * 2 * item  # a class and a number each
+    if problem.formulation.margin == "relative":
+        return weights + _relative_duals_bytes(problem)
+    return weights + n * k * 2 * item  # a class and a number each
 
 
 def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
@@ -170,7 +196,7 @@ def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
         weights = min(everything, SEPARATE_CLASSES_PER_ENTRY * entries)
         return part_bytes(problem, n_jobs) + 2 * weights * (item + 4)
     weights = min(everything, CLASSES_PER_ENTRY * entries)
-    duals = data.n_examples * min(data.n_classes, CLASSES_PER_EXAMPLE) * 2 * item
+    duals = _relative_duals_bytes(problem)
     rows = (data.n_features + 1) * ROW_BYTES * n_jobs
     return weights * BYTES_PER_WEIGHT * item // 4 + duals + rows
 

@@ -5,11 +5,17 @@
 z_{i,c} reads and changes w_{y_i} and w_c alone. So where two bundles of classes meet, the z that
 their examples have in their classes can move while other ranks move those of other bundles. In an
 epoch W goes round the ranks, two bundles on each, until every pair has met. Where two meet, all
-their examples are visited, against all classes of both, then those that still move until little of
-the pair's gap is left. Each epoch has new bundles at random: with the same ones in all epochs what
-is to move between bundles moves very slowly (measured on news20, two ranks: 11 epochs to a gap of
-1e-3, against more than 300). Between epochs each rank is told all z, which are few numbers per
-example, and builds W of its next two bundles from them.
+their examples are visited, against all classes of the other bundle and those of their own with
+z > 0 (in the first round, against all of both), then those that still move until little of the
+pair's gap is left. So every score is computed once in an epoch for those visits, and each of them
+solves the z of an example in both bundles together. Each epoch has new bundles at random: with the
+same ones in all epochs what is to move between bundles moves very slowly (measured on news20, two
+ranks: 11 epochs to a gap of 1e-3, against more than 300). Between epochs each rank is told all z,
+which are few numbers per example, and builds W of its next two bundles from them.
+
+W is held dense, or, for very many classes, as one table per feature and bundle (weight_tables.hpp);
+then of the classes that violate an example's conditions only those enter its list in one visit that
+do so most (entering.hpp).
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank: the
 gap is a sum over examples and classes once w_{y_i} . x_i is known.
@@ -37,12 +43,12 @@ from manyclass.solution import Certificate, EpochRecord, Start, Weights, relativ
 from manyclass.solvers.bundles import Bundles, GoingRound
 from manyclass.solvers.core import trainer_arguments
 from manyclass.solvers.entries import Entries, entries_of, from_core, to_core, together
+from manyclass.solvers.sparse_dual import SHRUNK_LOOPS, dense_from
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import Findings, OfRanks, ending_all, gather_entries
-from manyclass.solvers.weights import squared_norm
 
-# Shrunk loops at a meeting end at this share of the gap that the loop over all its examples and
-# classes found, or after so many such loops' worth of scores.
+# Shrunk loops at a meeting end at this share of the gap that the loop over all its examples found,
+# or after so many such loops' worth of scores (with W in tables: of loops over all z > 0).
 POLISHED = 0.1
 EFFORT = 5
 
@@ -76,7 +82,7 @@ class ClassPartitioned(OfRanks):
     communicator : Communicator, default=None
         One process alone when None.
     sparse : bool, default=False
-        Whether W is returned as a CSR array.
+        Whether W is held in tables, and returned as a CSR array.
     """
 
     def __init__(
@@ -104,7 +110,8 @@ class ClassPartitioned(OfRanks):
             raise FloatingPointError("the square of a row of X overflows; scale the features")
         filled = norms > 0
         work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
-        going = GoingRound(self.communicator, schedule, data)
+        tables = dense_from(problem, n_ranks) if self.sparse else None
+        going = GoingRound(self.communicator, schedule, data, tables)
         duals = entries_of(start, filled, data.dtype)
         state = State(trainer, schedule, work, going, duals, {}, filled, began)
         state.constant = float(problem.costs[~filled].sum()) * (data.n_classes - 1)
@@ -130,7 +137,6 @@ class ClassPartitioned(OfRanks):
         state.epoch += 1
         primal = state.dual + found.gap
         rule.cool(found, primal)
-        data = problem.dataset
         return EpochRecord(
             epoch=state.epoch,
             seconds=time.perf_counter() - state.began,
@@ -140,9 +146,15 @@ class ClassPartitioned(OfRanks):
             active_share=found.n_active / max(1.0, found.n_visited),
             loops=int(found.loops),
             evaluations=int(found.evaluations),
-            n_weights=(data.n_features + 1) * data.n_classes,
+            n_weights=self._n_weights(problem, state),
             n_duals=len(state.duals.rows),
         )
+
+    def _n_weights(self, problem: Problem, state: State) -> int:
+        """Count the numbers of W that all ranks hold together."""
+        if not self.sparse:
+            return (problem.dataset.n_features + 1) * problem.dataset.n_classes
+        return int(self.communicator.all_sum(np.array([state.round.weights.n_slots]))[0])
 
     def promising(self, state: State, rule: StoppingRule) -> bool:
         """Whether the last epoch's estimates say that the rule may be met."""
@@ -166,7 +178,7 @@ class ClassPartitioned(OfRanks):
         z = self._core_duals(state, state.duals)
         here = Findings()
         here.add(state.trainer.inspect(core, state.round.weights, z, own_scores))
-        here.loss += 0.5 * squared_norm(state.round.weights, 2 * state.round.width, apart=False)
+        here.loss += 0.5 * state.round.squared_norm()
         found = here.over(self.communicator)
         primal = found.loss
         state.dual = primal - found.gap  # free of the rounding of many small gains
@@ -185,7 +197,7 @@ class ClassPartitioned(OfRanks):
     @ending_all
     def weights(self, problem: Problem, state: State) -> Weights:  # noqa: ARG002 (the solvers' verb)
         """Return W, shape (d + 1, k), on every rank."""
-        return state.round.gather(sparse=self.sparse)
+        return state.round.gather()
 
     def finish(self, problem: Problem, state: State) -> Weights:
         """Return W, shape (d + 1, k), on every rank."""
@@ -202,11 +214,11 @@ class ClassPartitioned(OfRanks):
         steps = together([ascends, z._replace(values=-z.values)], dtype)
         core, _ = self._meeting(problem, state)
         state.trainer.add_rows(core, state.round.weights, self._core_duals(state, steps))
-        owner, others = bundles.bundle_of[labels[z.rows]], bundles.bundle_of[z.labels]
-        held = state.round.held
-        state.round.own_duals = {b: z.of((owner == b) & (others == b)) for b in held}
-        pairs = state.schedule.pairs_of(self.communicator.rank)
-        state.mutual = {(a, b): z.of((owner == a) & (others == b)) for a, b in pairs}
+        own = [(b, b) for b in state.round.held]
+        met = state.schedule.pairs_of(self.communicator.rank)
+        parts = z.by_pair(bundles.bundle_of[labels], bundles.bundle_of, own + met)
+        state.round.own_duals = {b: parts[b, b] for b in state.round.held}
+        state.mutual = {pair: parts[pair] for pair in met}
 
     def _train(self, problem: Problem, state: State, rule: StoppingRule) -> Findings:
         """Visit all examples of what meets, then those that still move."""
@@ -221,11 +233,11 @@ class ClassPartitioned(OfRanks):
         found.n_visited = float(len(rows))
         moved = from_core(duals, state.round.classes_of())
         bundle_of = state.round.bundles.bundle_of
-        owner, others = bundle_of[problem.dataset.labels[moved.rows]], bundle_of[moved.labels]
-        for b in held:
-            state.round.own_duals[b] = moved.of((owner == b) & (others == b))
-        for a, b in itertools.permutations(held, 2):
-            mutual[a, b] = moved.of((owner == a) & (others == b))
+        met = list(itertools.permutations(held, 2))
+        owners = bundle_of[problem.dataset.labels]
+        parts = moved.by_pair(owners, bundle_of, [(b, b) for b in held] + met)
+        state.round.own_duals.update({b: parts[b, b] for b in held})
+        mutual.update({pair: parts[pair] for pair in met})
         return found
 
     def _loops(
@@ -252,7 +264,10 @@ class ClassPartitioned(OfRanks):
         gap, violation = rule.shrunk_goal()
         goal = max(POLISHED * full.gap, gap / state.schedule.n_meetings)
         n_active = int(full.n_active)
-        while n_active and found.evaluations < (1 + EFFORT) * full.evaluations:
+        budget = EFFORT * full.evaluations
+        if self.sparse:
+            budget = min(budget, SHRUNK_LOOPS * (z.count + n_active))
+        while n_active and found.evaluations < full.evaluations + budget:
             some = loop(active[:n_active], shrunk=True)
             found.dual_gain += some.dual_gain
             found.evaluations += some.evaluations
@@ -268,7 +283,8 @@ class ClassPartitioned(OfRanks):
         for bundle, slot in state.round.slots.items():
             sizes[slot] = len(state.round.bundles.classes[bundle])
         labels = state.round.columns_of()[problem.dataset.labels]
-        return _core.Meeting(state.round.width, sizes[0], sizes[1], labels), labels
+        own_too = state.round.is_first
+        return _core.Meeting(state.round.width, sizes[0], sizes[1], labels, own_too), labels
 
     def _core_duals(self, state: State, z: Entries) -> Any:
         """Return z of the classes that are held, as the core takes it."""

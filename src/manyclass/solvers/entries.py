@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,36 @@ class Entries(NamedTuple):
     def of(self, some: NDArray[np.bool_]) -> Entries:
         """Return some of them."""
         return Entries(self.rows[some], self.labels[some], self.values[some])
+
+    def by_pair(
+        self,
+        owners: NDArray[np.int32],
+        bundle_of: NDArray[np.int32],
+        pairs: Sequence[tuple[int, int]],
+    ) -> dict[tuple[int, int], Entries]:
+        """Split them by the bundle of their example and that of their class.
+
+        Parameters
+        ----------
+        owners : ndarray of shape (n,), int32
+            Bundle of y_i.
+        bundle_of : ndarray of shape (k,), int32
+        pairs : sequence of (int, int)
+            Those that are wanted, each once.
+        """
+        if not pairs:
+            return {}
+        n_bundles = int(bundle_of.max()) + 1
+        numbers = np.full((n_bundles, n_bundles), -1, np.int16)  # which NumPy sorts fastest
+        for number, pair in enumerate(pairs):
+            numbers[pair] = number
+        keys = numbers[owners[self.rows], bundle_of[self.labels]]
+        some = self.of(keys >= 0)
+        keys = keys[keys >= 0]
+        order = np.argsort(keys, kind="stable")
+        ends = np.cumsum(np.bincount(keys, minlength=len(pairs)))[:-1]
+        parts = (np.split(part[order], ends) for part in some)
+        return {pair: Entries(*part) for pair, *part in zip(pairs, *parts, strict=True)}
 
     def matrix(self, n_classes: int, n_examples: int) -> sp.csr_array[Any]:
         """Return them as a CSR array of shape (n, k)."""
@@ -46,11 +77,9 @@ def entries_of(start: Start | None, filled: NDArray[np.bool_], dtype: np.dtype[A
 
 def to_core(z: Entries, columns: NDArray[np.int32], n_columns: int, n_examples: int) -> Any:
     """Return the lists of the core; `columns` has a number for every class, -1: left out."""
-    held = z.of(columns[z.labels] >= 0)
-    matrix = held._replace(labels=columns[held.labels]).matrix(n_columns, n_examples)
     lists_of = _core.Duals32 if z.values.dtype == np.float32 else _core.Duals64
     lists = lists_of(n_examples, n_columns)
-    lists.from_csr(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
+    lists.add_entries(z.rows, z.labels, z.values, columns)
     return lists
 
 

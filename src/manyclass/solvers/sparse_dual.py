@@ -62,7 +62,7 @@ class SparseDual(SequentialDual):
             n_rows=data.n_features + 1,
             n_classes=data.n_classes,
             n_slices=min(self.n_jobs, cpu_count(), data.n_classes),  # more would only wait
-            dense_from=_dense_from(problem),
+            dense_from=dense_from(problem),
         )
         trainer = trainer_of(**trainer_arguments(inner))
         z = duals_of(data.n_examples, data.n_classes)
@@ -131,9 +131,9 @@ def csr_on(
     return sp.csr_array((values, labels, indptr.astype(np.int32) if small else indptr), shape=shape)
 
 
-def _dense_from(problem: Problem) -> int:
+def dense_from(problem: Problem, n_ranks: int = 1) -> int:
     """Return how many classes to a slot make a plain row worth its memory (weight_tables.hpp)."""
-    expected = sparse_bytes(problem) or 0
+    expected = (sparse_bytes(problem) or 0) // n_ranks
     return FAST if expected < SPACIOUS * available_memory() else SMALL
 
 

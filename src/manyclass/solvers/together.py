@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
@@ -148,6 +148,24 @@ def gather_weights(
     if not sparse:
         return W
     return sp.csr_array(sp.csr_array(sp.hstack(columns, format="csr"))[:, np.argsort(order)])
+
+
+def gather_rows(
+    communicator: Communicator, parts: Iterable[sp.csr_array[Any]]
+) -> Iterator[sp.csr_array[Any]]:
+    """Add up sparse rows of W over the ranks, each of which has those of its classes.
+
+    `parts` are as many and of the same shapes on all ranks; sums come one for each.
+    """
+    for mine in parts:
+        counts = communicator.all_gather(np.diff(mine.indptr).astype(np.int32))
+        labels = communicator.all_gather(mine.indices.astype(np.int32))
+        values = communicator.all_gather(mine.data)
+        total = sp.csr_array(mine.shape, dtype=mine.dtype)
+        for count, some, weights in zip(counts, labels, values, strict=True):
+            indptr = np.append(0, np.cumsum(count))
+            total += sp.csr_array((weights, some, indptr), shape=mine.shape)
+        yield total
 
 
 def shares(n_classes: int, n_ranks: int) -> list[slice]:
