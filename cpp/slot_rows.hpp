@@ -120,6 +120,7 @@ void put_rows(WeightTables<T>& slot, std::int64_t begin, std::int64_t n_rows,
   for (std::int64_t j = 0; j < n_rows; ++j) {
     const std::int32_t count = counts[j];
     const bool whole = count == width;
+    slot.drop(begin + j);
     slot.reserve(begin + j, static_cast<std::size_t>(count));
     for (std::int32_t e = 0; e < count; ++e) {
       if (whole && values[e] == 0) continue;

@@ -101,8 +101,9 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
     communicator : mpi4py.MPI.Comm, default=None
         Processes among which the classes are spread, such as ``MPI.COMM_WORLD``; for all
         formulations but "adm" and "atm". Every rank calls ``fit`` with the same X, y and
-        parameters, and has the same fitted model afterwards; rank 0 alone prints and warns.
-        ``weights`` then says how W is returned. An error on one rank ends all of them.
+        parameters, and has the same fitted model afterwards; rank 0 alone prints and warns. With
+        "one_vs_rest", ``weights`` then says how W is returned. An error on one rank ends all of
+        them.
     verbose : int, default=0
         1 prints one line per epoch, and before them how large weights are held, and why.
 

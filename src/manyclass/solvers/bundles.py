@@ -17,7 +17,7 @@ from manyclass.parallel.schedule import Move, Schedule, balanced_bundles
 from manyclass.parallel.travel import exchange_lists
 from manyclass.solution import Weights
 from manyclass.solvers.entries import Entries
-from manyclass.solvers.together import Block, gather_rows, gather_weights
+from manyclass.solvers.together import Block, gather_weights
 from manyclass.solvers.weights import BLOCK_BYTES, allocate_weights, squared_norm
 
 # Numbers of W that travel at a time, where it is dense; rows of tables at least.
@@ -149,38 +149,31 @@ class GoingRound:
             return squared_norm(self.weights, 2 * self.width, apart=False)
         return float(self.weights.squared_norm())
 
-    def gather(self) -> Weights:
-        """Return W, shape (d + 1, k), on every rank: an ndarray, or from tables a CSR array."""
-        if not isinstance(self.weights, np.ndarray):
-            rows = (self._sparse_rows(begin, end) for begin, end in self._parts())
-            return sp.vstack(list(gather_rows(self._communicator, rows)), format="csr")
+    def gather(self, *, sparse: bool) -> Weights:
+        """Return W, shape (d + 1, k), on every rank: an ndarray or a CSR array."""
         blocks = []
         for root, held in enumerate(self._schedule.rounds[self._at]):
             for bundle in held:
-                classes = self.bundles.classes[bundle]
-                first = self.slots.get(bundle, 0) * self.width
-                W = self.weights[:, first : first + len(classes)]
-                blocks.append(Block(root, classes, W if bundle in self.slots else None))
-        return gather_weights(self._communicator, blocks, self._n_rows, self._dtype, sparse=False)
+                W = self._columns(bundle) if bundle in self.slots else None
+                blocks.append(Block(root, self.bundles.classes[bundle], W))
+        return gather_weights(self._communicator, blocks, self._n_rows, self._dtype, sparse=sparse)
 
-    def _sparse_rows(self, begin: int, end: int) -> sp.csr_array[Any]:
-        """Return rows of W of the classes that are held, shape (end - begin, k)."""
-        n_classes = len(self.bundles.bundle_of)
-        total = sp.csr_array((end - begin, n_classes), dtype=self._dtype)
-        for bundle, slot in self.slots.items():
-            classes = self.bundles.classes[bundle]
-            counts, columns, values = _core.read_rows(self.weights, slot, begin, end, drop=False)
-            # A whole row comes without its columns.
-            is_whole = np.repeat(counts == self.width, counts)
-            places = np.empty(len(values), np.int32)
-            places[~is_whole] = columns
-            places[is_whole] = np.arange(np.count_nonzero(is_whole)) % self.width
-            kept = values != 0
-            rows = np.repeat(np.arange(end - begin), counts)[kept]
-            total += sp.csr_array(
-                (values[kept], (rows, classes[places[kept]])), shape=(end - begin, n_classes)
-            )
-        return total
+    def _columns(self, bundle: int) -> Weights:
+        """Return W of a bundle that is held, a view or, from tables, a CSR array."""
+        slot, size = self.slots[bundle], len(self.bundles.classes[bundle])
+        if isinstance(self.weights, np.ndarray):
+            first = slot * self.width
+            return self.weights[:, first : first + size]
+        counts, columns, values = _core.read_rows(self.weights, slot, 0, self._n_rows, drop=False)
+        indptr = np.append(0, np.cumsum(counts, dtype=np.int64))
+        # A whole row comes without its columns.
+        is_whole = np.repeat(counts == self.width, counts)
+        places = np.empty(len(values), np.int32)
+        places[~is_whole] = columns
+        places[is_whole] = np.arange(np.count_nonzero(is_whole)) % self.width
+        W = sp.csr_array((values, places, indptr), shape=(self._n_rows, self.width))
+        W.eliminate_zeros()
+        return sp.csr_array(W[:, :size])
 
     def _parts(self) -> Iterator[tuple[int, int]]:
         rows, size = self._n_rows, max(1, PART // self.width)

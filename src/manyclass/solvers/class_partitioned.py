@@ -197,7 +197,7 @@ class ClassPartitioned(OfRanks):
     @ending_all
     def weights(self, problem: Problem, state: State) -> Weights:  # noqa: ARG002 (the solvers' verb)
         """Return W, shape (d + 1, k), on every rank."""
-        return state.round.gather()
+        return state.round.gather(sparse=self.sparse)
 
     def finish(self, problem: Problem, state: State) -> Weights:
         """Return W, shape (d + 1, k), on every rank."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
@@ -112,7 +112,7 @@ class Block(NamedTuple):
 
     root: int
     classes: NDArray[Any]
-    weights: NDArray[Any] | None  # shape (d + 1, number of classes); None on the other ranks
+    weights: Weights | None  # shape (d + 1, number of classes); None on the other ranks
 
 
 def gather_weights(
@@ -135,14 +135,16 @@ def gather_weights(
         size = max(1, PART // len(block.classes))
         for begin in range(0, rows, size):
             part = slice(begin, min(begin + size, rows))
-            values = np.empty((part.stop - begin, len(block.classes)), dtype)
-            if block.weights is not None:
-                values[:] = block.weights[part]
-            communicator.broadcast(values, block.root)
+            shape = part.stop - begin, len(block.classes)
+            rows_of_block = None if block.weights is None else block.weights[part]
             if sparse:
-                chunks.append(sp.csr_array(values))
-            else:
-                W[part, block.classes] = values
+                chunks.append(_told(communicator, rows_of_block, block.root, shape, dtype))
+                continue
+            values = np.empty(shape, dtype)
+            if rows_of_block is not None:
+                values[:] = rows_of_block
+            communicator.broadcast(values, block.root)
+            W[part, block.classes] = values
         if sparse:
             columns.append(sp.vstack(chunks, format="csr"))
     if not sparse:
@@ -150,22 +152,21 @@ def gather_weights(
     return sp.csr_array(sp.csr_array(sp.hstack(columns, format="csr"))[:, np.argsort(order)])
 
 
-def gather_rows(
-    communicator: Communicator, parts: Iterable[sp.csr_array[Any]]
-) -> Iterator[sp.csr_array[Any]]:
-    """Add up sparse rows of W over the ranks, each of which has those of its classes.
-
-    `parts` are as many and of the same shapes on all ranks; sums come one for each.
-    """
-    for mine in parts:
-        counts = communicator.all_gather(np.diff(mine.indptr).astype(np.int32))
-        labels = communicator.all_gather(mine.indices.astype(np.int32))
-        values = communicator.all_gather(mine.data)
-        total = sp.csr_array(mine.shape, dtype=mine.dtype)
-        for count, some, weights in zip(counts, labels, values, strict=True):
-            indptr = np.append(0, np.cumsum(count))
-            total += sp.csr_array((weights, some, indptr), shape=mine.shape)
-        yield total
+def _told(
+    communicator: Communicator, rows: Weights | None, root: int, shape: tuple[int, int], dtype: Any
+) -> sp.csr_array[Any]:
+    """Tell all ranks some rows of W, as a CSR array."""
+    mine = None if rows is None else sp.csr_array(rows)
+    size = np.array([0 if mine is None else mine.nnz], np.int64)
+    communicator.broadcast(size, root)
+    kinds = (dtype, np.int32, np.int64)
+    lengths = (int(size[0]), int(size[0]), shape[0] + 1)
+    arrays = [np.empty(length, kind) for length, kind in zip(lengths, kinds, strict=True)]
+    if mine is not None:
+        arrays[0][:], arrays[1][:], arrays[2][:] = mine.data, mine.indices, mine.indptr
+    for array in arrays:
+        communicator.broadcast(array, root)
+    return sp.csr_array(tuple(arrays), shape=shape)
 
 
 def shares(n_classes: int, n_ranks: int) -> list[slice]:

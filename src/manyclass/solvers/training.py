@@ -111,7 +111,10 @@ def solver_of_ranks(
     communicator: Communicator,
     n_jobs: int,
 ) -> Solver[Any]:
-    """Return the solver that spreads the classes over ranks; `weights` is how W is returned."""
+    """Return the solver that spreads the classes over ranks.
+
+    `weights` is how W is held (of one-vs-rest: returned).
+    """
     check_ranks(problem)
     sparse = weights == "sparse"
     if problem.formulation.sum_to_zero == "no":
