@@ -122,10 +122,13 @@ def test_sparse_weights_of_one_vs_rest_are_the_same():
         np.testing.assert_array_equal(solution.weights.toarray(), expected)
 
 
-@losses
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [("crammer_singer", "hinge"), ("weston_watkins", "hinge"), ("weston_watkins", "squared_hinge")],
+)
 @sizes
-def test_weights_in_tables_reach_the_same_optimum(loss, size):
-    problem = text_problem("weston_watkins", loss, np.float64, n=120, d=100, k=41)
+def test_weights_in_tables_reach_the_same_optimum(name, loss, size):
+    problem = text_problem(name, loss, np.float64, n=120, d=100, k=41)
     one = train(problem, SequentialDual)
     solutions = train_on(size, problem, sparse=True)
     check(problem, solutions, one.certificate.primal_objective)
@@ -135,8 +138,9 @@ def test_weights_in_tables_reach_the_same_optimum(loss, size):
     assert 0 < numbers[-1] < 2 * one.weights.size
 
 
-def test_weights_in_tables_with_more_ranks_than_classes():
-    problem = random_problem(3, "weston_watkins")
+@pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins"])
+def test_weights_in_tables_with_more_ranks_than_classes(name):
+    problem = random_problem(3, name)
     optimum = train(problem, SequentialDual).certificate.primal_objective
     check(problem, train_on(5, problem, sparse=True), optimum)
 

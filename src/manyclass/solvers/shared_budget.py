@@ -22,139 +22,39 @@ Alber et al. 2017, algorithm 5, for who meets when. How the simplex is split is 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.parallel.communicator import Communicator
-from manyclass.parallel.schedule import BUNDLES_PER_RANK, Schedule, work_of_classes
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
-from manyclass.solvers.bundles import Bundles, GoingRound
-from manyclass.solvers.core import trainer_arguments
-from manyclass.solvers.entries import Entries, entries_of, from_core, to_core, together
+from manyclass.solution import Certificate, relative
+from manyclass.solvers.entries import Entries, from_core, together
+from manyclass.solvers.over_bundles import OverBundles, State
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.together import Findings, OfRanks, ending_all, gather_entries
-from manyclass.solvers.weights import squared_norm
+from manyclass.solvers.together import Findings, ending_all
 
-# Shrunk loops at a meeting end at this share of the gap that its first loop found, or after so many
-# such loops' worth of scores.
-POLISHED = 0.1
-EFFORT = 5
 # Whether sum z is at its bound, within rounding (kernels.hpp).
 AT_BOUND = {np.dtype(np.float32): 1 - 1e-6, np.dtype(np.float64): 1 - 1e-12}
 NO_SLOTS = np.empty(0, np.uint8)
 
 
 @dataclass(slots=True, eq=False)
-class State:
-    """Where training stands on this rank."""
+class SharesState(State):
+    """Its duals are all z of c != y_i, its round's own duals the shares of a bundle's classes."""
 
-    trainer: Any  # of the core
-    schedule: Schedule
-    work: NDArray[np.float64]  # of the classes
-    round: GoingRound  # its own_duals: the shares of a bundle's classes
-    duals: Entries  # all z of c != y_i, as they were before this epoch
-    homes: NDArray[np.int32]  # bundle of each example's largest share, as of then
-    filled: NDArray[np.bool_]  # whether x_i != 0
-    began: float
-    constant: float = 0.0  # loss of the examples with x_i = 0
-    dual: float = 0.0
-    epoch: int = 0
-    full: Findings = field(default_factory=Findings)
+    # Bundle of each example's largest share, as of the epoch's beginning.
+    homes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
-class SharedBudget(OfRanks):
-    """Solver for the largest loss of relative margins.
+class SharedBudget(OverBundles[SharesState]):
+    """Solver for the largest loss of relative margins; parameters as OverBundles."""
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Orders the loops and draws the bundles; in the same state on every rank.
-    communicator : Communicator, default=None
-        One process alone when None.
-    sparse : bool, default=False
-        Whether W is returned as a CSR array.
-    """
-
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        communicator: Communicator | None = None,
-        *,
-        sparse: bool = False,
-    ) -> None:
-        super().__init__(rng, communicator)
-        self.sparse = sparse
+    state_of = SharesState
 
     @ending_all
-    def init(self, problem: Problem, start: Start | None) -> State:
-        """Begin from z = 0, or where another training ended."""
-        began = time.perf_counter()
-        data = problem.dataset
-        n_ranks = self.communicator.size
-        schedule = Schedule.of(min(data.n_classes, BUNDLES_PER_RANK * n_ranks), n_ranks)
-        single = data.dtype == np.float32
-        trainer_of = _core.PairTrainer32 if single else _core.PairTrainer64
-        trainer = trainer_of(**trainer_arguments(problem))
-        norms = trainer.squared_norms()
-        if not np.isfinite(norms).all():
-            raise FloatingPointError("the square of a row of X overflows; scale the features")
-        filled = norms > 0
-        work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
-        going = GoingRound(self.communicator, schedule, data)
-        duals = entries_of(start, filled, data.dtype)
-        homes = np.zeros(data.n_examples, np.int32)
-        state = State(trainer, schedule, work, going, duals, homes, filled, began)
-        state.dual = state.constant = float(problem.costs[~filled].sum())
-        self._begin_epoch(problem, state)
-        if start is not None:
-            self.certify(problem, state)
-        return state
-
-    @ending_all
-    def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
-        """Let every bundle meet every other."""
-        here = Findings()
-        state.round.run(lambda: here.add(self._meet(problem, state, rule)))
-        found = here.over(self.communicator)
-        data = problem.dataset
-        shares = together(list(state.round.own_duals.values()), data.dtype)
-        mine = shares.of(shares.labels != data.labels[shares.rows])
-        state.duals = gather_entries(self.communicator, mine)
-        self._begin_epoch(problem, state)
-        state.full = found
-        state.dual += found.dual_gain
-        state.epoch += 1
-        primal = state.dual + found.gap
-        rule.cool(found, primal)
-        return EpochRecord(
-            epoch=state.epoch,
-            seconds=time.perf_counter() - state.began,
-            primal_estimate=primal,
-            gap_estimate=found.gap,
-            violation=found.max_violation,
-            active_share=found.n_active / max(1.0, found.n_visited),
-            loops=int(found.loops),
-            evaluations=int(found.evaluations),
-            n_weights=(data.n_features + 1) * data.n_classes,
-            n_duals=len(state.duals.rows),
-        )
-
-    def promising(self, state: State, rule: StoppingRule) -> bool:
-        """Whether the last epoch's estimates say that the rule may be met."""
-        return rule.promising(state.full, state.dual + state.full.gap)
-
-    def dual_objective(self, state: State) -> float:
-        """Return D, kept by the gains of the visits."""
-        return state.dual
-
-    @ending_all
-    def certify(self, problem: Problem, state: State) -> Certificate:
+    def certify(self, problem: Problem, state: SharesState) -> Certificate:
         """Judge z and W(z): each rank all examples, as far as they meet the classes that it holds.
 
         All w_{y_i} . x_i are exchanged first, then the largest slacks.
@@ -163,7 +63,7 @@ class SharedBudget(OfRanks):
         found = here.over(self.communicator)
         worst = np.maximum(0, self.communicator.all_max(largest))
         least = -self.communicator.all_max(-smallest)
-        least = np.where(self._at_bound(problem, state.duals), least, np.minimum(least, 0))
+        least = np.where(_at_bound(problem, state.duals), least, np.minimum(least, 0))
         loss = float((problem.costs * worst)[state.filled].sum())
         gap = loss + found.gap
         primal = loss + found.loss + state.constant
@@ -176,60 +76,48 @@ class SharedBudget(OfRanks):
             max_violation=float((worst - least)[state.filled].max(initial=0.0)),
         )
 
-    def start(self, problem: Problem, state: State) -> Start:
-        """Return z as it was when the last epoch ended, which every rank knows."""
-        return Start(state.duals.matrix(problem.dataset.n_classes, len(state.filled)))
-
-    @ending_all
-    def weights(self, problem: Problem, state: State) -> Weights:  # noqa: ARG002 (the solvers' verb)
-        """Return W, shape (d + 1, k), on every rank."""
-        return state.round.gather(sparse=self.sparse)
-
-    def finish(self, problem: Problem, state: State) -> Weights:
-        """Return W, shape (d + 1, k), on every rank."""
-        return self.weights(problem, state)
-
     def _survey(
-        self, problem: Problem, state: State
+        self, problem: Problem, state: SharesState
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], Findings]:
         """Return what the classes here say: extreme slacks of each example, and sums."""
-        core, labels = self._meeting(problem, state)
-        W, n = state.round.weights, len(labels)
-        own_scores = np.zeros(n, problem.dataset.dtype)
-        rows = np.flatnonzero(labels >= 0).astype(np.int32)
-        state.trainer.own_scores(core, W, rows, own_scores)
-        own_scores = self.communicator.all_sum(own_scores)  # every example's is known to one rank
-        largest, smallest, z_dot_xi = np.empty((3, n))
-        z = self._core_duals(state, state.duals)
-        state.trainer.survey(core, W, z, own_scores, largest, smallest, z_dot_xi)
-        squares = squared_norm(W, 2 * state.round.width, apart=False)
-        return largest, smallest, Findings(gap=-float(z_dot_xi.sum()), loss=0.5 * squares)
-
-    def _at_bound(self, problem: Problem, z: Entries) -> NDArray[np.bool_]:
-        """Whether y_i has no share left, shape (n,)."""
-        totals = np.bincount(z.rows, z.values, minlength=len(problem.costs))
-        return totals >= problem.costs * AT_BOUND[problem.dataset.dtype]
-
-    def _begin_epoch(self, problem: Problem, state: State) -> None:
-        """Draw bundles; take W and the shares of the first ones, and the homes, from all z."""
-        bundles = Bundles.of(state.work, state.schedule.n_bundles, self.common)
-        state.round.begin(bundles)
-        state.duals = z = _within_budgets(problem, state.duals)
-        data = problem.dataset
-        every = np.arange(data.n_examples, dtype=np.int32)
-        totals = np.bincount(z.rows, z.values, minlength=len(every))
-        ascends = Entries(every, data.labels, totals.astype(data.dtype))
-        steps = together([ascends, z._replace(values=-z.values)], data.dtype)
+        own_scores = self._own_scores(problem, state)
         core, _ = self._meeting(problem, state)
-        state.trainer.add_rows(core, state.round.weights, self._core_duals(state, steps))
-        left = ascends._replace(values=(problem.costs - totals).astype(data.dtype))
-        shares = together([left.of(state.filled & ~self._at_bound(problem, z)), z], data.dtype)
-        bundle = bundles.bundle_of[shares.labels]
+        z = self._core_duals(state, state.duals)
+        largest, smallest, z_dot_xi = np.empty((3, len(own_scores)))
+        state.trainer.survey(core, state.round.weights, z, own_scores, largest, smallest, z_dot_xi)
+        sums = Findings(gap=-float(z_dot_xi.sum()), loss=0.5 * state.round.squared_norm())
+        return largest, smallest, sums
+
+    def _largest_loss(self, problem: Problem) -> float:  # noqa: ARG002 (the frame's verb)
+        """Return the loss of an example with x_i = 0."""
+        return 1.0
+
+    def _begin_epoch(self, problem: Problem, state: SharesState) -> None:
+        """Draw bundles; take W and the shares of the first ones from all z, within budgets."""
+        state.duals = _within_budgets(problem, state.duals)
+        super()._begin_epoch(problem, state)
+
+    def _share_out(self, problem: Problem, state: SharesState) -> None:
+        """Keep the shares of the bundles that are held; and where all examples are at home."""
+        data, z = problem.dataset, state.duals
+        left = (problem.costs - _totals(problem, z)).astype(data.dtype)
+        rest = Entries(np.arange(data.n_examples, dtype=np.int32), data.labels, left)
+        shares = together(
+            [rest.of(state.filled & ~_at_bound(problem, z)), z],
+            data.dtype,
+        )
+        bundle = state.round.bundles.bundle_of[shares.labels]
         state.round.own_duals = {b: shares.of(bundle == b) for b in state.round.held}
         ascending = np.lexsort((shares.values, shares.rows))
+        state.homes = np.zeros(data.n_examples, np.int32)
         state.homes[shares.rows[ascending]] = bundle[ascending]  # the last one stays
 
-    def _meet(self, problem: Problem, state: State, rule: StoppingRule) -> Findings:
+    def _moved(self, problem: Problem, state: SharesState) -> Entries:
+        """Return the z that this rank has at the end of an epoch; each is on one rank."""
+        shares = together(list(state.round.own_duals.values()), problem.dataset.dtype)
+        return shares.of(shares.labels != problem.dataset.labels[shares.rows])
+
+    def _meet(self, problem: Problem, state: SharesState, rule: StoppingRule) -> Findings:
         """Visit the examples with a share in what meets, then those that still move."""
         core, _ = self._meeting(problem, state)
         held, dtype = state.round.held, problem.dataset.dtype
@@ -238,15 +126,23 @@ class SharedBudget(OfRanks):
         scored = self._slots_to_score(state)
         numbers = np.bincount(shares.rows, minlength=len(scored))
         rows = np.flatnonzero((numbers > 1) | ((numbers > 0) & (scored > 0))).astype(np.int32)
-        found = Findings(n_visited=float(len(rows)))
-        found.n_active = self._loops(state, core, lists, rows, scored, rule, found)
+
+        def loop(
+            some: NDArray[np.int32], active: NDArray[np.int32], shrunk: bool
+        ) -> _core.SweepResult:
+            slots, seed = NO_SLOTS if shrunk else scored, int(self.rng.integers(2**63))
+            result: _core.SweepResult = state.trainer.trade(
+                core, state.round.weights, lists, some, active, slots, seed
+            )
+            return result
+
+        found = self._loops(state, lists, rows, loop, rule)
         moved = from_core(lists, state.round.classes_of())
         bundle = state.round.bundles.bundle_of[moved.labels]
-        for b in held:
-            state.round.own_duals[b] = moved.of(bundle == b)
+        state.round.own_duals.update({b: moved.of(bundle == b) for b in held})
         return found
 
-    def _slots_to_score(self, state: State) -> NDArray[np.uint8]:
+    def _slots_to_score(self, state: SharesState) -> NDArray[np.uint8]:
         """Return bit s of an example where it looks at all classes of slot s, shape (n,).
 
         Those that its home meets; in the first round of an epoch also the home's own.
@@ -258,56 +154,19 @@ class SharedBudget(OfRanks):
             of_home[home] = sum(1 << slots[b] for b in others)
         return of_home[state.homes]
 
-    def _loops(
-        self,
-        state: State,
-        core: Any,
-        shares: Any,
-        rows: NDArray[np.int32],
-        scored: NDArray[np.uint8],
-        rule: StoppingRule,
-        found: Findings,
-    ) -> int:
-        """One loop over everything, then shrunk ones; returns how many examples stay active."""
-        active = np.empty_like(rows)
 
-        def loop(some: NDArray[np.int32], slots: NDArray[np.uint8]) -> _core.SweepResult:
-            seed = int(self.rng.integers(2**63))
-            result: _core.SweepResult = state.trainer.trade(
-                core, state.round.weights, shares, some, active, slots, seed
-            )
-            return result
+def _totals(problem: Problem, z: Entries) -> NDArray[np.float64]:
+    """Sum the shares that y_i has not, shape (n,)."""
+    totals = np.bincount(z.rows, z.values, minlength=len(problem.costs))
+    return totals.astype(np.float64, copy=False)
 
-        first = loop(rows, scored)
-        found.add(first)
-        gap, violation = rule.shrunk_goal()
-        goal = max(POLISHED * first.gap, gap / state.schedule.n_meetings)
-        n_active = int(first.n_active)
-        while n_active and found.evaluations < (1 + EFFORT) * first.evaluations:
-            some = loop(active[:n_active], NO_SLOTS)
-            found.dual_gain += some.dual_gain
-            found.evaluations += some.evaluations
-            found.loops += 1
-            n_active = some.n_active
-            if some.gap <= goal or some.max_violation < violation:
-                break
-        return n_active
 
-    def _meeting(self, problem: Problem, state: State) -> tuple[Any, NDArray[np.int32]]:
-        """Tell the core which bundles are held; and the column of every y_i, -1 elsewhere."""
-        sizes = [0, 0]
-        for bundle, slot in state.round.slots.items():
-            sizes[slot] = len(state.round.bundles.classes[bundle])
-        labels = state.round.columns_of()[problem.dataset.labels]
-        return _core.Meeting(state.round.width, sizes[0], sizes[1], labels), labels
-
-    def _core_duals(self, state: State, z: Entries) -> Any:
-        """Return z of the classes that are held, as the core takes it."""
-        return to_core(z, state.round.columns_of(), 2 * state.round.width, len(state.filled))
+def _at_bound(problem: Problem, z: Entries) -> NDArray[np.bool_]:
+    """Whether y_i has no share left, shape (n,)."""
+    return _totals(problem, z) >= problem.costs * AT_BOUND[problem.dataset.dtype]
 
 
 def _within_budgets(problem: Problem, z: Entries) -> Entries:
     """Scale what rounding has brought above a budget back to it."""
-    totals = np.bincount(z.rows, z.values, minlength=len(problem.costs))
-    scale = problem.costs / np.maximum(problem.costs, totals)
+    scale = problem.costs / np.maximum(problem.costs, _totals(problem, z))
     return z._replace(values=(z.values * scale[z.rows]).astype(z.values.dtype))
