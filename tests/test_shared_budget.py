@@ -15,17 +15,22 @@ from tests.catalog import make_problem, random_problem
 from tests.ranks import on_ranks
 
 
-def train_on(size, problem, start=None, tol=1e-10, max_iter=300):
+def train_on(size, problem, start=None, tol=1e-10, max_iter=300, sparse=False):
     def call(rank):
-        solver = SharedBudget(np.random.default_rng(0), rank)
+        solver = SharedBudget(np.random.default_rng(0), rank, sparse=sparse)
         return solve(problem, solver, RULES["gap"](tol), max_iter=max_iter, start=start)
 
     return on_ranks(size, call)[0]
 
 
+def dense(W):
+    return W.toarray() if sp.issparse(W) else W
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("all_with", [0, 1, 6])
-def test_a_budget_spreads_over_all_bundles(size, all_with):
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_budget_spreads_over_all_bundles(size, all_with, sparse):
     """One example, whose budget is too small for the margin: by symmetry all others have as much.
 
     With four ranks each class is a bundle of its own. Where the start has given all to one wrong
@@ -36,10 +41,10 @@ def test_a_budget_spreads_over_all_bundles(size, all_with):
     duals = np.zeros((1, k))
     duals[0, all_with] = C
     duals[0, 0] = 0
-    solution = train_on(size, problem, Start(sp.csr_array(duals)))
+    solution = train_on(size, problem, Start(sp.csr_array(duals)), sparse=sparse)
     assert solution.status is Status.CONVERGED
     np.testing.assert_allclose(solution.duals.toarray(), [[0] + [C / (k - 1)] * (k - 1)])
-    np.testing.assert_allclose(solution.weights[0], [C] + [-C / (k - 1)] * (k - 1))
+    np.testing.assert_allclose(dense(solution.weights)[0], [C] + [-C / (k - 1)] * (k - 1))
 
 
 @pytest.mark.parametrize("size", [2, 4])
