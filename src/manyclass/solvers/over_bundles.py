@@ -9,7 +9,7 @@ that W never drifts from W(z).
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -21,11 +21,12 @@ from manyclass import _core
 from manyclass.parallel.communicator import Communicator
 from manyclass.parallel.schedule import BUNDLES_PER_RANK, Schedule, work_of_classes
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Start, Weights
+from manyclass.solution import Certificate, EpochRecord, Start
 from manyclass.solvers.bundles import Bundles, GoingRound
 from manyclass.solvers.core import trainer_arguments
 from manyclass.solvers.entries import Entries, entries_of, to_core, together
 from manyclass.solvers.sparse_dual import SHRUNK_LOOPS, dense_from
+from manyclass.solvers.spread_weights import SpreadWeights
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import Findings, OfRanks, ending_all, gather_entries
 
@@ -59,7 +60,7 @@ class State:
 S = TypeVar("S", bound=State)
 
 
-class OverBundles(OfRanks, ABC, Generic[S]):
+class OverBundles(OfRanks, Generic[S]):
     """The frame of a solver for relative margins.
 
     Parameters
@@ -156,14 +157,9 @@ class OverBundles(OfRanks, ABC, Generic[S]):
         """Return z as it was when the last epoch ended, which every rank knows."""
         return Start(state.duals.matrix(problem.dataset.n_classes, len(state.filled)))
 
-    @ending_all
-    def weights(self, problem: Problem, state: S) -> Weights:  # noqa: ARG002 (the solvers' verb)
-        """Return W, shape (d + 1, k), on every rank."""
-        return state.round.gather(sparse=self.sparse)
-
-    def finish(self, problem: Problem, state: S) -> Weights:
-        """Return W, shape (d + 1, k), on every rank."""
-        return self.weights(problem, state)
+    def spread(self, problem: Problem, state: S) -> SpreadWeights:  # noqa: ARG002 (the solvers' verb)
+        """Return W, shape (d + 1, k), as it is held."""
+        return state.round.spread(sparse=self.sparse)
 
     @abstractmethod
     def _largest_loss(self, problem: Problem) -> float:

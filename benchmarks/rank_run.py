@@ -1,0 +1,151 @@
+"""One training on the ranks that mpiexec started, epoch by epoch, for the cost model.
+
+    mpiexec -n 4 python -m benchmarks.rank_run FOLDER '{"formulation": "weston_watkins", ...}'
+
+reads what ``benchmarks.training.save`` wrote and prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks import training
+from benchmarks.datasets.base import Data
+from benchmarks.rank_counts import Counting, Counts
+from manyclass.dataset import Dataset
+from manyclass.formulations import FORMULATIONS
+from manyclass.parallel.agreement import world
+from manyclass.parallel.communicator import Communicator
+from manyclass.problem import Problem
+from manyclass.solvers.base import Progress
+from manyclass.solvers.stopping import RULES
+from manyclass.solvers.training import train
+
+PREFIX = "measured "
+
+
+def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict[str, Any]:
+    """Train, and say what every epoch took.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``sizes.json`` beside the arrays.
+    settings : dict
+        ``formulation``, ``weights`` ("dense" or "sparse"), ``tol`` and ``max_iter``.
+    ranks : Communicator
+
+    Returns
+    -------
+    dict
+        ``epochs``: for each the means over ranks of its seconds, evaluations, bytes, messages,
+        of the processor's seconds at work, the longest of those, and the seconds of the rank that
+        talks or waits least; ``megabytes``: what training added to
+        the rank that needed most; ``objective``, ``gap``, ``n_epochs``.
+    """
+    data = training.read(folder, json.loads((folder / "sizes.json").read_text()))
+    problem = problem_of(data, settings["formulation"])
+    counting = Counting(ranks)
+    epochs: list[dict[str, float]] = []
+    last = [time.perf_counter(), time.process_time(), Counts()]
+
+    def on_epoch(progress: Progress) -> bool:
+        came = counting.counts.since(last[2])
+        record = progress.record
+        seconds, cpu = time.perf_counter() - last[0], time.process_time() - last[1]
+        mine = np.array([seconds, came.messages, came.bytes, cpu - came.cpu, came.seconds])
+        everyone = np.array(ranks.all_gather(mine))
+        epochs.append(
+            {
+                "seconds": float(everyone[:, 0].mean()),
+                "messages": float(everyone[:, 1].mean()),
+                "bytes": float(everyone[:, 2].mean()),
+                "at_work": float(everyone[:, 3].mean()),
+                "busiest": float(everyone[:, 3].max()),
+                "talking": float(everyone[:, 4].min()),
+                "evaluations": record.evaluations,
+                "n_duals": record.n_duals,
+                "loops": record.loops,
+                "gap": record.relative_gap,
+            }
+        )
+        last[:] = [time.perf_counter(), time.process_time(), counting.counts.copy()]
+        return False
+
+    before = training.peak_megabytes()
+    ranks.all_sum(np.zeros(1))
+    last[:2] = [time.perf_counter(), time.process_time()]
+    began = last[0]
+    solution = train(
+        problem,
+        settings["weights"],
+        lambda: RULES["gap"](settings["tol"]),
+        rng=np.random.default_rng(0),
+        n_jobs=1,
+        max_iter=settings["max_iter"],
+        on_epoch=on_epoch,
+        communicator=counting if ranks.size > 1 else None,
+    )
+    seconds = time.perf_counter() - began
+    grown = np.array([training.peak_megabytes() - before])
+    return {
+        "ranks": ranks.size,
+        **settings,
+        "seconds": seconds,
+        "megabytes": float(np.max(ranks.all_gather(grown))),
+        "objective": solution.certificate.primal_objective,
+        "gap": solution.certificate.relative_gap,
+        "n_epochs": len(solution.history),
+        **shares_of(problem, solution.weights),
+        "epochs": epochs,
+    }
+
+
+def shares_of(problem: Problem, weights: Any) -> dict[str, float]:
+    """Return the shares of W of `Filling`, measured."""
+    data = problem.dataset
+    k, d = data.n_classes, data.n_features
+    if sp.issparse(weights):
+        of_feature = np.diff(weights.indptr)[:d]
+    else:
+        of_feature = np.array([np.count_nonzero(row) for row in weights[:d]])
+    uses = np.bincount(data.indices, minlength=d)
+    return {
+        "density": float(of_feature.sum() / (d * k)),
+        "fill": float(of_feature @ uses / (uses.sum() * k)),
+        "packed": float(np.minimum(1.0, 2 * of_feature / k).mean()),
+    }
+
+
+def problem_of(data: Data, formulation: str) -> Problem:
+    """Return the training problem: C = 1, no intercept."""
+    dataset = Dataset(
+        data.X.indptr.astype(np.int64),
+        data.X.indices.astype(np.int32),
+        data.X.data,
+        data.labels,
+        np.ones(len(data.labels)),
+        data.X.shape[1],
+        data.n_classes,
+        bias=0.0,
+    )
+    return Problem(dataset, FORMULATIONS[formulation], 1.0)
+
+
+def main() -> None:
+    """Measure what the command line says."""
+    ranks = world()
+    found = measure(Path(sys.argv[1]), json.loads(sys.argv[2]), ranks)
+    if ranks.rank == 0:
+        print(PREFIX + json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()
