@@ -25,6 +25,7 @@ class World:
         self.barrier = threading.Barrier(size)
         self.slots: list[Any] = [None] * size
         self.aborted = threading.Event()
+        self.first_on_machine = [0] * size  # all on one
 
 
 class ThreadRank:
@@ -73,14 +74,21 @@ class ThreadRank:
     def broadcast(self, values, root):
         values[...] = self._exchanged(values.copy())[root]
 
+    def first_on_machine(self):
+        return list(self.world.first_on_machine)
+
     def abort(self, error):
         self.world.aborted.set()
         self.world.barrier.abort()
 
 
-def on_ranks(size, call):
-    """Run call(communicator) on so many ranks at once; the results in the order of the ranks."""
+def on_ranks(size, call, machines=None):
+    """Run call(communicator) on so many ranks at once; the results in the order of the ranks.
+
+    `machines`: the first rank on the machine of each.
+    """
     world = World(size)
+    world.first_on_machine = machines or world.first_on_machine
     with ThreadPoolExecutor(size) as threads:
         futures = [threads.submit(call, ThreadRank(world, rank)) for rank in range(size)]
         errors = [future.exception() for future in futures]

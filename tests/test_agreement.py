@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from manyclass import MulticlassSVC, cli_train
+from manyclass import MulticlassSVC, cli_train, identity
 from manyclass.cli_options import train_options
 from manyclass.console import FAILED, Parser, UsageError
 from manyclass.model_file import load_model, save_model
 from manyclass.parallel import agreement
 from manyclass.parallel.agreement import (
-    SIZES,
     OtherRankError,
     agreed,
     any_of,
@@ -24,6 +23,8 @@ from manyclass.parallel.agreement import (
     world,
 )
 from manyclass.parallel.communicator import Serial
+from manyclass.parallel.launcher import SIZES
+from manyclass.version import __version__
 from tests.catalog import text_problem
 from tests.ranks import on_ranks
 
@@ -66,16 +67,18 @@ def test_small_agreements():
     assert on_ranks(3, lambda rank: of_first(rank, 7 + rank.rank)) == [7] * 3
 
 
-@pytest.mark.parametrize("differ", ["words", "numbers"])
-def test_other_problems_are_refused_on_every_rank(differ):
+def test_other_facts_are_refused_on_every_rank_in_the_same_words():
     def call(rank):
-        odd = int(rank.rank == 2)
-        words = f"C={odd}" if differ == "words" else ""
-        check_same(rank, words, [np.arange(5), np.ones(3) * (odd if differ == "numbers" else 1)])
+        odd = rank.rank == 2
+        check_same(rank, {"C": str(1 + odd), "loss": "hinge", **({"seed": "0"} if odd else {})})
 
     for error in on_ranks(3, caught(call)):
         assert isinstance(error, ValueError)
-        assert "rank 2 was given other data or parameters than rank 0" in str(error)
+        assert str(error).startswith(
+            "rank 2 was given other data or parameters than rank 0 "
+            "(C: 1 on rank 0, 2 on rank 2; seed: nothing on rank 0, 0 on rank 2)"
+        )
+    assert on_ranks(3, lambda rank: check_same(rank, {"C": "1"})) == [None] * 3
 
 
 def test_outside_mpiexec_a_process_is_alone(monkeypatch):
@@ -138,8 +141,6 @@ def test_no_seed_is_still_one_for_all():
 def test_what_ranks_refuse():
     for error in on_ranks(2, caught(lambda rank: fit(rank, formulation="crammer_singer"))):
         assert "trained by one process" in str(error)
-    for error in on_ranks(2, caught(lambda rank: fit(rank, C=1.0 + rank.rank))):
-        assert "rank 1 was given other data or parameters" in str(error)
     for error in on_ranks(2, caught(lambda rank: fit(rank, formulation="ats", weights="sparse"))):
         assert "dense by nature" in str(error)
     bad = X.copy()
@@ -147,6 +148,12 @@ def test_what_ranks_refuse():
     first, second = on_ranks(2, caught(lambda rank: fit(rank, X=bad if rank.rank else X)))
     assert isinstance(first, OtherRankError)
     assert "NaN" in str(second)
+    bad = {"C": -1.0, "formulation": "nothing", "tol": "small", "n_jobs": 0.5}
+    for name, value in bad.items():  # on one rank only
+        params = [{}, {name: value}]
+        first, second = on_ranks(2, caught(lambda rank, p=params: fit(rank, **p[rank.rank])))
+        assert isinstance(first, OtherRankError)
+        assert f"The '{name}' parameter of MulticlassSVC must be" in str(second)
     with pytest.raises(ValueError, match="'communicator' parameter"):
         MulticlassSVC(communicator=3).fit(X, Y)
 
@@ -179,3 +186,52 @@ def test_rank_0_alone_tells_which_options_do_not_go_together(
     assert message in str(first)
     assert [error.code for error in others] == [FAILED, FAILED]
     assert not any(tmp_path.iterdir())
+
+
+def with_one_more(rank, array):
+    """An array whose first number is larger on rank 1."""
+    changed = array.copy()
+    changed[0] += rank.rank
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("differ", "message"),
+    [
+        (lambda rank: {"C": 1.0 + rank.rank}, "(C: 1.0 on rank 0, 2.0 on rank 1)"),
+        (lambda rank: {"tol": 0.1 + rank.rank}, "(tol: 0.1 on rank 0, 1.1 on rank 1)"),
+        (
+            lambda rank: {"class_weight": dict.fromkeys(range(40), 1.0 + rank.rank)},
+            "(class_weight: {0: 1.0, 1: 1.0",
+        ),
+        (lambda rank: {"X": X[:, : 60 - rank.rank]}, "(features: 60 on rank 0, 59 on rank 1; X: f"),
+        (lambda rank: {"X": X[: 80 - rank.rank], "y": Y[: 80 - rank.rank]}, "(rows: 80 on rank 0"),
+        (lambda rank: {"X": X.astype([np.float32, np.float64][rank.rank])}, "(type of X: float32"),
+        (lambda rank: {"X": X * (1 + rank.rank)}, "(X: fingerprint"),
+        (lambda rank: {"y": np.roll(Y, rank.rank)}, "(y: fingerprint"),
+        (lambda rank: {"y": Y + rank.rank}, "(y: fingerprint"),  # the same numbers, other names
+        (
+            lambda rank: {"sample_weight": with_one_more(rank, np.ones(80))},
+            "(weights of rows and classes: fingerprint",
+        ),
+    ],
+)
+def test_ranks_that_differ_say_in_what(differ, message):
+    def call(rank):
+        given = {"X": X, "y": Y, "sample_weight": None, **differ(rank)}
+        data = [given.pop(name) for name in ("X", "y", "sample_weight")]
+        options = {"formulation": "weston_watkins", "random_state": 0, **given}
+        MulticlassSVC(communicator=rank, **options).fit(*data)
+
+    first, second = on_ranks(2, caught(call))
+    assert isinstance(first, ValueError)
+    assert str(first) == str(second)
+    assert f"rank 1 was given other data or parameters than rank 0 {message}" in str(first)
+
+
+def test_ranks_of_two_versions_do_not_train_together(monkeypatch):
+    facts = [identity.facts_of_rank({}, {})]
+    monkeypatch.setattr(identity, "__version__", "9.0")
+    facts.append(identity.facts_of_rank({}, {}))
+    for error in on_ranks(2, caught(lambda rank: check_same(rank, facts[rank.rank]))):
+        assert f"(version of manyclass: {__version__} on rank 0, 9.0 on rank 1)" in str(error)

@@ -78,6 +78,18 @@ def test_large_weights_are_sparse(monkeypatch, name):
     assert choose_weights(large, "sparse").kind == "sparse"
 
 
+@pytest.mark.parametrize("name", ["weston_watkins", "one_vs_rest", "lee_lin_wahba"])
+def test_weights_that_stay_with_the_ranks_need_no_room_in_one_place(monkeypatch, name):
+    problem = problem_of(name, d=100_000, k=2000)  # 0.8 GB dense
+    set_memory(monkeypatch, GB // 2)
+    with pytest.raises(MemoryError):
+        choose_for_ranks(problem, "dense", 8)
+    assert choose_for_ranks(problem, "dense", 8, gathers=False).kind == "dense"
+    set_memory(monkeypatch, 10 * GB)
+    kinds = [choose_for_ranks(problem, "auto", 8, gathers=g).kind for g in (True, False)]
+    assert kinds[0] == kinds[1]
+
+
 @pytest.mark.parametrize(
     ("name", "wanted", "advice"),
     [

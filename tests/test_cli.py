@@ -283,3 +283,21 @@ def test_weights_that_cannot_be_sparse(run, corpus, tmp_path):
         "lee_lin_wahba",
     )
     assert "train.txt: weights='sparse' does not go with this formulation" in line
+
+
+def test_training_goes_on_from_a_checkpoint(run, corpus, here):
+    data = corpus / "train.txt"
+    code, out, err = run("train", data, "m", "--checkpoint", "c", "--max-iter", 2)
+    assert (code, len(err)) == (0, 1)
+    assert names(Path("c")) == ["checkpoint-000001", "checkpoint-000002"]
+    out = run.works("train", data, "m", "--resume", "c", "--checkpoint-minutes", 1, "--tol", 1e-4)
+    assert out[1] == "going on after epoch 2, from c/checkpoint-000002"
+    assert out[2].startswith("epoch    3 ")
+    assert load_model("m").certificate_.relative_gap <= 1e-4
+    assert names(Path("c")) == ["checkpoint-000002", "checkpoint-000003"]
+    message = run.fails("train", data, "m", "--resume", "c", "-C", 2)
+    assert message.startswith(
+        "c/checkpoint-000003: is a checkpoint of another problem (C: 1.0 there"
+    )
+    message = run.fails("train", data, "m", "--checkpoint", "c")
+    assert message.startswith("c: holds a checkpoint of an earlier training; go on from it with")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manyclass import StochasticClassifier, cli_train, load_model, load_svmlight
+from manyclass import StochasticClassifier, cli_data, load_model, load_svmlight
 from manyclass.svmlight_blocks import SvmlightBlocks
 from tests.test_cli import Cli, corpus_fixture, names, run_fixture
 
@@ -80,7 +80,7 @@ def test_out_of_core_is_training_on_blocks(run, corpus):
 def test_files_that_may_not_fit_are_read_in_blocks(run, corpus, monkeypatch):
     train = ["train", corpus / "train.txt", "m", "--solver", "stochastic"]
     assert run.works(*train)[0].startswith("read ")
-    monkeypatch.setattr(cli_train, "SHARE_OF_MEMORY", 1e-9)
+    monkeypatch.setattr(cli_data, "SHARE_OF_MEMORY", 1e-9)
     assert run.works(*train)[0].startswith("looked through ")
 
 

@@ -213,7 +213,7 @@ def test_few_long_class_names_take_little_memory(path):
     save_model(path, MulticlassSVC(tol=1.0).fit(np.eye(4000, 10), 2 * names))
     tensors, model, header = model_file._read(path)
     model.update(classes=[*names[:-1], names[-1] * 50_000], classes_are_objects=False)
-    header.update(model=json.dumps(model), checksum=model_file._checksum(tensors))
+    header.update(model=json.dumps(model), checksum=model_file.checksum(tensors))
     save_file(tensors, path, header)
     tracemalloc.start()
     try:
@@ -250,7 +250,7 @@ def test_hostile_tensors(change, message, path):
     save_model(path, fitted())
     tensors, _, header = model_file._read(path)
     tensors.update(change)
-    header["checksum"] = model_file._checksum(tensors)
+    header["checksum"] = model_file.checksum(tensors)
     save_file(tensors, path, header)
     with pytest.raises(ValueError, match=f"cannot be read as a manyclass model.*{message}"):
         load_model(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from manyclass import MulticlassSVC, load_model, load_svmlight
+from manyclass import MulticlassSVC, cli, load_model, load_svmlight
 from manyclass.cli_options import SHORTHANDS
 from tests.catalog import text_problem
 
@@ -34,11 +34,11 @@ model = clone(model)
 """
 
 
-def mpiexec(size, *command):
+def mpiexec(size, *command, **variables):
     """Run Python on so many ranks; the launcher ends them all if they take too long."""
     return subprocess.run(
         [MPIEXEC, "-n", str(size), sys.executable, *command],
-        env={**os.environ, "MPIEXEC_TIMEOUT": str(SECONDS)},
+        env={**os.environ, "MPIEXEC_TIMEOUT": str(SECONDS), **variables},
         capture_output=True,
         text=True,
         timeout=SECONDS + 10,
@@ -59,9 +59,9 @@ def data(tmp_path_factory):
     return path
 
 
-def train(size, data, model, *options):
+def train(size, data, model, *options, **variables):
     arguments = ("-m", "manyclass", "train", str(data), str(model), "--tol", "1e-4", *options)
-    return mpiexec(size, *arguments)
+    return mpiexec(size, *arguments, **variables)
 
 
 @pytest.mark.parametrize(("formulation", "size"), [("ww", 3), ("ovr", 2), ("llw", 2)])
@@ -111,6 +111,108 @@ def test_missing_data_and_folders_are_told_once(data, tmp_path, source, target):
     done = train(2, data.parent / source, tmp_path / target, "--formulation", "ww")
     assert done.returncode != 0
     assert ["no such file or directory" in line for line in told(done)] == [True]
+
+
+def test_ranks_read_a_part_of_the_file_each(data, tmp_path):
+    script = """
+import sys
+from mpi4py import MPI
+from manyclass import cli, svmlight, svmlight_chunks
+parse = svmlight_chunks.Parser.__call__
+n_bytes = []
+def counted(self, piece):
+    n_bytes.append(len(piece.text))
+    return parse(self, piece)
+svmlight_chunks.Parser.__call__ = counted
+assert cli.main(sys.argv[1:]) == 0
+print("parsed", sum(n_bytes))
+"""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    options = ("--formulation", "ww", "--quiet")
+    arguments = ("train", str(data), str(tmp_path / "model"), *options)
+    done = mpiexec(3, "-c", script, *arguments, TMPDIR=str(folder))
+    assert (done.returncode, done.stderr) == (0, "")
+    shares = [int(line.split()[1]) for line in done.stdout.splitlines()]
+    assert len(shares) == 3
+    assert sum(shares) == data.stat().st_size
+    assert max(shares) < 0.4 * sum(shares)
+    assert not any(folder.iterdir())
+    converted = tmp_path / "converted"
+    assert cli.main(["convert", str(data), str(converted), "--quiet"]) == 0
+    apart = {"MPIR_CVAR_NOLOCAL": "1"}  # MPICH: as if each rank were on a machine of its own
+    models = []
+    for source, variables in [(data, {}), (converted, {}), (data, apart), (converted, apart)]:
+        done = train(2, source, tmp_path / "model", *options, **variables)
+        assert (done.returncode, done.stderr) == (0, "")
+        models.append((tmp_path / "model").read_bytes())
+    assert len(set(models)) == 1
+
+
+def test_a_malformed_line_is_told_once_with_its_number(data, tmp_path):
+    lines = data.read_text().splitlines(keepends=True)
+    bad = tmp_path / "bad"
+    bad.write_text("".join([*lines[:80], "1 3:x\n", *lines[81:], "1 4:y\n"]))
+    done = train(3, bad, tmp_path / "model", "--formulation", "ww")
+    assert done.returncode != 0
+    where = f"manyclass: error: {bad}:81: a feature's value is not a number"
+    assert [where in line for line in told(done)] == [True]
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("arguments", ["info model", "predict a b c", "train data", "nonsense"])
+def test_other_commands_and_wrong_arguments_are_told_once(tmp_path, arguments):
+    done = mpiexec(3, "-m", "manyclass", *arguments.split())
+    assert done.returncode != 0
+    assert len(told(done)) == 1
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(
+    "action", ["os.kill(os.getpid(), signal.SIGKILL)", "raise OSError(5, 'x')"]
+)
+def test_what_ends_while_the_model_is_written_leaves_no_part_of_it(data, tmp_path, rank, action):
+    script = f"""
+import os, sys
+from mpi4py import MPI
+from manyclass import cli, spread_model
+from manyclass.solvers import spread_weights
+spread_weights.PART = 50
+parts = spread_model._parts
+def breaking(*arguments):
+    for at, part in enumerate(parts(*arguments)):
+        if at == 5 and MPI.COMM_WORLD.rank == {rank}:
+            {action}
+        yield part
+spread_model._parts = breaking
+sys.exit(cli.main(sys.argv[1:]))
+"""
+    model = tmp_path / "model"
+    model.write_text("before")
+    done = mpiexec(2, "-c", script, "train", str(data), str(model), "--formulation", "ww")
+    assert done.returncode != 0
+    assert model.read_text() == "before"
+    if "OSError" in action:
+        assert len(told(done)) == 1
+        assert sum(1 for _ in tmp_path.iterdir()) == 1 + (rank == 1)
+
+
+def test_a_full_disk_is_told_once(data, tmp_path):
+    script = """
+import resource, sys
+from manyclass import cli, spread_model
+save = spread_model.SpreadTraining.save
+def limited(*arguments):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+    save(*arguments)
+spread_model.SpreadTraining.save = limited
+sys.exit(cli.main(sys.argv[1:]))
+"""
+    options = ("--formulation", "ww", "--quiet")
+    done = mpiexec(2, "-c", script, "train", str(data), str(tmp_path / "model"), *options)
+    assert done.returncode != 0
+    assert ["model: file too large" in line for line in told(done)] == [True]
+    assert not any(tmp_path.iterdir())
 
 
 def told(done):

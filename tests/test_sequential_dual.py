@@ -160,7 +160,10 @@ def test_warm_start_from_the_optimum_ends_at_once(name, loss, solver):
     problem = text_problem(name, loss)
     cold = train(problem, solver, tol=1e-3)
     warm = train(problem, solver, tol=1e-3, start=cold.start)
-    assert len(warm.history) == 1 <= len(cold.history)
+    assert len(warm.history) == len(cold.history) + 1
+    assert warm.history[:-1] == cold.history
+    assert warm.history[-1].epoch == len(warm.history)
+    assert warm.history[-1].seconds > cold.history[-1].seconds
 
 
 @solvers

@@ -119,7 +119,7 @@ def test_damaged_arrays_with_a_right_checksum_never_do_harm(path):
             bytes_ = np.array(tensors[name]).view(np.uint8)
             bytes_[at] ^= rng.integers(1, 256)
             damaged = {**tensors, name: bytes_.view(tensors[name].dtype)}
-            save_file(damaged, path, {**header, "checksum": model_file._checksum(damaged)})
+            save_file(damaged, path, {**header, "checksum": model_file.checksum(damaged)})
             with contextlib.suppress(ValueError):
                 assert load_model(path).predict(X).shape == (150,)
 
@@ -153,7 +153,7 @@ def test_hostile_tensors(change, message, path):
     header["model"] = json.dumps(model)
 
     def write():
-        save_file(tensors, path, {**header, "checksum": model_file._checksum(tensors)})
+        save_file(tensors, path, {**header, "checksum": model_file.checksum(tensors)})
 
     write()
     assert load_model(path).coef_.nnz == 2

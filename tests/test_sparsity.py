@@ -14,7 +14,6 @@ from sklearn.exceptions import NotFittedError
 
 from manyclass import MulticlassSVC, estimators, objective, sparsity
 from manyclass.formulations import FORMULATIONS
-from manyclass.solvers.base import Progress
 from tests.catalog import make_problem
 
 X, Y = load_iris(return_X_y=True)
@@ -125,7 +124,7 @@ def test_sparse_weights_of_a_solver(y, name, monkeypatch):
 
     def turned(problem, kind, rule_of, *, on_epoch, **options):
         def sparse_epoch(progress):
-            return on_epoch(Progress(progress.record, lambda: sp.csr_array(progress.weights())))
+            return on_epoch(replace(progress, weights=lambda: sp.csr_array(progress.weights())))
 
         solution = train(problem, kind, rule_of, on_epoch=sparse_epoch, **options)
         return replace(solution, weights=sp.csr_array(solution.weights))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manyclass.parallel.communicator import as_communicator
-from manyclass.parallel.travel import exchange_lists
+from manyclass.parallel.communicator import Serial, as_communicator
+from manyclass.parallel.travel import broadcast_arrays, exchange_lists
 from tests.ranks import AbortedError, on_ranks
 
 
@@ -46,3 +46,17 @@ def test_lists_of_unknown_lengths_travel_along_a_chain():
     for sent, part in zip(lists, came, strict=True):
         np.testing.assert_array_equal(part, sent)
         assert part.dtype == sent.dtype
+
+
+def test_arrays_of_rank_0_by_name():
+    given = {
+        "a": np.arange(6, dtype=np.int32).reshape(2, 3).T,
+        "none": np.empty((0, 4), np.float32),
+        "z": np.arange(3.0),
+    }
+    assert broadcast_arrays(Serial(), given) == given
+    for came in on_ranks(3, lambda rank: broadcast_arrays(rank, {} if rank.rank else given)):
+        assert list(came) == list(given)
+        for name, array in given.items():
+            assert came[name].dtype == array.dtype
+            np.testing.assert_array_equal(came[name], array)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from manyclass.version import __version__
 
 if TYPE_CHECKING:
+    from manyclass.data_file import load_data, save_data
     from manyclass.estimators import MulticlassSVC
     from manyclass.model_file import load_model, save_model
     from manyclass.stochastic_classifier import StochasticClassifier
@@ -17,8 +18,10 @@ __all__ = [
     "MulticlassSVC",
     "StochasticClassifier",
     "__version__",
+    "load_data",
     "load_model",
     "load_svmlight",
+    "save_data",
     "save_model",
 ]
 
@@ -26,8 +29,10 @@ __all__ = [
 _HOMES = {
     "MulticlassSVC": "manyclass.estimators",
     "StochasticClassifier": "manyclass.stochastic_classifier",
+    "load_data": "manyclass.data_file",
     "load_model": "manyclass.model_file",
     "load_svmlight": "manyclass.svmlight",
+    "save_data": "manyclass.data_file",
     "save_model": "manyclass.model_file",
 }
 

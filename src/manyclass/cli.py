@@ -1,4 +1,4 @@
-"""The command line: ``manyclass train | predict | evaluate | info | demo``.
+"""The command line: ``manyclass train | predict | evaluate | info | convert | demo``.
 
 Every command ends with exit code 0, or 2 and one line on stderr that says what is wrong, where, and
 what to do. What needs NumPy or scikit-learn is imported when a command runs.
@@ -14,9 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from manyclass import console
-from manyclass.cli_options import data_options, train_options
-from manyclass.cli_train import read, train
+from manyclass.cli_data import convert, read
+from manyclass.cli_options import convert_options, data_options, train_options
+from manyclass.cli_train import train
 from manyclass.console import Parser, UsageError, be_quiet, count, positive_int, say
+from manyclass.parallel import launcher
 from manyclass.version import __version__
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ How labels are compared: when the file's labels and the model's classes are both
 text, as they are (1 equals 1.0, 'cat' equals 'cat'). When one side is text, what reads as a number
 there counts as that number. A label that equals no class of the model counts as an error.
 """
+CONVERTED = """\
+DATA is read twice, in blocks. OUT takes the place of DATA in every command: it is mapped into
+memory and not parsed, and processes that use it share one copy.
+"""
 # What a command imports is loaded before it begins.
 NEEDS = ("manyclass.model_file", "manyclass.svmlight", "manyclass.label_matching")
 
@@ -50,18 +56,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0, 2 after an error, 130 after Ctrl-C.
+        Exit code: 0, 2 after an error, 130 after Ctrl-C, 143 after SIGTERM where it is heard.
     """
     try:
         with console.plain_warnings():
-            args = _parser().parse_args(argv)
+            args = _parsed(argv)
             with console.interrupt_held_back():
                 for name in args.needs:
                     importlib.import_module(name)
             args.run(args)
             console.flush()
-    except KeyboardInterrupt:
-        return console.failed("manyclass: interrupted; nothing was written", console.INTERRUPTED)
+    except KeyboardInterrupt as error:
+        return console.interrupted(error)
     except BrokenPipeError:
         console.give_up_stdout()
         return console.BROKEN_PIPE
@@ -78,6 +84,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, FloatingPointError) as error:
         return console.failed(f"manyclass: error: {error}")
     return 0
+
+
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments; of several processes that were started, one tells what is wrong."""
+    try:
+        args = _parser().parse_args(argv)
+        if args.run is not train and launcher.started() > 1:
+            raise UsageError(
+                f"manyclass {args.command} runs in one process, and mpiexec started "
+                f"{launcher.started()}; leave out mpiexec"
+            )
+    except UsageError as error:
+        if not launcher.is_first():
+            raise SystemExit(console.FAILED) from error
+        raise
+    return args
 
 
 def _lacks_memory(error: Exception) -> bool:
@@ -105,7 +127,7 @@ def _parser() -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        sub.set_defaults(run=run, needs=NEEDS)
+        sub.set_defaults(command=name, run=run, needs=NEEDS)
         return sub
 
     train_options(command("train", train, "train a model on a data file"))
@@ -129,6 +151,9 @@ def _parser() -> Parser:
     info = command("info", _info, "describe a model file")
     info.add_argument("model", metavar="MODEL")
     info.add_argument("--json", action="store_true", help="print JSON")
+    convert_options(
+        command("convert", convert, "write a data file as one that training maps", CONVERTED)
+    )
     demo = command("demo", _demo, "train on digits and on made-up text, beside LinearSVC")
     demo.set_defaults(needs=["manyclass.demo"])
     return parser

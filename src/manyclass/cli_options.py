@@ -18,7 +18,14 @@ SHORTHANDS = {
 }
 STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
 # Options of one solver only, and what they are when they are not given.
-DUAL = {"formulation": "crammer_singer", "C": 1.0, "stopping": "gap"}
+DUAL = {
+    "formulation": "crammer_singer",
+    "C": 1.0,
+    "stopping": "gap",
+    "checkpoint": None,
+    "checkpoint_minutes": None,
+    "resume": None,
+}
 STOCHASTIC = {
     "alpha": 1e-4,
     "batch_size": 1,
@@ -28,14 +35,36 @@ STOCHASTIC = {
     "out_of_core": False,
 }
 FLAGS = {"C": "-C"}
+MINUTES = 10.0  # between two checkpoints
 
 
 def data_options(parser: Parser) -> None:
     """Add what every command on a data file and a model has."""
-    parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed")
+    parser.add_argument(
+        "data", metavar="DATA", help="svmlight file, plain or compressed; or one of convert"
+    )
     parser.add_argument("model", metavar="MODEL", help="model file")
+    _reader_options(parser)
+
+
+def convert_options(parser: Parser) -> None:
+    """Add the options of ``manyclass convert``."""
+    parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed")
+    parser.add_argument("out", metavar="OUT", help="file to write")
+    _reader_options(parser)
+    _shape_options(parser)
+
+
+def _reader_options(parser: Parser) -> None:
     parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="threads; -1: all cores")
     parser.add_argument("--zero-based", action="store_true", help="feature numbers count from 0")
+
+
+def _shape_options(parser: Parser) -> None:
+    add = parser.add_argument
+    add("--dtype", choices=["float32", "float64"], default="float32", help="type of the values")
+    add("--n-features", type=positive_int, metavar="N", help="columns, if more than DATA uses")
+    add("--quiet", action="store_true", help="print nothing but warnings and errors")
 
 
 def train_options(parser: Parser) -> None:
@@ -80,9 +109,7 @@ def _common_options(parser: Parser) -> None:
     )
     add("--max-iter", type=positive_int, default=1000, metavar="N", help="epochs at most (1000)")
     add("--seed", type=seed, default=0, metavar="S", help="orders the visits (default 0)")
-    add("--dtype", choices=["float32", "float64"], default="float32", help="type of the weights")
-    add("--n-features", type=positive_int, metavar="N", help="columns, if more than DATA uses")
-    add("--quiet", action="store_true", help="print nothing but warnings and errors")
+    _shape_options(parser)
 
 
 def _dual_options(group: Any) -> None:
@@ -97,6 +124,24 @@ def _dual_options(group: Any) -> None:
         "--stopping",
         choices=["gap", "kkt"],
         help="what T means: relative duality gap (default), or violation of the conditions",
+    )
+    group.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="save the state of training in this folder from time to time, on Ctrl-C, SIGTERM and "
+        "at the end",
+    )
+    group.add_argument(
+        "--checkpoint-minutes",
+        type=positive,
+        metavar="N",
+        help="how often (default 10), between two epochs",
+    )
+    group.add_argument(
+        "--resume",
+        metavar="DIR",
+        help="go on from the last checkpoint in this folder, and save more there: same DATA, F, C, "
+        "loss, weights and intercept; anything else may differ",
     )
 
 
@@ -148,6 +193,7 @@ def settle(args: argparse.Namespace) -> None:
         if args.loss not in MARGIN_LOSSES:
             raise UsageError(f"argument --loss: {args.loss} goes with --solver stochastic")
         _check_loss(args.formulation, args.loss)
+        _settle_checkpoints(args)
     elif args.loss not in STOCHASTIC_LOSSES:
         raise UsageError(f"argument --loss: {args.loss} goes with --solver dual")
     elif args.loss == "log_loss" and args.weights == "sparse":
@@ -155,6 +201,17 @@ def settle(args: argparse.Namespace) -> None:
             "argument --weights: sparse does not go with --loss log_loss, which moves the weights "
             "of all classes in every step"
         )
+
+
+def _settle_checkpoints(args: argparse.Namespace) -> None:
+    """Leave the folder in ``checkpoint``, and in ``resume`` whether to go on from what it holds."""
+    if args.checkpoint and args.resume:
+        raise UsageError("argument --resume: writes to its own folder; leave out --checkpoint")
+    if args.checkpoint_minutes and not (args.checkpoint or args.resume):
+        raise UsageError("argument --checkpoint-minutes: goes with --checkpoint or --resume")
+    args.checkpoint_minutes = args.checkpoint_minutes or MINUTES
+    args.checkpoint = args.checkpoint or args.resume
+    args.resume = args.resume is not None
 
 
 def _check_loss(formulation: str, loss: str) -> None:

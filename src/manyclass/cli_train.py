@@ -1,38 +1,35 @@
-"""``manyclass train``: both ways to train, and the data that commands read."""
+"""``manyclass train``: both ways to train."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyclass import console
+from manyclass.cli_data import Say, may_not_fit, read, read_in_blocks
 from manyclass.cli_options import settle
 from manyclass.console import UsageError, be_quiet, count, say
+from manyclass.parallel import launcher
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
     from manyclass.parallel.communicator import Communicator
     from manyclass.stochastic_classifier import StochasticClassifier
-
-Say = Callable[[str], None]
-# Text of a file that a compressed byte may stand for, and the share of the memory that data may
-# take before they are read in blocks.
-EXPANSION = 6
-SHARE_OF_MEMORY = 0.2
-# Text in a block: rows enough to be shuffled, few enough for any memory.
-BLOCK_BYTES = 1 << 24
 
 
 def train(args: argparse.Namespace) -> None:
     """Run the command: here, or with all processes that mpiexec started; one tells an error."""
     from manyclass.parallel.agreement import OtherRankError, world
 
-    ranks = world()
+    try:
+        ranks = world()
+    except ValueError as error:
+        if not launcher.is_first():
+            raise SystemExit(console.FAILED) from error
+        raise
     try:
         _train_on(args, ranks)
     except (OSError, MemoryError, ValueError, FloatingPointError, OtherRankError) as error:
@@ -50,14 +47,34 @@ def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
     agreed(ranks, lambda: _check(args, ranks))
     tell = say if ranks.rank == 0 and not args.quiet else be_quiet
     if args.solver == "dual":
-        _train_dual(args, ranks, tell)
+        with _going_on(args, ranks):
+            _train_dual(args, ranks, tell)
     else:
         _train_stochastic(args, tell)
     tell(f"saved {args.model}")
 
 
+@contextlib.contextmanager
+def _going_on(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
+    """Let SIGTERM end training as Ctrl-C does, with a checkpoint; and tell how it goes on."""
+    from manyclass.checkpoints import found_in
+
+    if not args.checkpoint or ranks.size > 1:
+        yield
+        return
+    try:
+        with console.termination_heard():
+            yield
+    except KeyboardInterrupt as interrupt:
+        if Path(args.checkpoint).is_dir() and found_in(Path(args.checkpoint)):
+            interrupt.add_note(f"to go on: --resume {args.checkpoint}")
+        raise
+
+
 def _check(args: argparse.Namespace, ranks: Communicator) -> None:
     """Refuse what is known to fail before the data are read."""
+    from manyclass import checkpoints
+
     settle(args)
     if args.solver == "stochastic" and ranks.size > 1:
         raise UsageError(
@@ -66,6 +83,8 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
         )
     if ranks.rank == 0:
         console.check_target(args.model, [args.data], special=False)
+        if args.checkpoint:
+            checkpoints.check(Path(args.checkpoint), resume=args.resume)
 
 
 def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> None:
@@ -73,27 +92,27 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
 
     from manyclass.estimators import MulticlassSVC
     from manyclass.label_matching import check_labels
-    from manyclass.model_file import save_model
     from manyclass.parallel.agreement import agreed
+    from manyclass.spread_model import SpreadTraining
 
     model = MulticlassSVC(
         formulation=args.formulation,
         C=args.C,
         stopping=args.stopping,
         communicator=ranks if ranks.size > 1 else None,
+        checkpoint=args.checkpoint,
+        checkpoint_minutes=args.checkpoint_minutes,
+        resume=args.resume,
         **_common(args),
     )
 
-    def read_checked() -> tuple[csr_array[Any], NDArray[Any]]:
-        X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
-        check_labels(args.data, y)
-        return X, y
-
-    X, y = agreed(ranks, read_checked)
-    seconds = _timed(args.data, lambda: model.fit(X, y))
+    X, y = read(args, np.dtype(args.dtype), tell, args.n_features, ranks)
+    agreed(ranks, lambda: check_labels(args.data, y))
+    training = SpreadTraining(model)
+    seconds = _timed(args, lambda: training.fit(X, y))
+    training.save(args.model)
     if ranks.rank != 0:
         return
-    save_model(args.model, model)
     proof = model.certificate_
     tell(
         f"trained {count(model.n_iter_, 'epoch')} in {seconds:.2f} s: "
@@ -117,12 +136,12 @@ def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
         early_stopping=args.early_stopping,
         **_common(args),
     )
-    if args.out_of_core or _may_not_fit(args.data):
+    if args.out_of_core or may_not_fit(args.data):
         seconds = _train_in_blocks(args, model, tell)
     else:
         X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
         check_labels(args.data, y)
-        seconds = _timed(args.data, lambda: model.fit(X, y))
+        seconds = _timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
     tell(
         f"trained {count(model.n_iter_, 'epoch')}, {count(model.n_steps_, 'step')} in "
@@ -135,49 +154,19 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
     import numpy as np
 
     from manyclass.label_matching import check_labels
-    from manyclass.svmlight_blocks import SvmlightBlocks
 
     if args.early_stopping:
         raise UsageError(
             "argument --early-stopping: needs all rows in memory, to hold some out; "
             f"{args.data} is read in blocks"
         )
-    began = time.perf_counter()
-    with console.naming(args.data):
-        blocks = SvmlightBlocks(
-            args.data,
-            args.n_features,
-            args.dtype,
-            args.jobs,
-            zero_based=args.zero_based,
-            block_bytes=BLOCK_BYTES,
-        )
-    seconds = time.perf_counter() - began
-    tell(
-        f"looked through {args.data} in {seconds:.2f} s: {count(blocks.n_rows, 'row')}, "
-        f"{count(blocks.n_features, 'feature')}, {len(blocks.classes)} classes, "
-        f"{count(blocks.n_nonzero, 'non-zero')}; reading blocks of up to "
-        f"{count(blocks.largest_block, 'row')}"
-    )
+    blocks = read_in_blocks(args, tell)
     check_labels(args.data, blocks.classes)
     if args.class_weight:
         weights = blocks.n_rows / (len(blocks.classes) * blocks.class_counts)
         model.class_weight = dict(zip(blocks.classes.tolist(), weights.tolist(), strict=True))
     shape = blocks.classes, blocks.n_features, np.dtype(args.dtype)
-    return _timed(args.data, lambda: model.fit_blocks(blocks.labelled(), *shape))
-
-
-def _may_not_fit(path: str) -> bool:
-    """Whether the rows of a file may take more than a good part of the memory."""
-    from manyclass.memory import available_memory
-
-    file = Path(path)
-    if not file.is_file():
-        return False
-    with file.open("rb") as opened:
-        packed = opened.read(3) in (b"\x1f\x8b\x08", b"BZh", b"\xfd7z")
-    size = file.stat().st_size * (EXPANSION if packed else 1)
-    return size > SHARE_OF_MEMORY * available_memory()
+    return _timed(args, lambda: model.fit_blocks(blocks.labelled(), *shape))
 
 
 def _common(args: argparse.Namespace) -> dict[str, Any]:
@@ -195,34 +184,15 @@ def _common(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _timed(path: str, fit: Callable[[], Any]) -> float:
-    """Return the seconds of a fit, whose errors name the file."""
+def _timed(args: argparse.Namespace, fit: Callable[[], Any]) -> float:
+    """Return the seconds of a fit, whose errors name a file: that of the data if no other."""
+    files = tuple(name for name in (args.data, args.checkpoint) if name)
     began = time.perf_counter()
     try:
         fit()
     except (ValueError, FloatingPointError) as error:
         words = str(error)
-        named = type(error)(words if words.startswith(path) else f"{path}: {words}")
+        named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
         named.told_by = getattr(error, "told_by", 0)  # type: ignore[union-attr]  # of agreement.py
         raise named from error
     return time.perf_counter() - began
-
-
-def read(
-    args: argparse.Namespace, dtype: Any, tell: Say, n_features: int | None = None
-) -> tuple[csr_array[Any], NDArray[Any]]:
-    """Read the data file of a command, and tell what is in it."""
-    import numpy as np
-
-    from manyclass.svmlight import load_svmlight
-
-    began = time.perf_counter()
-    with console.naming(args.data):
-        X, y = load_svmlight(args.data, n_features, dtype, args.jobs, zero_based=args.zero_based)
-    seconds = time.perf_counter() - began
-    tell(
-        f"read {args.data} in {seconds:.2f} s: {count(len(y), 'row')}, "
-        f"{count(X.shape[1], 'feature')}, {len(np.unique(y))} classes, "
-        f"{count(X.nnz, 'non-zero')}"
-    )
-    return X, y

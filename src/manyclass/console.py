@@ -21,7 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-FAILED, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # the latter two as shells count signals
+FAILED = 2
+INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals
 ADVICE = {
     errno.ENOENT: "check the name",
     errno.ENOTDIR: "check the name",
@@ -88,14 +89,24 @@ def check_target(name: str, inputs: Sequence[str], *, special: bool) -> None:
         _create_beside(target).unlink()
 
 
+def check_folder(folder: Path) -> None:
+    """Check, before any work, that a folder can be written to, or created where there is none."""
+    with naming(f"cannot write to {folder}"):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.EEXIST, "is no folder")
+        _create_beside(folder / "file" if folder.is_dir() else folder.resolve()).unlink()
+
+
 def is_special(path: Path) -> bool:
     """Whether a path is a device, a pipe or the like: to be written to, not replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 @contextlib.contextmanager
-def replacement(name: str) -> Iterator[Path]:
+def replacement(name: str, temporary_name: str | None = None) -> Iterator[Path]:
     """Give a temporary file to write; once complete and on disk, it takes the place of ``name``.
+
+    It has a random name in the same folder, or the one that is given.
 
     Links are followed, and an existing file's permissions are kept. After an error all is as it
     was. An OSError tells ``name``.
@@ -103,7 +114,7 @@ def replacement(name: str) -> Iterator[Path]:
     with naming(name):
         target, mode = _resolved(name)
         # Not yet for more readers than in the end; the owner must be able to write.
-        temporary = _create_beside(target, 0o666 if mode is None else mode | 0o600)
+        temporary = _create_beside(target, 0o666 if mode is None else mode | 0o600, temporary_name)
         try:
             if mode is None:
                 mode = stat.S_IMODE(temporary.stat().st_mode)
@@ -116,6 +127,16 @@ def replacement(name: str) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
+
+
+def reserve(handle: int, size: int) -> None:
+    """Take the room that an open file needs, so that a full disk is found before work is done."""
+    try:
+        os.posix_fallocate(handle, 0, max(size, 1))
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # the file system cannot
+            raise
+        os.ftruncate(handle, size)
 
 
 @contextlib.contextmanager
@@ -158,9 +179,9 @@ def _resolved(name: str) -> tuple[Path, int | None]:
     return target, mode & 0o777
 
 
-def _create_beside(target: Path, mode: int = 0o666) -> Path:
+def _create_beside(target: Path, mode: int = 0o666, name: str | None = None) -> Path:
     """Create an empty file with a short name in the folder of ``target``; the umask counts."""
-    temporary = target.with_name(f".manyclass-{secrets.token_hex(8)}")
+    temporary = target.with_name(name or f".manyclass-{secrets.token_hex(8)}")
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
     return temporary
 
@@ -239,7 +260,42 @@ def explain(error: OSError) -> str:
     return f"{text}; {advice}" if advice else text
 
 
-# Ctrl-C
+# Ctrl-C and SIGTERM
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, where it is heard."""
+
+
+@contextlib.contextmanager
+def termination_heard() -> Iterator[None]:
+    """Let SIGTERM interrupt as Ctrl-C does; at the end of the block it is a Terminated."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived = threading.Event()
+
+    def interrupt(*_: object) -> NoReturn:
+        arrived.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if arrived.is_set():
+            raise Terminated from error
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def interrupted(error: KeyboardInterrupt) -> int:
+    """Say that a signal ended the command, and what is left of its work; return the exit code."""
+    terminated = isinstance(error, Terminated)
+    left = "; ".join(getattr(error, "__notes__", ["nothing was written"]))
+    what = "terminated" if terminated else "interrupted"
+    return failed(f"manyclass: {what}; {left}", TERMINATED if terminated else INTERRUPTED)
 
 
 @contextlib.contextmanager

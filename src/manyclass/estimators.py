@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
@@ -14,7 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from manyclass.callbacks import WRAPPERS, CallbackSupportMixin, FitTask, with_callbacks
+from manyclass.checkpoints import opened
+from manyclass.fingerprints import Facts
 from manyclass.formulations import FORMULATIONS, LOSSES
+from manyclass.identity import facts_of_problem, facts_of_rank
 from manyclass.linear import split_weights
 from manyclass.parallel.agreement import agreed, check_same, of_first
 from manyclass.parallel.communicator import Communicator, as_communicator
@@ -22,6 +26,7 @@ from manyclass.problem import Problem
 from manyclass.solution import EpochRecord, Solution, Start, Status, Weights
 from manyclass.solvers.base import Interrupted, Progress
 from manyclass.solvers.choice import Choice, choose_for_ranks, choose_weights
+from manyclass.solvers.spread_weights import SpreadWeights
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import check_ranks, in_parts, train
 from manyclass.sparsify import SparsifyMixin
@@ -104,6 +109,15 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         same X, y and parameters, and has the same fitted model afterwards; rank 0 alone prints and
         warns. With "one_vs_rest", ``weights`` then says how W is returned. An error on one rank
         ends all of them.
+    checkpoint : str or path-like, default=None
+        Folder for checkpoints of the training, from which it goes on after a crash, with `resume`;
+        rank 0 writes them. The last one is of the end. Must hold none yet, unless with `resume`.
+    checkpoint_minutes : float, default=10.0
+        Between two checkpoints, at least; they are written after an epoch, and on Ctrl-C.
+    resume : bool, default=False
+        Whether to go on from the newest checkpoint in `checkpoint`, which must be of the same X, y,
+        weights, formulation, C, loss and intercept; all else, such as the number of processes, may
+        differ. ``history_`` goes on, and its epochs count for `max_iter`.
     verbose : int, default=0
         1 prints one line per epoch, and before them how large weights are held, and why.
 
@@ -171,6 +185,9 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "communicator": [HasMethods("Get_rank"), HasMethods("send_receive"), None],
+        "checkpoint": [str, os.PathLike, None],
+        "checkpoint_minutes": [Interval(Real, 0.0, None, closed="left")],
+        "resume": ["boolean"],
         "verbose": ["verbose"],
     }
 
@@ -191,6 +208,9 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         communicator: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_minutes: float = 10.0,
+        resume: bool = False,
         verbose: int = 0,
     ) -> None:
         self.formulation = formulation
@@ -207,6 +227,9 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.communicator = communicator
+        self.checkpoint = checkpoint
+        self.checkpoint_minutes = checkpoint_minutes
+        self.resume = resume
         self.verbose = verbose
 
     @with_callbacks
@@ -232,36 +255,50 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
         ------
         ValueError
             If X or y have the wrong shape, hold NaN or infinity, there are fewer than two classes,
-            or a weight is negative.
+            or a weight is negative; if ``checkpoint`` and ``resume`` do not fit what is there.
+        OSError
+            If ``checkpoint`` is no folder that can be written to.
         FloatingPointError
             If the weights overflow.
         MemoryError
             If W does not fit into memory, before training if that can be known.
         """
         with self._input_restored():
-            return self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight)
+        return self
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
+    def _fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, gathers: bool = True
+    ) -> Solution:
         ranks = as_communicator(self.communicator)
-        given = agreed(ranks, lambda: self._given(X, y, sample_weight, ranks.size))
+        given = agreed(ranks, lambda: self._given(X, y, sample_weight, ranks.size, gathers))
         problem, choice, classes = given.problem, given.choice, given.classes
-        self._check_same(ranks, given)
+        facts: Facts = {}
+        if ranks.size > 1 or self.checkpoint is not None:
+            facts = facts_of_problem(problem, classes)
+            self._check_same(ranks, given, facts)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         parts = ranks.size == 1 and in_parts(problem, choice.kind)
         max_epochs = None if parts else self.max_iter
         task = FitTask(self, given.rows, given.targets, metadata, max_epochs)
-        solution = self._solve(problem, choice, classes, task, ranks)
+        gathers = gathers or len(classes) == 2  # whose weights are told by their difference
+        solution = self._solve(given, facts, task, ranks, gathers=gathers)
         self._set_fitted(solution, classes)
         self._remember(problem, solution.start, classes)
         if ranks.rank == 0:
             self._warn(solution)
         task.end()
-        return self
+        return solution
 
-    def _given(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, n_ranks: int
-    ) -> _Given:
+    def _validate_params(self) -> None:
+        """Check the parameters; ``fit`` on several ranks does so where all of them can end."""
+        if getattr(as_communicator(self.communicator), "size", 1) == 1:
+            super()._validate_params()
+
+    def _given(self, X: Any, y: Any, sample_weight: Any, n_ranks: int, gathers: bool) -> _Given:
         """Turn the arguments of ``fit`` into a problem."""
+        if n_ranks > 1:
+            super()._validate_params()
         rows, targets = validated(self, X, y)
         dataset, classes = self._dataset(rows, targets, sample_weight)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
@@ -269,77 +306,93 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
             choice = choose_weights(problem, self.weights, effective_n_jobs(self.n_jobs))
         else:
             check_ranks(problem)
-            choice = choose_for_ranks(problem, self.weights, n_ranks)
+            choice = choose_for_ranks(problem, self.weights, n_ranks, gathers=gathers)
         return _Given(rows, targets, problem, choice, classes)
 
-    def _check_same(self, ranks: Communicator, given: _Given) -> None:
+    def _check_same(self, ranks: Communicator, given: _Given, facts: Facts) -> None:
         """Refuse ranks that would train different things, or end at different times."""
         params = self.get_params()
         del params["communicator"], params["verbose"], params["random_state"], params["n_jobs"]
-        remembered = hasattr(self, "_warm_start")
-        data = given.problem.dataset
-        sizes = (data.n_features, data.n_classes, data.bias, given.choice.kind)
-        check_same(
-            ranks,
-            f"{params} {sizes} {remembered}",
-            [data.indptr, data.indices, data.values, data.labels, given.problem.costs],
-        )
+        others = {
+            "how weights are returned": given.choice.kind,
+            "an earlier fit to go on from": hasattr(self, "_warm_start"),
+        }
+        check_same(ranks, facts_of_rank(facts, {**params, **others}))
 
     def _solve(
-        self,
-        problem: Problem,
-        choice: Choice,
-        classes: NDArray[Any],
-        task: FitTask,
-        ranks: Communicator,
+        self, given: _Given, facts: Facts, task: FitTask, ranks: Communicator, *, gathers: bool
     ) -> Solution:
+        problem, choice, classes = given.problem, given.choice, given.classes
         tells = self.verbose and ranks.rank == 0
         if tells and choice.matters:
             print(choice, flush=True)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = of_first(ranks, check_random_state(self.random_state).randint(2**31 - 1))
+        with opened(
+            self.checkpoint, self.checkpoint_minutes, problem, facts, ranks, resume=self.resume
+        ) as checkpoints:
+            start = checkpoints.start or self._remembered(problem, classes)
+            n_before = 0 if start is None else len(start.history)
+            if tells and n_before:
+                print(f"going on after epoch {n_before}, from {checkpoints.newest}", flush=True)
 
-        def on_epoch(progress: Progress) -> bool:
-            if tells:
-                print(_line(progress.record), flush=True)
-            return task.epoch(lambda: self._attributes(progress.weights(), classes))
+            def on_epoch(progress: Progress) -> bool:
+                if tells:
+                    print(progress.record, flush=True)
+                checkpoints.on_epoch(progress)
+                return task.epoch(lambda: self._attributes(progress.weights(), classes))
 
-        remembered: WarmStart | None = getattr(self, "_warm_start", None)
-        start = remembered.start_for(problem, classes) if self.warm_start and remembered else None
-        try:
-            return train(
-                problem,
-                choice.kind,
-                lambda: RULES[self.stopping](float(self.tol)),
-                rng=np.random.default_rng(of_first(ranks, seed)),
-                n_jobs=effective_n_jobs(self.n_jobs),
-                max_iter=self.max_iter,
-                start=start,
-                on_epoch=on_epoch,
-                keep_duals=self.warm_start,
-                communicator=ranks,
-            )
-        except Interrupted as interrupt:
-            self._remember(problem, interrupt.start, classes)
-            raise
-        except (MemoryError, RuntimeError) as error:
-            # The latter from a thread pool, where there is no memory for one more thread.
-            if isinstance(error, RuntimeError) and "new thread" not in str(error):
+            try:
+                solution = train(
+                    problem,
+                    choice.kind,
+                    lambda: RULES[self.stopping](float(self.tol)),
+                    rng=np.random.default_rng([seed, n_before] if n_before else seed),
+                    n_jobs=effective_n_jobs(self.n_jobs),
+                    max_iter=self.max_iter,
+                    start=start,
+                    on_epoch=on_epoch,
+                    keep_duals=self.warm_start or self.checkpoint is not None,
+                    communicator=ranks,
+                    gathers=gathers,
+                )
+            except Interrupted as interrupt:
+                checkpoints.write(interrupt.start)
+                self._remember(problem, interrupt.start, classes)
                 raise
-            raise MemoryError(
-                f"training needs more memory than there is ({choice}); use float32, fewer "
-                "features (hashing, selection), a smaller C or fewer classes"
-            ) from error
+            except (MemoryError, RuntimeError) as error:
+                # The latter from a thread pool, where there is no memory for one more thread.
+                if isinstance(error, RuntimeError) and "new thread" not in str(error):
+                    raise
+                raise MemoryError(
+                    f"training needs more memory than there is ({choice}); use float32, fewer "
+                    "features (hashing, selection), a smaller C or fewer classes"
+                ) from error
+            checkpoints.write(solution.start)
+        return solution
+
+    def _remembered(self, problem: Problem, classes: NDArray[Any]) -> Start | None:
+        """Return where an earlier fit ended, if this one is to begin there."""
+        remembered: WarmStart | None = getattr(self, "_warm_start", None)
+        return remembered.start_for(problem, classes) if self.warm_start and remembered else None
+
+    @property
+    def _bias(self) -> float:
+        """Value of the appended feature."""
+        return self.intercept_scaling if self.fit_intercept else 0.0
 
     def _attributes(self, W: Weights, classes: NDArray[Any]) -> dict[str, Any]:
         """Return what prediction needs, from W of shape (d + 1, k)."""
-        bias = self.intercept_scaling if self.fit_intercept else 0.0
         separate = FORMULATIONS[self.formulation].sum_to_zero == "no"
-        coef, intercept = split_weights(W, bias, one_is_enough=separate)
+        coef, intercept = split_weights(W, self._bias, one_is_enough=separate)
         return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 
     def _set_fitted(self, solution: Solution, classes: NDArray[Any]) -> None:
-        for name, value in self._attributes(solution.weights, classes).items():
-            setattr(self, name, value)
+        if isinstance(solution.weights, SpreadWeights):
+            self.classes_ = classes
+            self.__dict__.pop("_coefficients", None)
+        else:
+            for name, value in self._attributes(solution.weights, classes).items():
+                setattr(self, name, value)
         self.__dict__.pop("sparsity_report_", None)
         self.certificate_ = solution.certificate
         self.history_: list[EpochRecord] = solution.history
@@ -367,10 +420,3 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=5 + WRAPPERS,  # the caller of fit
             )
-
-
-def _line(record: EpochRecord) -> str:
-    return (
-        f"epoch {record.epoch:4d}  {record.seconds:8.2f} s  primal {record.primal_estimate:.6g}  "
-        f"gap {record.relative_gap:.2e}  active {100 * record.active_share:.0f} %"
-    )

@@ -12,6 +12,24 @@ from numpy.typing import NDArray
 
 DTYPES = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32}
 HEADER_LENGTH = struct.Struct("<Q")
+MAX_HEADER = 100_000_000  # of safetensors
+
+
+def read_header(file: BinaryIO) -> tuple[dict[str, Any], int]:
+    """Return the header of a safetensors file, open at its beginning, and where its tensors begin.
+
+    Raises
+    ------
+    ValueError, struct.error, RecursionError
+        If there is none.
+    """
+    (length,) = HEADER_LENGTH.unpack(file.read(HEADER_LENGTH.size))
+    if length > min(MAX_HEADER, os.fstat(file.fileno()).st_size):
+        raise ValueError("the header does not lie in the file")
+    header = json.loads(file.read(length))
+    if not isinstance(header, dict):
+        raise ValueError("the header is no table")
+    return header, HEADER_LENGTH.size + length
 
 
 def map_vectors(file: BinaryIO, names: set[str]) -> dict[str, NDArray[Any]]:
@@ -36,9 +54,8 @@ def map_vectors(file: BinaryIO, names: set[str]) -> dict[str, NDArray[Any]]:
     """
     if not names:
         return {}
-    (length,) = HEADER_LENGTH.unpack(file.read(HEADER_LENGTH.size))
-    header = json.loads(file.read(length))
-    first, size = HEADER_LENGTH.size + length, os.fstat(file.fileno()).st_size
+    header, first = read_header(file)
+    size = os.fstat(file.fileno()).st_size
     return {
         name: _map_vector(file, name, header[name], first, size)
         for name in sorted(names & header.keys())

@@ -7,7 +7,7 @@ mishap of Python (KeyError, TypeError, OverflowError, AttributeError), before it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -27,6 +27,8 @@ SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 # An array of strings takes 4 bytes for each character of the longest one, for every one: class
 # names that would need more than this become Python strings.
 MAX_NAME_BYTES = 64 << 20
+# Parameters that belong to a run, not to a model.
+OF_A_RUN = ("communicator", "checkpoint", "checkpoint_minutes", "resume")
 MAX_STEPS = 1 << 62  # so that more can be counted
 
 
@@ -36,10 +38,24 @@ def pack(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
     Raises
     ------
     ValueError
+        As ``pack_facts``.
+    """
+    tensors, model = pack_facts(estimator)
+    weights = _weight_tensors(estimator._coefficients)
+    return {**weights, "intercept": np.ascontiguousarray(estimator.intercept_), **tensors}, model
+
+
+def pack_facts(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return what ``pack`` does, but for the weights and intercepts.
+
+    Raises
+    ------
+    ValueError
         If the classes are neither numbers nor strings.
     """
     params = estimator.get_params()
-    params.pop("communicator", None)  # belongs to a run, not to a model
+    for name in OF_A_RUN:
+        params.pop(name, None)
     if not isinstance(params["random_state"], int | None):
         params["random_state"] = None
     if isinstance(params["class_weight"], dict):
@@ -53,10 +69,7 @@ def pack(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
         "n_iter": estimator.n_iter_,
         **KINDS[name].facts(estimator),
     }
-    tensors = {
-        **_weight_tensors(estimator._coefficients),
-        "intercept": np.ascontiguousarray(estimator.intercept_),
-    }
+    tensors: dict[str, NDArray[Any]] = {}
     classes = estimator.classes_
     if classes.dtype.kind in "iufb":
         tensors["classes"] = classes
@@ -77,7 +90,7 @@ def _weight_tensors(coef: NDArray[Any] | SparseCoefficients) -> dict[str, NDArra
     return {"weights": np.ascontiguousarray(coef.T)}
 
 
-def format_version(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> int:
+def format_version(tensors: Collection[str], model: dict[str, Any]) -> int:
     """Return the first version that knows what the model holds."""
     if model["estimator"] != MulticlassSVC.__name__:
         return 3

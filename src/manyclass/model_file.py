@@ -22,25 +22,22 @@ import os
 import re
 import stat
 import struct
-import zlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import safetensors
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.coefficients import SparseCoefficients
-from manyclass.console import replacement
 from manyclass.mapped_tensors import map_vectors
 from manyclass.model_contents import KINDS, SPARSE, Estimator, format_version, pack, unpack
 from manyclass.sparsity import count_nonzero
+from manyclass.tensor_file import checksum, one_line, write_tensors
 from manyclass.version import __version__
 
 FORMAT_VERSION = 3
-CHECKSUM_PART = 1 << 26  # bytes between which Ctrl-C is heard
 
 
 def save_model(path: str | os.PathLike[str], estimator: Estimator) -> None:
@@ -79,23 +76,31 @@ def save_model(path: str | os.PathLike[str], estimator: Estimator) -> None:
     """
     check_is_fitted(estimator)
     tensors, model = pack(estimator)
+    header = {**header_of(tensors, model, tensors), "checksum": checksum(tensors)}
+    write_tensors(path, tensors, header)
+
+
+def header_of(
+    tensors: dict[str, NDArray[Any]], model: dict[str, Any], names: Collection[str]
+) -> dict[str, str]:
+    """Return the header of a file with tensors of these names, but for the checksum.
+
+    Raises
+    ------
+    ValueError
+        If an estimator of `tensors` and `model` could not be read.
+    """
     try:
         text = json.dumps(model)
-        unpack(tensors, json.loads(text))  # what is written can be read
+        unpack(tensors, json.loads(text))
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise ValueError(f"the model cannot be saved: {_one_line(error)}") from error
-    header = {
+        raise ValueError(f"the model cannot be saved: {one_line(error)}") from error
+    return {
         "format": "manyclass",
-        "format_version": str(format_version(tensors, model)),
+        "format_version": str(format_version(names, model)),
         "version": __version__,
         "model": text,
-        "checksum": _checksum(tensors),
     }
-    with replacement(os.fspath(path)) as temporary:
-        try:
-            save_file(tensors, temporary, header)
-        except safetensors.SafetensorError as error:
-            raise _system_error(error) from None
 
 
 def load_model(path: str | os.PathLike[str]) -> Estimator:
@@ -167,7 +172,7 @@ def _load(path: Path) -> tuple[Estimator, dict[str, str]]:
     try:
         return unpack(tensors, model), header
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise _invalid(path, f"its contents do not fit together ({_one_line(error)})") from None
+        raise _invalid(path, f"its contents do not fit together ({one_line(error)})") from None
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, str]]:
@@ -187,24 +192,15 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str
             tensors.update(map_vectors(raw, names.intersection(SPARSE)))
         except (ValueError, TypeError, KeyError, RecursionError, struct.error) as error:
             raise _damaged(path, error) from None
-    if header.get("checksum") != _checksum(tensors):
+    if header.get("checksum") != checksum(tensors):
         raise _invalid(path, "its contents are damaged: the checksum differs")
     try:
         model = json.loads(header["model"])
     except (KeyError, ValueError, RecursionError) as error:
-        raise _invalid(path, f"its header is damaged ({_one_line(error)})") from None
+        raise _invalid(path, f"its header is damaged ({one_line(error)})") from None
     if not isinstance(model, dict) or str(model.get("estimator")) not in KINDS:
         raise _invalid(path, "it holds no estimator that this version knows")
     return tensors, model, header
-
-
-def _checksum(tensors: dict[str, NDArray[Any]]) -> str:
-    total = 0
-    for name in sorted(tensors):
-        content = np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8)
-        for begin in range(0, len(content), CHECKSUM_PART):
-            total = zlib.crc32(content[begin : begin + CHECKSUM_PART].data, total)
-    return f"{total:08x}"
 
 
 def _check_header(path: Path, header: dict[str, str]) -> None:
@@ -214,7 +210,7 @@ def _check_header(path: Path, header: dict[str, str]) -> None:
     if not re.fullmatch(r"[1-9][0-9]{0,8}", version):
         raise _invalid(path, "its format version is damaged")
     if int(version) > FORMAT_VERSION:
-        writer = _one_line(header.get("version", "?"))
+        writer = one_line(header.get("version", "?"))
         raise ValueError(
             f"{path}: model file of format {version}, written by manyclass "
             f"{writer}; this version reads up to {FORMAT_VERSION}: upgrade"
@@ -228,18 +224,4 @@ def _invalid(path: Path, why: str) -> ValueError:
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:
-    return _invalid(path, f"it is damaged, truncated or no model file ({_one_line(error)})")
-
-
-def _one_line(what: object) -> str:
-    """Return a text that may come from a hostile file, short and printable."""
-    text = " ".join(str(what)[:1000].split())
-    text = "".join(c if c.isprintable() else "?" for c in text)
-    return text if len(text) <= 300 else f"{text[:300]}..."
-
-
-def _system_error(error: safetensors.SafetensorError) -> OSError:
-    """Return what the system said to safetensors, which keeps it in its message."""
-    code = re.search(r"\(os error (\d+)\)", str(error))
-    number = int(code[1]) if code else errno.EIO
-    return OSError(number, os.strerror(number))
+    return _invalid(path, f"it is damaged, truncated or no model file ({one_line(error)})")

@@ -54,7 +54,7 @@ class EpochRecord:
     epoch : int
         Counted from 1.
     seconds : float
-        Since training began.
+        Of training.
     primal_estimate, gap_estimate : float
         From the terms that the visits of the full loop found, each just before it changed them.
     violation : float
@@ -88,6 +88,13 @@ class EpochRecord:
         """gap_estimate / primal_estimate."""
         return relative(self.gap_estimate, self.primal_estimate)
 
+    def __str__(self) -> str:
+        """One line for people."""
+        return (
+            f"epoch {self.epoch:4d}  {self.seconds:8.2f} s  primal {self.primal_estimate:.6g}  "
+            f"gap {self.relative_gap:.2e}  active {100 * self.active_share:.0f} %"
+        )
+
 
 class Status(Enum):
     """How training ended; the value says what to do about it."""
@@ -108,10 +115,30 @@ class Start:
         Feasible z.
     weights : ndarray of shape (n_features + 1, n_classes), default=None
         A W that is not W(z), where the Newton phase left one.
+    history : tuple of EpochRecord
+        The epochs that led there, where they count as the same training's.
+    epochs : ndarray of shape (n_classes,), int64, default=None
+        How many of them each class has had; none when None.
     """
 
     duals: sp.csr_array[Any]
     weights: NDArray[Any] | None = None
+    history: tuple[EpochRecord, ...] = ()
+    epochs: NDArray[np.int64] | None = None
+
+    @classmethod
+    def at_zero(cls, n_examples: int, n_classes: int, dtype: np.dtype[Any]) -> Start:
+        """Return z = 0."""
+        return cls(sp.csr_array((n_examples, n_classes), dtype=dtype))
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs that a class has had at most."""
+        return int(self.epochs_of_classes().max(initial=0))
+
+    def epochs_of_classes(self) -> NDArray[np.int64]:
+        """Return `epochs`, zeros when None."""
+        return np.zeros(self.duals.shape[1], np.int64) if self.epochs is None else self.epochs
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,8 @@ several threads if asked to, and what comes out is appended, in order, to the ar
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from scipy.sparse import csr_array
 from manyclass.svmlight_chunks import Parser, fail_without_examples, read_chunks
 from manyclass.svmlight_labels import Labels
 from manyclass.svmlight_rows import Rows
-from manyclass.text_pieces import pieces
+from manyclass.text_pieces import Piece, pieces
 from manyclass.threads import effective_n_jobs
 
 __all__ = ["load_svmlight"]
@@ -95,11 +96,18 @@ def load_svmlight(
     parser = Parser(
         n_features, dtype, zero_based=zero_based, sort=sort, sum_duplicates=sum_duplicates
     )
-    try:
+    with lack_of_memory(os.fspath(path)):
         return _load(path, parser, effective_n_jobs(n_jobs))
+
+
+@contextmanager
+def lack_of_memory(name: str) -> Iterator[None]:
+    """Let a lack of memory name the file that is read."""
+    try:
+        yield
     except MemoryError:
         raise MemoryError(
-            f"{os.fspath(path)}: the data do not fit into the memory; use float32 or fewer rows"
+            f"{name}: the data do not fit into the memory; use float32 or fewer rows"
         ) from None
 
 
@@ -107,16 +115,47 @@ def _load(
     path: str | os.PathLike[str], parser: Parser, n_jobs: int
 ) -> tuple[csr_array[Any], npt.NDArray[Any]]:
     name = os.fspath(path)
-    rows, labels, n_lines = Rows(parser.dtype), Labels(name), 0
-    with (
-        Path(path).open("rb") as file,
-        closing(read_chunks(name, pieces(file), parser, n_jobs)) as chunks,
-    ):
-        for placed in chunks:
-            codes = labels.merge(placed)[placed.chunk.codes]
-            rows.append(placed.chunk, codes, placed.share)
-            n_lines = placed.n_lines + placed.chunk.n_lines
+    with Path(path).open("rb") as file:
+        rows, labels, n_lines = read_rows(name, pieces(file), parser, n_jobs)
     if not len(rows):
         fail_without_examples(name, n_lines)
     X, codes = rows.finish(parser.n_features)
     return X, labels.decode()[codes]
+
+
+def read_rows(
+    name: str, parts: Iterable[Piece], parser: Parser, n_jobs: int
+) -> tuple[Rows, Labels, int]:
+    """Put the rows of a file together.
+
+    Parameters
+    ----------
+    name : str
+        The file, for errors.
+    parts : iterable of Piece
+        Its text.
+    parser : Parser
+    n_jobs : int
+        Number of threads.
+
+    Returns
+    -------
+    rows : Rows
+        With the codes of their labels, by the order of appearance.
+    labels : Labels
+    n_lines : int
+        How many lines there were.
+
+    Raises
+    ------
+    LineError
+        If a line is malformed.
+    """
+    rows, labels, n_lines = Rows(parser.dtype), Labels(name), 0
+    with closing(read_chunks(name, parts, parser, n_jobs)) as chunks:
+        for placed in chunks:
+            chunk = placed.chunk
+            codes = labels.merge(chunk.labels, placed.n_lines + chunk.label_lines)
+            rows.append(chunk, codes[chunk.codes], placed.share)
+            n_lines = placed.n_lines + chunk.n_lines
+    return rows, labels, n_lines

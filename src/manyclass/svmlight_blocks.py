@@ -83,6 +83,8 @@ class SvmlightBlocks:
 
     Attributes
     ----------
+    dtype : numpy.dtype
+        Type of the values of every block.
     n_rows : int
         Number of examples.
     n_features : int
@@ -138,6 +140,7 @@ class SvmlightBlocks:
         self._parser = Parser(
             n_features, dtype, zero_based=zero_based, sort=sort, sum_duplicates=sum_duplicates
         )
+        self.dtype = self._parser.dtype
         self._block_bytes = operator.index(block_bytes)
         if not 1 <= self._block_bytes <= MAX_BLOCK_BYTES:
             raise ValueError(f"block_bytes must be from 1 to 2**40 (found {block_bytes})")

@@ -39,6 +39,21 @@ class Placed(NamedTuple):
     share: float
 
 
+class LineError(ValueError):
+    """What is wrong with a line of a file."""
+
+    def __init__(self, name: str, line: int, words: str) -> None:
+        super().__init__(name, line, words)
+
+    def __str__(self) -> str:
+        return "{}:{}: {}".format(*self.args)
+
+    def behind(self, n_lines: int) -> LineError:
+        """Return the same error, so many lines farther down."""
+        name, line, words = self.args
+        return LineError(name, line + n_lines, words)
+
+
 class Parser:
     """The compiled parser with its options, checked."""
 
@@ -93,7 +108,7 @@ def read_chunks(
 def fail(name: str, line: int, problem: str, found: bytes | str | None, advice: str) -> NoReturn:
     """Raise the error of a line."""
     shown = "" if found is None else f" (found {_abbreviated(found)})"
-    raise ValueError(f"{name}:{line}: {problem}{shown}; {advice}") from None
+    raise LineError(name, line, f"{problem}{shown}; {advice}") from None
 
 
 def fail_without_examples(name: str, n_lines: int) -> NoReturn:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from manyclass.svmlight_chunks import Placed, fail
+from manyclass.svmlight_chunks import fail
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -36,12 +36,17 @@ class Labels:
     def __len__(self) -> int:
         return len(self._codes)
 
-    def merge(self, placed: Placed) -> npt.NDArray[np.int32]:
-        """Return the codes of a chunk's labels, from 0 in the order of appearance."""
-        chunk, known, n_known = placed.chunk, self._codes, len(self._codes)
-        codes = np.array([known.setdefault(label, len(known)) for label in chunk.labels], np.int32)
+    @property
+    def lines(self) -> npt.NDArray[np.int64]:
+        """The line where each stands first, by their codes."""
+        return np.array(self._lines, np.int64)
+
+    def merge(self, labels: list[bytes], lines: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Return the codes of distinct labels, from 0 in the order of appearance."""
+        known, n_known = self._codes, len(self._codes)
+        codes = np.array([known.setdefault(label, len(known)) for label in labels], np.int32)
         for i in np.flatnonzero(codes >= n_known).tolist():
-            label, line = chunk.labels[i], placed.n_lines + int(chunk.label_lines[i])
+            label, line = labels[i], int(lines[i])
             self._lines.append(line)
             if not label.isdigit() or len(label) > 300:  # else it's an integer, and finite
                 self._kind = max(self._kind, self._kind_of(label, line))

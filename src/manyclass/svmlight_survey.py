@@ -21,7 +21,7 @@ class Survey:
     def add(self, placed: Placed) -> None:
         """Count a chunk in."""
         chunk = placed.chunk
-        codes = self.labels.merge(placed)
+        codes = self.labels.merge(chunk.labels, placed.n_lines + chunk.label_lines)
         if len(self.labels) > len(self.label_counts):
             self.label_counts.resize(2 * len(self.labels), refcheck=False)
         self.label_counts[codes] += np.bincount(chunk.codes, minlength=len(codes))

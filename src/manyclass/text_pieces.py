@@ -63,10 +63,31 @@ def pieces(
         yield from _stream_pieces(file, n_bytes, _unknown_share)
     elif may_map:
         text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        yield from _mapped_pieces(text, n_bytes, begin)
+        yield from _mapped_pieces(text, n_bytes, begin, len(text))
     else:
         file.seek(begin)
         yield from _file_pieces(file, n_bytes, partial(_share, file, size))
+
+
+def can_be_cut(file: IO[bytes]) -> bool:
+    """Whether an open file is plain text of a known size, so that it can be read from anywhere."""
+    start = file.peek(8)[:8]  # type: ignore[attr-defined]
+    return bool(_regular_size(file)) and not start.startswith(tuple(_OPENERS))
+
+
+def pieces_of_part(file: IO[bytes], part: int, n_parts: int) -> Generator[Piece]:
+    """Cut one of `n_parts` parts of such a file, the lines that begin in it, into small pieces."""
+    text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    begin, end = (_line_from(text, len(text) * q // n_parts) for q in (part, part + 1))
+    yield from _mapped_pieces(text, _CHUNK_BYTES, begin, end)
+
+
+def _line_from(text: mmap.mmap, place: int) -> int:
+    """Return where the first line begins that does not begin before a place."""
+    if place == 0:
+        return len(_BOM) if text[: len(_BOM)] == _BOM else 0
+    newline = text.find(b"\n", place - 1)
+    return len(text) if newline < 0 else newline + 1
 
 
 def _share(file: IO[bytes], size: int) -> float:
@@ -82,18 +103,17 @@ def _regular_size(file: IO[bytes]) -> int:
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
-def _mapped_pieces(text: mmap.mmap, n_bytes: int, begin: int) -> Iterator[Piece]:
-    size = len(text)
+def _mapped_pieces(text: mmap.mmap, n_bytes: int, begin: int, last: int) -> Iterator[Piece]:
     view = memoryview(text)
-    dropped = 0
-    while begin < size:
+    first = dropped = begin
+    while begin < last:
         if begin - dropped > _MAPPED_BYTES and hasattr(mmap, "MADV_DONTNEED"):
             # The process needn't hold what it has read; a page still in use is mapped again.
             text.madvise(mmap.MADV_DONTNEED, 0, begin // mmap.PAGESIZE * mmap.PAGESIZE)
             dropped = begin
-        newline = text.find(b"\n", min(begin + n_bytes, size) - 1)
-        end = size if newline < 0 else newline + 1
-        yield Piece(view[begin:end], end / size)
+        newline = text.find(b"\n", min(begin + n_bytes, last) - 1)
+        end = last if newline < 0 else newline + 1
+        yield Piece(view[begin:end], (end - first) / (last - first))
         begin = end
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import zlib
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+import json
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyclass.fingerprints import Facts, differences
+from manyclass.parallel import launcher
 from manyclass.parallel.communicator import Communicator, as_communicator
 
 R = TypeVar("R")
-# What MPICH and Open MPI tell the processes that they start.
-SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 
 
 class OtherRankError(RuntimeError):
@@ -60,26 +59,23 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
     return cast(R, result)
 
 
-def check_same(communicator: Communicator, words: str, arrays: Iterable[NDArray[Any]]) -> None:
+def check_same(communicator: Communicator, facts: Facts) -> None:
     """Refuse ranks that were given different problems.
 
     Raises
     ------
     ValueError
-        On every rank.
+        On every rank, in the same words: the first rank that differs from rank 0, and in what.
     """
-    if communicator.size == 1:
-        return
-    code = zlib.crc32(words.encode())
-    for array in arrays:
-        code = zlib.crc32(np.ascontiguousarray(array).data.cast("B"), code)
-    codes = _told(communicator, code)
-    others = np.flatnonzero(codes != codes[0]).tolist()
-    if others:
-        raise ValueError(
-            f"rank {others[0]} was given other data or parameters than rank 0; pass the same X, y, "
-            "weights and parameters on every rank"
-        )
+    mine = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    first, *others = (json.loads(text.tobytes()) for text in communicator.all_gather(mine))
+    for rank, other in enumerate(others, 1):
+        differ = differences(first, other, ("on rank 0", f"on rank {rank}"))
+        if differ:
+            raise ValueError(
+                f"rank {rank} was given other data or parameters than rank 0 ({differ}); pass the "
+                "same X, y, weights and parameters on every rank"
+            )
 
 
 def any_of(communicator: Communicator, here: bool) -> bool:
@@ -100,10 +96,9 @@ def world() -> Communicator:
     ValueError
         If mpi4py is missing, finds no MPI library, or one that is not mpiexec's.
     """
-    sizes = [int(os.environ[name]) for name in SIZES if name in os.environ]
-    if not sizes or max(sizes) == 1:
+    if launcher.started() == 1:
         return as_communicator(None)
-    started = f"mpiexec started {max(sizes)} processes"
+    started = f"mpiexec started {launcher.started()} processes"
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:

@@ -43,6 +43,9 @@ class Communicator(Protocol):
     def broadcast(self, values: NDArray[Any], root: int) -> None:
         """Fill a contiguous array with that of a rank."""
 
+    def first_on_machine(self) -> list[int]:
+        """Return, for every rank, the first one of those that share its machine."""
+
     def abort(self, error: BaseException) -> None:
         """End all ranks, with the error of this one."""
 
@@ -74,6 +77,10 @@ class Serial:
 
     def broadcast(self, values: NDArray[Any], root: int) -> None:
         """Leave the array as it is."""
+
+    def first_on_machine(self) -> list[int]:
+        """Return the one rank."""
+        return [0]
 
     def abort(self, error: BaseException) -> None:
         """Leave the error to the caller, who is alone."""
@@ -130,10 +137,18 @@ class MPICommunicator:
         """Fill an array with that of a rank."""
         self._comm.Bcast(values, root)
 
+    def first_on_machine(self) -> list[int]:
+        """Return, for every rank, the first one of those that share its memory."""
+        here = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED)
+        first = np.empty(1, np.int64)
+        here.Allreduce(np.array([self.rank], np.int64), first, op=self._mpi.MIN)
+        here.Free()
+        return [int(rank) for rank in np.concatenate(self.all_gather(first))]
+
     def abort(self, error: BaseException) -> None:
         """Say what happened in one line, and end all processes."""
         interrupted = isinstance(error, KeyboardInterrupt)
-        what = "interrupted; nothing was written" if interrupted else f"error: {_line(error)}"
+        what = "interrupted; no model was written" if interrupted else f"error: {_line(error)}"
         where = f"rank {self.rank} of {self.size}"
         print(f"manyclass: {where}: {what}; all ranks end", file=sys.stderr, flush=True)
         code = INTERRUPTED if interrupted else FAILED

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,4 +43,22 @@ def exchange_lists(
     for at, array in enumerate(came):
         mine = outgoing[at] if destination is not None else None
         communicator.send_receive(mine, destination, array, source)
+    return came
+
+
+def broadcast_arrays(
+    communicator: Communicator, arrays: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays that rank 0 has, by name; what the others have does not matter."""
+    if communicator.size == 1:
+        return dict(arrays)
+    about = [(name, str(array.dtype), array.shape) for name, array in arrays.items()]
+    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    told = communicator.all_gather(text)[0]
+    came = {}
+    for name, dtype, shape in json.loads(told.tobytes()):
+        mine = arrays.get(name) if communicator.rank == 0 else None
+        array = np.empty(shape, dtype) if mine is None else np.ascontiguousarray(mine)
+        communicator.broadcast(array, 0)
+        came[name] = array
     return came

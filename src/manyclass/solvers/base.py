@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,7 @@ class Progress:
 
     record: EpochRecord
     weights: Callable[[], Weights]
+    start: Callable[[], Start]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -83,9 +84,9 @@ def solve(
     solver : Solver
     rule : StoppingRule
     max_iter : int
-        Epochs at most.
+        Epochs at most, those of `start` counted.
     start : Start, default=None
-        Where to begin; at z = 0 when None.
+        Where to begin; at z = 0 when None. Its history goes on.
     on_epoch : callable, default=None
         Called after each epoch; training stops when it returns True.
 
@@ -101,50 +102,82 @@ def solve(
         If the weights overflow.
     """
     state = solver.init(problem, start)
+    run = _Run(problem, solver, state, start)
     then: Start | None = None
     try:
-        history, status, certificate = _epochs(problem, solver, state, rule, max_iter, on_epoch)
-        then = solver.start(problem, state)
+        status, certificate = _epochs(run, rule, max_iter, on_epoch)
+        then = run.start()
         if not np.isfinite(certificate.primal_objective):
             raise FloatingPointError(
                 "the weights overflow; scale the features to about one, lower C or use float64"
             )
-        return Solution(solver.finish(problem, state), then, history, status, certificate)
+        return Solution(solver.finish(problem, state), then, run.history, status, certificate)
     except KeyboardInterrupt as interrupt:
-        raise Interrupted(then or solver.start(problem, state)) from interrupt
+        raise Interrupted(then or run.start()) from interrupt
+
+
+class _Run(Generic[S]):
+    """A training run, and the epochs before it that count as the same training's."""
+
+    def __init__(self, problem: Problem, solver: Solver[S], state: S, start: Start | None) -> None:
+        self.problem, self.solver, self.state = problem, solver, state
+        self.history = [] if start is None else list(start.history)
+        self.n_epochs = 0 if start is None else start.n_epochs
+        self.n_before = len(self.history)
+        self.seconds_before = self.history[-1].seconds if self.history else 0.0
+        self.duals: list[float] = []  # of this run's epochs
+
+    @property
+    def gaps(self) -> list[float]:
+        """Estimates of the gap, of this run's epochs."""
+        return [record.gap_estimate for record in self.history[self.n_before :]]
+
+    def epoch(self, rule: StoppingRule) -> Progress:
+        """Train for one epoch."""
+        record = self.solver.epoch(self.problem, self.state, rule)
+        seconds = self.seconds_before + record.seconds
+        record = replace(record, epoch=len(self.history) + 1, seconds=seconds)
+        self.history.append(record)
+        self.n_epochs += 1
+        self.duals.append(self.solver.dual_objective(self.state))
+        return Progress(record, lambda: self.solver.weights(self.problem, self.state), self.start)
+
+    def certify(self) -> Certificate:
+        """Judge z and the W that is to be returned."""
+        return self.solver.certify(self.problem, self.state)
+
+    def start(self) -> Start:
+        """Return from where training can go on."""
+        epochs = np.full(self.problem.dataset.n_classes, self.n_epochs, np.int64)
+        reached = self.solver.start(self.problem, self.state)
+        return replace(reached, history=tuple(self.history), epochs=epochs)
 
 
 def _epochs(
-    problem: Problem,
-    solver: Solver[S],
-    state: S,
+    run: _Run[S],
     rule: StoppingRule,
     max_iter: int,
     on_epoch: Callable[[Progress], bool] | None,
-) -> tuple[list[EpochRecord], Status, Certificate]:
-    history: list[EpochRecord] = []
-    duals: list[float] = []
-    digit = float(np.finfo(problem.dataset.dtype).eps)
+) -> tuple[Status, Certificate]:
+    digit = float(np.finfo(run.problem.dataset.dtype).eps)
     status = Status.MAX_ITER
     next_try = pause = 1
-    while len(history) < max_iter:
-        history.append(solver.epoch(problem, state, rule))
-        duals.append(solver.dual_objective(state))
-        stop = on_epoch is not None and on_epoch(
-            Progress(history[-1], lambda: solver.weights(problem, state))
-        )
-        if len(history) >= next_try and solver.promising(state, rule):
-            certificate = solver.certify(problem, state)
+    while run.n_epochs < max_iter:
+        progress = run.epoch(rule)
+        stop = on_epoch is not None and on_epoch(progress)
+        n_new = len(run.duals)
+        if n_new >= next_try and run.solver.promising(run.state, rule):
+            certificate = run.certify()
             if rule.met(certificate):
-                return history, Status.CONVERGED, certificate
+                return Status.CONVERGED, certificate
             # The estimates were too good; a pass that only judges is not worth trying every time.
             pause *= 2
-            next_try = len(history) + min(pause, 16)
-        if stop or has_stalled(duals, [record.gap_estimate for record in history], digit):
+            next_try = n_new + min(pause, 16)
+        if stop or has_stalled(run.duals, run.gaps, digit):
             status = Status.STOPPED if stop else Status.STALLED
             break
-    certificate = solver.certify(problem, state)
-    return history, Status.CONVERGED if rule.met(certificate) else status, certificate
+    certificate = run.certify()
+    return Status.CONVERGED if rule.met(certificate) else status, certificate
 
 
 def has_stalled(duals: list[float], gaps: list[float], digit: float) -> bool:

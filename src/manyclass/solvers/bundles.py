@@ -17,7 +17,7 @@ from manyclass.parallel.schedule import Move, Schedule, balanced_bundles
 from manyclass.parallel.travel import exchange_lists
 from manyclass.solution import Weights
 from manyclass.solvers.entries import Entries
-from manyclass.solvers.together import Block, gather_weights
+from manyclass.solvers.spread_weights import Block, SpreadWeights
 from manyclass.solvers.weights import BLOCK_BYTES, allocate_weights, squared_norm
 
 # Numbers of W that travel at a time, where it is dense; rows of tables at least.
@@ -149,14 +149,14 @@ class GoingRound:
             return squared_norm(self.weights, 2 * self.width, apart=False)
         return float(self.weights.squared_norm())
 
-    def gather(self, *, sparse: bool) -> Weights:
-        """Return W, shape (d + 1, k), on every rank: an ndarray or a CSR array."""
+    def spread(self, *, sparse: bool) -> SpreadWeights:
+        """Return W, shape (d + 1, k), as it is held."""
         blocks = []
         for root, held in enumerate(self._schedule.rounds[self._at]):
             for bundle in held:
                 W = self._columns(bundle) if bundle in self.slots else None
                 blocks.append(Block(root, self.bundles.classes[bundle], W))
-        return gather_weights(self._communicator, blocks, self._n_rows, self._dtype, sparse=sparse)
+        return SpreadWeights(self._communicator, blocks, self._n_rows, self._dtype, sparse=sparse)
 
     def _columns(self, bundle: int) -> Weights:
         """Return W of a bundle that is held, a view or, from tables, a CSR array."""

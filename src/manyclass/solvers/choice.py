@@ -105,7 +105,9 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
     return choice
 
 
-def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
+def choose_for_ranks(
+    problem: Problem, wanted: str, n_ranks: int, *, gathers: bool = True
+) -> Choice:
     """Choose how W is held and returned where its classes are spread over ranks.
 
     Parameters
@@ -113,11 +115,13 @@ def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
     problem : Problem
     wanted : {"auto", "dense", "sparse"}
     n_ranks : int
+    gathers : bool, default=True
+        Whether every rank is given W in the end.
 
     Returns
     -------
     Choice
-        What each rank needs: its share, all z, and W as it is returned on every rank.
+        What each rank needs: its share, all z and, if it is given W, that.
 
     Raises
     ------
@@ -130,32 +134,38 @@ def choose_for_ranks(problem: Problem, wanted: str, n_ranks: int) -> Choice:
     if problem.formulation.centred:
         if wanted == "sparse":
             raise ValueError(DENSE_BY_NATURE)
-        dense = dense_bytes(problem) // n_ranks + _weights_bytes(problem)
+        dense = dense_bytes(problem) // n_ranks + _weights_bytes(problem) * gathers
         choice = Choice("dense", dense, None)
     else:
-        dense, sparse = _bytes_of_rank(problem, n_ranks)
-        many = wanted == "auto" and _prefers_sparse(problem, dense, sparse, memory)
-        choice = Choice("sparse" if wanted == "sparse" or many else "dense", dense, sparse)
+        dense, sparse = _held_by_rank(problem, n_ranks)
+        whole, some = _weights_bytes(problem), _returned_bytes(problem)
+        many = _prefers_sparse(problem, dense + whole, sparse + some, memory)
+        kind: Kind = "sparse" if wanted == "sparse" or (wanted == "auto" and many) else "dense"
+        choice = Choice(kind, dense + whole * gathers, sparse + some * gathers)
     if choice.needed > memory:
         raise MemoryError(_refusal(problem, choice, memory))
     return choice
 
 
-def _bytes_of_rank(problem: Problem, n_ranks: int) -> tuple[int, int]:
-    """Bytes of a rank with dense weights and, roughly, with sparse ones."""
-    data = problem.dataset
-    item, everything = data.dtype.itemsize, _weights_bytes(problem)
-    entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
-    returned = min(everything, entries * (item + 4))
+def _held_by_rank(problem: Problem, n_ranks: int) -> tuple[int, int]:
+    """Bytes of W and z on a rank while training, W dense or, roughly, sparse."""
+    data, everything = problem.dataset, _weights_bytes(problem)
     if problem.formulation.margin != "relative":  # one-vs-rest: only what is returned is sparse
         share = dense_bytes(problem) // n_ranks
-        return share + everything, share + returned
+        return share, share
     # z of all examples is on every rank, and that of the pairs that meet there.
     duals = 2 * _relative_duals_bytes(problem)
-    tables = min(everything // item, entries) * BYTES_PER_WEIGHT * item // 4
+    item, entries = data.dtype.itemsize, len(data.values) + data.n_examples
+    weights = min(everything // item, CLASSES_PER_ENTRY * entries) * BYTES_PER_WEIGHT * item // 4
     rows = 2 * (data.n_features + 1) * ROW_BYTES
-    dense = everything // n_ranks + duals + everything
-    return dense, tables // n_ranks + rows + duals + returned
+    return everything // n_ranks + duals, weights // n_ranks + rows + duals
+
+
+def _returned_bytes(problem: Problem) -> int:
+    """Bytes of a sparse W as it is returned, roughly."""
+    data = problem.dataset
+    entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
+    return min(_weights_bytes(problem), entries * (data.dtype.itemsize + 4))
 
 
 def _weights_bytes(problem: Problem) -> int:

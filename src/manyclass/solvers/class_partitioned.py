@@ -39,11 +39,12 @@ from manyclass import _core
 from manyclass.parallel.communicator import Communicator
 from manyclass.parallel.schedule import BUNDLES_PER_RANK, Schedule, work_of_classes
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
+from manyclass.solution import Certificate, EpochRecord, Start, relative
 from manyclass.solvers.bundles import Bundles, GoingRound
 from manyclass.solvers.core import trainer_arguments
 from manyclass.solvers.entries import Entries, entries_of, from_core, to_core, together
 from manyclass.solvers.sparse_dual import SHRUNK_LOOPS, dense_from
+from manyclass.solvers.spread_weights import SpreadWeights
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import Findings, OfRanks, ending_all, gather_entries
 
@@ -194,14 +195,9 @@ class ClassPartitioned(OfRanks):
         """Return z as it was when the last epoch ended, which every rank knows."""
         return Start(state.duals.matrix(problem.dataset.n_classes, len(state.filled)))
 
-    @ending_all
-    def weights(self, problem: Problem, state: State) -> Weights:  # noqa: ARG002 (the solvers' verb)
-        """Return W, shape (d + 1, k), on every rank."""
-        return state.round.gather(sparse=self.sparse)
-
-    def finish(self, problem: Problem, state: State) -> Weights:
-        """Return W, shape (d + 1, k), on every rank."""
-        return self.weights(problem, state)
+    def spread(self, problem: Problem, state: State) -> SpreadWeights:  # noqa: ARG002 (the solvers' verb)
+        """Return W, shape (d + 1, k), as it is held."""
+        return state.round.spread(sparse=self.sparse)
 
     def _begin_epoch(self, problem: Problem, state: State) -> None:
         """Draw bundles; take W and z of the first ones from all z."""

@@ -40,7 +40,7 @@ class Finished:
     problem: Problem
     keep_duals: bool
     weights: list[Any] = field(default_factory=list)
-    duals: list[Any] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
     history: list[EpochRecord] = field(default_factory=list)
     n_classes: int = 0
     n_weights: int = 0
@@ -53,11 +53,12 @@ class Finished:
 
     def add(self, part: Solution) -> None:
         """Take over a part."""
+        size = part.weights.shape[1]
         self.weights.append(sp.csr_array(part.weights))
-        self.duals.append(part.duals if self.keep_duals else _nothing(part.duals))
-        self.n_classes += part.weights.shape[1]
-        self.n_weights += part.history[-1].n_weights
-        self.n_duals += part.history[-1].n_duals
+        self.starts.append(part.start if self.keep_duals else self._at_zero(size))
+        self.n_classes += size
+        self.n_weights += part.weights.size
+        self.n_duals += part.duals.nnz
         self.primal += part.certificate.primal_objective
         self.gap += part.certificate.gap
         self.violation = max(self.violation, part.certificate.max_violation)
@@ -90,7 +91,7 @@ class Finished:
         if left == 0:
             return
         self.weights.append(sp.csr_array((data.n_features + 1, left), dtype=data.dtype))
-        self.duals.append(sp.csr_array((data.n_examples, left), dtype=data.dtype))
+        self.starts.append(self._at_zero(left))
         self.primal += self._untrained(left)
         self.gap += self._untrained(left)
         self.violation = max(self.violation, 1.0)
@@ -107,8 +108,32 @@ class Finished:
             relative_gap=relative(self.gap, self.primal),
             max_violation=self.violation,
         )
-        duals = sp.csr_array(sp.hstack(self.duals, format="csr"))
-        return Solution(weights, Start(duals), self.history, self.status, certificate)
+        return Solution(weights, self.start([]), self.history, self.status, certificate)
+
+    def start(self, others: list[Start]) -> Start:
+        """Return from where training can go on; `others` are those of the classes after these."""
+        starts = [*self.starts, *others]
+        duals = sp.csr_array(sp.hstack([start.duals for start in starts], format="csr"))
+        epochs = np.concatenate([start.epochs_of_classes() for start in starts])
+        W = None
+        if any(start.weights is not None for start in starts):
+            shape = (self.problem.dataset.n_features + 1, duals.shape[1])
+            W = np.zeros(shape, self.problem.dataset.dtype)  # kept only where better than W(z)
+            ends = np.cumsum([start.duals.shape[1] for start in starts])
+            for start, end in zip(starts, ends, strict=True):
+                if start.weights is not None:
+                    W[:, end - start.weights.shape[1] : end] = start.weights
+        return Start(duals, W, tuple(self.history), epochs)
+
+    def rest(self, start: Start | None, first: int) -> Start:
+        """Return where the classes from the first one on stood at the beginning."""
+        k = self.problem.dataset.n_classes
+        before = start_of(start, slice(first, k))
+        return self._at_zero(k - first) if before is None else before
+
+    def _at_zero(self, n_classes: int) -> Start:
+        data = self.problem.dataset
+        return Start.at_zero(data.n_examples, n_classes, data.dtype)
 
     def _untrained(self, n_classes: int) -> float:
         """P at W = 0, and so the gap at z = 0: every margin loses 1."""
@@ -138,7 +163,7 @@ def solve_in_parts(
     rule_of : callable
         Makes the stopping rule of a part.
     max_iter : int
-        Epochs of a part at most.
+        Epochs of a part at most, those of `start` counted.
     start : Start, default=None
         Where to begin; z = 0 when None.
     on_epoch : callable, default=None
@@ -154,27 +179,31 @@ def solve_in_parts(
     Raises
     ------
     Interrupted, FloatingPointError
-        As ``solve``; z of the parts that have not begun is 0.
+        As ``solve``; z of the parts that have not begun is that of `start`, or 0.
     """
     done = Finished(problem, keep_duals)
+    if start is not None:
+        done.history.extend(start.history)
     for classes in _parts(problem, n_jobs):
-        some = problem_of(problem, classes)
-        show = _shown(done, classes, on_epoch)
+        stopped = done.status is Status.STOPPED
+        if stopped and start is None:
+            break
         try:
             part = solve(
-                some,
+                problem_of(problem, classes),
                 SeparateClasses(rng, n_jobs),
                 rule_of(),
-                max_iter=max_iter,
+                max_iter=0 if stopped else max_iter,  # judge what was reached before
                 start=start_of(start, classes),
-                on_epoch=show,
+                on_epoch=_shown(done, classes, start, on_epoch),
             )
         except KeyboardInterrupt as interrupt:
-            z = interrupt.start.duals if isinstance(interrupt, Interrupted) else None
-            raise Interrupted(Start(_whole_duals(done, z))) from interrupt
+            first = done.n_classes
+            reached = [interrupt.start] if isinstance(interrupt, Interrupted) else []
+            if reached:
+                first = classes.stop
+            raise Interrupted(done.start([*reached, done.rest(start, first)])) from interrupt
         done.add(part)
-        if part.status is Status.STOPPED:
-            break
     done.leave()
     return done.solution()
 
@@ -204,7 +233,10 @@ def _group_bytes(problem: Problem) -> int:
 
 
 def _shown(
-    done: Finished, classes: slice, on_epoch: Callable[[Progress], bool] | None
+    done: Finished,
+    classes: slice,
+    start: Start | None,
+    on_epoch: Callable[[Progress], bool] | None,
 ) -> Callable[[Progress], bool]:
     """Record the epochs of a part as those of all classes, and show them."""
 
@@ -212,7 +244,14 @@ def _shown(
         record = done.record(progress.record, classes.stop - classes.start)
         if on_epoch is None:
             return False
-        return on_epoch(Progress(record, lambda: _whole_weights(done, progress.weights())))
+        rest = done.rest(start, classes.stop)
+        return on_epoch(
+            Progress(
+                record,
+                lambda: _whole_weights(done, progress.weights()),
+                lambda: done.start([progress.start(), rest]),
+            )
+        )
 
     return show
 
@@ -223,15 +262,3 @@ def _whole_weights(done: Finished, part: Any) -> sp.csr_array[Any]:
     left = data.n_classes - done.n_classes - part.shape[1]
     rest = sp.csr_array((data.n_features + 1, left), dtype=data.dtype)
     return sp.csr_array(sp.hstack([*done.weights, sp.csr_array(part), rest], format="csr"))
-
-
-def _whole_duals(done: Finished, part: sp.csr_array[Any] | None) -> sp.csr_array[Any]:
-    data = done.problem.dataset
-    known = done.duals if part is None else [*done.duals, part]
-    left = data.n_classes - sum(z.shape[1] for z in known)
-    rest = sp.csr_array((data.n_examples, left), dtype=data.dtype)
-    return sp.csr_array(sp.hstack([*known, rest], format="csr"))
-
-
-def _nothing(duals: sp.csr_array[Any]) -> sp.csr_array[Any]:
-    return sp.csr_array(duals.shape, dtype=duals.dtype)

@@ -203,11 +203,12 @@ def classes_in_group(dtype: np.dtype[Any]) -> int:
 
 
 def start_of(start: Start | None, classes: slice) -> Start | None:
-    """Return the same start for some classes only."""
+    """Return the same start for some classes only, without the history of all."""
     if start is None:
         return None
     W = None if start.weights is None else start.weights[:, classes]
-    return Start(sp.csr_array(start.duals[:, classes]), W)
+    epochs = start.epochs_of_classes()[classes]
+    return Start(sp.csr_array(start.duals[:, classes]), W, epochs=epochs)
 
 
 def problem_of(problem: Problem, classes: slice) -> Problem:

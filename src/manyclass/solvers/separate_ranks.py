@@ -7,25 +7,26 @@ Returned: W, z and the certificate, the same on every rank; P, D and the gap are
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from manyclass.parallel.agreement import any_of
 from manyclass.parallel.communicator import Communicator
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
 from manyclass.solvers.entries import Entries
 from manyclass.solvers.separate_classes import Groups, SeparateClasses, problem_of, start_of
+from manyclass.solvers.spread_weights import SpreadWeights, blocks_of
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import (
-    Block,
     Findings,
     OfRanks,
     ending_all,
     gather_entries,
-    gather_weights,
     shares,
 )
 
@@ -141,43 +142,45 @@ class SeparateRanks(OfRanks):
 
     @ending_all
     def start(self, problem: Problem, state: State) -> Start:
-        """Return z of all ranks."""
+        """Return z of all ranks, and the W of all if one of them has a W that is not W(z)."""
         data = problem.dataset
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
+        apart = False
         if state.problem is not None and state.groups is not None:
-            z = sp.coo_array(self.here.start(state.problem, state.groups).duals)
+            here = self.here.start(state.problem, state.groups)
+            z, apart = sp.coo_array(here.duals), here.weights is not None
+        W = None
+        if any_of(self.communicator, apart):
+            W = self._spread(problem, state, self.here.weights, sparse=False).gather()
         first = self._classes(problem)[self.communicator.rank].start
         mine = Entries(z.row.astype(np.int32), (z.col + first).astype(np.int32), z.data)
         everything = gather_entries(self.communicator, mine)
-        return Start(everything.matrix(data.n_classes, data.n_examples))
+        return Start(everything.matrix(data.n_classes, data.n_examples), W)
+
+    def spread(self, problem: Problem, state: State) -> SpreadWeights:
+        """Return W, shape (d + 1, k), as it is held."""
+        return self._spread(problem, state, self.here.weights, sparse=self.sparse)
 
     @ending_all
-    def weights(self, problem: Problem, state: State) -> Weights:
-        """Return W, shape (d + 1, k), on every rank."""
-        return self._gather(problem, state, SeparateClasses.weights)
+    def finish(self, problem: Problem, state: State) -> Weights | SpreadWeights:
+        """Return W, shape (d + 1, k), on every rank, or spread; the state ends."""
+        W = self._spread(problem, state, self.here.finish, sparse=self.sparse)
+        return W.gather() if self.gathers else W
 
-    @ending_all
-    def finish(self, problem: Problem, state: State) -> Weights:
-        """Return W, shape (d + 1, k), on every rank; the state ends."""
-        return self._gather(problem, state, SeparateClasses.finish)
-
-    def _gather(self, problem: Problem, state: State, take: Any) -> Weights:
+    def _spread(
+        self,
+        problem: Problem,
+        state: State,
+        take: Callable[[Problem, Groups], Weights],
+        *,
+        sparse: bool,
+    ) -> SpreadWeights:
         W = None
         if state.problem is not None and state.groups is not None:
-            W = take(self.here, state.problem, state.groups)
-        blocks = [
-            Block(
-                root,
-                np.arange(some.start, some.stop),
-                W if root == self.communicator.rank else None,
-            )
-            for root, some in enumerate(self._classes(problem))
-            if some.stop > some.start
-        ]
-        data = problem.dataset
-        return gather_weights(
-            self.communicator, blocks, data.n_features + 1, data.dtype, sparse=self.sparse
-        )
+            W = take(state.problem, state.groups)
+        data, ranks = problem.dataset, self.communicator
+        blocks = blocks_of(self._classes(problem), ranks.rank, W)
+        return SpreadWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=sparse)
 
     def _classes(self, problem: Problem) -> list[slice]:
         return shares(problem.dataset.n_classes, self.communicator.size)

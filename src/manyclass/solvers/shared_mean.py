@@ -24,18 +24,17 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
+from manyclass.solution import Certificate, EpochRecord, Start, relative
 from manyclass.solvers.core import core_classes, trainer_arguments
 from manyclass.solvers.entries import Entries
 from manyclass.solvers.separate_classes import problem_of, start_of
+from manyclass.solvers.spread_weights import SpreadWeights, blocks_of
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import (
-    Block,
     Findings,
     OfRanks,
     ending_all,
     gather_entries,
-    gather_weights,
     shares,
 )
 from manyclass.solvers.weights import allocate_weights, squared_norm
@@ -181,28 +180,12 @@ class SharedMean(OfRanks):
         everything = gather_entries(self.communicator, mine)
         return Start(everything.matrix(data.n_classes, data.n_examples))
 
-    @ending_all
-    def weights(self, problem: Problem, state: State) -> Weights:
-        """Return W, shape (d + 1, k), on every rank."""
-        data = problem.dataset
-        blocks = [
-            Block(
-                root,
-                np.arange(some.start, some.stop),
-                state.weights[:, : some.stop - some.start]
-                if root == self.communicator.rank
-                else None,
-            )
-            for root, some in enumerate(shares(data.n_classes, self.communicator.size))
-            if some.stop > some.start
-        ]
-        return gather_weights(
-            self.communicator, blocks, data.n_features + 1, data.dtype, sparse=False
-        )
-
-    def finish(self, problem: Problem, state: State) -> Weights:
-        """Return W, shape (d + 1, k), on every rank."""
-        return self.weights(problem, state)
+    def spread(self, problem: Problem, state: State) -> SpreadWeights:
+        """Return W, shape (d + 1, k), as it is held."""
+        data, ranks = problem.dataset, self.communicator
+        W = state.weights[:, : self._size(problem)]
+        blocks = blocks_of(shares(data.n_classes, ranks.size), ranks.rank, W)
+        return SpreadWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=False)
 
     def _full_loop(self, state: State, part: NDArray[np.intp], here: Findings) -> NDArray[np.int32]:
         """Visit the examples of a part; returns those that stay active."""

@@ -1,25 +1,23 @@
-"""What the solvers of several ranks share: sums over ranks, z gathered, errors that end all."""
+"""What the solvers of several ranks share: sums, z and W of all, errors that end all."""
 
 from __future__ import annotations
 
 import itertools
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.parallel.communicator import Communicator, Serial
+from manyclass.problem import Problem
 from manyclass.solution import Weights
 from manyclass.solvers.entries import Entries
-
-# Numbers of W that are told at a time.
-PART = 1 << 20
+from manyclass.solvers.spread_weights import SpreadWeights
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,30 +57,6 @@ class Findings:
         return total
 
 
-class OfRanks:
-    """What every solver of several ranks begins with.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        In the same state on every rank.
-    communicator : Communicator, default=None
-        One process alone when None.
-
-    Attributes
-    ----------
-    communicator : Communicator
-    common, rng : numpy.random.Generator
-        The same on every rank; another on each.
-    """
-
-    def __init__(self, rng: np.random.Generator, communicator: Communicator | None = None) -> None:
-        self.communicator = Serial() if communicator is None else communicator
-        seed = int(rng.integers(2**63))
-        self.common = np.random.default_rng(seed)
-        self.rng = np.random.default_rng([seed, self.communicator.rank])
-
-
 def ending_all(method: F) -> F:
     """Let an error in a solver's method end all ranks, which would wait for this one for ever."""
 
@@ -102,71 +76,52 @@ def ending_all(method: F) -> F:
     return call  # type: ignore[return-value]  # the same signature
 
 
+class OfRanks(ABC):
+    """What every solver of several ranks begins with.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        In the same state on every rank.
+    communicator : Communicator, default=None
+        One process alone when None.
+
+    Attributes
+    ----------
+    communicator : Communicator
+    common, rng : numpy.random.Generator
+        The same on every rank; another on each.
+    gathers : bool
+        Whether every rank is given W in the end; otherwise ``finish`` leaves it spread.
+    """
+
+    gathers = True
+
+    def __init__(self, rng: np.random.Generator, communicator: Communicator | None = None) -> None:
+        self.communicator = Serial() if communicator is None else communicator
+        seed = int(rng.integers(2**63))
+        self.common = np.random.default_rng(seed)
+        self.rng = np.random.default_rng([seed, self.communicator.rank])
+
+    @abstractmethod
+    def spread(self, problem: Problem, state: Any) -> SpreadWeights:
+        """Return W, shape (d + 1, k), as it is held."""
+
+    @ending_all
+    def weights(self, problem: Problem, state: Any) -> Weights:
+        """Return W, shape (d + 1, k), on every rank."""
+        return self.spread(problem, state).gather()
+
+    @ending_all
+    def finish(self, problem: Problem, state: Any) -> Weights | SpreadWeights:
+        """Return W, shape (d + 1, k), on every rank, or spread; the state ends."""
+        W = self.spread(problem, state)
+        return W.gather() if self.gathers else W
+
+
 def gather_entries(communicator: Communicator, mine: Entries) -> Entries:
     """Put together the z of all ranks, on every rank."""
     return Entries(*(np.concatenate(communicator.all_gather(part)) for part in mine))
-
-
-class Block(NamedTuple):
-    """W of some classes, which one rank has."""
-
-    root: int
-    classes: NDArray[Any]
-    weights: Weights | None  # shape (d + 1, number of classes); None on the other ranks
-
-
-def gather_weights(
-    communicator: Communicator,
-    blocks: list[Block],
-    rows: int,
-    dtype: np.dtype[Any],
-    *,
-    sparse: bool,
-) -> Weights:
-    """Return W, shape (rows, k), on every rank: an ndarray or a CSR array.
-
-    `blocks` have every class once and are the same on all ranks, but for the weights.
-    """
-    order = np.concatenate([block.classes for block in blocks])
-    W = np.empty((0 if sparse else rows, len(order)), dtype)
-    columns = []
-    for block in blocks:
-        chunks = []
-        size = max(1, PART // len(block.classes))
-        for begin in range(0, rows, size):
-            part = slice(begin, min(begin + size, rows))
-            shape = part.stop - begin, len(block.classes)
-            rows_of_block = None if block.weights is None else block.weights[part]
-            if sparse:
-                chunks.append(_told(communicator, rows_of_block, block.root, shape, dtype))
-                continue
-            values = np.empty(shape, dtype)
-            if rows_of_block is not None:
-                values[:] = rows_of_block
-            communicator.broadcast(values, block.root)
-            W[part, block.classes] = values
-        if sparse:
-            columns.append(sp.vstack(chunks, format="csr"))
-    if not sparse:
-        return W
-    return sp.csr_array(sp.csr_array(sp.hstack(columns, format="csr"))[:, np.argsort(order)])
-
-
-def _told(
-    communicator: Communicator, rows: Weights | None, root: int, shape: tuple[int, int], dtype: Any
-) -> sp.csr_array[Any]:
-    """Tell all ranks some rows of W, as a CSR array."""
-    mine = None if rows is None else sp.csr_array(rows)
-    size = np.array([0 if mine is None else mine.nnz], np.int64)
-    communicator.broadcast(size, root)
-    kinds = (dtype, np.int32, np.int64)
-    lengths = (int(size[0]), int(size[0]), shape[0] + 1)
-    arrays = [np.empty(length, kind) for length, kind in zip(lengths, kinds, strict=True)]
-    if mine is not None:
-        arrays[0][:], arrays[1][:], arrays[2][:] = mine.data, mine.indices, mine.indptr
-    for array in arrays:
-        communicator.broadcast(array, root)
-    return sp.csr_array(tuple(arrays), shape=shape)
 
 
 def shares(n_classes: int, n_ranks: int) -> list[slice]:

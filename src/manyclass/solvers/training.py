@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -40,6 +40,7 @@ def train(
     on_epoch: Callable[[Progress], bool] | None = None,
     keep_duals: bool = True,
     communicator: Communicator | None = None,
+    gathers: bool = True,
 ) -> Solution:
     """Train until a rule is met.
 
@@ -64,6 +65,8 @@ def train(
     communicator : Communicator, default=None
         The ranks among which the classes are spread. An error on one of them ends all, unless it
         is the same on each (FloatingPointError).
+    gathers : bool, default=True
+        Whether every rank is given W; otherwise several ranks return a ``SpreadWeights``.
 
     Returns
     -------
@@ -75,7 +78,7 @@ def train(
         As ``solve``.
     """
     if communicator is not None and communicator.size > 1:
-        of_ranks = solver_of_ranks(problem, weights, rng, communicator, n_jobs)
+        of_ranks = solver_of_ranks(problem, weights, rng, communicator, n_jobs, gathers=gathers)
         on_epoch = _on_any_rank(communicator, on_epoch)
         try:
             return solve(
@@ -109,6 +112,8 @@ def solver_of_ranks(
     rng: np.random.Generator,
     communicator: Communicator,
     n_jobs: int,
+    *,
+    gathers: bool = True,
 ) -> Solver[Any]:
     """Return the solver that spreads the classes over ranks.
 
@@ -116,11 +121,15 @@ def solver_of_ranks(
     """
     check_ranks(problem)
     sparse = weights == "sparse"
+    solver: Any
     if problem.formulation.sum_to_zero == "no":
-        return SeparateRanks(rng, communicator, n_jobs, sparse=sparse)
-    if problem.formulation.centred:
-        return SharedMean(rng, communicator)
-    return ClassPartitioned(rng, communicator, sparse=sparse)
+        solver = SeparateRanks(rng, communicator, n_jobs, sparse=sparse)
+    elif problem.formulation.centred:
+        solver = SharedMean(rng, communicator)
+    else:
+        solver = ClassPartitioned(rng, communicator, sparse=sparse)
+    solver.gathers = gathers
+    return cast(Solver[Any], solver)
 
 
 def check_ranks(problem: Problem) -> None:

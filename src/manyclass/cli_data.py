@@ -1,0 +1,153 @@
+"""The data file of a command: read, mapped, in blocks; ``manyclass convert``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from manyclass import console
+from manyclass.console import UsageError, be_quiet, count, say
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from manyclass.parallel.communicator import Communicator
+    from manyclass.stored_rows import StoredBlocks
+    from manyclass.svmlight_blocks import SvmlightBlocks
+
+Say = Callable[[str], None]
+B = TypeVar("B", bound="SvmlightBlocks | StoredBlocks")
+# Text of a file that a compressed byte may stand for, and the share of the memory that data may
+# take before they are read in blocks.
+EXPANSION = 6
+SHARE_OF_MEMORY = 0.2
+# Text in a block: rows enough to be shuffled, few enough for any memory.
+BLOCK_BYTES = 1 << 24
+BLOCK_VALUES = BLOCK_BYTES >> 3  # of converted data
+
+
+def convert(args: argparse.Namespace) -> None:
+    """Run the command: write a text file as one that training maps."""
+    from manyclass.data_file import looks_like_data, save_blocks
+
+    tell = be_quiet if args.quiet else say
+    console.check_target(args.out, [args.data], special=False)
+    if looks_like_data(args.data):
+        raise ValueError(f"{args.data}: is no text, but converted already or something else")
+    blocks = _looked_through(args, tell, _text_blocks)
+    began = time.perf_counter()
+    save_blocks(args.out, blocks)
+    size = Path(args.out).stat().st_size
+    tell(f"saved {args.out} in {time.perf_counter() - began:.2f} s: {size / 1e6:,.3g} MB")
+
+
+def may_not_fit(path: str) -> bool:
+    """Whether the rows of a file may take more than a good part of the memory."""
+    from manyclass.memory import available_memory
+
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        packed = opened.read(3) in (b"\x1f\x8b\x08", b"BZh", b"\xfd7z")
+    size = file.stat().st_size * (EXPANSION if packed else 1)
+    return size > SHARE_OF_MEMORY * available_memory()
+
+
+def read_in_blocks(args: argparse.Namespace, tell: Say) -> SvmlightBlocks | StoredBlocks:
+    """Return the data file of a command in blocks."""
+    return _looked_through(args, tell, _blocks)
+
+
+def _looked_through(args: argparse.Namespace, tell: Say, blocks_of: Callable[[Any], B]) -> B:
+    """Return the data file of a command in blocks, and tell what is in it."""
+    began = time.perf_counter()
+    with console.naming(args.data):
+        blocks = blocks_of(args)
+    seconds = time.perf_counter() - began
+    tell(
+        f"looked through {args.data} in {seconds:.2f} s: {count(blocks.n_rows, 'row')}, "
+        f"{count(blocks.n_features, 'feature')}, {len(blocks.classes)} classes, "
+        f"{count(blocks.n_nonzero, 'non-zero')}; reading blocks of up to "
+        f"{count(blocks.largest_block, 'row')}"
+    )
+    return blocks
+
+
+def _blocks(args: argparse.Namespace) -> SvmlightBlocks | StoredBlocks:
+    from manyclass.data_file import looks_like_data, open_data
+    from manyclass.stored_rows import StoredBlocks
+
+    if looks_like_data(args.data):
+        _check_converted(args)
+        rows = open_data(args.data).wanted(args.data, args.n_features, None)
+        return StoredBlocks(rows, BLOCK_VALUES)
+    return _text_blocks(args)
+
+
+def _text_blocks(args: argparse.Namespace) -> SvmlightBlocks:
+    from manyclass.svmlight_blocks import SvmlightBlocks
+
+    return SvmlightBlocks(
+        args.data,
+        args.n_features,
+        args.dtype,
+        args.jobs,
+        zero_based=args.zero_based,
+        block_bytes=BLOCK_BYTES,
+    )
+
+
+def read(
+    args: argparse.Namespace,
+    dtype: Any,
+    tell: Say,
+    n_features: int | None = None,
+    ranks: Communicator | None = None,
+) -> tuple[csr_array[Any], NDArray[Any]]:
+    """Read the data file of a command, on all ranks together, and tell what is in it."""
+    import numpy as np
+
+    began = time.perf_counter()
+    X, y = _loaded(args, dtype, n_features, ranks)
+    seconds = time.perf_counter() - began
+    tell(
+        f"read {args.data} in {seconds:.2f} s: {count(len(y), 'row')}, "
+        f"{count(X.shape[1], 'feature')}, {len(np.unique(y))} classes, "
+        f"{count(X.nnz, 'non-zero')}"
+    )
+    return X, y
+
+
+def _loaded(
+    args: argparse.Namespace, dtype: Any, n_features: int | None, ranks: Communicator | None
+) -> tuple[csr_array[Any], NDArray[Any]]:
+    from manyclass.common_data import load_common
+    from manyclass.data_file import load_data, looks_like_data
+    from manyclass.parallel.agreement import agreed
+    from manyclass.svmlight import load_svmlight
+
+    if ranks is not None and ranks.size > 1:
+        agreed(ranks, lambda: _check_converted(args))
+        return load_common(
+            ranks, args.data, n_features, dtype, args.jobs, zero_based=args.zero_based
+        )
+    with console.naming(args.data):
+        if looks_like_data(args.data):
+            _check_converted(args)
+            return load_data(args.data, n_features, dtype)
+        return load_svmlight(args.data, n_features, dtype, args.jobs, zero_based=args.zero_based)
+
+
+def _check_converted(args: argparse.Namespace) -> None:
+    from manyclass.data_file import looks_like_data
+
+    if args.zero_based and looks_like_data(args.data):
+        raise UsageError(
+            f"argument --zero-based: {args.data} is converted, so its features have their numbers; "
+            "convert it again with --zero-based"
+        )

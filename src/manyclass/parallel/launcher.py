@@ -1,0 +1,23 @@
+"""What mpiexec tells the processes that it starts, before MPI is used. Needs no NumPy."""
+
+from __future__ import annotations
+
+import os
+
+# Of MPICH and of Open MPI.
+RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK")
+SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+
+
+def started() -> int:
+    """Return how many processes were started together; 1 without mpiexec."""
+    return max([1, *_numbers(SIZES)])
+
+
+def is_first() -> bool:
+    """Whether this process is the one that speaks for all."""
+    return not any(_numbers(RANKS))
+
+
+def _numbers(names: tuple[str, ...]) -> list[int]:
+    return [int(os.environ[name]) for name in names if name in os.environ]

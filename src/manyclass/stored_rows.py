@@ -1,0 +1,111 @@
+"""Rows of X and their labels as they lie in a file: what training maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+MAX_SIZE = np.iinfo(np.int32).max  # of rows and columns, as in training
+# With more non-zeros, indptr must be wide, and SciPy would make a copy of the indices as wide.
+MAX_NARROW = np.iinfo(np.int32).max
+
+
+class StoredRows(NamedTuple):
+    """X as CSR, and of every row the place of its label in the classes."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[Any]
+    labels: NDArray[np.int32]
+    n_features: int
+    classes: NDArray[Any]
+
+    def matrix(self) -> sp.csr_array[Any]:
+        """Return X on the same memory."""
+        shape = len(self.labels), self.n_features
+        if len(self.indices) <= MAX_NARROW:
+            indptr = self.indptr.astype(np.int32)
+            X = sp.csr_array((self.values, self.indices, indptr), shape=shape, copy=False)
+        else:
+            X = sp.csr_array(shape, dtype=self.values.dtype)
+            X.data, X.indices, X.indptr = self.values, self.indices, self.indptr
+        X.has_canonical_format = True
+        return X
+
+    def targets(self) -> NDArray[Any]:
+        """Return y."""
+        return np.asarray(self.classes[self.labels])
+
+    def wanted(self, name: str, n_features: int | None, dtype: DTypeLike | None) -> StoredRows:
+        """Return rows of so many columns, with values of a type; the file's own where None.
+
+        Raises
+        ------
+        ValueError
+            If there are more columns, or a value is too large.
+        """
+        if n_features is not None and n_features < self.n_features:
+            raise ValueError(
+                f"{name}: has {self.n_features} features, more than the {n_features} that "
+                "n_features says; raise it or leave it out"
+            )
+        with np.errstate(over="ignore"):
+            values = self.values.astype(dtype or self.values.dtype, copy=False)
+        if values is not self.values and not np.isfinite(values).all():
+            raise ValueError(f"{name}: a value is too large for {values.dtype}; use float64")
+        return self._replace(n_features=n_features or self.n_features, values=values)
+
+
+class StoredBlocks:
+    """Blocks of stored rows, for data larger than the memory: what ``SvmlightBlocks`` is to text.
+
+    Parameters
+    ----------
+    rows : StoredRows
+    block_values : int
+        Non-zeros in a block, roughly: it holds one row at least.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_nonzero : int
+    classes, class_counts : ndarray of shape (n_classes,)
+        All that a row has, and how many rows each has.
+    largest_block : int
+        Number of rows of the largest block.
+    """
+
+    def __init__(self, rows: StoredRows, block_values: int) -> None:
+        self._rows = rows
+        self._ends = [0]
+        n_rows = self.n_rows = len(rows.labels)
+        while self._ends[-1] < n_rows:
+            begin = self._ends[-1]
+            goal = rows.indptr[begin] + block_values
+            end = int(np.searchsorted(rows.indptr, goal, side="right")) - 1
+            self._ends.append(min(max(end, begin + 1), begin + block_values, n_rows))
+        self.n_features, self.n_nonzero = rows.n_features, len(rows.indices)
+        counts = np.bincount(rows.labels, minlength=len(rows.classes))
+        self.classes, self.class_counts = rows.classes[counts > 0], counts[counts > 0]
+        self.largest_block = int(np.diff(self._ends).max())
+
+    def labelled(self) -> StoredBlocks:
+        """Return these blocks, which have labels."""
+        return self
+
+    def __iter__(self) -> Iterator[tuple[sp.csr_array[Any], NDArray[Any]]]:
+        """Make one pass."""
+        rows = self._rows
+        for begin, end in zip(self._ends[:-1], self._ends[1:], strict=True):
+            ends = rows.indptr[begin : end + 1]
+            entries = slice(int(ends[0]), int(ends[-1]))
+            block = rows._replace(
+                indptr=ends - ends[0],
+                indices=rows.indices[entries],
+                values=rows.values[entries],
+                labels=rows.labels[begin:end],
+            )
+            yield block.matrix(), block.targets()
