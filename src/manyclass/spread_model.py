@@ -50,7 +50,9 @@ class SpreadTraining:
         ValueError, FloatingPointError, MemoryError
             As there.
         """
-        self.model._validate_params()
+        if as_communicator(self.model.communicator).size == 1:
+            self.model.fit(X, y)
+            return
         with self.model._input_restored():
             W = self.model._fit(X, y, None, gathers=False).weights
         self._weights = W if isinstance(W, SpreadWeights) else None
