@@ -82,17 +82,25 @@ def measure(chosen: list[Run]) -> Any:
 
 
 def save(dataset: BaseDataset, folder: Path) -> dict[str, int]:
-    """Write a data set where the ranks find it; return its sizes."""
-    sizes = in_fresh_process(training.save, dataset, folder)
+    """Write a data set where the ranks find it; return its sizes. This process stays small."""
+    return dict(in_fresh_process(write_data, dataset, folder))
+
+
+def write_data(dataset: BaseDataset, folder: Path) -> dict[str, int]:
+    """Do the same in this process."""
+    sizes = training.save(dataset, folder)
     sizes["largest"] = int(np.bincount(np.load(folder / "labels.npy")).max())
     (folder / "sizes.json").write_text(json.dumps(sizes))
-    return dict(sizes)
+    return sizes
 
 
 def by_mpiexec(
     n_ranks: int, folder: Path, settings: dict[str, Any], pair: Hosts | None = None
 ) -> dict[str, Any] | None:
-    """Run one training, here or on two hosts; None where it failed."""
+    """Run one training, here or on two hosts; None where it failed.
+
+    More ranks than cores take turns: those that wait must not keep the others from working.
+    """
     command = pair.mpiexec(n_ranks) if pair else [str(MPIEXEC), "-n", str(n_ranks)]
     command += [sys.executable, "-m", "benchmarks.rank_run", str(folder), json.dumps(settings)]
     done = subprocess.run(
@@ -101,6 +109,7 @@ def by_mpiexec(
             **(pair.environment() if pair else os.environ),
             "MPIEXEC_TIMEOUT": str(SECONDS),
             "OMP_NUM_THREADS": "1",
+            **({"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"} if n_ranks > (os.cpu_count() or 1) else {}),
         },
         capture_output=True,
         text=True,

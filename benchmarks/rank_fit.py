@@ -76,7 +76,7 @@ def fitted_rates(entries: list[Entry]) -> dict[str, dict[str, float]]:
     found = {}
     for name, some in groups.items():
         counts = np.array([[getattr(work_of(entry), part) for part in LOCAL] for entry in some])
-        seconds = np.array([mean_of(entry, "busiest") for entry in some])
+        seconds = np.array([mean_of(entry, "at_work") for entry in some])
         rates, _ = nnls(counts / seconds[:, None], np.ones(len(some)))
         found[name] = {part: float(rate) for part, rate in zip(LOCAL, rates, strict=True)}
     return found
@@ -92,7 +92,7 @@ def fitted_network(entries: list[Entry]) -> dict[str, float]:
 
 
 def predicted(entry: Entry, rates: dict[str, dict[str, float]]) -> float:
-    """Return the processor's seconds in an epoch of the busiest rank."""
+    """Return the processor's seconds of a rank in an epoch."""
     return work_of(entry).seconds(rates[name_of(entry)])
 
 
@@ -147,7 +147,7 @@ def write(measured: dict[str, Any], counted: dict[str, Any]) -> None:
 
 def errors(entries: list[Entry], rates: dict[str, dict[str, float]]) -> list[float]:
     """Return by how much each prediction is off, as a share of what was measured."""
-    return [predicted(entry, rates) / mean_of(entry, "busiest") - 1 for entry in entries]
+    return [predicted(entry, rates) / mean_of(entry, "at_work") - 1 for entry in entries]
 
 
 def checked_table(entries: list[Entry], rates: dict[str, dict[str, float]]) -> str:
@@ -184,7 +184,7 @@ def runs_table(entries: list[Entry], rates: dict[str, dict[str, float]]) -> str:
     for entry in entries:
         if entry["fitted"]:
             continue
-        seconds, guess = mean_of(entry, "busiest"), predicted(entry, rates)
+        seconds, guess = mean_of(entry, "at_work"), predicted(entry, rates)
         needed = memory(
             engine(entry), entry["weights"], shape_of(entry), habits_of(entry), entry["ranks"]
         )
@@ -221,5 +221,5 @@ def epochs_table(counted: list[Entry]) -> str:
 
 def line(entry: Entry) -> str:
     """Describe a run."""
-    cells = [f"{1e3 * mean_of(entry, name):8.1f} ms {name}" for name in ("seconds", "busiest")]
+    cells = [f"{1e3 * mean_of(entry, name):8.1f} ms {name}" for name in ("seconds", "at_work")]
     return f"{entry['data']:14} {name_of(entry):36} p={entry['ranks']} {' '.join(cells)}"

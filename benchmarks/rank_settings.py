@@ -79,10 +79,18 @@ def runs() -> list[Run]:
         for name in datasets
         for formulation in TITLES
         for weights in _ways(formulation)
-        for n_ranks in ((1, 2, 4) if fitted else (1, 2, 3, 4))
+        for n_ranks in _ranks(name, formulation, fitted=fitted)
     ]
 
 
 def _ways(formulation: str) -> tuple[str, ...]:
     """Return how W may be held."""
     return ("dense", "sparse") if FORMULATIONS[formulation].margin == "relative" else ("dense",)
+
+
+def _ranks(name: str, formulation: str, *, fitted: bool) -> tuple[int, ...]:
+    """Return the numbers of ranks; one run of many, where what grows with them is seen."""
+    if not fitted:
+        return (1, 2, 3, 4, 8)
+    relative = FORMULATIONS[formulation].margin == "relative"
+    return (1, 2, 4, 16) if relative and name == "short-rows" else (1, 2, 4)

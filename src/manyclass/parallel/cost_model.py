@@ -2,7 +2,7 @@
 
     seconds of an epoch = sum_f rate_f work_f  +  latency messages  +  bytes / bandwidth
 
-The work of the busiest rank is counted from the sizes of the data, from what training is expected
+The work of a rank is counted from the sizes of the data, from what training is expected
 to do (`Habits`) and from the number of ranks p; the rates are measured (cost_rates.py). With n
 examples of r non-zeros, d features and k classes, in an epoch of 2p - 1 rounds where bundles of
 classes meet:
@@ -15,7 +15,7 @@ classes meet:
     shared_mean  n                  n k / p            20 d k / p
 
 A visit reads r non-zeros, a score multiplies r times. The examples of a class are visited where the
-class is, so the rank with the largest class may be the one that all wait for. Source: Alber et al.
+class is, so in each round all may wait for the rank that has the largest one. Source: Alber et al.
 2017, which counts visits and what travels likewise.
 """
 
@@ -30,7 +30,7 @@ Engine = Literal["alone", "bundles", "budgets", "separate", "shared_mean"]
 Kind = Literal["dense", "sparse"]
 
 BLOCK_BYTES = 64  # rows of W are padded to whole blocks
-PART = 1 << 18  # numbers of W that travel at a time; rows of tables:
+PART = 1 << 20  # numbers of W that travel at a time; rows of tables:
 SPARSE_ROWS = 1 << 12
 SEPARATE_CLASSES = 32  # of one-vs-rest, visited together
 MEANS = 20  # of the shared mean, in an epoch
@@ -115,7 +115,7 @@ class Habits:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the busiest rank does in an epoch.
+    """What a rank does in an epoch.
 
     Attributes
     ----------
@@ -135,6 +135,8 @@ class Work:
         Numbers of z put together and sorted out.
     messages, bytes : float
         One after the other; received.
+    uneven : float, default=1
+        How much longer the visits of a round take on the rank that all others wait for.
     """
 
     visits: float = 0.0
@@ -146,13 +148,28 @@ class Work:
     duals: float = 0.0
     messages: float = 0.0
     bytes: float = 0.0
+    uneven: float = 1.0
 
-    def seconds(self, rates: Mapping[str, float]) -> float:
-        """Return how long the local work takes; `rates` are seconds of a unit of it."""
-        return math.fsum(rates.get(name, 0.0) * getattr(self, name) for name in LOCAL)
+    def seconds(self, rates: Mapping[str, float], *, waiting: bool = False) -> float:
+        """Return how long the local work takes.
+
+        Parameters
+        ----------
+        rates : mapping
+            Seconds of a unit of each kind of local work.
+        waiting : bool, default=False
+            Whether to count the time in which a rank waits for others to end their visits.
+        """
+        visits, between = (
+            math.fsum(rates.get(name, 0.0) * getattr(self, name) for name in names)
+            for names in (VISITS, BETWEEN)
+        )
+        return visits * (self.uneven if waiting else 1.0) + between
 
 
-LOCAL = ("visits", "entries", "dense", "lists", "swept", "rows", "duals")
+VISITS = ("visits", "entries", "dense", "lists")
+BETWEEN = ("swept", "rows", "duals")
+LOCAL = VISITS + BETWEEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +196,7 @@ def engine_of(*, separate: bool, centred: bool, maximum: bool, n_ranks: int) -> 
 
 
 def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
-    """Count what the busiest rank does in an epoch.
+    """Count what a rank does in an epoch.
 
     Parameters
     ----------
@@ -245,8 +262,7 @@ def _of_bundles(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_rank
     """Bundles that meet: 2p - 1 rounds, after each of which one bundle goes and one comes."""
     bundles = min(shape.n_classes, 2 * n_ranks)
     rounds, bundle = bundles - 1, shape.n_classes / bundles
-    uneven = unevenness(shape, bundles)
-    here = 2 * uneven / bundles  # share of the examples that a rank visits in a round
+    here = 2 / bundles  # share of the examples that a rank visits in a round
     padding = shape.padded(bundle) / bundle
     filled, held = (habits.fill, habits.density) if kind == "sparse" else (padding, padding)
     columns = here * shape.n_classes  # each met once
@@ -261,10 +277,11 @@ def _of_bundles(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_rank
         lists=max(0.0, habits.scores - 1) * columns * shape.n_nonzero,
         swept=shape.weights * held * rounds / bundles,
         rows=float(rounds * shape.n_examples),
-        duals=z * rounds,
+        duals=z * (1 + 2 * rounds / bundles),
         messages=_messages_of_bundles(kind, shape, bundles, n_ranks),
         bytes=(rounds - 1) * _bundle_bytes(shape, habits, bundle)
         + numbers * (2 * LABEL + shape.item),
+        uneven=unevenness(shape, bundles),
     )
 
 
@@ -283,9 +300,9 @@ def _bundle_bytes(shape: Shape, habits: Habits, bundle: float) -> float:
 
 
 def unevenness(shape: Shape, n_bundles: int) -> float:
-    """Return how much more the busiest rank visits than an average one.
+    """Return how much more is visited in a round where the largest class is than on average.
 
-    It holds the largest class, which is never cut, and an average bundle beside it.
+    There it is, never cut, with an average bundle; it goes round, but in each round all wait.
     """
     average = shape.n_examples / n_bundles
     return (max(average, shape.largest_class) + average) / (2 * average)
@@ -337,7 +354,7 @@ class Forecast:
     ----------
     n_ranks : int
     working, talking : float
-        Seconds of an epoch.
+        Seconds of an epoch; working with what is waited for others.
     epochs : float
     ending : float
         Seconds in which W is put together.
@@ -392,7 +409,7 @@ def forecast(
     gathered = shape.weights * shape.item * (n_ranks - 1) / n_ranks
     return Forecast(
         n_ranks=n_ranks,
-        working=todo.seconds(rates),
+        working=todo.seconds(rates, waiting=True),
         talking=network.seconds(todo.messages, todo.bytes),
         epochs=epochs,
         ending=network.seconds(0, gathered),

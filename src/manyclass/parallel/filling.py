@@ -15,9 +15,10 @@ import itertools
 import math
 import operator
 from dataclasses import dataclass
+from functools import lru_cache
 
-STEPS = 400  # of the sum over features
-HALVINGS = 60  # of the interval in which c is looked for
+STEPS = 200  # of the sum over features
+HALVINGS = 50  # of the interval in which c is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ def filling(n_examples: int, n_features: int, n_nonzero: int, classes: float) ->
     )
 
 
+@lru_cache(maxsize=16)
 def _uses(n: int, d: int, nnz: int) -> tuple[list[float], list[float]]:
     """Numbers of features, the most frequent first, and how often each of them is used."""
     edges = sorted({round(d ** (step / STEPS)) for step in range(STEPS + 1)} | {0})
