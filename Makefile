@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 # What the slowest instruction set must pass as well: not every machine has the fastest.
 SOLVER_TESTS := $(addprefix tests/test_,sequential_dual.py separate_classes.py newton.py \
-	newton_kernels.py warm_start.py sparse_dual.py several_ranks.py stochastic.py)
+	newton_kernels.py warm_start.py sparse_dual.py several_ranks.py shared_budget.py stochastic.py)
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

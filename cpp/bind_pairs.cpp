@@ -99,7 +99,7 @@ class PairTrainer : public OwnedExamples<T> {
                          costs, instruction_set),
         kernels_{pair_kernels_for<T, PairView<T>>(instruction_set),
                  pair_kernels_for<T, TablePairView<T>>(instruction_set)} {
-    require(formulation.relative && !formulation.maximum, "pairs are for sums of relative margins");
+    require(formulation.relative, "pairs are for relative margins");
   }
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`, which
@@ -108,6 +108,7 @@ class PairTrainer : public OwnedExamples<T> {
   SweepResult loop(const Meeting& meeting, Weights weights, DualLists<T>& z,
                    Vector<const std::int32_t> rows, Vector<std::int32_t> active, bool shrunk,
                    double min_gap, std::uint64_t seed) const {
+    require(!this->examples().formulation.maximum, "loops are for sums of losses");
     require(active.size() >= rows.size(), "active must be as long as rows");
     const Pair pair = pair_of<Pair>(meeting, weights);
     check_lists(z, meeting);
@@ -123,6 +124,54 @@ class PairTrainer : public OwnedExamples<T> {
     };
     return loop_over({rows.data(), rows.size()}, active.data(), visits, this->rows_at_once(),
                      random, sweep, this->poll());
+  }
+
+  // The same for shares of budgets (pair_simplex.hpp), which examples of any bundle may have.
+  // `scored` has for every example the slots whose classes are all looked at; empty: none.
+  template <class Pair, class Weights>
+  SweepResult trade(const Meeting& meeting, Weights weights, DualLists<T>& shares,
+                    Vector<const std::int32_t> rows, Vector<std::int32_t> active,
+                    Vector<const std::uint8_t> scored, std::uint64_t seed) const {
+    require(this->examples().formulation.maximum, "shares are traded for the largest loss");
+    require(active.size() >= rows.size(), "active must be as long as rows");
+    const Pair pair = pair_of<Pair>(meeting, weights);
+    check_lists(shares, meeting);
+    check_rows(rows);
+    require(scored.size() == 0 || scored.size() == meeting.labels.size(),
+            "scored must have a number for every example");
+    const Examples<T> examples = labelled(meeting);
+    const nb::gil_scoped_release release;
+    OwnedScratch<T> scratch(2 * meeting.width, 2 * meeting.width);
+    Random random(seed);
+    Visits visits = this->new_visits();
+    const std::uint8_t* slots = scored.size() == 0 ? nullptr : scored.data();
+    const auto sweep = [&](std::span<const std::int32_t> order, std::int32_t* still_active) {
+      return kernels<Pair>().trade(examples, pair.view, shares, scratch.view(), order, slots,
+                                   still_active);
+    };
+    return loop_over({rows.data(), rows.size()}, active.data(), visits, this->rows_at_once(),
+                     random, sweep, this->poll());
+  }
+
+  // Largest and smallest slacks and z . xi of every example, as far as these classes go.
+  template <class Pair, class Weights>
+  void survey(const Meeting& meeting, Weights weights, const DualLists<T>& z,
+              Vector<const T> own_scores, Vector<double> largest, Vector<double> smallest,
+              Vector<double> z_dot_xi) const {
+    const std::size_t n = meeting.labels.size();
+    require(own_scores.size() == n && largest.size() == n && smallest.size() == n &&
+                z_dot_xi.size() == n,
+            "there must be one number per example");
+    const Pair pair = pair_of<Pair>(meeting, weights);
+    check_lists(z, meeting);
+    const Examples<T> examples = labelled(meeting);
+    const SlackSurvey out{largest.data(), smallest.data(), z_dot_xi.data()};
+    const nb::gil_scoped_release release;
+    OwnedScratch<T> scratch(2 * meeting.width, 2 * meeting.width);
+    in_parts([&](std::int64_t begin, std::int64_t end) {
+      kernels<Pair>().survey(examples, pair.view, own_scores.data(), z, scratch.view(), begin, end,
+                             out);
+    });
   }
 
   // w_y . x of the examples of the two bundles, to their places in `out`.
@@ -202,10 +251,17 @@ class PairTrainer : public OwnedExamples<T> {
             "z must have one list per example, over the columns of the weights");
   }
 
+  void check_rows(const Vector<const std::int32_t>& rows) const {
+    for (std::size_t m = 0; m < rows.size(); ++m) {
+      require(0 <= rows.data()[m] && rows.data()[m] < this->examples().x.n_rows,
+              "rows out of range");
+    }
+  }
+
   void check_rows_of(const Meeting& meeting, const Vector<const std::int32_t>& rows) const {
+    check_rows(rows);
     for (std::size_t m = 0; m < rows.size(); ++m) {
       const std::int32_t i = rows.data()[m];
-      require(0 <= i && i < this->examples().x.n_rows, "rows out of range");
       require(meeting.labels.data()[i] != kElsewhere, "a row belongs to another bundle");
     }
   }
@@ -224,6 +280,10 @@ void bind_verbs(nb::class_<PairTrainer<T>>& trainer) {
            "weights"_a.noconvert(), "rows"_a, "out"_a)
       .def("inspect", &Trainer::template inspect<Pair, Weights>, "meeting"_a,
            "weights"_a.noconvert(), "duals"_a, "own_scores"_a)
+      .def("trade", &Trainer::template trade<Pair, Weights>, "meeting"_a, "weights"_a.noconvert(),
+           "shares"_a, "rows"_a, "active"_a, "scored"_a, "seed"_a)
+      .def("survey", &Trainer::template survey<Pair, Weights>, "meeting"_a, "weights"_a.noconvert(),
+           "duals"_a, "own_scores"_a, "largest"_a, "smallest"_a, "z_dot_xi"_a)
       .def("add_rows", &Trainer::template add_rows<Pair, Weights>, "meeting"_a,
            "weights"_a.noconvert(), "coefficients"_a);
 }

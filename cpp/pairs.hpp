@@ -34,6 +34,13 @@ struct TablePairView {
   Scored<T>* best;  // room for 2 width
 };
 
+// What some classes say of each example (Crammer-Singer), n numbers each.
+struct SlackSurvey {
+  double* largest;   // xi_ic of the classes c != y_i
+  double* smallest;  // the same where z_ic > 0
+  double* z_dot_xi;  // sum_c z_ic xi_ic
+};
+
 // `View` is one of the two.
 template <class T, class View>
 struct PairKernels {
@@ -51,6 +58,12 @@ struct PairKernels {
   // w_c += a_ic x_i for the entries of row i of `a`, rows [begin, end).
   void (*add)(const Examples<T>&, const View&, const DualLists<T>& a, Scratch<T>,
               std::int64_t begin, std::int64_t end);
+  // Crammer-Singer (pair_simplex.hpp).
+  SweepResult (*trade)(const Examples<T>&, const View&, DualLists<T>& shares, Scratch<T>,
+                       std::span<const std::int32_t> order, const std::uint8_t* scored,
+                       std::int32_t* active);
+  void (*survey)(const Examples<T>&, const View&, const T* own_scores, const DualLists<T>&,
+                 Scratch<T>, std::int64_t begin, std::int64_t end, SlackSurvey);
 };
 
 namespace baseline {

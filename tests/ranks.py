@@ -68,6 +68,9 @@ class ThreadRank:
     def all_sum(self, values):
         return np.sum(self._exchanged(values.copy()), axis=0)
 
+    def all_max(self, values):
+        return np.max(self._exchanged(values.copy()), axis=0)
+
     def all_gather(self, values):
         return self._exchanged(values.copy())
 

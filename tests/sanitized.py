@@ -10,6 +10,7 @@ TESTS = {
         "tests/test_kernels.py",
         "tests/test_newton.py",
         "tests/test_newton_kernels.py",
+        "tests/test_pair_simplex.py",
         "tests/test_pairs.py",
         "tests/test_prediction.py",
         "tests/test_slot_rows.py",

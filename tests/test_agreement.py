@@ -139,7 +139,7 @@ def test_no_seed_is_still_one_for_all():
 
 
 def test_what_ranks_refuse():
-    for error in on_ranks(2, caught(lambda rank: fit(rank, formulation="crammer_singer"))):
+    for error in on_ranks(2, caught(lambda rank: fit(rank, formulation="adm"))):
         assert "trained by one process" in str(error)
     for error in on_ranks(2, caught(lambda rank: fit(rank, formulation="ats", weights="sparse"))):
         assert "dense by nature" in str(error)

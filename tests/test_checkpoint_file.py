@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
@@ -103,6 +103,7 @@ def test_flipped_bits_are_noticed_or_do_not_matter(path):
     assert harmless < 20  # as in the name of the version that wrote it
 
 
+@settings(deadline=None)  # every example waits for the disk
 @given(st.binary(max_size=200), st.integers(0, 4000))
 def test_bytes_of_any_kind_do_no_harm(tmp_path_factory, junk, at):
     path = written(tmp_path_factory.getbasetemp() / "checkpoint-000001")

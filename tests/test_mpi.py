@@ -64,7 +64,7 @@ def train(size, data, model, *options, **variables):
     return mpiexec(size, *arguments, **variables)
 
 
-@pytest.mark.parametrize(("formulation", "size"), [("ww", 3), ("ovr", 2), ("llw", 2)])
+@pytest.mark.parametrize(("formulation", "size"), [("cs", 3), ("ww", 3), ("ovr", 2), ("llw", 2)])
 def test_the_command_line_trains_as_one_process_does(data, tmp_path, formulation, size):
     done = train(size, data, tmp_path / "model", "--formulation", formulation)
     assert (done.returncode, done.stderr) == (0, "")
@@ -95,7 +95,7 @@ with open(f"{sys.argv[3]}/{MPI.COMM_WORLD.rank}", "w") as file:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--formulation", "cs"], "is trained by one process"),
+        (["--formulation", "adm"], "is trained by one process"),
         (["--solver", "stochastic"], "stochastic trains in one process, and mpiexec started 2"),
     ],
 )

@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import objective
+from manyclass.formulations import FORMULATIONS
 from manyclass.parallel.communicator import Serial
 from manyclass.solution import Status
 from manyclass.solvers.base import Interrupted, solve
 from manyclass.solvers.class_partitioned import ClassPartitioned
 from manyclass.solvers.separate_ranks import SeparateRanks
 from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.shared_budget import SharedBudget
 from manyclass.solvers.shared_mean import SharedMean
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import solver_of_ranks
@@ -23,6 +25,7 @@ from tests.ranks import on_ranks
 from tests.reference import optimal_objective
 
 SOLVERS = {
+    "crammer_singer": SharedBudget,
     "weston_watkins": ClassPartitioned,
     "one_vs_rest": SeparateRanks,
     "lee_lin_wahba": SharedMean,
@@ -32,7 +35,9 @@ SOLVERS = {
 }
 RNG = np.random.default_rng(0)
 machines = pytest.mark.parametrize("name", SOLVERS)
-losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+combinations = pytest.mark.parametrize(
+    ("name", "loss"), [(name, loss) for name in SOLVERS for loss in FORMULATIONS[name].losses()]
+)
 sizes = pytest.mark.parametrize("size", [1, 2, 3, 4])
 
 
@@ -67,8 +72,7 @@ def check(problem, solutions, optimum, tol=1e-9):
         assert (other.duals != first.duals).nnz == 0
 
 
-@machines
-@losses
+@combinations
 @sizes
 def test_five_points_by_hand(name, loss, size):
     solved = five_points(name, loss)
@@ -79,8 +83,7 @@ def test_five_points_by_hand(name, loss, size):
 
 
 @pytest.mark.slow
-@machines
-@losses
+@combinations
 def test_equals_the_quadratic_program(name, loss):
     for seed, size in [(0, 2), (1, 3)]:
         problem = random_problem(seed, name, loss)
@@ -119,10 +122,13 @@ def test_sparse_weights_of_one_vs_rest_are_the_same():
         np.testing.assert_array_equal(solution.weights.toarray(), expected)
 
 
-@losses
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [("crammer_singer", "hinge"), ("weston_watkins", "hinge"), ("weston_watkins", "squared_hinge")],
+)
 @sizes
-def test_weights_in_tables_reach_the_same_optimum(loss, size):
-    problem = text_problem("weston_watkins", loss, np.float64, n=120, d=100, k=41)
+def test_weights_in_tables_reach_the_same_optimum(name, loss, size):
+    problem = text_problem(name, loss, np.float64, n=120, d=100, k=41)
     one = train(problem, SequentialDual)
     solutions = train_on(size, problem, sparse=True)
     check(problem, solutions, one.certificate.primal_objective)
@@ -132,8 +138,9 @@ def test_weights_in_tables_reach_the_same_optimum(loss, size):
     assert 0 < numbers[-1] < 2 * one.weights.size
 
 
-def test_weights_in_tables_with_more_ranks_than_classes():
-    problem = random_problem(3, "weston_watkins")
+@pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins"])
+def test_weights_in_tables_with_more_ranks_than_classes(name):
+    problem = random_problem(3, name)
     optimum = train(problem, SequentialDual).certificate.primal_objective
     check(problem, train_on(5, problem, sparse=True), optimum)
 
@@ -155,10 +162,15 @@ def test_the_same_numbers_every_time():
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.integers(2, 4))
-def test_the_dual_objective_never_falls(seed, size):
-    problem = random_problem(seed, ["weston_watkins", "lee_lin_wahba"][seed % 2])
-    sparse = seed % 4 == 0
+@given(
+    st.integers(0, 10_000),
+    st.integers(2, 4),
+    st.sampled_from(["crammer_singer", "weston_watkins", "lee_lin_wahba"]),
+    st.booleans(),
+)
+def test_the_dual_objective_never_falls(seed, size, name, sparse):
+    problem = random_problem(seed, name)
+    sparse = sparse and name != "lee_lin_wahba"
     solution = train_on(size, problem, max_iter=6, sparse=sparse)[0]
     before = -np.inf
     for epochs in range(1, 4):
@@ -168,6 +180,8 @@ def test_the_dual_objective_never_falls(seed, size):
         before = now
     assert (solution.duals.data > 0).all()
     assert (solution.duals.data <= problem.costs.max() * (1 + 1e-9)).all()
+    if name == "crammer_singer":
+        assert (solution.duals.sum(axis=1) <= problem.costs * (1 + 1e-12)).all()
 
 
 def test_classes_without_an_example_and_rows_without_a_feature():

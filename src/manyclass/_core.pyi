@@ -248,6 +248,26 @@ class _PairTrainer(_Examples):
         duals: _Duals,
         own_scores: NDArray[Any],
     ) -> SweepResult: ...
+    def trade(
+        self,
+        meeting: Meeting,
+        weights: NDArray[Any] | _PairTables,
+        shares: _Duals,
+        rows: NDArray[np.int32],
+        active: NDArray[np.int32],
+        scored: NDArray[np.uint8],
+        seed: int,
+    ) -> SweepResult: ...
+    def survey(
+        self,
+        meeting: Meeting,
+        weights: NDArray[Any] | _PairTables,
+        duals: _Duals,
+        own_scores: NDArray[Any],
+        largest: NDArray[np.float64],
+        smallest: NDArray[np.float64],
+        z_dot_xi: NDArray[np.float64],
+    ) -> None: ...
     def add_rows(
         self, meeting: Meeting, weights: NDArray[Any] | _PairTables, coefficients: _Duals
     ) -> None: ...

@@ -53,7 +53,6 @@ class SpreadTraining:
         if as_communicator(self.model.communicator).size == 1:
             self.model.fit(X, y)
             return
-        self.model._validate_params()
         with self.model._input_restored():
             W = self.model._fit(X, y, None, gathers=False).weights
         self._weights = W if isinstance(W, SpreadWeights) else None

@@ -37,6 +37,9 @@ class Communicator(Protocol):
     def all_sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Add arrays of one shape over all ranks."""
 
+    def all_max(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the largest of all ranks, number by number, of arrays of one shape."""
+
     def all_gather(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Return the 1-D array of every rank, of one type and any length."""
 
@@ -68,6 +71,10 @@ class Serial:
             raise ValueError("one process alone has nobody to send to")
 
     def all_sum(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy."""
+        return values.copy()
+
+    def all_max(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return a copy."""
         return values.copy()
 
@@ -123,6 +130,12 @@ class MPICommunicator:
         total = np.empty_like(values)
         self._comm.Allreduce(values, total)
         return total
+
+    def all_max(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the largest of all ranks, number by number."""
+        largest = np.empty_like(values)
+        self._comm.Allreduce(values, largest, self._mpi.MAX)
+        return largest
 
     def all_gather(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Return the 1-D array of every rank."""

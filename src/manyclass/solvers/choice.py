@@ -137,31 +137,35 @@ def choose_for_ranks(
         dense = dense_bytes(problem) // n_ranks + _weights_bytes(problem) * gathers
         choice = Choice("dense", dense, None)
     else:
-        dense, sparse = _bytes_of_rank(problem, n_ranks, gathers=True)
-        many = wanted == "auto" and _prefers_sparse(problem, dense, sparse, memory)
-        kind: Kind = "sparse" if wanted == "sparse" or many else "dense"
-        choice = Choice(kind, *_bytes_of_rank(problem, n_ranks, gathers=gathers))
+        dense, sparse = _held_by_rank(problem, n_ranks)
+        whole, some = _weights_bytes(problem), _returned_bytes(problem)
+        many = _prefers_sparse(problem, dense + whole, sparse + some, memory)
+        kind: Kind = "sparse" if wanted == "sparse" or (wanted == "auto" and many) else "dense"
+        choice = Choice(kind, dense + whole * gathers, sparse + some * gathers)
     if choice.needed > memory:
         raise MemoryError(_refusal(problem, choice, memory))
     return choice
 
 
-def _bytes_of_rank(problem: Problem, n_ranks: int, *, gathers: bool) -> tuple[int, int]:
-    """Bytes of a rank with dense weights and, roughly, with sparse ones."""
-    data = problem.dataset
-    item, everything = data.dtype.itemsize, _weights_bytes(problem)
-    entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
-    dense_copy = everything * gathers
-    sparse_copy = min(everything, entries * (item + 4)) * gathers
+def _held_by_rank(problem: Problem, n_ranks: int) -> tuple[int, int]:
+    """Bytes of W and z on a rank while training, W dense or, roughly, sparse."""
+    data, everything = problem.dataset, _weights_bytes(problem)
     if problem.formulation.margin != "relative":  # one-vs-rest: only what is returned is sparse
         share = dense_bytes(problem) // n_ranks
-        return share + dense_copy, share + sparse_copy
+        return share, share
     # z of all examples is on every rank, and that of the pairs that meet there.
     duals = 2 * _relative_duals_bytes(problem)
-    tables = min(everything // item, entries) * BYTES_PER_WEIGHT * item // 4
+    item, entries = data.dtype.itemsize, len(data.values) + data.n_examples
+    weights = min(everything // item, CLASSES_PER_ENTRY * entries) * BYTES_PER_WEIGHT * item // 4
     rows = 2 * (data.n_features + 1) * ROW_BYTES
-    dense = everything // n_ranks + duals + dense_copy
-    return dense, tables // n_ranks + rows + duals + sparse_copy
+    return everything // n_ranks + duals, weights // n_ranks + rows + duals
+
+
+def _returned_bytes(problem: Problem) -> int:
+    """Bytes of a sparse W as it is returned, roughly."""
+    data = problem.dataset
+    entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
+    return min(_weights_bytes(problem), entries * (data.dtype.itemsize + 4))
 
 
 def _weights_bytes(problem: Problem) -> int:

@@ -18,6 +18,7 @@ from manyclass.solvers.in_parts import solve_in_parts
 from manyclass.solvers.separate_classes import SeparateClasses
 from manyclass.solvers.separate_ranks import SeparateRanks
 from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.shared_budget import SharedBudget
 from manyclass.solvers.shared_mean import SharedMean
 from manyclass.solvers.sparse_dual import SparseDual
 from manyclass.solvers.stopping import StoppingRule
@@ -126,6 +127,8 @@ def solver_of_ranks(
         solver = SeparateRanks(rng, communicator, n_jobs, sparse=sparse)
     elif problem.formulation.centred:
         solver = SharedMean(rng, communicator)
+    elif problem.formulation.aggregation == "max":
+        solver = SharedBudget(rng, communicator, sparse=sparse)
     else:
         solver = ClassPartitioned(rng, communicator, sparse=sparse)
     solver.gathers = gathers
@@ -139,11 +142,11 @@ def check_ranks(problem: Problem) -> None:
     ------
     ValueError
     """
-    if problem.formulation.aggregation == "max":
+    if problem.formulation.aggregation == "max" and problem.formulation.centred:
         raise ValueError(
-            "this formulation takes the largest loss of an example, which couples all classes, and "
-            "is trained by one process; several processes train those that add losses, such as "
-            "formulation='weston_watkins'"
+            "this formulation takes the largest loss of an example under weights that sum to zero, "
+            "and is trained by one process; several processes train all others but 'adm' and 'atm',"
+            " such as formulation='crammer_singer'"
         )
 
 
