@@ -21,7 +21,6 @@ from manyclass.parallel.cost_model import (
     Work,
     data_bytes,
     memory,
-    returned_bytes,
     work,
 )
 from manyclass.parallel.cost_rates import FILE as RATES
@@ -189,8 +188,6 @@ def runs_table(entries: list[Entry], rates: dict[str, dict[str, float]]) -> str:
         seconds, guess = mean_of(entry, "at_work"), predicted(entry, rates)
         shape, habits = shape_of(entry), habits_of(entry)
         needed = memory(engine(entry), entry["weights"], shape, habits, entry["ranks"])
-        if entry["ranks"] > 1 or entry["weights"] == "sparse":
-            needed += returned_bytes(entry["weights"], shape, habits)
         cells = [
             str(entry["ranks"]),
             f"{1e3 * seconds:.0f}",

@@ -45,10 +45,11 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
     Returns
     -------
     dict
-        ``epochs``: for each the means over ranks of its seconds, evaluations, bytes, messages,
-        of the processor's seconds at work, the longest of those, and the seconds of the rank that
-        talks or waits least; ``megabytes``: what training added to
-        the rank that needed most; ``objective``, ``gap``, ``n_epochs``.
+        ``epochs``: for each the means over ranks of its seconds, messages, bytes and the
+        processor's seconds at work, the longest of those, the seconds of the rank that talks or
+        waits least, and counts of the record. ``megabytes``: what training, W not put together
+        yet, added to the rank that needed most; ``objective``, ``gap``, ``n_epochs``, and the
+        shares of W of `shares_of`.
     """
     data = training.read(folder, json.loads((folder / "sizes.json").read_text()))
     problem = problem_of(data, settings["formulation"])
@@ -60,7 +61,8 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
         came = counting.counts.since(last[2])
         record = progress.record
         seconds, cpu = time.perf_counter() - last[0], time.process_time() - last[1]
-        mine = np.array([seconds, came.messages, came.bytes, cpu - came.cpu, came.seconds])
+        grown = training.peak_megabytes() - before
+        mine = np.array([seconds, came.messages, came.bytes, cpu - came.cpu, came.seconds, grown])
         everyone = np.array(ranks.all_gather(mine))
         epochs.append(
             {
@@ -74,6 +76,7 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
                 "n_duals": record.n_duals,
                 "loops": record.loops,
                 "gap": record.relative_gap,
+                "megabytes": float(everyone[:, 5].max()),
             }
         )
         last[:] = [time.perf_counter(), time.process_time(), counting.counts.copy()]
@@ -94,12 +97,11 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
         communicator=counting if ranks.size > 1 else None,
     )
     seconds = time.perf_counter() - began
-    grown = np.array([training.peak_megabytes() - before])
     return {
         "ranks": ranks.size,
         **settings,
         "seconds": seconds,
-        "megabytes": float(np.max(ranks.all_gather(grown))),
+        "megabytes": epochs[-1]["megabytes"],
         "objective": solution.certificate.primal_objective,
         "gap": solution.certificate.relative_gap,
         "n_epochs": len(solution.history),

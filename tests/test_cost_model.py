@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from benchmarks import rank_fit, rank_settings
 from benchmarks.rank_counts import Counting
 from benchmarks.rank_run import shares_of
-from manyclass.formulations import FORMULATIONS
 from manyclass.parallel.cost_model import (
     LOCAL,
     Habits,
@@ -148,9 +147,6 @@ def counted(name, n_ranks):
 @pytest.mark.parametrize("n_ranks", [2, 3, 4])
 @pytest.mark.parametrize("name", rank_settings.TITLES)
 def test_messages_and_bytes_are_those_of_the_solvers(name, n_ranks):
-    formulation = FORMULATIONS[name]
-    if formulation.aggregation == "max":
-        pytest.skip("trained by one process")
     shape, habits, came = counted(name, n_ranks)
     engine = engine_for(name, n_ranks)
     expected = work(engine, "dense", shape, habits, n_ranks)

@@ -39,7 +39,7 @@ def data(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("formulation", ["ww", "ovr", "llw"])
+@pytest.mark.parametrize("formulation", ["ww", "cs", "ovr", "llw"])
 def test_four_ranks_on_two_hosts_find_what_one_process_finds(pair, data, tmp_path, formulation):
     options = ("--formulation", formulation, "--tol", str(TOL), "--dtype", "float64")
     before = pair.bytes_sent()

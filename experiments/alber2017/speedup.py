@@ -3,9 +3,9 @@
     python -m experiments.alber2017.speedup [--repeats 3] [--page-only]
 
 trains on a made-up corpus of the shape of a tenth of LSHTC-large, by 1, 2 and 4 ranks; the cost
-model predicts the same, and the whole of LSHTC-large on up to 256 ranks. Beside the seconds that pass
-it counts those of the processor in which a rank works, which tell what ranks would take that have a
-core each and wait for nobody. Writes speedup.json, figure2.png and a table into README.md.
+model predicts the same, and the whole of LSHTC-large on up to 256 ranks. Beside the seconds that
+pass it counts those of the processor in which a rank works, which tell what ranks would take that
+have a core each and wait for nobody. Writes speedup.json, figure2.png and a table into README.md.
 """
 
 from __future__ import annotations
