@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.parallel.schedule import batch_size
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, relative
 from manyclass.solvers.core import core_classes, trainer_arguments
@@ -42,11 +43,6 @@ from manyclass.solvers.together import (
 )
 from manyclass.solvers.weights import allocate_weights, class_means, squared_norm, take_off
 
-# A batch takes a rank so many multiply-adds, some tenth of a millisecond: a few times what it takes
-# to tell what moved...
-WORK = 1 << 18
-# ... but there are so many batches in a loop at least, where there are examples enough.
-BATCHES = 160
 # Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
 
@@ -113,7 +109,8 @@ class SharedMean(OfRanks):
         mine = classes[self.communicator.rank]
         _, W = allocate_weights(data.n_features + 1, len(mine) + 1, data.dtype)
         part = problem_of(problem, mine) if len(mine) else None
-        state = State(classes, part, W, began, _batch_size(problem, len(classes)))
+        batch = batch_size(data.n_examples, len(data.values), data.n_classes, len(classes))
+        state = State(classes, part, W, began, batch)
         state.sigma, state.linear = np.zeros(data.n_examples), np.zeros(data.n_examples)
         state.active = np.zeros(data.n_examples, np.uint8)
         if part is not None:
@@ -289,14 +286,6 @@ class SharedMean(OfRanks):
 
     def _size(self, state: State) -> int:
         return len(state.classes[self.communicator.rank])
-
-
-def _batch_size(problem: Problem, n_ranks: int) -> int:
-    """Return how many examples are visited before the mean is set anew."""
-    data = problem.dataset
-    per_example = len(data.values) / data.n_examples + 1
-    of_work = WORK / (per_example * max(1, data.n_classes // n_ranks))
-    return max(1, int(min(of_work, data.n_examples / BATCHES)))
 
 
 def _with_fixed_mean(problem: Problem) -> _core.Formulation:
