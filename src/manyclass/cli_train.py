@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from manyclass.parallel.communicator import Communicator
     from manyclass.stochastic_classifier import StochasticClassifier
 
+# What may differ from rank to rank.
+OF_RANKS = ("run", "needs", "data", "model", "jobs", "quiet")
+
 
 def train(args: argparse.Namespace) -> None:
     """Run the command: here, or with all processes that mpiexec started; one tells an error."""
-    from manyclass.parallel.agreement import OtherRankError, world
+    from manyclass.parallel.agreement import OtherRankError, ending_others, world
 
     try:
         ranks = world()
@@ -31,20 +34,21 @@ def train(args: argparse.Namespace) -> None:
             raise SystemExit(console.FAILED) from error
         raise
     try:
-        _train_on(args, ranks)
+        with ending_others(ranks):
+            _train_on(args, ranks)
     except (OSError, MemoryError, ValueError, FloatingPointError, OtherRankError) as error:
         if ranks.rank != getattr(error, "told_by", 0):
             raise SystemExit(console.FAILED) from error
         raise
-    except BaseException as error:
-        ranks.abort(error)
-        raise
 
 
 def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
-    from manyclass.parallel.agreement import agreed
+    from manyclass.identity import facts_of_rank
+    from manyclass.parallel.agreement import agreed, check_same
 
     agreed(ranks, lambda: _check(args, ranks))
+    options = {name: value for name, value in vars(args).items() if name not in OF_RANKS}
+    check_same(ranks, facts_of_rank({}, options))
     tell = say if ranks.rank == 0 and not args.quiet else be_quiet
     if args.solver == "dual":
         with _going_on(args, ranks):
@@ -193,6 +197,7 @@ def _timed(args: argparse.Namespace, fit: Callable[[], Any]) -> float:
     except (ValueError, FloatingPointError) as error:
         words = str(error)
         named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
-        named.told_by = getattr(error, "told_by", 0)  # type: ignore[union-attr]  # of agreement.py
+        if hasattr(error, "told_by"):
+            named.told_by = error.told_by  # type: ignore[union-attr]  # of agreement.py
         raise named from error
     return time.perf_counter() - began

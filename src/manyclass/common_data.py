@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from manyclass.common_file import CommonFile
 from manyclass.data_file import fingerprint, looks_like_data, open_data
-from manyclass.parallel.agreement import agreed, of_first
+from manyclass.parallel.agreement import agreed, ending_others, of_first
 from manyclass.parallel.communicator import Communicator, as_communicator
 from manyclass.stored_rows import MAX_SIZE, StoredRows
 from manyclass.svmlight import lack_of_memory, read_rows
@@ -91,18 +91,14 @@ def load_common(
         parser = Parser(n_features, dtype, zero_based=zero_based, sort=False, sum_duplicates=False)
         return _kind(name) if ranks.rank == 0 else WHOLE, parser, effective_n_jobs(n_jobs)
 
-    try:
+    with ending_others(ranks):
         seen, parser, threads = agreed(ranks, options)
         kind = of_first(ranks, seen)
         if kind == CONVERTED:
             rows = _mapped(ranks, name, n_features, dtype)
         else:
             rows = _put_together(ranks, name, parser, _read(ranks, name, parser, kind, threads))
-    except BaseException as error:
-        if not isinstance(error, Exception):  # Ctrl-C, of which the others do not know
-            ranks.abort(error)
-        raise
-    return rows.matrix(), rows.targets()
+        return rows.matrix(), rows.targets()
 
 
 def _kind(path: str) -> int:

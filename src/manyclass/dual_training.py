@@ -18,7 +18,7 @@ from manyclass.fingerprints import Facts
 from manyclass.formulations import FORMULATIONS
 from manyclass.identity import facts_of_problem, facts_of_rank
 from manyclass.linear import split_weights
-from manyclass.parallel.agreement import agreed, check_same, of_first
+from manyclass.parallel.agreement import agreed, check_same, ending_others, of_first
 from manyclass.parallel.communicator import Communicator, as_communicator
 from manyclass.problem import Problem
 from manyclass.solution import EpochRecord, Solution, Start, Status, Weights
@@ -64,20 +64,21 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, gathers: bool = True
     ) -> Solution:
         ranks = as_communicator(self.communicator)
-        given = agreed(ranks, lambda: self._given(X, y, sample_weight, ranks.size, gathers))
-        problem, choice, classes = given.problem, given.choice, given.classes
-        facts: Facts = {}
-        if ranks.size > 1 or self.checkpoint is not None:
-            facts = facts_of_problem(problem, classes)
-            self._check_same(ranks, given, facts)
-        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-        parts = ranks.size == 1 and in_parts(problem, choice.kind)
-        max_epochs = None if parts else self.max_iter
-        task = FitTask(self, given.rows, given.targets, metadata, max_epochs)
-        gathers = gathers or len(classes) == 2  # whose weights are told by their difference
-        solution = self._solve(given, facts, task, ranks, gathers=gathers)
-        self._set_fitted(solution, classes)
-        self._remember(problem, solution.start, classes)
+        with ending_others(ranks):
+            given = agreed(ranks, lambda: self._given(X, y, sample_weight, ranks.size, gathers))
+            problem, choice, classes = given.problem, given.choice, given.classes
+            facts: Facts = {}
+            if ranks.size > 1 or self.checkpoint is not None:
+                facts = facts_of_problem(problem, classes)
+                self._check_same(ranks, given, facts)
+            metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+            parts = ranks.size == 1 and in_parts(problem, choice.kind)
+            max_epochs = None if parts else self.max_iter
+            task = FitTask(self, given.rows, given.targets, metadata, max_epochs)
+            gathers = gathers or len(classes) == 2  # whose weights are told by their difference
+            solution = self._solve(given, facts, task, ranks, gathers=gathers)
+            self._set_fitted(solution, classes)
+            self._remember(problem, solution.start, classes)
         if ranks.rank == 0:
             self._warn(solution)
         task.end()

@@ -14,7 +14,7 @@ from manyclass.console import replacement
 from manyclass.estimators import MulticlassSVC
 from manyclass.model_contents import SPARSE, pack_facts
 from manyclass.model_file import header_of, save_model
-from manyclass.parallel.agreement import agreed
+from manyclass.parallel.agreement import agreed, ending_others
 from manyclass.parallel.communicator import as_communicator
 from manyclass.solvers.spread_weights import SpreadWeights
 from manyclass.tensor_writer import Shapes, TensorWriter
@@ -80,7 +80,7 @@ class SpreadTraining:
 
 def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: SpreadWeights) -> None:
     ranks = W.communicator
-    try:
+    with ending_others(ranks):  # who wait; what was written is gone
         counts = W.row_counts() if W.sparse else None
         with ExitStack() as stack:
 
@@ -102,10 +102,6 @@ def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: SpreadWeights) 
             for part in _parts(W, counts, model._bias):
                 _append(file, part)
             agreed(ranks, end)
-    except BaseException as error:
-        if not hasattr(error, "told_by"):  # the others wait; what was written is gone
-            ranks.abort(error)
-        raise
 
 
 def _append(file: TensorWriter | None, tensors: dict[str, NDArray[Any]]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar, cast
 
 import numpy as np
@@ -59,6 +60,23 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
     return cast(R, result)
 
 
+@contextmanager
+def ending_others(communicator: Communicator) -> Iterator[None]:
+    """Let an error on one rank end all, which would wait for that rank for ever.
+
+    What all ranks know of is left to the caller: errors with ``told_by``, and FloatingPointError,
+    which comes on all alike.
+    """
+    try:
+        yield
+    except FloatingPointError:
+        raise
+    except BaseException as error:
+        if not hasattr(error, "told_by"):
+            communicator.abort(error)
+        raise
+
+
 def check_same(communicator: Communicator, facts: Facts) -> None:
     """Refuse ranks that were given different problems.
 
@@ -72,10 +90,12 @@ def check_same(communicator: Communicator, facts: Facts) -> None:
     for rank, other in enumerate(others, 1):
         differ = differences(first, other, ("on rank 0", f"on rank {rank}"))
         if differ:
-            raise ValueError(
+            error = ValueError(
                 f"rank {rank} was given other data or parameters than rank 0 ({differ}); pass the "
                 "same X, y, weights and parameters on every rank"
             )
+            error.told_by = 0  # type: ignore[attr-defined]  # an attribute of ours
+            raise error
 
 
 def any_of(communicator: Communicator, here: bool) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from manyclass.parallel.agreement import any_of
+from manyclass.parallel.agreement import any_of, ending_others
 from manyclass.parallel.communicator import Communicator
 from manyclass.problem import Problem
 from manyclass.solution import Solution, Start
@@ -81,15 +81,10 @@ def train(
     if communicator is not None and communicator.size > 1:
         of_ranks = solver_of_ranks(problem, weights, rng, communicator, n_jobs, gathers=gathers)
         on_epoch = _on_any_rank(communicator, on_epoch)
-        try:
+        with ending_others(communicator):
             return solve(
                 problem, of_ranks, rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch
             )
-        except FloatingPointError:
-            raise
-        except BaseException as error:
-            communicator.abort(error)
-            raise
     if in_parts(problem, weights):
         return solve_in_parts(
             problem,
