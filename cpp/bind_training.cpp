@@ -21,6 +21,7 @@
 #include "kernels.hpp"
 #include "loops.hpp"
 #include "newton_phase.hpp"
+#include "shared_mean.hpp"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -78,6 +79,60 @@ class Trainer : public OwnedExamples<T> {
         random, sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap), this->poll());
   }
 
+  // The rows (ascending) in a random order that spares the memory.
+  nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> order(Vector<const std::int32_t> rows,
+                                                          std::uint64_t seed) const {
+    Random random(seed);
+    Visits visits = this->new_visits();
+    const auto found = visits.of({rows.data(), rows.size()}, random);
+    return to_numpy(std::vector<std::int32_t>(found.begin(), found.end()));
+  }
+
+  // Visit those of `rows` that are active, in their order; of all rows, sigma's change goes to
+  // `moved`. Kept along, of every example: whether it is active, sigma and the linear part.
+  SweepResult visit(Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows, bool shrunk,
+                    Vector<std::uint8_t> active, Vector<double> sigma, Vector<double> linear,
+                    Vector<double> moved) const {
+    check_sums(rows, sigma, linear);
+    require(active.size() == sigma.size() && moved.size() == rows.size(),
+            "there must be an entry of active for every example, and of moved for every row");
+    const WeightsView<T> w = view(weights, z);
+    const nb::gil_scoped_release release;
+    OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    std::vector<std::int32_t> some;
+    for (std::size_t m = 0; m < rows.size(); ++m) {
+      if (active.data()[rows.data()[m]]) some.push_back(rows.data()[m]);
+    }
+    std::vector<std::int32_t> stay(some.size());
+    const auto kernel = shrunk ? kernels_.shrunk_sweep : kernels_.full_sweep;
+    const SweepResult found = sweep(kernel, w, z, scratch, kEvery)(some, stay.data());
+    for (std::size_t m = 0; m < rows.size(); ++m) moved.data()[m] = -sigma.data()[rows.data()[m]];
+    put_sums(z, some, sigma.data(), linear.data());
+    for (std::size_t m = 0; m < rows.size(); ++m) moved.data()[m] += sigma.data()[rows.data()[m]];
+    for (const std::int32_t i : some) active.data()[i] = 0;
+    for (std::int64_t m = 0; m < found.n_active; ++m) active.data()[stay[m]] = 1;
+    return found;
+  }
+
+  // Of every row: sigma, and the linear part of D.
+  void row_sums(const Duals& z, Vector<const std::int32_t> rows, Vector<double> sigma,
+                Vector<double> linear) const {
+    check_sums(rows, sigma, linear);
+    put_sums(z, {rows.data(), rows.size()}, sigma.data(), linear.data());
+  }
+
+  // Column k of W += sum_i steps_i x_i.
+  void shift(Matrix<T> weights, const Duals& z, Vector<const std::int32_t> rows,
+             Vector<const double> steps) const {
+    require(this->examples().formulation.shifted, "there is no column for the shift");
+    require(steps.size() == rows.size(), "steps must be as long as rows");
+    check_rows_of(rows);
+    const WeightsView<T> w = view(weights, z);
+    const nb::gil_scoped_release release;
+    manyclass::shift(this->examples().x, w, {rows.data(), rows.size()},
+                     {steps.data(), steps.size()});
+  }
+
   SweepResult inspect(Matrix<T> weights, const Duals& z, std::int64_t begin,
                       std::int64_t end) const {
     this->check_rows(begin, end);
@@ -100,12 +155,35 @@ class Trainer : public OwnedExamples<T> {
     require(n_threads >= 1, "there must be a thread");
     require(z.n_rows() == this->examples().x.n_rows && z.n_classes() == this->n_classes(),
             "z must have one list per example, over the same classes");
-    require(z.fits(z.stride(), false), "there are too many classes");
+    require(z.fits(z.stride(), this->examples().formulation), "there are too many classes");
     const auto& kernels = newton_kernels_for<T>(instruction_set_, z.stride() / z.kBlock);
     return std::make_unique<NewtonPhase<T>>(this->examples(), kernels, z, n_threads, this->poll());
   }
 
  private:
+  static constexpr double kEvery = -std::numeric_limits<double>::infinity();  // no gap is too small
+
+  void check_rows_of(const Vector<const std::int32_t>& rows) const {
+    for (std::size_t m = 0; m < rows.size(); ++m) {
+      require(0 <= rows.data()[m] && rows.data()[m] < this->examples().x.n_rows,
+              "row out of range");
+    }
+  }
+  void check_sums(const Vector<const std::int32_t>& rows, const Vector<double>& sigma,
+                  const Vector<double>& linear) const {
+    require(sigma.size() == this->norms().size() && linear.size() == sigma.size(),
+            "sigma and linear must have an entry for every example");
+    check_rows_of(rows);
+  }
+  void put_sums(const Duals& z, std::span<const std::int32_t> rows, double* sigma,
+                double* linear) const {
+    for (const std::int32_t i : rows) {
+      const RowSums sums = manyclass::row_sums(this->examples(), z, i);
+      sigma[i] = sums.sigma;
+      linear[i] = sums.linear;
+    }
+  }
+
   auto sweep(typename Kernels<T, Duals>::Sweep kernel, const WeightsView<T>& w, Duals& z,
              OwnedScratch<T>& scratch, double min_gap) const {
     return [this, kernel, &w, &z, &scratch, min_gap](std::span<const std::int32_t> order,
@@ -118,7 +196,7 @@ class Trainer : public OwnedExamples<T> {
     const auto stride = static_cast<std::int64_t>(weights.shape(1));
     require(static_cast<std::int64_t>(weights.shape(0)) == this->examples().x.n_features + 1,
             "weights must have n_features + 1 rows");
-    require(z.fits(stride, this->examples().formulation.centred) && stride * sizeof(T) % 64 == 0,
+    require(z.fits(stride, this->examples().formulation) && stride * sizeof(T) % 64 == 0,
             "rows of weights must hold the classes, and their mean, in whole blocks of 64 bytes");
     require(reinterpret_cast<std::uintptr_t>(weights.data()) % 64 == 0,
             "weights must be aligned to 64 bytes");
@@ -176,7 +254,9 @@ void bind_newton(nb::module_& m, const char* name) {
 template <class T, class Duals>
 void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_name) {
   auto duals = nb::class_<Duals>(m, duals_name);
-  duals.def(nb::init<std::int64_t, std::int32_t>(), "n_rows"_a, "n_classes"_a)
+  duals
+      .def(nb::init<std::int64_t, std::int32_t, bool>(), "n_rows"_a, "n_classes"_a,
+           "shifted"_a = false)
       .def("to_csr", &export_duals<T, Duals>)
       .def("from_csr", &import_duals<T, Duals>, "indptr"_a, "labels"_a, "values"_a)
       .def_prop_ro("count", &Duals::count)
@@ -195,6 +275,11 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
            "min_gap"_a, "seed"_a)
       .def("shrunk_loops", &Trainer<T, Duals>::shrunk_loops, "weights"_a, "duals"_a, "active"_a,
            "n_active"_a, "goal"_a, "seed"_a)
+      .def("order", &Trainer<T, Duals>::order, "rows"_a, "seed"_a)
+      .def("visit", &Trainer<T, Duals>::visit, "weights"_a, "duals"_a, "rows"_a, "shrunk"_a,
+           "active"_a, "sigma"_a, "linear"_a, "moved"_a)
+      .def("row_sums", &Trainer<T, Duals>::row_sums, "duals"_a, "rows"_a, "sigma"_a, "linear"_a)
+      .def("shift", &Trainer<T, Duals>::shift, "weights"_a, "duals"_a, "rows"_a, "steps"_a)
       .def("inspect", &Trainer<T, Duals>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
       .def("add_duals", &Trainer<T, Duals>::add_duals, "weights"_a, "duals"_a, "begin"_a, "end"_a);
 }
@@ -205,8 +290,9 @@ void bind_training(nb::module_& m) {
   m.def("instruction_sets", &instruction_sets,
         "Instruction sets that this build and this machine share, the fastest last.");
   nb::class_<Formulation>(m, "Formulation")
-      .def(nb::init<bool, bool, bool, bool, bool, bool, double, double>(), "relative"_a, "others"_a,
-           "own"_a, "maximum"_a, "centred"_a, "squared"_a, "gamma"_a, "gamma_own"_a);
+      .def(nb::init<bool, bool, bool, bool, bool, bool, double, double, bool>(), "relative"_a,
+           "others"_a, "own"_a, "maximum"_a, "centred"_a, "squared"_a, "gamma"_a, "gamma_own"_a,
+           "shifted"_a = false);
   nb::class_<SweepResult>(m, "SweepResult")
       .def(nb::init<>())
       .def_ro("gap", &SweepResult::gap)

@@ -35,7 +35,7 @@ class Visitor : public ExampleBlock<T> {
     w_.scores(examples_.x.row(i), s);
     constexpr T kNone = -std::numeric_limits<T>::infinity();
     const std::int32_t y = examples_.labels[i];
-    const double centre = f_.centred ? static_cast<double>(s[w_.n_classes]) : 0.0;
+    const double centre = has_centre() ? static_cast<double>(s[w_.n_classes]) : 0.0;
     const double s_y = y == kElsewhere ? 0 : static_cast<double>(s[y]);
     for (std::int64_t c = w_.n_classes; c < w_.stride; ++c) s[c] = kNone;
     if (y != kElsewhere) s[y] = kNone;
@@ -64,9 +64,9 @@ class Visitor : public ExampleBlock<T> {
     scratch_.labels[size + 1] = w_.n_classes;
     T* s = scratch_.scores;
     w_.scores_of(examples_.x.row(i),
-                 std::span<const std::int32_t>(scratch_.labels, size + (f_.centred ? 2 : 1)), s);
+                 std::span<const std::int32_t>(scratch_.labels, size + (has_centre() ? 2 : 1)), s);
     const double s_y = static_cast<double>(s[size]);
-    const double centre = f_.centred ? static_cast<double>(s[size + 1]) : 0.0;
+    const double centre = has_centre() ? static_cast<double>(s[size + 1]) : 0.0;
     const double cost = examples_.costs[i];
     Found found = this->begin(s_y, centre);
     double z_own = 0;
@@ -102,6 +102,9 @@ class Visitor : public ExampleBlock<T> {
   using ExampleBlock<T>::scratch_;
 
   DenseWeights<T> w_;
+
+ private:
+  bool has_centre() const { return f_.centred || f_.shifted; }
 };
 
 // Visit the examples `order`. `look(i, z of i, result)` says what a visit finds, and counts its

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "formulation.hpp"
+
 namespace manyclass {
 
 template <class T>
@@ -20,16 +22,16 @@ struct DualEntry {
 template <class T>
 class DualLists {
  public:
-  DualLists(std::int64_t n_rows, std::int32_t n_classes)
+  DualLists(std::int64_t n_rows, std::int32_t n_classes, bool /*shifted*/ = false)
       : slots_(static_cast<std::size_t>(n_rows)), n_classes_(n_classes) {}
   DualLists(const DualLists&) = delete;
   DualLists& operator=(const DualLists&) = delete;
 
   std::int64_t n_rows() const { return static_cast<std::int64_t>(slots_.size()); }
   std::int32_t n_classes() const { return n_classes_; }
-  // Whether rows of so many weights suit: of a centred W, the mean is kept in column k.
-  bool fits(std::int64_t stride, bool centred) const {
-    return stride >= n_classes_ + (centred ? 1 : 0);
+  // Whether rows of so many weights suit: where there is a mean, it is kept in column k.
+  bool fits(std::int64_t stride, const Formulation& f) const {
+    return stride >= n_classes_ + (f.centred || f.shifted ? 1 : 0);
   }
   std::span<DualEntry<T>> row(std::int64_t i) {
     Slot& slot = slots_[static_cast<std::size_t>(i)];
@@ -49,6 +51,12 @@ class DualLists {
 
   void set(std::int64_t i, std::span<const DualEntry<T>> entries) {
     std::copy(entries.begin(), entries.end(), resize(i, entries.size()).begin());
+  }
+
+  // Call f(c, z_ic) for the z of row i.
+  template <class F>
+  void each(std::int64_t i, F f) const {
+    for (const DualEntry<T>& entry : row(i)) f(entry.label, entry.value);
   }
 
   std::int64_t count() const;    // entries in all rows

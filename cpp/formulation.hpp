@@ -4,14 +4,15 @@
 namespace manyclass {
 
 struct Formulation {
-  bool relative;     // margins: relative (w_y - w_c) . x; else absolute, -w_c . x and +w_y . x
-  bool others;       // targets: the classes c != y
-  bool own;          // targets: the class y (absolute margins only)
-  bool maximum;      // the largest loss of the targets counts; else their sum
-  bool centred;      // sum_c w_c = 0 is enforced: W = U - mean_c u_c, U kept un-centred
-  bool squared;      // squared hinge
-  double gamma;      // margin asked of the others
-  double gamma_own;  // margin asked of y
+  bool relative;         // margins: relative (w_y - w_c) . x; else absolute, -w_c . x and +w_y . x
+  bool others;           // targets: the classes c != y
+  bool own;              // targets: the class y (absolute margins only)
+  bool maximum;          // the largest loss of the targets counts; else their sum
+  bool centred;          // sum_c w_c = 0 is enforced: W = U - mean_c u_c, U kept un-centred
+  bool squared;          // squared hinge
+  double gamma;          // margin asked of the others
+  double gamma_own;      // margin asked of y
+  bool shifted = false;  // W's column k is taken off every w_c; visits leave it as it is
 };
 
 }  // namespace manyclass

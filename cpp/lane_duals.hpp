@@ -18,10 +18,11 @@ class LaneDuals {
   static constexpr std::int32_t kBlock = 64 / sizeof(T);  // classes in 64 bytes
   static constexpr std::int32_t kMaxBlocks = 4;
 
-  LaneDuals(std::int64_t n_rows, std::int32_t n_classes)
+  // `shifted`: beside a W with a column more.
+  LaneDuals(std::int64_t n_rows, std::int32_t n_classes, bool shifted = false)
       : n_rows_(n_rows),
         n_classes_(n_classes),
-        stride_((n_classes + kBlock - 1) / kBlock * kBlock),
+        stride_((n_classes + shifted + kBlock - 1) / kBlock * kBlock),
         data_(static_cast<std::size_t>(n_rows * stride_)) {}
   LaneDuals(const LaneDuals&) = delete;
   LaneDuals& operator=(const LaneDuals&) = delete;
@@ -29,8 +30,8 @@ class LaneDuals {
   std::int64_t n_rows() const { return n_rows_; }
   std::int32_t n_classes() const { return n_classes_; }
   // Whether rows of so many weights suit.
-  bool fits(std::int64_t stride, bool /*centred*/) const {
-    return stride == stride_ && stride_ <= kMaxBlocks * kBlock;
+  bool fits(std::int64_t stride, const Formulation& f) const {
+    return stride == stride_ && stride >= n_classes_ + f.shifted && stride <= kMaxBlocks * kBlock;
   }
   std::int64_t stride() const { return stride_; }
   T* lanes(std::int64_t i) const { return data_.data() + i * stride_; }
@@ -51,6 +52,13 @@ class LaneDuals {
   void set(std::int64_t i, std::span<const DualEntry<T>> entries) {
     std::fill_n(lanes(i), stride_, T{0});
     for (const DualEntry<T>& entry : entries) lanes(i)[entry.label] = entry.value;
+  }
+  // Call f(c, z_ic) for the z of row i that are not 0.
+  template <class F>
+  void each(std::int64_t i, F f) const {
+    for (std::int32_t c = 0; c < n_classes_; ++c) {
+      if (lanes(i)[c] != 0) f(c, lanes(i)[c]);
+    }
   }
 
  private:

@@ -47,7 +47,9 @@ class LaneVisitor {
         sigma_(f_.relative  ? 1.0
                : f_.centred ? -1.0 / w.n_classes
                             : 0.0) {
-    const auto live = Lanes::all(static_cast<T>(w.n_classes)) > numbers_;
+    const Lanes end = Lanes::all(static_cast<T>(w.n_classes));
+    const auto live = end > numbers_;
+    last_ = end == numbers_;
     live_ = select(live, Lanes::all(1), Lanes::all(0));
     others_ = select(live, Lanes::all(f_.others ? T{0} : kNone), Lanes::all(kNone));
   }
@@ -62,9 +64,12 @@ class LaneVisitor {
     e.cost = examples_.costs[i];
     e.z = Lanes::at(duals_.lanes(i));
     e.own = numbers_ == Lanes::all(static_cast<T>(y));
-    const T s_y = f_.relative ? select(e.own, s, zero()).sum() : T{0};
-    const Lanes others = (s + static_cast<T>(f_.gamma - static_cast<double>(s_y))) + others_;
-    const Lanes own = f_.own ? Lanes::all(static_cast<T>(f_.gamma_own)) - s : Lanes::all(kNone);
+    // What is taken off every score: s_y of relative margins, or the shift.
+    const bool less = f_.relative || f_.shifted;
+    const T off = less ? select(f_.relative ? e.own : last_, s, zero()).sum() : T{0};
+    const Lanes others = (s + static_cast<T>(f_.gamma - static_cast<double>(off))) + others_;
+    const T top = static_cast<T>(f_.gamma_own + static_cast<double>(off));
+    const Lanes own = f_.own ? Lanes::all(top) - s : Lanes::all(kNone);
     e.xi = select(e.own, own, others);
     if (!f_.relative) e.v = select(e.own, Lanes::all(1), Lanes::all(-1));
     return e;
@@ -237,8 +242,9 @@ class LaneVisitor {
   DenseWeights<T> w_;
   const LaneDuals<T>& duals_;
   Lanes numbers_;
-  Lanes live_;    // 1 for the classes, 0 in the padding
-  Lanes others_;  // added to xi: 0 for targets, kNone elsewhere
+  Lanes live_;                  // 1 for the classes, 0 in the padding
+  WideMask<T, View::kV> last_;  // the lane behind the classes
+  Lanes others_;                // added to xi: 0 for targets, kNone elsewhere
   double sigma_;
 
  public:
@@ -360,12 +366,13 @@ SweepResult inspect_lanes(const Examples<T>& examples, const WeightsView<T>& vie
     const std::int32_t y = examples.labels[i];
     const double cost = examples.costs[i];
     const double s_y = y == kElsewhere ? 0 : static_cast<double>(scratch.scores[y]);
+    const double shift = f.shifted ? static_cast<double>(scratch.scores[w.n_classes]) : 0;
     const double ridge = f.squared ? 1 / (2 * cost) : 0;
     const double bound = f.squared ? std::numeric_limits<double>::infinity() : cost * kAtBound<T>;
     Judged sums;
     for (std::int32_t c = 0; c < w.n_classes; ++c) {
       if (c == y ? !f.own : !f.others) continue;
-      const double s = static_cast<double>(scratch.scores[c]);
+      const double s = static_cast<double>(scratch.scores[c]) - shift;
       const double xi = f.relative ? f.gamma - (s_y - s) : c == y ? f.gamma_own - s : f.gamma + s;
       sums.add(static_cast<double>(z.lanes(i)[c]), xi, ridge, bound);
     }

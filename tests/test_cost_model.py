@@ -19,7 +19,6 @@ from manyclass.parallel.cost_model import (
     Habits,
     Network,
     Shape,
-    forecast,
     memory,
     steps,
     unevenness,
@@ -27,6 +26,7 @@ from manyclass.parallel.cost_model import (
 )
 from manyclass.parallel.cost_rates import Measured, Usual
 from manyclass.parallel.filling import filling
+from manyclass.parallel.forecast import forecast
 from manyclass.plan import engine_for
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import train

@@ -67,10 +67,11 @@ class Formulation:
         squared: bool,
         gamma: float,
         gamma_own: float,
+        shifted: bool = False,
     ) -> None: ...
 
 class _Duals:
-    def __init__(self, n_rows: int, n_classes: int) -> None: ...
+    def __init__(self, n_rows: int, n_classes: int, shifted: bool = False) -> None: ...
     def to_csr(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
     def from_csr(
         self, indptr: NDArray[np.int64], labels: NDArray[np.int32], values: NDArray[Any]
@@ -130,6 +131,32 @@ class _Trainer(_Examples):
         goal: ShrunkGoal,
         seed: int,
     ) -> ShrunkResult: ...
+    def order(self, rows: NDArray[np.int32], seed: int) -> NDArray[np.int32]: ...
+    def visit(
+        self,
+        weights: NDArray[Any],
+        duals: _Duals,
+        rows: NDArray[np.int32],
+        shrunk: bool,
+        active: NDArray[np.uint8],
+        sigma: NDArray[np.float64],
+        linear: NDArray[np.float64],
+        moved: NDArray[np.float64],
+    ) -> SweepResult: ...
+    def row_sums(
+        self,
+        duals: _Duals,
+        rows: NDArray[np.int32],
+        sigma: NDArray[np.float64],
+        linear: NDArray[np.float64],
+    ) -> None: ...
+    def shift(
+        self,
+        weights: NDArray[Any],
+        duals: _Duals,
+        rows: NDArray[np.int32],
+        steps: NDArray[np.float64],
+    ) -> None: ...
     def inspect(
         self, weights: NDArray[Any], duals: _Duals, begin: int, end: int
     ) -> SweepResult: ...

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from manyclass.formulations import FORMULATIONS
 from manyclass.parallel.cost_model import (
     Engine,
-    Forecast,
     Habits,
     Kind,
     Network,
     Shape,
     engine_of,
-    forecast,
     memory,
 )
 from manyclass.parallel.cost_rates import Measured
+from manyclass.parallel.forecast import Forecast, forecast
 from manyclass.solvers.choice import LARGE_SHARE, MANY_CLASSES
 
 # A number of ranks is worth its price while each does this share of what one alone would do.

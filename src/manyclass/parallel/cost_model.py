@@ -12,7 +12,7 @@ classes meet:
     bundles      n (2p - 1) / p     n k / p            d k (2p - 1) / 2p
     budgets      the same: Crammer-Singer, whose z go round with their classes
     separate     n k / 32p          n k / p            -
-    shared_mean  n                  n k / p            20 d k / p
+    shared_mean  n                  n k / p            3 d k / p
 
 A visit reads r non-zeros, a score multiplies r times. The examples of a class are visited where the
 class is, so in each round all may wait for the rank that has the largest one. Source: Alber et al.
@@ -26,6 +26,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from manyclass.parallel.schedule import batch_size
+
 Engine = Literal["alone", "bundles", "budgets", "separate", "shared_mean"]
 Kind = Literal["dense", "sparse"]
 
@@ -33,7 +35,7 @@ BLOCK_BYTES = 64  # rows of W are padded to whole blocks
 PART = 1 << 20  # numbers of W that travel at a time; rows of tables:
 SPARSE_ROWS = 1 << 12
 SEPARATE_CLASSES = 32  # of one-vs-rest, visited together
-MEANS = 20  # of the shared mean, in an epoch
+MEANS = 3  # passes over W in an epoch, to set the shared mean and to measure D
 LABEL = 4  # bytes of a class, a feature, a place in W
 DATA_ROW = 48  # bytes of an example beside its non-zeros: begin, class, costs, norm
 TABLE_NUMBERS = 6  # of W that a table has room for, for each that is not zero
@@ -226,15 +228,7 @@ def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int)
         return _of_separate(shape, habits, n_ranks)
     n, share = shape.n_examples, shape.n_classes / n_ranks
     if engine == "shared_mean":
-        columns = habits.scores * shape.padded(share)
-        return Work(
-            visits=habits.scores * n,
-            entries=habits.scores * shape.n_nonzero,
-            dense=columns * shape.n_nonzero,
-            swept=MEANS * shape.weights / n_ranks,
-            messages=(2 * MEANS + 8) * steps(n_ranks),
-            bytes=16.0 * MEANS * (shape.n_features + 1) * (n_ranks - 1) / n_ranks,
-        )
+        return _of_shared_mean(shape, habits, n_ranks)
     columns = habits.fill * share if kind == "sparse" else shape.padded(share)
     return Work(
         visits=n,
@@ -255,6 +249,21 @@ def _of_separate(shape: Shape, habits: Habits, n_ranks: int) -> Work:
         dense=columns * shape.n_nonzero,
         messages=6 * steps(n_ranks),
         bytes=160.0 * (n_ranks - 1),
+    )
+
+
+def _of_shared_mean(shape: Shape, habits: Habits, n_ranks: int) -> Work:
+    """Batches of examples, after each of which ranks sum a number for each of them."""
+    n, share = shape.n_examples, shape.n_classes / n_ranks
+    batch = batch_size(n, shape.n_nonzero, shape.n_classes, n_ranks)
+    summed = habits.scores * n + habits.scores * n / 2 + 2 * (shape.n_features + 1)
+    return Work(
+        visits=habits.scores * n,
+        entries=2 * habits.scores * shape.n_nonzero,  # for scores, and to set the mean
+        dense=habits.scores * shape.padded(share + 1) * shape.n_nonzero,
+        swept=MEANS * shape.weights / n_ranks,
+        messages=2 * steps(n_ranks) * (habits.scores * n / batch + 5),
+        bytes=16.0 * summed * (n_ranks - 1) / n_ranks,
     )
 
 
@@ -352,75 +361,3 @@ def returned_bytes(kind: Kind, shape: Shape, habits: Habits) -> float:
 def data_bytes(shape: Shape) -> float:
     """Count the bytes of X, y and what is kept of each example."""
     return shape.n_nonzero * (LABEL + shape.item) + float(shape.n_examples * DATA_ROW)
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What training on so many ranks is expected to take.
-
-    Attributes
-    ----------
-    n_ranks : int
-    working, talking : float
-        Seconds of an epoch; working with what is waited for others.
-    epochs : float
-    ending : float
-        Seconds in which rank 0 is told W.
-    memory, moved : float
-        Bytes of a rank; bytes that rank 0 receives until the end.
-    """
-
-    n_ranks: int
-    working: float
-    talking: float
-    epochs: float
-    ending: float
-    memory: float
-    moved: float
-
-    @property
-    def epoch(self) -> float:
-        """Seconds of an epoch."""
-        return self.working + self.talking
-
-    @property
-    def seconds(self) -> float:
-        """Seconds of training in all; reading the data comes on top."""
-        return self.epochs * self.epoch + self.ending
-
-
-def forecast(
-    engine: Engine,
-    kind: Kind,
-    shape: Shape,
-    habits: Habits,
-    n_ranks: int,
-    rates: Mapping[str, float],
-    network: Network,
-) -> Forecast:
-    """Predict what training takes.
-
-    Parameters
-    ----------
-    engine, kind, shape, habits, n_ranks
-        As of ``work``.
-    rates : mapping
-        Seconds of a unit of each kind of local work.
-    network : Network
-
-    Returns
-    -------
-    Forecast
-    """
-    todo = work(engine, kind, shape, habits, n_ranks)
-    epochs = habits.epochs_on(n_ranks)
-    gathered = returned_bytes(kind, shape, habits) * (n_ranks - 1) / n_ranks  # by rank 0
-    return Forecast(
-        n_ranks=n_ranks,
-        working=todo.seconds(rates, waiting=True),
-        talking=network.seconds(todo.messages, todo.bytes),
-        epochs=epochs,
-        ending=network.seconds(0, gathered),
-        memory=memory(engine, kind, shape, habits, n_ranks),
-        moved=epochs * todo.bytes + gathered,
-    )

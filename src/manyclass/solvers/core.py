@@ -17,12 +17,15 @@ CALL_WORK = 1 << 28
 MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
 
 
-def in_lanes(problem: Problem) -> bool:
-    """Whether the kernels for few classes serve: a visit holds all of them in registers."""
+def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:
+    """Whether the kernels for few classes serve: a visit holds all of them in registers.
+
+    ``shifted``: W has a column more.
+    """
     formulation = problem.formulation
     per_block = BLOCK_BYTES // problem.dataset.dtype.itemsize
     simple = formulation.aggregation == "sum" or formulation.margin == "relative"
-    return simple and problem.dataset.n_classes <= MAX_BLOCKS * per_block
+    return simple and problem.dataset.n_classes + shifted <= MAX_BLOCKS * per_block
 
 
 def mean_apart(problem: Problem) -> bool:
@@ -37,10 +40,10 @@ def is_kept_centred(problem: Problem) -> bool:
     return problem.formulation.centred and (few or in_lanes(problem))
 
 
-def core_classes(problem: Problem) -> tuple[type[Any], type[Any]]:
+def core_classes(problem: Problem, *, shifted: bool = False) -> tuple[type[Any], type[Any]]:
     """Trainer and dual variables of the compiled core that suit the problem."""
     single = problem.dataset.dtype == np.float32
-    if in_lanes(problem):
+    if in_lanes(problem, shifted=shifted):
         if single:
             return _core.LaneTrainer32, _core.LaneDuals32
         return _core.LaneTrainer64, _core.LaneDuals64

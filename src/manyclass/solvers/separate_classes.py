@@ -202,7 +202,7 @@ def classes_in_group(dtype: np.dtype[Any]) -> int:
     return GROUP_BLOCKS * BLOCK_BYTES // dtype.itemsize
 
 
-def start_of(start: Start | None, classes: slice) -> Start | None:
+def start_of(start: Start | None, classes: slice | NDArray[np.int64]) -> Start | None:
     """Return the same start for some classes only, without the history of all."""
     if start is None:
         return None
@@ -211,13 +211,11 @@ def start_of(start: Start | None, classes: slice) -> Start | None:
     return Start(sp.csr_array(start.duals[:, classes]), W, epochs=epochs)
 
 
-def problem_of(problem: Problem, classes: slice) -> Problem:
+def problem_of(problem: Problem, classes: slice | NDArray[np.int64]) -> Problem:
     """Return the same problem for some classes only, whose numbers begin at 0."""
-    labels = problem.dataset.labels
-    inside = (labels >= classes.start) & (labels < classes.stop)
-    dataset = replace(
-        problem.dataset,
-        labels=np.where(inside, labels - classes.start, ELSEWHERE).astype(np.int32),
-        n_classes=classes.stop - classes.start,
-    )
+    data = problem.dataset
+    some = np.arange(data.n_classes)[classes]
+    numbers = np.full(data.n_classes + 1, ELSEWHERE, np.int32)  # the last: of ELSEWHERE itself
+    numbers[some] = np.arange(len(some))
+    dataset = replace(data, labels=numbers[data.labels], n_classes=len(some))
     return Problem(dataset, problem.formulation, problem.C, problem.loss)

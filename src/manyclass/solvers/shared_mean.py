@@ -3,13 +3,16 @@
     max_{z, m}  sum_ic gamma_c z_ic - 1/2 sum_c ||u_c(z) - m||^2 [- sum_ic z_ic^2 / (4 C_i)]
     s.t.        0 <= z_ic <= C_i;     w_c = u_c - m, at the optimum m = mean_c u_c
 
-With m fixed the classes are independent, so each rank visits all examples for its own ones; then
-all ranks together set m to the mean of the u_c, for the price of a sum of d + 1 numbers. Given:
-x_i, y_i, C_i on every rank. Returned: W, z and the certificate, the same on every rank.
+With m fixed the classes are independent, so each rank visits a batch of examples for its own ones;
+then all ranks set m to the mean of the u_c. What they must tell for that is one number for each
+example that was visited, sigma_i, since sum_c u_c = sum_i sigma_i x_i with sigma_i = sum_c v_ic
+z_ic (v = 1 for c = y_i, else -1), and every rank has all x_i. So batches can be small.
+Given: x_i, y_i, C_i on every rank. Returned: W, z and the certificate, the same on every rank.
 Converges: visits and means are exact steps of ascent in blocks of a smooth problem over a box,
-every block in every epoch. Slow where many examples share a direction, such as the intercept's, or
-C_i ||x_i||^2 is large: with m fixed, a few z move the classes as far as they may go.
-Source: Alber et al. 2017, algorithm 1.
+every block in every epoch. How fast depends on the batch: with m fixed, its examples move the
+classes as far as they may go, so where they share a direction, such as the intercept's, a large
+batch brings little more than a small one.
+Source: Alber et al. 2017, algorithm 1 (there the mean itself travels, ten times in an epoch).
 """
 
 from __future__ import annotations
@@ -23,12 +26,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.parallel.schedule import batch_size
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, relative
 from manyclass.solvers.core import core_classes, trainer_arguments
 from manyclass.solvers.entries import Entries
 from manyclass.solvers.separate_classes import problem_of, start_of
-from manyclass.solvers.spread_weights import SpreadWeights, blocks_of
+from manyclass.solvers.spread_weights import Block, SpreadWeights
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import (
     Findings,
@@ -37,11 +41,9 @@ from manyclass.solvers.together import (
     gather_entries,
     shares,
 )
-from manyclass.solvers.weights import allocate_weights, squared_norm
+from manyclass.solvers.weights import allocate_weights, class_means, squared_norm, take_off
 
-# The mean is set after each of so many parts of an epoch (Alber et al. 2017).
-PARTS = 10
-# ... and after each loop over the shrunk problem, of which there are so many at most.
+# Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
 
 
@@ -49,12 +51,19 @@ SHRUNK_LOOPS = 10
 class State:
     """Where training stands on this rank."""
 
+    classes: list[NDArray[np.int64]]  # of every rank
     problem: Problem | None  # of the classes here; None where there are none
-    weights: NDArray[Any]  # of these classes
+    weights: NDArray[Any]  # of these classes, and a last column that is taken off all of them
     began: float
+    batch: int  # examples
     trainer: Any = None  # of the core, with the z that it takes
     z: Any = None
     rows: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # x_i != 0
+    # Of every example, as far as the classes here go: sigma_i, what z_i adds to D but for the
+    # weights, and whether z_i may still move.
+    sigma: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    linear: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    active: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     constant: float = 0.0  # loss of the examples with x_i = 0
     dual: float = 0.0
     epoch: int = 0
@@ -67,7 +76,7 @@ class SharedMean(OfRanks):
     Parameters
     ----------
     rng : numpy.random.Generator
-        Orders the loops; in the same state on every rank.
+        Orders the loops and spreads the classes; in the same state on every rank.
     communicator : Communicator, default=None
         One process alone when None.
     """
@@ -75,47 +84,53 @@ class SharedMean(OfRanks):
     @ending_all
     def init(self, problem: Problem, start: Start | None) -> State:
         """Begin from z = 0, or where another training ended."""
-        began = time.perf_counter()
-        data = problem.dataset
-        classes = self._classes(problem)
-        size = classes.stop - classes.start
-        _, W = allocate_weights(data.n_features + 1, max(size, 1), data.dtype)
-        state = State(problem_of(problem, classes) if size else None, W, began)
-        here = Findings()
+        state = self._begin(problem)
+        n = problem.dataset.n_examples
+        here, norms = Findings(), np.zeros(n)
         if state.problem is not None:
-            trainer_of, duals_of = core_classes(state.problem)
-            arguments = trainer_arguments(state.problem)
-            arguments["formulation"] = _with_fixed_mean(problem)
-            state.trainer = trainer_of(**arguments)
-            state.z = duals_of(data.n_examples, size)
             norms = state.trainer.squared_norms()
-            state.rows = np.flatnonzero(norms > 0).astype(np.int32)
             for i in np.flatnonzero(norms == 0).tolist():
-                here.add(state.trainer.inspect(W, state.z, i, i + 1))
+                here.add(state.trainer.inspect(state.weights, state.z, i, i + 1))
+        norms = self.communicator.all_sum(norms)  # for ranks without classes
+        if not np.isfinite(norms).all():
+            raise FloatingPointError("the square of a row of X overflows; scale the features")
+        state.rows = np.flatnonzero(norms > 0).astype(np.int32)
         state.constant = state.dual = here.over(self.communicator).loss
         if start is not None:
             self._warm_start(problem, state, start)
         return state
 
+    def _begin(self, problem: Problem) -> State:
+        """W = 0 and z = 0, for a share of the classes at random."""
+        began = time.perf_counter()
+        data = problem.dataset
+        names = self.common.permutation(data.n_classes)
+        classes = [np.sort(names[some]) for some in shares(data.n_classes, self.communicator.size)]
+        mine = classes[self.communicator.rank]
+        _, W = allocate_weights(data.n_features + 1, len(mine) + 1, data.dtype)
+        part = problem_of(problem, mine) if len(mine) else None
+        batch = batch_size(data.n_examples, len(data.values), data.n_classes, len(classes))
+        state = State(classes, part, W, began, batch)
+        state.sigma, state.linear = np.zeros(data.n_examples), np.zeros(data.n_examples)
+        state.active = np.zeros(data.n_examples, np.uint8)
+        if part is not None:
+            trainer_of, duals_of = core_classes(part, shifted=True)
+            arguments = trainer_arguments(part) | {"formulation": _with_fixed_mean(problem)}
+            state.trainer = trainer_of(**arguments)
+            state.z = duals_of(data.n_examples, len(mine), shifted=True)
+        return state
+
     @ending_all
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
-        """Visit all examples in parts, then those that still move; set the mean in between."""
-        here, gain = Findings(), 0.0
-        active = []
-        order = self.common.permutation(problem.dataset.n_examples)
-        for part in np.array_split(order, PARTS):
-            active.append(self._full_loop(state, part, here))
-            gain += self._set_mean(problem, state)
-        rows = np.sort(np.concatenate(active))
-        here.n_visited, here.n_active = float(len(state.rows)), float(len(rows))
-        goal, violation = rule.shrunk_goal()
-        for _ in range(SHRUNK_LOOPS):
-            if state.problem is not None:
-                rows = self._shrunk_loop(state, rows, goal, violation, here)
-            gain += self._set_mean(problem, state)
+        """Visit all examples, then those that still move until little of the gap is left."""
+        state.active[state.rows] = 1
+        here = self._loop(problem, state, state.rows, shrunk=False)
+        here.n_visited, here.n_active = float(len(state.rows)), float(state.active.sum())
+        loops = self._shrunk_loops(problem, state, rule, here)
+        self._set_mean(problem, state)
         here.n_duals = 0.0 if state.z is None else float(state.z.count)
         found = state.full = here.over(self.communicator)
-        state.dual += found.dual_gain + gain
+        state.dual = self._dual(state)
         state.epoch += 1
         primal = state.dual + found.gap
         rule.cool(found, primal)
@@ -127,7 +142,7 @@ class SharedMean(OfRanks):
             gap_estimate=found.gap,
             violation=found.max_violation,
             active_share=found.n_active / max(1.0, found.n_visited),
-            loops=SHRUNK_LOOPS,
+            loops=loops,
             evaluations=int(found.evaluations),
             n_weights=(data.n_features + 1) * data.n_classes,
             n_duals=int(found.n_duals),
@@ -138,7 +153,7 @@ class SharedMean(OfRanks):
         return rule.promising(state.full, state.dual + state.full.gap)
 
     def dual_objective(self, state: State) -> float:
-        """Return D, kept by the gains of the visits and of the means."""
+        """Return D, of the W that training keeps along with z."""
         return state.dual
 
     @ending_all
@@ -148,12 +163,11 @@ class SharedMean(OfRanks):
         state.weights.fill(0)
         if state.problem is not None:
             state.trainer.add_duals(state.weights, state.z, 0, n)
-        of_u = self._mean(problem, state)
-        self._subtract(state, of_u)
+        of_u = self._set_mean(problem, state)
         here = Findings()
         if state.problem is not None:
             here.add(state.trainer.inspect(state.weights, state.z, 0, n))
-        here.loss += 0.5 * squared_norm(state.weights, self._size(problem), apart=False)
+        here.loss += 0.5 * squared_norm(state.weights, self._size(state), apart=False)
         found = here.over(self.communicator)
         # What rounding leaves of the mean: the gap's terms miss k <mean of W, mean of U>.
         gap = found.gap - k * float(of_u @ self._mean(problem, state))
@@ -173,65 +187,91 @@ class SharedMean(OfRanks):
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
         if state.z is not None:
             indptr, labels, values = state.z.to_csr()
-            shape = (data.n_examples, self._size(problem))
+            shape = (data.n_examples, self._size(state))
             z = sp.coo_array(sp.csr_array((values, labels, indptr), shape=shape))
-        first = self._classes(problem).start
-        mine = Entries(z.row.astype(np.int32), (z.col + first).astype(np.int32), z.data)
+        classes = state.classes[self.communicator.rank].astype(np.int32)
+        mine = Entries(z.row.astype(np.int32), classes[z.col], z.data)
         everything = gather_entries(self.communicator, mine)
         return Start(everything.matrix(data.n_classes, data.n_examples))
 
     def spread(self, problem: Problem, state: State) -> SpreadWeights:
         """Return W, shape (d + 1, k), as it is held."""
         data, ranks = problem.dataset, self.communicator
-        W = state.weights[:, : self._size(problem)]
-        blocks = blocks_of(shares(data.n_classes, ranks.size), ranks.rank, W)
+        blocks = [
+            Block(root, some, state.weights[:, : len(some)] if root == ranks.rank else None)
+            for root, some in enumerate(state.classes)
+            if len(some)
+        ]
         return SpreadWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=False)
 
-    def _full_loop(self, state: State, part: NDArray[np.intp], here: Findings) -> NDArray[np.int32]:
-        """Visit the examples of a part; returns those that stay active."""
-        if state.problem is None:
-            return state.rows
-        rows = np.intersect1d(part, state.rows).astype(np.int32)
-        active = np.empty_like(rows)
-        found = state.trainer.full_loop(state.weights, state.z, rows, active, -np.inf, self._seed())
-        here.add(found)
-        return active[: found.n_active]
+    def _shrunk_loops(
+        self, problem: Problem, state: State, rule: StoppingRule, here: Findings
+    ) -> int:
+        """Visit what is active on some rank, until the rule is content; returns the loops."""
+        goal, violation = rule.shrunk_goal()
+        loops = 0
+        while loops < SHRUNK_LOOPS:
+            loops += 1
+            anywhere = self.communicator.all_sum(state.active.astype(np.int32))
+            rows = np.flatnonzero(anywhere).astype(np.int32)
+            made = self._loop(problem, state, rows, shrunk=True)
+            here.evaluations += made.evaluations
+            found = made.over(self.communicator)
+            if found.gap <= goal or found.max_violation < violation:
+                break
+        return loops
 
-    def _shrunk_loop(
-        self,
-        state: State,
-        rows: NDArray[np.int32],
-        gap: float,
-        violation: float,
-        here: Findings,
-    ) -> NDArray[np.int32]:
-        """One loop over the active examples; returns those that stay so."""
-        goal = _core.ShrunkGoal(gap, violation, 1, 0.0)  # the effort of one score: one loop
-        found = state.trainer.shrunk_loops(
-            state.weights, state.z, rows, len(rows), goal, self._seed()
-        )
-        here.dual_gain += found.dual_gain
-        here.evaluations += found.evaluations
-        return rows[: found.n_active]
+    def _loop(
+        self, problem: Problem, state: State, rows: NDArray[np.int32], *, shrunk: bool
+    ) -> Findings:
+        """Visit what is active here of some examples; they and their order are every rank's."""
+        here, core = Findings(), state.trainer
+        seed = int(self.common.integers(2**63))
+        order = rows if core is None else core.order(rows, seed)
+        for begin in range(0, len(order), state.batch):
+            batch = order[begin : begin + state.batch]
+            moved = np.zeros(len(batch))
+            if core is not None:
+                found = core.visit(
+                    state.weights,
+                    state.z,
+                    batch,
+                    shrunk,
+                    state.active,
+                    state.sigma,
+                    state.linear,
+                    moved,
+                )
+                here.add(found)
+            of_mean = self.communicator.all_sum(moved) / problem.dataset.n_classes
+            if core is not None:
+                core.shift(state.weights, state.z, batch, of_mean)
+        return here
 
-    def _set_mean(self, problem: Problem, state: State) -> float:
-        """Let W sum to zero; returns the gain of the dual objective, the same on every rank."""
+    def _set_mean(self, problem: Problem, state: State) -> NDArray[np.float64]:
+        """Let W sum to zero, but for rounding, with nothing to take off; returns what was."""
         mean = self._mean(problem, state)
-        self._subtract(state, mean)
-        return 0.5 * problem.dataset.n_classes * float(mean @ mean)
+        size = self._size(state)
+        take_off(state.weights, size, mean + state.weights[:, size])
+        state.weights[:, size] = 0
+        return mean
 
     def _mean(self, problem: Problem, state: State) -> NDArray[np.float64]:
         """Mean of W over the classes of all ranks, shape (d + 1,)."""
-        sums = state.weights[:, : self._size(problem)].sum(axis=1, dtype=np.float64)
+        size = self._size(state)
+        sums = np.zeros(len(state.weights))
+        if size:
+            sums += size * (class_means(state.weights, size) - state.weights[:, size])
         return self.communicator.all_sum(sums) / problem.dataset.n_classes
 
-    def _subtract(self, state: State, mean: NDArray[np.float64]) -> None:
-        if state.problem is not None:
-            k = state.problem.dataset.n_classes
-            state.weights[:, :k] -= mean.astype(state.weights.dtype)[:, None]
+    def _dual(self, state: State) -> float:
+        """D of all ranks; W sums to zero."""
+        norm = squared_norm(state.weights, self._size(state), apart=False)
+        here = np.array([state.linear.sum() - 0.5 * norm])
+        return state.constant + float(np.sum(self.communicator.all_gather(here)))
 
     def _warm_start(self, problem: Problem, state: State, start: Start) -> None:
-        part = start_of(start, self._classes(problem))
+        part = start_of(start, state.classes[self.communicator.rank])
         if state.problem is not None and part is not None:
             visited = np.zeros(problem.dataset.n_examples, problem.dataset.dtype)
             visited[state.rows] = 1
@@ -241,17 +281,11 @@ class SharedMean(OfRanks):
             state.z.from_csr(
                 z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(dtype)
             )
+            state.trainer.row_sums(state.z, state.rows, state.sigma, state.linear)
         self.certify(problem, state)
 
-    def _classes(self, problem: Problem) -> slice:
-        return shares(problem.dataset.n_classes, self.communicator.size)[self.communicator.rank]
-
-    def _size(self, problem: Problem) -> int:
-        classes = self._classes(problem)
-        return int(classes.stop - classes.start)
-
-    def _seed(self) -> int:
-        return int(self.rng.integers(2**63))
+    def _size(self, state: State) -> int:
+        return len(state.classes[self.communicator.rank])
 
 
 def _with_fixed_mean(problem: Problem) -> _core.Formulation:
@@ -266,4 +300,5 @@ def _with_fixed_mean(problem: Problem) -> _core.Formulation:
         squared=problem.squared,
         gamma=1.0,
         gamma_own=formulation.own_margin(problem.dataset.n_classes),
+        shifted=True,
     )
