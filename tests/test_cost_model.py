@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from benchmarks import rank_fit, rank_settings
 from benchmarks.rank_counts import Counting
 from benchmarks.rank_run import shares_of
-from manyclass.formulations import FORMULATIONS
 from manyclass.parallel.cost_model import (
     LOCAL,
     Habits,
@@ -47,8 +46,8 @@ def test_two_ranks_by_hand():
     assert found.dense + found.lists == pytest.approx(2.0 * 64 * 20_000 / 2)
     # W is (500, 64); in three rounds a rank passes over a quarter of it.
     assert found.swept == 3 * 500 * 16
-    # A tenth of a bundle's 500 x 16 numbers goes twice with their classes, 500 counts and a sixteenth of all
-    # 5000 z, of 12 bytes; and half of these in the end.
+    # A tenth of a bundle's 500 x 16 numbers goes twice with their classes, 500 counts and a
+    # sixteenth of all 5000 z, of 12 bytes; and half of these in the end.
     assert found.bytes == pytest.approx(2 * (0.1 * 8000 * 8 + 500 * 4 + 5000 * 12 / 16) + 2500 * 12)
 
 
@@ -145,9 +144,6 @@ def counted(name, n_ranks):
 @pytest.mark.parametrize("n_ranks", [2, 3, 4])
 @pytest.mark.parametrize("name", rank_settings.TITLES)
 def test_messages_and_bytes_are_those_of_the_solvers(name, n_ranks):
-    formulation = FORMULATIONS[name]
-    if formulation.aggregation == "max":
-        pytest.skip("trained by one process")
     shape, habits, came = counted(name, n_ranks)
     engine = engine_for(name, n_ranks)
     expected = work(engine, "dense", shape, habits, n_ranks)
