@@ -14,6 +14,7 @@ def test_one_process_alone():
     alone = as_communicator(None)
     values = np.arange(3.0)
     np.testing.assert_array_equal(alone.all_sum(values), values)
+    np.testing.assert_array_equal(alone.all_max(values), values)
     np.testing.assert_array_equal(alone.all_gather(values)[0], values)
     with pytest.raises(ValueError, match="nobody to send to"):
         alone.send_receive(values, 0, None, None)
