@@ -7,6 +7,7 @@ import json
 import os
 import struct
 import tracemalloc
+import zlib
 from itertools import pairwise
 
 import numpy as np
@@ -212,7 +213,21 @@ def test_flipped_bits_never_do_harm(path):
             X, y = load_data(path)
             assert X.toarray().shape[0] == len(y)
             loadable += 1
-    assert loadable < 15  # in names and the version of the writer
+    assert loadable < 15  # in the version of the writer
+
+
+def test_damaged_names_are_noticed(path):
+    save_data(path, np.eye(3), ["ant", "bee", "cat"])
+    path.write_bytes(path.read_bytes().replace(b"bee", b"beg"))
+    with pytest.raises(ValueError, match="checksum"):
+        load_data(path)
+
+
+def test_other_tensors_are_refused(path):
+    converted(path)
+    rewritten(path, more=np.zeros(1))
+    with pytest.raises(ValueError, match="other tensors"):
+        load_data(path)
 
 
 def rewritten(path, header=lambda about: None, metadata=lambda about: None, **tensors):
@@ -233,6 +248,7 @@ def rewritten(path, header=lambda about: None, metadata=lambda about: None, **te
     metadata(inner)
     header(words)
     words["data"] = json.dumps(inner)
+    words["data_checksum"] = f"{zlib.crc32(words['data'].encode()):08x}"
     path.write_bytes(b"")
     shapes = {name: (array.dtype, array.shape) for name, array in arrays.items()}
     with TensorWriter(path, shapes, words, len(shapes)) as file:

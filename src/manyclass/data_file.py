@@ -4,7 +4,8 @@ Format. Safetensors: X as CSR (``indptr``, rows + 1, int64; ``indices``, int32, 
 row; ``values``, float32 or float64, finite), ``labels`` (rows, int32, places in the classes), and
 ``classes`` (int64 or float64, ascending) unless these are text. Header, every value a string:
 ``format`` = "manyclass-data", ``format_version``, ``version``, ``data`` (JSON: n_features; classes
-when they are text, ascending), ``checksum`` (CRC-32 of each tensor, in the order of their names).
+when they are text, ascending), ``data_checksum`` (CRC-32 of ``data``), ``checksum`` (CRC-32 of each
+tensor, in the order of their names).
 
 Rows stay in the file: processes that load it share one copy, and what memory cannot hold is read
 again. Loading looks at all of it once, block by block, for the checksum and for what could lead
@@ -18,6 +19,7 @@ import json
 import os
 import re
 import struct
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from manyclass.console import is_special, replacement
 from manyclass.data_check import check_contents
-from manyclass.data_contents import pack, unpack
+from manyclass.data_contents import TENSORS, pack, unpack
 from manyclass.mapped_tensors import map_vectors, read_header
 from manyclass.stored_rows import StoredRows
 from manyclass.svmlight_blocks import SvmlightBlocks
@@ -178,9 +180,14 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
             header, _ = read_header(file)
             metadata = header.get("__metadata__", {})
             _check_format(name, metadata)
-            file.seek(0)
-            tensors = map_vectors(file, set(header) - {"__metadata__"})
+            if metadata["data_checksum"] != _checksum(metadata["data"]):
+                raise ValueError("the checksum differs")
             about = json.loads(metadata["data"])
+            names = set(header) - {"__metadata__"}
+            if not names <= {*TENSORS, "classes"}:
+                raise ValueError("there are other tensors")
+            file.seek(0)
+            tensors = map_vectors(file, names)
             rows = unpack(tensors, about)
         except _NotReadableError:
             raise
@@ -216,11 +223,13 @@ def _write(
     dtype: np.dtype[Any],
 ) -> None:
     shapes, about = pack(classes, shape, n_nonzero, dtype)
+    text = json.dumps(about)
     metadata = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
         "version": __version__,
-        "data": json.dumps(about),
+        "data": text,
+        "data_checksum": _checksum(text),
     }
     with (
         replacement(os.fspath(path)) as temporary,
@@ -237,6 +246,10 @@ def _write(
             file.append("labels", labels)
             n_before += X.nnz
         file.finish(file.checksums())
+
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
 
 
 def _check_format(name: str, metadata: dict[str, str]) -> None:
