@@ -32,20 +32,24 @@ RowSums row_sums(const Examples<T>& examples, const Duals& z, std::int64_t i) {
   return sums;
 }
 
-// W's column k += sum_i steps_i x_i.
+// Take sum_i steps_i x_i off every w_c: W's column k holds it, but for the intercepts. All examples
+// move those, so the sum grows large, and in the column most digits of the difference would cancel.
 template <class T>
 void shift(const Csr<T>& x, const WeightsView<T>& w, std::span<const std::int32_t> rows,
            std::span<const double> steps) {
   T* const column = w.data + w.n_classes;
+  double off = 0;
   for (std::size_t m = 0; m < rows.size(); ++m) {
     const T step = static_cast<T>(steps[m]);
-    if (step == 0) continue;
     const Row<T> row = x.row(rows[m]);
+    off += steps[m] * static_cast<double>(row.bias);
+    if (step == 0) continue;
     for (std::int64_t p = 0; p < row.nnz; ++p) {
       column[row.indices[p] * w.stride] += step * row.values[p];
     }
-    column[x.n_features * w.stride] += step * row.bias;
   }
+  T* const intercepts = w.data + x.n_features * w.stride;
+  for (std::int32_t c = 0; c < w.n_classes; ++c) intercepts[c] -= static_cast<T>(off);
 }
 
 }  // namespace manyclass

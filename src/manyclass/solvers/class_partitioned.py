@@ -19,8 +19,8 @@ do so most (entering.hpp).
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank: the
 gap is a sum over examples and classes once w_{y_i} . x_i is known.
-Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and every z is
-visited in every epoch, after which its slope points out of the box or is zero (docs/distributed.md).
+Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and every z
+is visited in every epoch, after which its slope points out of the box or is zero.
 Sources: Alber et al. 2017, algorithms 4 and 5 (there single classes meet, always in one order);
 Keerthi et al. 2008 for the visits.
 """

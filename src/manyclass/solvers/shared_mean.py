@@ -45,6 +45,8 @@ from manyclass.solvers.weights import allocate_weights, class_means, squared_nor
 
 # Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
+# Examples from whose z W is set anew before the mean is taken off.
+REBUILT = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -160,10 +162,7 @@ class SharedMean(OfRanks):
     def certify(self, problem: Problem, state: State) -> Certificate:
         """Rebuild W from z, then one pass over all examples that changes nothing."""
         n, k = problem.dataset.n_examples, problem.dataset.n_classes
-        state.weights.fill(0)
-        if state.problem is not None:
-            state.trainer.add_duals(state.weights, state.z, 0, n)
-        of_u = self._set_mean(problem, state)
+        of_u = self._rebuild(problem, state)
         here = Findings()
         if state.problem is not None:
             here.add(state.trainer.inspect(state.weights, state.z, 0, n))
@@ -248,13 +247,28 @@ class SharedMean(OfRanks):
                 core.shift(state.weights, state.z, batch, of_mean)
         return here
 
-    def _set_mean(self, problem: Problem, state: State) -> NDArray[np.float64]:
-        """Let W sum to zero, but for rounding, with nothing to take off; returns what was."""
-        mean = self._mean(problem, state)
+    def _rebuild(self, problem: Problem, state: State) -> NDArray[np.float64]:
+        """Set W from z; returns the mean of U, shape (d + 1,).
+
+        The mean is taken off again and again: U may be so large that W would drown in its rounding.
+        """
+        data = problem.dataset
+        sigma = self.communicator.all_sum(state.sigma) / data.n_classes
+        state.weights.fill(0)
+        if state.problem is not None:
+            for begin in range(0, data.n_examples, REBUILT):
+                end = min(begin + REBUILT, data.n_examples)
+                rows = np.arange(begin, end, dtype=np.int32)
+                state.trainer.add_duals(state.weights, state.z, begin, end)
+                state.trainer.shift(state.weights, state.z, rows, sigma[begin:end])
+        self._set_mean(problem, state)
+        return np.append(data.matrix().T @ sigma, data.bias * sigma.sum())
+
+    def _set_mean(self, problem: Problem, state: State) -> None:
+        """Let W sum to zero, but for rounding, with nothing to take off."""
         size = self._size(state)
-        take_off(state.weights, size, mean + state.weights[:, size])
+        take_off(state.weights, size, self._mean(problem, state) + state.weights[:, size])
         state.weights[:, size] = 0
-        return mean
 
     def _mean(self, problem: Problem, state: State) -> NDArray[np.float64]:
         """Mean of W over the classes of all ranks, shape (d + 1,)."""
