@@ -346,6 +346,8 @@ def memory(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: in
     if engine == "alone":
         return data_bytes(shape) + held + z * (LABEL + shape.item)
     share = 2 * held / min(shape.n_classes, 2 * n_ranks)
+    if engine in ("separate", "shared_mean"):
+        return data_bytes(shape) + share + z / n_ranks * (LABEL + shape.item)
     # All z, as it was before the epoch, and as it is gathered.
     return data_bytes(shape) + share + 2 * z * (2 * LABEL + shape.item)
 

@@ -144,6 +144,8 @@ class SeparateRanks(OfRanks):
     def start(self, problem: Problem, state: State) -> Start:
         """Return z of all ranks, and the W of all if one of them has a W that is not W(z)."""
         data = problem.dataset
+        if not self.keeps_duals:
+            return Start(sp.csr_array((data.n_examples, data.n_classes), dtype=data.dtype))
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
         apart = False
         if state.problem is not None and state.groups is not None:

@@ -183,6 +183,8 @@ class SharedMean(OfRanks):
     def start(self, problem: Problem, state: State) -> Start:
         """Return z of all ranks."""
         data = problem.dataset
+        if not self.keeps_duals:
+            return Start(sp.csr_array((data.n_examples, data.n_classes), dtype=data.dtype))
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
         if state.z is not None:
             indptr, labels, values = state.z.to_csr()

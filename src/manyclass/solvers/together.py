@@ -93,9 +93,12 @@ class OfRanks(ABC):
         The same on every rank; another on each.
     gathers : bool
         Whether every rank is given W in the end; otherwise ``finish`` leaves it spread.
+    keeps_duals : bool
+        Whether z is wanted; otherwise ``start`` may leave it out, where ranks have shares of it.
     """
 
     gathers = True
+    keeps_duals = True
 
     def __init__(self, rng: np.random.Generator, communicator: Communicator | None = None) -> None:
         self.communicator = Serial() if communicator is None else communicator

@@ -62,7 +62,7 @@ def train(
     on_epoch : callable, default=None
         Called after each epoch; training stops when it returns True.
     keep_duals : bool, default=True
-        Whether z is wanted; otherwise it may be missing (in_parts.py).
+        Whether z is wanted; otherwise it may be missing (in_parts.py, together.py).
     communicator : Communicator, default=None
         The ranks among which the classes are spread. An error on one of them ends all, unless it
         is the same on each (FloatingPointError).
@@ -79,7 +79,15 @@ def train(
         As ``solve``.
     """
     if communicator is not None and communicator.size > 1:
-        of_ranks = solver_of_ranks(problem, weights, rng, communicator, n_jobs, gathers=gathers)
+        of_ranks = solver_of_ranks(
+            problem,
+            weights,
+            rng,
+            communicator,
+            n_jobs,
+            gathers=gathers,
+            keeps_duals=keep_duals,
+        )
         on_epoch = _on_any_rank(communicator, on_epoch)
         with ending_others(communicator):
             return solve(
@@ -110,6 +118,7 @@ def solver_of_ranks(
     n_jobs: int,
     *,
     gathers: bool = True,
+    keeps_duals: bool = True,
 ) -> Solver[Any]:
     """Return the solver that spreads the classes over ranks.
 
@@ -126,7 +135,7 @@ def solver_of_ranks(
         solver = SharedBudget(rng, communicator, sparse=sparse)
     else:
         solver = ClassPartitioned(rng, communicator, sparse=sparse)
-    solver.gathers = gathers
+    solver.gathers, solver.keeps_duals = gathers, keeps_duals
     return cast(Solver[Any], solver)
 
 
