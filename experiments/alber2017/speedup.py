@@ -11,6 +11,7 @@ have a core each and wait for nobody. Writes speedup.json, figure2.png and a tab
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import tempfile
 import time
@@ -43,7 +44,7 @@ PREDICTED = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 NON_ZEROS = 77  # of a row of the made-up corpora
 # The paper's machines have 10 Gigabit Ethernet.
 ETHERNET = Network(latency=50e-6, bandwidth=10e9 / 8)
-KINDS = (("seconds", "o-", "seconds"), ("at_work", "x:", "at work"))
+KINDS = (("seconds", "o-", "measured"), ("at_work", "x:", "measured, at work only"))
 COLOURS = dict(zip(MACHINES, ("#0072B2", "#D55E00", "#009E73", "#CC79A7"), strict=True))
 
 
@@ -76,7 +77,9 @@ def measure(repeats: int) -> dict[str, Any]:
                     run = by_mpiexec(n_ranks, folder, settings)
                     if run is not None:
                         for kind, totals in (("seconds", seconds), ("at_work", at_work)):
-                            total = sum(epoch[kind] for epoch in run["epochs"])
+                            # LLW may end sooner, at a gap of nothing but rounding.
+                            mean = sum(epoch[kind] for epoch in run["epochs"]) / run["n_epochs"]
+                            total = EPOCHS * mean
                             totals[name].setdefault(str(n_ranks), []).append(total)
                             print(name, n_ranks, f"{total:.2f} s {kind}", flush=True)
     return {
@@ -90,7 +93,7 @@ def measure(repeats: int) -> dict[str, Any]:
 
 def measured_speedups(found: dict[str, Any], name: str, kind: str) -> dict[int, float]:
     """Return seconds of one process over those of so many ranks, medians, of one kind or other."""
-    seconds = {int(p): median(some) for p, some in found[kind][name].items()}
+    seconds = {int(p): median(some) for p, some in found.get(kind, {}).get(name, {}).items()}
     return {p: seconds[1] / some for p, some in seconds.items()} if 1 in seconds else {}
 
 
@@ -128,21 +131,26 @@ def draw(found: dict[str, Any], path: Path) -> None:
         for name, colour in COLOURS.items():
             some = predicted_speedups(name, shape, network)
             some = {p: value for p, value in some.items() if p <= most}
-            axis.plot(list(some), list(some.values()), "--", color=colour, label=f"{name}, model")
-            for kind, mark, words in KINDS if axis is axes[0] else ():
+            label = name if axis is axes[1] else None
+            axis.plot(list(some), list(some.values()), "--", color=colour, label=label)
+            for kind, mark, _ in KINDS if axis is axes[0] else ():
                 points = measured_speedups(found, name, kind)
-                where, what = list(points), list(points.values())
-                axis.plot(where, what, mark, color=colour, label=f"{name}, {words}")
+                axis.plot(list(points), list(points.values()), mark, color=colour)
         axis.plot([1, most], [1, most], color="0.7", linewidth=1, zorder=0)
         axis.set(xscale="log", yscale="log", xlabel="ranks", ylabel="speed-up", title=title)
         ticks = [p for p in PREDICTED if p <= most]
         axis.set_xticks(ticks, [str(p) for p in ticks])
         axis.minorticks_off()
-        axis.yaxis.set_major_formatter("{x:g}")
-        axis.legend(frameon=False, fontsize=8)
+        low, high = (math.log2(limit) for limit in axis.get_ylim())
+        steps = [2.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
+        axis.set_yticks(steps, [f"{step:g}" for step in steps])
     cores = os.cpu_count() or 1
     axes[0].axvline(cores, color="0.85", zorder=0)
     axes[0].text(cores, axes[0].get_ylim()[0], f" {cores} cores", va="bottom", color="0.4")
+    for _, mark, words in (*KINDS, ("", "--", "model")):
+        axes[0].plot([], [], mark, color="0.4", label=words)
+    for axis in axes:
+        axis.legend(frameon=False)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
