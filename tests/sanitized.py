@@ -13,6 +13,7 @@ TESTS = {
         "tests/test_pair_simplex.py",
         "tests/test_pairs.py",
         "tests/test_prediction.py",
+        "tests/test_shared_mean.py",
         "tests/test_slot_rows.py",
         "tests/test_sparse_dual.py",
         "tests/test_sparse_prediction.py",

@@ -1,0 +1,60 @@
+"""Sum-to-zero machines over ranks: W along the way, and where its mean is large."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from manyclass import objective
+from manyclass.solvers.base import solve
+from manyclass.solvers.shared_mean import SharedMean
+from manyclass.solvers.stopping import RULES
+from tests.catalog import random_problem, text_problem
+from tests.ranks import on_ranks
+
+
+def after_epochs(problem, size, n_epochs):
+    """W, the dual variables and D of rank 0, without the certificate that sets W anew."""
+
+    def call(rank):
+        solver = SharedMean(np.random.default_rng(0), rank)
+        state = solver.init(problem, None)
+        for _ in range(n_epochs):
+            solver.epoch(problem, state, RULES["gap"](1e-9))
+        return (
+            solver.weights(problem, state),
+            solver.start(problem, state).duals,
+            solver.dual_objective(state),
+        )
+
+    return on_ranks(size, call)[0]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", ["lee_lin_wahba", "ats", "reinforced", "mmr"])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_w_is_kept_along_with_z(name, loss, size):
+    for seed in range(3):
+        problem = random_problem(seed, name, loss)
+        W, z, dual = after_epochs(problem, size, 2)
+        np.testing.assert_allclose(W, objective.weights_of(problem, z), atol=1e-10)
+        assert dual == pytest.approx(objective.dual(problem, z), rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_large_mean_does_not_drown_w(size):
+    """All z move all intercepts: the mean of U is thousands of times the largest of W."""
+    problem = text_problem("lee_lin_wahba", n=2000, d=100)
+    problem = replace(problem, dataset=replace(problem.dataset, bias=1.0))
+
+    def call(rank):
+        solver = SharedMean(np.random.default_rng(0), rank)
+        return solve(problem, solver, RULES["gap"](1e-3), max_iter=100)
+
+    found = on_ranks(size, call)[0]
+    theirs = objective.certificate(problem, found.weights, found.duals)
+    exact = objective.primal(problem, objective.weights_of(problem, found.duals))
+    assert found.certificate.gap >= -1e-6 * exact
+    assert theirs.primal_objective == pytest.approx(exact, rel=1e-5)
