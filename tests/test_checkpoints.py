@@ -116,6 +116,11 @@ def test_the_clock_of_rank_0_decides(late, folder):
     assert on_ranks(3, call) == [1 - late] * 3
 
 
+def test_a_folder_without_a_name_is_refused():
+    with pytest.raises(ValueError, match="must name a folder"):
+        MulticlassSVC(checkpoint="").fit([[0.0], [1.0]], [0, 1])
+
+
 def test_epochs_before_count(folder):
     first = begun(folder, 3)
     again = begun(folder, 3, resume=True)

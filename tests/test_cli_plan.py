@@ -69,6 +69,10 @@ def test_every_formulation_of_ranks(run, name, weights):
         ("", "give either DATA, or --corpus, or all of --rows, --features, --classes and"),
         ("tiny --corpus odp", "give either DATA, or --corpus"),
         ("--rows 3 --features 3", "give either DATA, or --corpus"),
+        (
+            "--rows 9 --features 3 --classes 2 --nonzeros 28",
+            "argument --nonzeros: 9 rows of 3 features have no 28",
+        ),
         ("--corpus x", "argument --corpus: name must be one of lshtc-small, "),
         ("--corpus odp --ranks 0", "argument --ranks: must be numbers from 1 to 65536 with"),
         ("--corpus odp --ranks 1,x", "argument --ranks: must be numbers from 1"),

@@ -196,6 +196,8 @@ def opened(
             raise ValueError("resume=True needs a folder of checkpoints, checkpoint=...")
         yield Checkpoints(None, minutes, facts, ranks)
         return
+    if not os.fspath(folder):
+        raise ValueError("checkpoint must name a folder, not ''")
     checkpoints = Checkpoints(Path(folder), minutes, facts, ranks)
     with contextlib.ExitStack() as stack:
         tensors = agreed(ranks, lambda: _open(stack, checkpoints, problem, resume=resume))

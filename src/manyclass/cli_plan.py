@@ -160,6 +160,8 @@ def _shape(args: argparse.Namespace) -> Shape:
         n, d, k, nonzeros = (getattr(args, name) for name in SIZES)
     if not 2 <= k <= n:
         raise UsageError(f"argument --classes: must be from 2 to the number of rows, not {k}")
+    if nonzeros > n * d:
+        raise UsageError(f"argument --nonzeros: {n} rows of {d} features have no {nonzeros}")
     largest = args.largest_class or max(round(LARGEST_SHARE * n), -(-n // k))
     if not n <= largest * k:
         raise UsageError(f"argument --largest-class: {k} classes of {largest} are less than {n}")
