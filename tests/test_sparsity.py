@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from manyclass import MulticlassSVC, estimators, objective, sparsity
+from manyclass import MulticlassSVC, dual_training, objective, sparsity
 from manyclass.formulations import FORMULATIONS
 from tests.catalog import make_problem
 
@@ -120,7 +120,7 @@ def test_an_unfitted_model_is_refused():
 @pytest.mark.parametrize("name", ["crammer_singer", "one_vs_rest"])
 def test_sparse_weights_of_a_solver(y, name, monkeypatch):
     """Also as callbacks see them, in the middle of training."""
-    expected, train, seen = fitted(y, formulation=name), estimators.train, []
+    expected, train, seen = fitted(y, formulation=name), dual_training.train, []
 
     def turned(problem, kind, rule_of, *, on_epoch, **options):
         def sparse_epoch(progress):
@@ -135,7 +135,7 @@ def test_sparse_weights_of_a_solver(y, name, monkeypatch):
             setattr(model, attribute, value)
         seen.append(model.coef_.shape)
 
-    monkeypatch.setattr(estimators, "train", turned)
+    monkeypatch.setattr(dual_training, "train", turned)
     monkeypatch.setattr(estimators.FitTask, "epoch", epoch)
     model = fitted(y, formulation=name)
     assert sp.issparse(model.coef_)
