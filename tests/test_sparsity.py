@@ -136,7 +136,7 @@ def test_sparse_weights_of_a_solver(y, name, monkeypatch):
         seen.append(model.coef_.shape)
 
     monkeypatch.setattr(dual_training, "train", turned)
-    monkeypatch.setattr(estimators.FitTask, "epoch", epoch)
+    monkeypatch.setattr(dual_training.FitTask, "epoch", epoch)
     model = fitted(y, formulation=name)
     assert sp.issparse(model.coef_)
     np.testing.assert_array_equal(model.coef_.toarray(), expected.coef_)
