@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -28,7 +28,7 @@ from manyclass.solvers.entries import Entries, entries_of, to_core, together
 from manyclass.solvers.sparse_dual import SHRUNK_LOOPS, dense_from
 from manyclass.solvers.spread_weights import SpreadWeights
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.together import Findings, OfRanks, ending_all, gather_entries
+from manyclass.solvers.together import Findings, OfRanks, Standing, ending_all, gather_entries
 
 # Shrunk loops at a meeting end at this share of the gap that its first loop found, or after so many
 # such loops' worth of scores (with W in tables: of loops over all z > 0).
@@ -41,7 +41,7 @@ Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.S
 
 
 @dataclass(slots=True, eq=False)
-class State:
+class State(Standing):
     """Where training stands on this rank."""
 
     trainer: Any  # of the core
@@ -50,11 +50,7 @@ class State:
     round: GoingRound
     duals: Entries  # all z, as they were before this epoch
     filled: NDArray[np.bool_]  # whether x_i != 0
-    began: float
     constant: float  # loss of the examples with x_i = 0
-    dual: float
-    epoch: int = 0
-    full: Findings = field(default_factory=Findings)
 
 
 S = TypeVar("S", bound=State)
@@ -105,7 +101,7 @@ class OverBundles(OfRanks, Generic[S]):
         duals = entries_of(start, filled, data.dtype)
         constant = float(problem.costs[~filled].sum()) * self._largest_loss(problem)
         state = self.state_of(
-            trainer, schedule, work, going, duals, filled, began, constant, constant
+            trainer, schedule, work, going, duals, filled, constant, dual=constant, began=began
         )
         self._begin_epoch(problem, state)
         if start is not None:
@@ -120,31 +116,11 @@ class OverBundles(OfRanks, Generic[S]):
         found = here.over(self.communicator)
         state.duals = gather_entries(self.communicator, self._moved(problem, state))
         self._begin_epoch(problem, state)
-        state.full = found
-        state.dual += found.dual_gain
-        state.epoch += 1
-        primal = state.dual + found.gap
-        rule.cool(found, primal)
-        return EpochRecord(
-            epoch=state.epoch,
-            seconds=time.perf_counter() - state.began,
-            primal_estimate=primal,
-            gap_estimate=found.gap,
-            violation=found.max_violation,
-            active_share=found.n_active / max(1.0, found.n_visited),
-            loops=int(found.loops),
-            evaluations=int(found.evaluations),
-            n_weights=self._n_weights(problem, state),
-            n_duals=len(state.duals.rows),
-        )
-
-    def promising(self, state: S, rule: StoppingRule) -> bool:
-        """Whether the last epoch's estimates say that the rule may be met."""
-        return rule.promising(state.full, state.dual + state.full.gap)
-
-    def dual_objective(self, state: S) -> float:
-        """Return D, kept by the gains of the visits."""
-        return state.dual
+        found.n_duals = len(state.duals.rows)
+        dual = state.dual + found.dual_gain
+        record = self._end_epoch(state, found, dual, self._n_weights(problem, state))
+        rule.cool(found, state.primal)
+        return record
 
     @abstractmethod
     def certify(self, problem: Problem, state: S) -> Certificate:

@@ -6,9 +6,8 @@ Returned: W, z and the certificate, the same on every rank; P, D and the gap are
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import (
     Findings,
     OfRanks,
+    Standing,
     ending_all,
     gather_entries,
     shares,
@@ -32,15 +32,11 @@ from manyclass.solvers.together import (
 
 
 @dataclass(slots=True, eq=False)
-class State:
+class State(Standing):
     """Where the classes of this rank stand, and what all ranks found."""
 
-    began: float
     problem: Problem | None = None  # of the classes here; None where there are none
     groups: Groups | None = None
-    dual: float = 0.0
-    epoch: int = 0
-    full: Findings = field(default_factory=Findings)
 
 
 class SeparateRanks(OfRanks):
@@ -73,12 +69,12 @@ class SeparateRanks(OfRanks):
     @ending_all
     def init(self, problem: Problem, start: Start | None) -> State:
         """Begin from z = 0, or where another training ended."""
-        state = State(time.perf_counter())
+        state = State()
         classes = self._classes(problem)[self.communicator.rank]
         if classes.stop > classes.start:
             state.problem = problem_of(problem, classes)
             state.groups = self.here.init(state.problem, start_of(start, classes))
-        self._sum_duals(state)
+        state.dual = self._sum_of_duals(state)
         return state
 
     @ending_all
@@ -89,7 +85,6 @@ class SeparateRanks(OfRanks):
             record = self.here.epoch(state.problem, state.groups, rule)
             here = Findings(
                 gap=record.gap_estimate,
-                loss=record.primal_estimate,
                 evaluations=record.evaluations,
                 n_active=record.active_share,
                 n_duals=record.n_duals,
@@ -97,30 +92,9 @@ class SeparateRanks(OfRanks):
                 max_violation=record.violation,
                 loops=record.loops,
             )
-        found = state.full = here.over(self.communicator)
-        self._sum_duals(state)
-        state.epoch += 1
-        data = problem.dataset
-        return EpochRecord(
-            epoch=state.epoch,
-            seconds=time.perf_counter() - state.began,
-            primal_estimate=found.loss,
-            gap_estimate=found.gap,
-            violation=found.max_violation,
-            active_share=found.n_active / found.n_visited,
-            loops=int(found.loops),
-            evaluations=int(found.evaluations),
-            n_weights=(data.n_features + 1) * data.n_classes,
-            n_duals=int(found.n_duals),
-        )
-
-    def promising(self, state: State, rule: StoppingRule) -> bool:
-        """Whether the last epoch's estimates say that the rule may be met."""
-        return rule.promising(state.full, state.full.loss)
-
-    def dual_objective(self, state: State) -> float:
-        """Return D."""
-        return state.dual
+        found = here.over(self.communicator)
+        n_weights = (problem.dataset.n_features + 1) * problem.dataset.n_classes
+        return self._end_epoch(state, found, self._sum_of_duals(state), n_weights)
 
     @ending_all
     def certify(self, problem: Problem, state: State) -> Certificate:  # noqa: ARG002 (the solvers' verb)
@@ -187,6 +161,6 @@ class SeparateRanks(OfRanks):
     def _classes(self, problem: Problem) -> list[slice]:
         return shares(problem.dataset.n_classes, self.communicator.size)
 
-    def _sum_duals(self, state: State) -> None:
+    def _sum_of_duals(self, state: State) -> float:
         here = 0.0 if state.groups is None else self.here.dual_objective(state.groups)
-        state.dual = Findings(dual_gain=here).over(self.communicator).dual_gain
+        return Findings(dual_gain=here).over(self.communicator).dual_gain

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.dataset import Dataset
 from manyclass.parallel.schedule import batch_size
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, relative
@@ -37,6 +38,7 @@ from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import (
     Findings,
     OfRanks,
+    Standing,
     ending_all,
     gather_entries,
     shares,
@@ -47,16 +49,17 @@ from manyclass.solvers.weights import allocate_weights, class_means, squared_nor
 SHRUNK_LOOPS = 10
 # Examples from whose z W is set anew before the mean is taken off.
 REBUILT = 64
+# Rows of X that are added up at a time.
+SUMMED = 1 << 12
 
 
 @dataclass(slots=True, eq=False)
-class State:
+class State(Standing):
     """Where training stands on this rank."""
 
     classes: list[NDArray[np.int64]]  # of every rank
     problem: Problem | None  # of the classes here; None where there are none
     weights: NDArray[Any]  # of these classes, and a last column that is taken off all of them
-    began: float
     batch: int  # examples
     trainer: Any = None  # of the core, with the z that it takes
     z: Any = None
@@ -67,9 +70,6 @@ class State:
     linear: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     active: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     constant: float = 0.0  # loss of the examples with x_i = 0
-    dual: float = 0.0
-    epoch: int = 0
-    full: Findings = field(default_factory=Findings)
 
 
 class SharedMean(OfRanks):
@@ -112,7 +112,7 @@ class SharedMean(OfRanks):
         _, W = allocate_weights(data.n_features + 1, len(mine) + 1, data.dtype)
         part = problem_of(problem, mine) if len(mine) else None
         batch = batch_size(data.n_examples, len(data.values), data.n_classes, len(classes))
-        state = State(classes, part, W, began, batch)
+        state = State(classes, part, W, batch, began=began)
         state.sigma, state.linear = np.zeros(data.n_examples), np.zeros(data.n_examples)
         state.active = np.zeros(data.n_examples, np.uint8)
         if part is not None:
@@ -128,35 +128,14 @@ class SharedMean(OfRanks):
         state.active[state.rows] = 1
         here = self._loop(problem, state, state.rows, shrunk=False)
         here.n_visited, here.n_active = float(len(state.rows)), float(state.active.sum())
-        loops = self._shrunk_loops(problem, state, rule, here)
+        here.loops = self._shrunk_loops(problem, state, rule, here)
         self._set_mean(problem, state)
         here.n_duals = 0.0 if state.z is None else float(state.z.count)
-        found = state.full = here.over(self.communicator)
-        state.dual = self._dual(state)
-        state.epoch += 1
-        primal = state.dual + found.gap
-        rule.cool(found, primal)
-        data = problem.dataset
-        return EpochRecord(
-            epoch=state.epoch,
-            seconds=time.perf_counter() - state.began,
-            primal_estimate=primal,
-            gap_estimate=found.gap,
-            violation=found.max_violation,
-            active_share=found.n_active / max(1.0, found.n_visited),
-            loops=loops,
-            evaluations=int(found.evaluations),
-            n_weights=(data.n_features + 1) * data.n_classes,
-            n_duals=int(found.n_duals),
-        )
-
-    def promising(self, state: State, rule: StoppingRule) -> bool:
-        """Whether the last epoch's estimates say that the rule may be met."""
-        return rule.promising(state.full, state.dual + state.full.gap)
-
-    def dual_objective(self, state: State) -> float:
-        """Return D, of the W that training keeps along with z."""
-        return state.dual
+        found = here.over(self.communicator)
+        n_weights = (problem.dataset.n_features + 1) * problem.dataset.n_classes
+        record = self._end_epoch(state, found, self._dual(state), n_weights)
+        rule.cool(found, state.primal)
+        return record
 
     @ending_all
     def certify(self, problem: Problem, state: State) -> Certificate:
@@ -264,7 +243,7 @@ class SharedMean(OfRanks):
                 state.trainer.add_duals(state.weights, state.z, begin, end)
                 state.trainer.shift(state.weights, state.z, rows, sigma[begin:end])
         self._set_mean(problem, state)
-        return np.append(data.matrix().T @ sigma, data.bias * sigma.sum())
+        return _sum_of_rows(data, sigma)
 
     def _set_mean(self, problem: Problem, state: State) -> None:
         """Let W sum to zero, but for rounding, with nothing to take off."""
@@ -302,6 +281,16 @@ class SharedMean(OfRanks):
 
     def _size(self, state: State) -> int:
         return len(state.classes[self.communicator.rank])
+
+
+def _sum_of_rows(data: Dataset, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sum_i steps_i x_i, shape (d + 1,), in parts: SciPy copies X where it is float32."""
+    matrix, total = data.matrix(), np.zeros(data.n_features + 1)
+    for begin in range(0, data.n_examples, SUMMED):
+        part = slice(begin, begin + SUMMED)
+        total[:-1] += matrix[part].T @ steps[part]
+    total[-1] = data.bias * steps.sum()
+    return total
 
 
 def _with_fixed_mean(problem: Problem) -> _core.Formulation:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -15,9 +16,10 @@ import numpy as np
 from manyclass import _core
 from manyclass.parallel.communicator import Communicator, Serial
 from manyclass.problem import Problem
-from manyclass.solution import Weights
+from manyclass.solution import EpochRecord, Weights
 from manyclass.solvers.entries import Entries
 from manyclass.solvers.spread_weights import SpreadWeights
+from manyclass.solvers.stopping import StoppingRule
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,6 +57,21 @@ class Findings:
         for values in communicator.all_gather(np.array(astuple(self), np.float64)):
             total.add(Findings(*values.tolist()))
         return total
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Standing:
+    """Where training stands, as all ranks know."""
+
+    began: float = field(default_factory=time.perf_counter)
+    dual: float = 0.0
+    epoch: int = 0
+    full: Findings = field(default_factory=Findings)  # of the last epoch
+
+    @property
+    def primal(self) -> float:
+        """P, as the last epoch estimates it."""
+        return self.dual + self.full.gap
 
 
 def ending_all(method: F) -> F:
@@ -105,6 +122,33 @@ class OfRanks(ABC):
         seed = int(rng.integers(2**63))
         self.common = np.random.default_rng(seed)
         self.rng = np.random.default_rng([seed, self.communicator.rank])
+
+    def promising(self, state: Standing, rule: StoppingRule) -> bool:
+        """Whether the last epoch's estimates say that the rule may be met."""
+        return rule.promising(state.full, state.primal)
+
+    def dual_objective(self, state: Standing) -> float:
+        """Return D, as training keeps it along."""
+        return state.dual
+
+    def _end_epoch(
+        self, state: Standing, found: Findings, dual: float, n_weights: int
+    ) -> EpochRecord:
+        """Keep what all ranks found in an epoch, and D; return its record."""
+        state.full, state.dual = found, dual
+        state.epoch += 1
+        return EpochRecord(
+            epoch=state.epoch,
+            seconds=time.perf_counter() - state.began,
+            primal_estimate=state.primal,
+            gap_estimate=found.gap,
+            violation=found.max_violation,
+            active_share=found.n_active / max(1.0, found.n_visited),
+            loops=int(found.loops),
+            evaluations=int(found.evaluations),
+            n_weights=n_weights,
+            n_duals=int(found.n_duals),
+        )
 
     @abstractmethod
     def spread(self, problem: Problem, state: Any) -> SpreadWeights:
