@@ -11,6 +11,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from manyclass import MulticlassSVC, cli, cli_options, load_model, load_svmlight, save_model
+from manyclass.console import proven
 from manyclass.formulations import FORMULATIONS
 from manyclass.synthetic import make_text_corpus
 
@@ -81,6 +82,11 @@ def names(folder):
 
 
 # train
+
+
+def test_a_gap_below_zero_is_rounding():
+    assert proven(-1e-9) == "within 0 % of the optimum"
+    assert proven(1.5e-4) == "within 0.015 % of the optimum"
 
 
 def test_train_tells_what_it_read_did_and_saved(run, corpus, here):

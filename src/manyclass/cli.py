@@ -18,7 +18,7 @@ from manyclass.cli_data import convert, read
 from manyclass.cli_options import convert_options, data_options, train_options
 from manyclass.cli_plan import plan, plan_options
 from manyclass.cli_train import train
-from manyclass.console import Parser, UsageError, be_quiet, count, positive_int, say
+from manyclass.console import Parser, UsageError, be_quiet, count, positive_int, proven, say
 from manyclass.parallel import launcher
 from manyclass.version import __version__
 
@@ -252,7 +252,7 @@ def _info(args: argparse.Namespace) -> None:
         say("certificate  none: small weights were left out after training")
         return
     say(f"objective    {proof['primal_objective']:.6g}")
-    say(f"certificate  within {100 * proof['relative_gap']:.2g} % of the optimum")
+    say(f"certificate  {proven(proof['relative_gap'])}")
     say(f"violation    {proof['max_violation']:.2g} at most, of the optimality conditions")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from manyclass import console
 from manyclass.cli_data import Say, may_not_fit, read, read_in_blocks
 from manyclass.cli_options import settle
-from manyclass.console import UsageError, be_quiet, count, say
+from manyclass.console import UsageError, be_quiet, count, proven, say
 from manyclass.parallel import launcher
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
     tell(
         f"trained {count(model.n_iter_, 'epoch')} in {seconds:.2f} s: "
         f"objective {proof.primal_objective:.6g}, "
-        f"proven within {100 * proof.relative_gap:.2g} % of the optimum"
+        f"proven {proven(proof.relative_gap)}"
     )
 
 

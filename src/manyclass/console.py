@@ -208,6 +208,11 @@ def count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
+def proven(relative_gap: float) -> str:
+    """Return how far from the optimum at most; rounding may make a gap of nothing negative."""
+    return f"within {100 * max(0.0, relative_gap):.2g} % of the optimum"
+
+
 def be_quiet(text: str) -> None:
     """Say nothing."""
 
