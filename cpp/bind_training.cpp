@@ -121,7 +121,7 @@ class Trainer : public OwnedExamples<T> {
     put_sums(z, {rows.data(), rows.size()}, sigma.data(), linear.data());
   }
 
-  // Column k of W += sum_i steps_i x_i.
+  // Take sum_i steps_i x_i off every w_c (shared_mean.hpp).
   void shift(Matrix<T> weights, const Duals& z, Vector<const std::int32_t> rows,
              Vector<const double> steps) const {
     require(this->examples().formulation.shifted, "there is no column for the shift");
