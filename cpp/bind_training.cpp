@@ -89,11 +89,10 @@ class Trainer : public OwnedExamples<T> {
   }
 
   // Visit those of `rows` that are active, in their order; of all rows, sigma's change goes to
-  // `moved`. Kept along, of every example: whether it is active, sigma and the linear part.
+  // `moved`. Kept along, of every example: whether it is active, and sigma.
   SweepResult visit(Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows, bool shrunk,
-                    Vector<std::uint8_t> active, Vector<double> sigma, Vector<double> linear,
-                    Vector<double> moved) const {
-    check_sums(rows, sigma, linear);
+                    Vector<std::uint8_t> active, Vector<double> sigma, Vector<double> moved) const {
+    check_sums(rows, sigma);
     require(active.size() == sigma.size() && moved.size() == rows.size(),
             "there must be an entry of active for every example, and of moved for every row");
     const WeightsView<T> w = view(weights, z);
@@ -107,30 +106,40 @@ class Trainer : public OwnedExamples<T> {
     const auto kernel = shrunk ? kernels_.shrunk_sweep : kernels_.full_sweep;
     const SweepResult found = sweep(kernel, w, z, scratch, kEvery)(some, stay.data());
     for (std::size_t m = 0; m < rows.size(); ++m) moved.data()[m] = -sigma.data()[rows.data()[m]];
-    put_sums(z, some, sigma.data(), linear.data());
+    if (found.steps > 0) put_sums(z, some, sigma.data());
     for (std::size_t m = 0; m < rows.size(); ++m) moved.data()[m] += sigma.data()[rows.data()[m]];
     for (const std::int32_t i : some) active.data()[i] = 0;
     for (std::int64_t m = 0; m < found.n_active; ++m) active.data()[stay[m]] = 1;
     return found;
   }
 
-  // Of every row: sigma, and the linear part of D.
-  void row_sums(const Duals& z, Vector<const std::int32_t> rows, Vector<double> sigma,
-                Vector<double> linear) const {
-    check_sums(rows, sigma, linear);
-    put_sums(z, {rows.data(), rows.size()}, sigma.data(), linear.data());
+  // sigma of every row.
+  void row_sums(const Duals& z, Vector<const std::int32_t> rows, Vector<double> sigma) const {
+    check_sums(rows, sigma);
+    put_sums(z, {rows.data(), rows.size()}, sigma.data());
   }
 
-  // Take sum_i steps_i x_i off every w_c (shared_mean.hpp).
-  void shift(Matrix<T> weights, const Duals& z, Vector<const std::int32_t> rows,
-             Vector<const double> steps) const {
-    require(this->examples().formulation.shifted, "there is no column for the shift");
-    require(steps.size() == rows.size(), "steps must be as long as rows");
+  // After visits, take sum_i steps_i x_i off every w_c (shared_mean.hpp).
+  double follow_mean(Matrix<T> weights, const Duals& z, Vector<const std::int32_t> rows,
+                     Vector<const double> moved, Vector<const double> steps,
+                     Vector<double> sum) const {
+    require(this->examples().formulation.shifted, "there is no column for the mean");
+    require(steps.size() == rows.size() && moved.size() == rows.size(),
+            "moved and steps must be as long as rows");
+    require(static_cast<std::int64_t>(sum.size()) == this->examples().x.n_features + 1,
+            "sum must have n_features + 1 numbers");
     check_rows_of(rows);
     const WeightsView<T> w = view(weights, z);
     const nb::gil_scoped_release release;
-    manyclass::shift(this->examples().x, w, {rows.data(), rows.size()},
-                     {steps.data(), steps.size()});
+    return manyclass::follow_mean(this->examples(), w, {rows.data(), rows.size()}, moved.data(),
+                                  steps.data(), sum.data());
+  }
+
+  void fold_mean(Matrix<T> weights, const Duals& z) const {
+    require(this->examples().formulation.shifted, "there is no column for the mean");
+    const WeightsView<T> w = view(weights, z);
+    const nb::gil_scoped_release release;
+    manyclass::fold_mean(w);
   }
 
   SweepResult inspect(Matrix<T> weights, const Duals& z, std::int64_t begin,
@@ -169,19 +178,12 @@ class Trainer : public OwnedExamples<T> {
               "row out of range");
     }
   }
-  void check_sums(const Vector<const std::int32_t>& rows, const Vector<double>& sigma,
-                  const Vector<double>& linear) const {
-    require(sigma.size() == this->norms().size() && linear.size() == sigma.size(),
-            "sigma and linear must have an entry for every example");
+  void check_sums(const Vector<const std::int32_t>& rows, const Vector<double>& sigma) const {
+    require(sigma.size() == this->norms().size(), "sigma must have an entry for every example");
     check_rows_of(rows);
   }
-  void put_sums(const Duals& z, std::span<const std::int32_t> rows, double* sigma,
-                double* linear) const {
-    for (const std::int32_t i : rows) {
-      const RowSums sums = manyclass::row_sums(this->examples(), z, i);
-      sigma[i] = sums.sigma;
-      linear[i] = sums.linear;
-    }
+  void put_sums(const Duals& z, std::span<const std::int32_t> rows, double* sigma) const {
+    for (const std::int32_t i : rows) sigma[i] = sigma_of(this->examples(), z, i);
   }
 
   auto sweep(typename Kernels<T, Duals>::Sweep kernel, const WeightsView<T>& w, Duals& z,
@@ -277,9 +279,11 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
            "n_active"_a, "goal"_a, "seed"_a)
       .def("order", &Trainer<T, Duals>::order, "rows"_a, "seed"_a)
       .def("visit", &Trainer<T, Duals>::visit, "weights"_a, "duals"_a, "rows"_a, "shrunk"_a,
-           "active"_a, "sigma"_a, "linear"_a, "moved"_a)
-      .def("row_sums", &Trainer<T, Duals>::row_sums, "duals"_a, "rows"_a, "sigma"_a, "linear"_a)
-      .def("shift", &Trainer<T, Duals>::shift, "weights"_a, "duals"_a, "rows"_a, "steps"_a)
+           "active"_a, "sigma"_a, "moved"_a)
+      .def("row_sums", &Trainer<T, Duals>::row_sums, "duals"_a, "rows"_a, "sigma"_a)
+      .def("follow_mean", &Trainer<T, Duals>::follow_mean, "weights"_a, "duals"_a, "rows"_a,
+           "moved"_a, "steps"_a, "sum"_a)
+      .def("fold_mean", &Trainer<T, Duals>::fold_mean, "weights"_a, "duals"_a)
       .def("inspect", &Trainer<T, Duals>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
       .def("add_duals", &Trainer<T, Duals>::add_duals, "weights"_a, "duals"_a, "begin"_a, "end"_a);
 }
@@ -290,9 +294,9 @@ void bind_training(nb::module_& m) {
   m.def("instruction_sets", &instruction_sets,
         "Instruction sets that this build and this machine share, the fastest last.");
   nb::class_<Formulation>(m, "Formulation")
-      .def(nb::init<bool, bool, bool, bool, bool, bool, double, double, bool>(), "relative"_a,
-           "others"_a, "own"_a, "maximum"_a, "centred"_a, "squared"_a, "gamma"_a, "gamma_own"_a,
-           "shifted"_a = false);
+      .def(nb::init<bool, bool, bool, bool, bool, bool, double, double, bool, double>(),
+           "relative"_a, "others"_a, "own"_a, "maximum"_a, "centred"_a, "squared"_a, "gamma"_a,
+           "gamma_own"_a, "shifted"_a = false, "drift"_a = 0.0);
   nb::class_<SweepResult>(m, "SweepResult")
       .def(nb::init<>())
       .def_ro("gap", &SweepResult::gap)

@@ -62,7 +62,7 @@ class ExampleBlock {
         v_others_(f_.relative ? 1 : -1),
         sigma_(f_.relative  ? 1.0
                : f_.centred ? -1.0 / n_classes
-                            : 0.0) {}
+                            : -f_.drift) {}
 
   Found begin(double s_y, double centre) const {
     Found found;
@@ -290,6 +290,7 @@ class ExampleBlock {
   // The part of a step that all its coordinates share; `sum_v` is v^T delta.
   std::size_t close_step(std::int32_t y, double sum_v, std::size_t n_steps) const {
     if (f_.relative) scratch_.step[n_steps++] = {y, sum_v};
+    if (f_.drift > 0) scratch_.step[n_steps++] = {n_classes_, f_.drift * sum_v};
     if (!f_.centred) return n_steps;
     const double mean = sum_v / n_classes_;
     if (n_classes_ > kCentredClasses<T>) {

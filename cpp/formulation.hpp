@@ -12,7 +12,8 @@ struct Formulation {
   bool squared;          // squared hinge
   double gamma;          // margin asked of the others
   double gamma_own;      // margin asked of y
-  bool shifted = false;  // W's column k is taken off every w_c; visits leave it as it is
+  bool shifted = false;  // W's column k is taken off every w_c
+  double drift = 0;      // a visit moves that column by so much of the sum of its step
 };
 
 }  // namespace manyclass

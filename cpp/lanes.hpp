@@ -46,7 +46,7 @@ class LaneVisitor {
         numbers_(Lanes::numbers()),
         sigma_(f_.relative  ? 1.0
                : f_.centred ? -1.0 / w.n_classes
-                            : 0.0) {
+                            : -f_.drift) {
     const Lanes end = Lanes::all(static_cast<T>(w.n_classes));
     const auto live = end > numbers_;
     last_ = end == numbers_;
@@ -258,6 +258,7 @@ class LaneVisitor {
   Lanes step(const View& e, const Lanes& delta, double sum_v) const {
     if (f_.relative) return select(e.own, Lanes::all(static_cast<T>(sum_v)), zero() - delta);
     const Lanes moved = e.v * delta;
+    if (f_.drift > 0) return select(last_, Lanes::all(static_cast<T>(f_.drift * sum_v)), moved);
     return f_.centred ? moved - live_ * static_cast<T>(sum_v / w_.n_classes) : moved;
   }
 

@@ -43,6 +43,37 @@ def test_w_is_kept_along_with_z(name, loss, size):
         assert dual == pytest.approx(objective.dual(problem, z), rel=1e-9)
 
 
+@pytest.mark.parametrize("name", ["lee_lin_wahba", "mmr"])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_sum_of_w_is_kept_along(name, size):
+    problem = random_problem(1, name, "hinge")
+
+    def call(rank):
+        solver = SharedMean(np.random.default_rng(0), rank)
+        state = solver.init(problem, None)
+        drift = state.drift
+        for _ in range(2):
+            solver.epoch(problem, state, RULES["gap"](1e-9))
+        here = state.weights[:, : len(state.classes[rank.rank])]
+        np.testing.assert_allclose(state.sum, here.sum(axis=1), atol=1e-10)
+        return drift, state.drift
+
+    assert all(before > 0 and after == 0 for before, after in on_ranks(size, call))
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_from_zero_ranks_need_no_more_epochs_than_one_process(size, bias):
+    problem = text_problem("lee_lin_wahba", n=1000, d=300)
+    problem = replace(problem, dataset=replace(problem.dataset, bias=bias))
+
+    def epochs(rank):
+        solver = SharedMean(np.random.default_rng(0), rank)
+        return len(solve(problem, solver, RULES["gap"](1e-3), max_iter=50).history)
+
+    assert on_ranks(size, epochs)[0] <= on_ranks(1, epochs)[0] + 1
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_a_large_mean_does_not_drown_w(size):
     """All z move all intercepts: the mean of U is thousands of times the largest of W."""

@@ -68,6 +68,7 @@ class Formulation:
         gamma: float,
         gamma_own: float,
         shifted: bool = False,
+        drift: float = 0.0,
     ) -> None: ...
 
 class _Duals:
@@ -140,23 +141,21 @@ class _Trainer(_Examples):
         shrunk: bool,
         active: NDArray[np.uint8],
         sigma: NDArray[np.float64],
-        linear: NDArray[np.float64],
         moved: NDArray[np.float64],
     ) -> SweepResult: ...
     def row_sums(
-        self,
-        duals: _Duals,
-        rows: NDArray[np.int32],
-        sigma: NDArray[np.float64],
-        linear: NDArray[np.float64],
+        self, duals: _Duals, rows: NDArray[np.int32], sigma: NDArray[np.float64]
     ) -> None: ...
-    def shift(
+    def follow_mean(
         self,
         weights: NDArray[Any],
         duals: _Duals,
         rows: NDArray[np.int32],
+        moved: NDArray[np.float64],
         steps: NDArray[np.float64],
-    ) -> None: ...
+        sum: NDArray[np.float64],
+    ) -> float: ...
+    def fold_mean(self, weights: NDArray[Any], duals: _Duals) -> None: ...
     def inspect(
         self, weights: NDArray[Any], duals: _Duals, begin: int, end: int
     ) -> SweepResult: ...

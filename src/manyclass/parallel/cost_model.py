@@ -35,7 +35,6 @@ BLOCK_BYTES = 64  # rows of W are padded to whole blocks
 PART = 1 << 20  # numbers of W that travel at a time; rows of tables:
 SPARSE_ROWS = 1 << 12
 SEPARATE_CLASSES = 32  # of one-vs-rest, visited together
-MEANS = 3  # passes over W in an epoch, to set the shared mean and to measure D
 LABEL = 4  # bytes of a class, a feature, a place in W
 DATA_ROW = 48  # bytes of an example beside its non-zeros: begin, class, costs, norm
 TABLE_NUMBERS = 6  # of W that a table has room for, for each that is not zero
@@ -255,13 +254,13 @@ def _of_separate(shape: Shape, habits: Habits, n_ranks: int) -> Work:
 def _of_shared_mean(shape: Shape, habits: Habits, n_ranks: int) -> Work:
     """Batches of examples, after each of which ranks sum a number for each of them."""
     n, share = shape.n_examples, shape.n_classes / n_ranks
-    batch = batch_size(n, shape.n_nonzero, shape.n_classes, n_ranks)
-    summed = habits.scores * n + habits.scores * n / 2 + 2 * (shape.n_features + 1)
+    batch = batch_size(n, shape.n_nonzero, shape.n_classes, n_ranks, has_intercept=False)
+    summed = habits.scores * n + max(0.0, habits.scores - 1) * n / 2
     return Work(
         visits=habits.scores * n,
         entries=2 * habits.scores * shape.n_nonzero,  # for scores, and to set the mean
         dense=habits.scores * shape.padded(share + 1) * shape.n_nonzero,
-        swept=MEANS * shape.weights / n_ranks,
+        swept=shape.weights / n_ranks,
         messages=2 * steps(n_ranks) * (habits.scores * n / batch + 5),
         bytes=16.0 * summed * (n_ranks - 1) / n_ranks,
     )

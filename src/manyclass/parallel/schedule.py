@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 Round: TypeAlias = tuple[tuple[int, ...], ...]  # for each rank, the bundles that it holds
 BUNDLES_PER_RANK = 2
-BATCH_WORK = 1 << 18
-BATCHES = 160
+BATCH_WORK = 1 << 22
+BATCHES = {False: 160, True: 400}
 
 
 def one_factorisation(n_bundles: int) -> list[list[tuple[int, ...]]]:
@@ -185,12 +185,15 @@ def work_of_classes(
     return np.bincount(labels, row_lengths + 1.0, n_classes).astype(np.float64)
 
 
-def batch_size(n_examples: int, n_nonzero: int, n_classes: int, n_ranks: int) -> int:
+def batch_size(
+    n_examples: int, n_nonzero: int, n_classes: int, n_ranks: int, *, has_intercept: bool
+) -> int:
     """Return how many examples ranks that share a mean visit before they set it anew.
 
-    A batch takes a rank ``BATCH_WORK`` multiply-adds, some tenth of a millisecond, a few times what
-    it takes to tell what moved; but a loop has ``BATCHES`` batches, where there are examples
-    enough.
+    A loop has ``BATCHES`` batches, where there are examples enough: more with an intercept, along
+    which all examples move the classes. And none takes a rank more than ``BATCH_WORK``
+    multiply-adds, a millisecond or so.
     """
     per_example = (n_nonzero / n_examples + 1) * max(1, n_classes // n_ranks)
-    return max(1, int(min(BATCH_WORK / per_example, n_examples / BATCHES)))
+    batches = BATCHES[has_intercept]
+    return max(1, int(min(BATCH_WORK / per_example, n_examples / batches)))
