@@ -28,6 +28,7 @@ from manyclass.parallel.cost_rates import name_of as solver_name
 from manyclass.plan import engine_for
 
 PAGE = ROOT / "docs" / "plan.md"
+GAINS_PAGE = ROOT / "docs" / "distributed.md"
 Entry = dict[str, Any]
 
 
@@ -144,6 +145,7 @@ def write(measured: dict[str, Any], counted: dict[str, Any]) -> None:
     write_between(PAGE, "checked", checked_table(entries, rates))
     write_between(PAGE, "runs", runs_table(entries, rates))
     write_between(PAGE, "epochs", epochs_table(counted.get("entries", [])))
+    write_between(GAINS_PAGE, "gains", gains_table(entries))
 
 
 def errors(entries: list[Entry], rates: dict[str, dict[str, float]]) -> list[float]:
@@ -216,6 +218,25 @@ def epochs_table(counted: list[Entry]) -> str:
     for names, cells in groups.items():
         line = " | ".join(cells.get(n_ranks, "") for n_ranks in ranks)
         lines.append(f"| {' | '.join(names)} | {line} |")
+    return "\n".join(lines)
+
+
+def gains_table(entries: list[Entry]) -> str:
+    """Return the elapsed seconds of an epoch, the first too, of one process and two ranks."""
+    lines = [
+        "| data | classes | formulation | W | one process | two ranks | ratio |",
+        "|---|--:|---|---|--:|--:|--:|",
+    ]
+    groups = defaultdict(dict)
+    for entry in entries:
+        groups[entry["data"], entry["formulation"], entry["weights"]][entry["ranks"]] = entry
+    for (data, formulation, weights), some in groups.items():
+        if not {1, 2} <= some.keys():
+            continue
+        one, two = (float(np.mean([e["seconds"] for e in some[p]["epochs"]])) for p in (1, 2))
+        cells = [data, f"{some[1]['k']:,}", formulation, weights]
+        cells += [f"{1e3 * one:.0f} ms", f"{1e3 * two:.0f} ms", f"{one / two:.2f}"]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

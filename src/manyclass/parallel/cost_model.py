@@ -134,6 +134,8 @@ class Work:
         Examples looked through between visits.
     duals : float
         Numbers of z put together and sorted out.
+    batches : float
+        Calls of the core, between which ranks talk.
     messages, bytes : float
         One after the other; received.
     uneven : float, default=1
@@ -147,6 +149,7 @@ class Work:
     swept: float = 0.0
     rows: float = 0.0
     duals: float = 0.0
+    batches: float = 0.0
     messages: float = 0.0
     bytes: float = 0.0
     uneven: float = 1.0
@@ -169,7 +172,7 @@ class Work:
 
 
 VISITS = ("visits", "entries", "dense", "lists")
-BETWEEN = ("swept", "rows", "duals")
+BETWEEN = ("swept", "rows", "duals", "batches")
 LOCAL = VISITS + BETWEEN
 
 
@@ -258,9 +261,11 @@ def _of_shared_mean(shape: Shape, habits: Habits, n_ranks: int) -> Work:
     summed = habits.scores * n + max(0.0, habits.scores - 1) * n / 2
     return Work(
         visits=habits.scores * n,
-        entries=2 * habits.scores * shape.n_nonzero,  # for scores, and to set the mean
+        entries=habits.scores * shape.n_nonzero,
         dense=habits.scores * shape.padded(share + 1) * shape.n_nonzero,
-        swept=shape.weights / n_ranks,
+        swept=shape.n_features + 1.0,  # the column of m
+        duals=habits.scores * habits.duals * n / n_ranks,
+        batches=habits.scores * n / batch,
         messages=2 * steps(n_ranks) * (habits.scores * n / batch + 5),
         bytes=16.0 * summed * (n_ranks - 1) / n_ranks,
     )
