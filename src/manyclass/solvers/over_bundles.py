@@ -31,8 +31,9 @@ from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import Findings, OfRanks, Standing, ending_all, gather_entries
 
 # Shrunk loops at a meeting end at this share of the gap that its first loop found, or after so many
-# such loops' worth of scores (with W in tables: of loops over all z > 0).
-POLISHED = 0.1
+# such loops' worth of scores (with W in tables: of loops over all z > 0). Where the first loop alone
+# brings so much, which each epoch's first meeting tells, there are none.
+POLISHED = 0.5
 EFFORT = 5
 
 # Visits some rows, over all that is looked at or (shrunk) z > 0 alone; those that still move go to
@@ -51,6 +52,7 @@ class State(Standing):
     duals: Entries  # all z, as they were before this epoch
     filled: NDArray[np.bool_]  # whether x_i != 0
     constant: float  # loss of the examples with x_i = 0
+    polishes: bool = True  # whether shrunk loops pay
 
 
 S = TypeVar("S", bound=State)
@@ -178,6 +180,8 @@ class OverBundles(OfRanks, Generic[S]):
         first = loop(rows, active, False)
         found = Findings(n_visited=float(len(rows)))
         found.add(first)
+        if not (state.polishes or state.round.is_first):
+            return found
         n_active = int(first.n_active)
         gap, violation = rule.shrunk_goal()
         goal = max(POLISHED * first.gap, gap / state.schedule.n_meetings)
@@ -189,6 +193,8 @@ class OverBundles(OfRanks, Generic[S]):
             found.dual_gain += some.dual_gain
             found.evaluations += some.evaluations
             found.loops += 1
+            if state.round.is_first and found.loops == 1:
+                state.polishes = some.gap > POLISHED * first.gap
             n_active = some.n_active
             if some.gap <= goal or some.max_violation < violation:
                 break
