@@ -18,7 +18,12 @@ from manyclass.solvers.choice import size_text
 
 RANKS = (1, 8, 16, 32, 64, 128, 256, 512, 1024)
 MEMORY = 64e9
-TITLES = {"weston_watkins": "WW", "crammer_singer": "CS", "one_vs_rest": "OVR"}
+TITLES = {
+    "weston_watkins": "WW",
+    "crammer_singer": "CS",
+    "lee_lin_wahba": "LLW",
+    "one_vs_rest": "OVR",
+}
 
 
 def shapes() -> dict[str, Shape]:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
 
 namespace manyclass {
 
@@ -20,24 +21,27 @@ std::int64_t DualLists<T>::n_bytes() const {
 
 template <class T>
 void DualLists<T>::grow(Slot& slot, std::size_t size) {
-  const int log_capacity = std::max(1, static_cast<int>(std::bit_width(size - 1)));
+  if (size > static_cast<std::size_t>(n_classes_)) {
+    throw std::length_error("a row of z has more entries than classes");
+  }
+  const auto log_capacity = std::max(1U, static_cast<std::uint32_t>(std::bit_width(size - 1)));
   DualEntry<T>* entries = take(log_capacity);
   if (slot.entries) free_[slot.log_capacity].push_back(slot.entries);
   slot.entries = entries;
-  slot.log_capacity = static_cast<std::uint32_t>(log_capacity);
+  slot.log_capacity = log_capacity;
 }
 
 template <class T>
-DualEntry<T>* DualLists<T>::take(int log_capacity) {
-  auto& free = free_[static_cast<std::size_t>(log_capacity)];
+DualEntry<T>* DualLists<T>::take(std::uint32_t log_capacity) {
+  auto& free = free_[log_capacity];
   if (!free.empty()) {
     DualEntry<T>* entries = free.back();
     free.pop_back();
     return entries;
   }
-  const std::size_t capacity = std::size_t{1} << log_capacity;
+  const std::size_t capacity = block(log_capacity);
   if (left_ < capacity) {
-    const std::size_t wanted = std::max(kChunk, capacity);
+    const std::size_t wanted = std::max<std::size_t>(kChunk / capacity, 1) * capacity;
     chunks_.push_back(std::make_unique_for_overwrite<DualEntry<T>[]>(wanted));
     next_ = chunks_.back().get();
     left_ = wanted;

@@ -44,7 +44,7 @@ class DualLists {
   // Room for `size` entries in row i; what the row held is lost if it had to grow.
   std::span<DualEntry<T>> resize(std::int64_t i, std::size_t size) {
     Slot& slot = slots_[static_cast<std::size_t>(i)];
-    if (size > slot.capacity()) grow(slot, size);
+    if (size > capacity_of(slot)) grow(slot, size);
     slot.size = static_cast<std::uint32_t>(size);
     return {slot.entries, size};
   }
@@ -67,13 +67,19 @@ class DualLists {
     DualEntry<T>* entries = nullptr;
     std::uint32_t size = 0;
     std::uint32_t log_capacity = 0;  // 0: no block yet
-    std::size_t capacity() const { return entries ? std::size_t{1} << log_capacity : 0; }
   };
   static constexpr int kSizes = 33;
   static constexpr std::size_t kChunk = std::size_t{1} << 16;  // entries that are allocated at once
 
+  // Blocks have a power of two of entries, or one for every class.
+  std::size_t block(std::uint32_t log_capacity) const {
+    return std::min(std::size_t{1} << log_capacity, static_cast<std::size_t>(n_classes_));
+  }
+  std::size_t capacity_of(const Slot& slot) const {
+    return slot.entries ? block(slot.log_capacity) : 0;
+  }
   void grow(Slot& slot, std::size_t size);
-  DualEntry<T>* take(int log_capacity);
+  DualEntry<T>* take(std::uint32_t log_capacity);
 
   std::vector<Slot> slots_;
   std::int32_t n_classes_;

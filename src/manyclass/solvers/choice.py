@@ -192,7 +192,8 @@ def dense_bytes(problem: Problem) -> int:
         return weights + n * k * item
     if problem.formulation.margin == "relative":
         return weights + _relative_duals_bytes(problem)
-    return weights + n * k * 2 * item  # a class and a number each
+    # A class and a number each, and once more in what is returned.
+    return weights + n * k * 2 * item + n * k * (item + 4)
 
 
 def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
