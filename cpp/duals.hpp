@@ -1,7 +1,7 @@
 #pragma once
 // z, the dual variables, as one short list of (class, value) per example: at the optimum few of
-// the n x k are non-zero. Lists live in blocks of 2, 4, 8, ... entries; a block that is outgrown is
-// used again by the next list of its size, and no list but the growing one ever moves.
+// the n x k are non-zero. Lists live in blocks of 2, 4, 8, ... up to k entries; a block that is
+// outgrown is used again by the next list of its size, and no list but the growing one ever moves.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -11,7 +11,7 @@ from manyclass import objective
 from manyclass.solvers.base import solve
 from manyclass.solvers.shared_mean import SharedMean
 from manyclass.solvers.stopping import RULES
-from tests.catalog import random_problem, text_problem
+from tests.catalog import random_problem, text_problem, train
 from tests.ranks import on_ranks
 
 
@@ -72,6 +72,28 @@ def test_from_zero_ranks_need_no_more_epochs_than_one_process(size, bias):
         return len(solve(problem, solver, RULES["gap"](1e-3), max_iter=50).history)
 
     assert on_ranks(size, epochs)[0] <= on_ranks(1, epochs)[0] + 1
+
+
+@pytest.mark.parametrize("C", [1.0, 3.0, 10.0, 100.0])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("size", [2, 4])
+def test_the_mean_does_not_drift_away(loss, C, size):
+    """Where other ranks' classes do otherwise, steps as long as the drift allows would blow up."""
+    problem = replace(text_problem("lee_lin_wahba", loss, np.float64, n=300, d=50, k=4), C=C)
+
+    def duals(rank):
+        solver = SharedMean(np.random.default_rng(0), rank)
+        state = solver.init(problem, None)
+        assert (state.drift > 0) == (loss == "hinge" and C < 4)
+        found = []
+        for _ in range(3):
+            solver.epoch(problem, state, RULES["gap"](1e-3))
+            found.append(solver.dual_objective(state))
+        return found
+
+    after = on_ranks(size, duals)[0]
+    optimum = train(problem).certificate.primal_objective
+    assert 0 < after[0] < after[1] < after[2] < optimum
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -31,8 +31,8 @@ from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.together import Findings, OfRanks, Standing, ending_all, gather_entries
 
 # Shrunk loops at a meeting end at this share of the gap that its first loop found, or after so many
-# such loops' worth of scores (with W in tables: of loops over all z > 0). Where the first loop alone
-# brings so much, which each epoch's first meeting tells, there are none.
+# such loops' worth of scores (with W in tables: of loops over all z > 0). Where the first loop
+# alone brings so much, which each epoch's first meeting tells, there are none.
 POLISHED = 0.5
 EFFORT = 5
 

@@ -9,7 +9,8 @@ example that was visited, sigma_i, since sum_c u_c = sum_i sigma_i x_i with sigm
 z_ic (v = 1 for c = y_i, else -1), and every rank has all x_i. So batches can be small. In the
 first epoch, from z = 0, most z rise alike; there each rank lets m drift within a visit as if the
 classes of other ranks did what its own do (measured on lshtc1 with an intercept, two ranks: 2
-epochs to a gap of 1e-3 instead of 6).
+epochs to a gap of 1e-3 instead of 6). Not with a squared hinge or large C_i ||x_i||^2, where the
+long steps that this allows would do harm.
 Given: x_i, y_i, C_i on every rank. Returned: W, z and the certificate, the same on every rank.
 Converges: after the first epoch, wherever that ends, visits and means are exact steps of ascent in
 blocks of a smooth problem over a box, every block in every epoch. How fast depends on the batch:
@@ -48,6 +49,11 @@ from manyclass.solvers.together import (
 )
 from manyclass.solvers.weights import allocate_weights, class_means, squared_norm, take_off
 
+# m drifts where no C_i ||x_i||^2 is larger, so that few visits bring a z from 0 to C_i anyway (with
+# large ones, all z that rise alike would go to C_i and have to come back), and as long as batches
+# bring so much of what their visits see.
+DRIFTS_TO = 4.0
+TRUSTED = 0.5
 # Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
 # Examples from whose z W is set anew before the mean is taken off.
@@ -64,7 +70,7 @@ class State(Standing):
     problem: Problem | None  # of the classes here; None where there are none
     weights: NDArray[Any]  # of these classes, and a last column that is taken off all of them
     batch: int  # examples
-    drift: float  # of m within a visit, for a unit of what its step sums to
+    drift: float = 0.0  # of m within a visit, for a unit of what its step sums to
     trainer: Any = None  # of the core, with the z that it takes
     z: Any = None
     rows: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # x_i != 0
@@ -88,7 +94,7 @@ class SharedMean(OfRanks):
     @ending_all
     def init(self, problem: Problem, start: Start | None) -> State:
         """Begin from z = 0, or where another training ended."""
-        state = self._begin(problem, drifts=start is None)
+        state = self._begin(problem)
         n = problem.dataset.n_examples
         here, norms = Findings(), np.zeros(n)
         if state.problem is not None:
@@ -102,9 +108,11 @@ class SharedMean(OfRanks):
         state.dual = here.over(self.communicator).loss
         if start is not None:
             self._warm_start(problem, state, start)
+        elif not problem.squared and (problem.costs * norms).max() <= DRIFTS_TO:
+            self._drift(problem, state, _share(problem, self._size(state)))
         return state
 
-    def _begin(self, problem: Problem, *, drifts: bool) -> State:
+    def _begin(self, problem: Problem) -> State:
         """W = 0 and z = 0, for a share of the classes at random."""
         began = time.perf_counter()
         data = problem.dataset
@@ -120,13 +128,12 @@ class SharedMean(OfRanks):
             len(classes),
             has_intercept=data.bias != 0,
         )
-        drift = _drift(problem, len(mine)) if drifts else 0.0
-        state = State(classes, part, W, batch, drift, began=began)
+        state = State(classes, part, W, batch, began=began)
         state.sigma, state.sum = np.zeros(data.n_examples), np.zeros(data.n_features + 1)
         state.active = np.zeros(data.n_examples, np.uint8)
         if part is not None:
             _, duals_of = core_classes(part, shifted=True)
-            state.trainer = _trainer(problem, part, drift)
+            state.trainer = _trainer(problem, part)
             state.z = duals_of(data.n_examples, len(mine), shifted=True)
         return state
 
@@ -134,7 +141,7 @@ class SharedMean(OfRanks):
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """Visit what still moves until the rule is content, then all examples."""
         here = self._shrunk_loops(problem, state, rule) if state.full.n_active else Findings()
-        state.active[state.rows] = 1
+        state.active[state.rows] = state.trainer is not None
         full = self._loop(problem, state, state.rows, shrunk=False)
         full.n_visited, full.n_active = float(len(state.rows)), float(state.active.sum())
         full.n_duals = 0.0 if state.z is None else float(state.z.count)
@@ -144,17 +151,17 @@ class SharedMean(OfRanks):
             state.trainer.fold_mean(state.weights, state.z)
         found = full.over(self.communicator)
         if state.drift:
-            self._end_drift(problem, state)
+            self._drift(problem, state, 0.0)
         n_weights = (problem.dataset.n_features + 1) * problem.dataset.n_classes
         record = self._end_epoch(state, found, state.dual + found.dual_gain, n_weights)
         rule.cool(found, state.primal)
         return record
 
-    def _end_drift(self, problem: Problem, state: State) -> None:
-        """Let m stay as it is within visits, so that their steps are steps of ascent for all."""
-        state.drift = 0.0
+    def _drift(self, problem: Problem, state: State, drift: float) -> None:
+        """Let m drift within visits; without, their steps are steps of ascent for all."""
+        state.drift = drift
         if state.problem is not None:
-            state.trainer = _trainer(problem, state.problem, state.drift)
+            state.trainer = _trainer(problem, state.problem, drift)
 
     @ending_all
     def certify(self, problem: Problem, state: State) -> Certificate:
@@ -222,30 +229,35 @@ class SharedMean(OfRanks):
     def _loop(
         self, problem: Problem, state: State, rows: NDArray[np.int32], *, shrunk: bool
     ) -> Findings:
-        """Visit what is active here of some examples; they and their order are every rank's."""
+        """Visit what is active here of some examples; they and their order are every rank's.
+
+        Of the last batch the ranks tell what it brought, as visits saw it and after m had followed.
+        """
         here, core = Findings(), state.trainer
         seed = int(self.common.integers(2**63))
         order = rows if core is None else core.order(rows, seed)
+        gains = np.zeros(2)
         for begin in range(0, len(order), state.batch):
             batch = order[begin : begin + state.batch]
-            moved = np.zeros(len(batch))
-            if core is not None:
-                found = core.visit(
-                    state.weights,
-                    state.z,
-                    batch,
-                    shrunk,
-                    state.active,
-                    state.sigma,
-                    moved,
+            told = np.append(np.zeros(len(batch)), gains)
+            moved, drift = told[:-2], state.drift
+            gains[:] = 0
+            if state.trainer is not None:
+                found = state.trainer.visit(
+                    state.weights, state.z, batch, shrunk, state.active, state.sigma, moved
                 )
                 here.add(found)
-            steps = self.communicator.all_sum(moved) / problem.dataset.n_classes
-            if core is not None:
-                steps -= state.drift * moved  # m is there already
-                here.dual_gain += core.follow_mean(
+                gains += found.dual_gain
+            everywhere = self.communicator.all_sum(told)
+            steps = everywhere[:-2] / problem.dataset.n_classes
+            if state.trainer is not None:
+                steps -= drift * moved  # m is there already
+                gains[1] += state.trainer.follow_mean(
                     state.weights, state.z, batch, moved, steps, state.sum
                 )
+                here.dual_gain += gains[1] - gains[0]
+            if drift and everywhere[-1] < TRUSTED * everywhere[-2]:
+                self._drift(problem, state, 0.0)
         return here
 
     def _rebuild(self, problem: Problem, state: State) -> NDArray[np.float64]:
@@ -319,7 +331,7 @@ def _sum_of_rows(data: Dataset, steps: NDArray[np.float64]) -> NDArray[np.float6
     return total
 
 
-def _drift(problem: Problem, n_here: int) -> float:
+def _share(problem: Problem, n_here: int) -> float:
     """Return by how much m moves if the classes of all ranks do what those here do.
 
     Where y_i alone is a target, no other class moves.
@@ -328,7 +340,7 @@ def _drift(problem: Problem, n_here: int) -> float:
     return 1 / (problem.dataset.n_classes if alone else max(1, n_here))
 
 
-def _trainer(problem: Problem, part: Problem, drift: float) -> Any:
+def _trainer(problem: Problem, part: Problem, drift: float = 0.0) -> Any:
     """Return the core's trainer for the classes of a rank, which are independent but for m."""
     formulation = problem.formulation
     of_core = _core.Formulation(
