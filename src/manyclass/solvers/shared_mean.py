@@ -101,7 +101,7 @@ class SharedMean(OfRanks):
             norms = state.trainer.squared_norms()
             for i in np.flatnonzero(norms == 0).tolist():
                 here.add(state.trainer.inspect(state.weights, state.z, i, i + 1))
-        norms = self.communicator.all_sum(norms)  # for ranks without classes
+        norms = self.communicator.all_max(norms)  # for ranks without classes
         if not np.isfinite(norms).all():
             raise FloatingPointError("the square of a row of X overflows; scale the features")
         state.rows = np.flatnonzero(norms > 0).astype(np.int32)
