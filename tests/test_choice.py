@@ -28,7 +28,7 @@ def problem_of(name="crammer_singer", *, d=1000, k=100, n=50, nnz=20):
 
 
 def set_memory(monkeypatch, n_bytes):
-    monkeypatch.setattr(choice, "available_memory", lambda: n_bytes)
+    monkeypatch.setattr(choice, "available_memory", lambda *_: n_bytes)
 
 
 @pytest.mark.parametrize(
@@ -203,3 +203,12 @@ def test_more_ranks_need_less_each(monkeypatch, wanted):
     set_memory(monkeypatch, two - 1)
     with pytest.raises(MemoryError, match="with z"):
         choose_for_ranks(problem, wanted, 2)
+
+
+def test_ranks_of_a_machine_share_its_memory(monkeypatch):
+    assert available_memory(4) <= available_memory()
+    monkeypatch.setattr(choice, "available_memory", lambda sharing=1: GB // sharing)
+    problem = problem_of("weston_watkins", d=10**5, k=4000)  # 1.6 GB
+    assert choose_for_ranks(problem, "dense", 4, gathers=False).kind == "dense"
+    with pytest.raises(MemoryError, match="with z"):
+        choose_for_ranks(problem, "dense", 4, gathers=False, sharing=4)

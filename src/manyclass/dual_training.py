@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,7 +66,18 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
     ) -> Solution:
         ranks = as_communicator(self.communicator)
         with ending_others(ranks):
-            given = agreed(ranks, lambda: self._given(X, y, sample_weight, ranks.size, gathers))
+            machines = ranks.first_on_machine()
+            sharing = machines.count(machines[ranks.rank])
+
+            def choose(problem: Problem) -> Choice:
+                if ranks.size == 1:
+                    return choose_weights(problem, self.weights, effective_n_jobs(self.n_jobs))
+                check_ranks(problem)
+                return choose_for_ranks(
+                    problem, self.weights, ranks.size, gathers=gathers, sharing=sharing
+                )
+
+            given = agreed(ranks, lambda: self._given(X, y, sample_weight, ranks.size, choose))
             problem, choice, classes = given.problem, given.choice, given.classes
             facts: Facts = {}
             if ranks.size > 1 or self.checkpoint is not None:
@@ -89,19 +101,21 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         if getattr(as_communicator(self.communicator), "size", 1) == 1:
             super()._validate_params()
 
-    def _given(self, X: Any, y: Any, sample_weight: Any, n_ranks: int, gathers: bool) -> _Given:
+    def _given(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        n_ranks: int,
+        choose: Callable[[Problem], Choice],
+    ) -> _Given:
         """Turn the arguments of ``fit`` into a problem."""
         if n_ranks > 1:
             super()._validate_params()
         rows, targets = validated(self, X, y)
         dataset, classes = self._dataset(rows, targets, sample_weight)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
-        if n_ranks == 1:
-            choice = choose_weights(problem, self.weights, effective_n_jobs(self.n_jobs))
-        else:
-            check_ranks(problem)
-            choice = choose_for_ranks(problem, self.weights, n_ranks, gathers=gathers)
-        return _Given(rows, targets, problem, choice, classes)
+        return _Given(rows, targets, problem, choose(problem), classes)
 
     def _check_same(self, ranks: Communicator, given: _Given, facts: Facts) -> None:
         """Refuse ranks that would train different things, or end at different times."""

@@ -9,10 +9,11 @@ from pathlib import Path
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def available_memory() -> int:
+def available_memory(sharing: int = 1) -> int:
     """Return the bytes that the machine has, or that this process may still take if it is limited.
 
-    Limits are those of containers (cgroups), and of address space (``ulimit -v``).
+    Limits are those of containers (cgroups), which so many processes share evenly, and of address
+    space (``ulimit -v``), which each has to itself.
     """
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in CGROUP_LIMITS:
@@ -20,6 +21,7 @@ def available_memory() -> int:
             limits.append(int(Path(path).read_text()))
         except (OSError, ValueError):  # there is none, or it is "max"
             continue
+    limits = [limit // sharing for limit in limits]
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY:
         limits.append(max(0, soft - _address_space()))

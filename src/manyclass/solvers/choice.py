@@ -106,7 +106,7 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
 
 
 def choose_for_ranks(
-    problem: Problem, wanted: str, n_ranks: int, *, gathers: bool = True
+    problem: Problem, wanted: str, n_ranks: int, *, gathers: bool = True, sharing: int = 1
 ) -> Choice:
     """Choose how W is held and returned where its classes are spread over ranks.
 
@@ -117,6 +117,8 @@ def choose_for_ranks(
     n_ranks : int
     gathers : bool, default=True
         Whether every rank is given W in the end.
+    sharing : int, default=1
+        Ranks on this machine.
 
     Returns
     -------
@@ -130,7 +132,7 @@ def choose_for_ranks(
     MemoryError
         If that does not fit.
     """
-    memory = available_memory()
+    memory = available_memory(sharing)
     if problem.formulation.centred:
         if wanted == "sparse":
             raise ValueError(DENSE_BY_NATURE)
