@@ -231,7 +231,8 @@ class SharedMean(OfRanks):
     ) -> Findings:
         """Visit what is active here of some examples; they and their order are every rank's.
 
-        Of the last batch the ranks tell what it brought, as visits saw it and after m had followed.
+        In the first epoch the ranks tell, too, what the last batch brought: as visits saw it, and
+        after m had followed.
         """
         here, core = Findings(), state.trainer
         seed = int(self.common.integers(2**63))
@@ -239,8 +240,8 @@ class SharedMean(OfRanks):
         gains = np.zeros(2)
         for begin in range(0, len(order), state.batch):
             batch = order[begin : begin + state.batch]
-            told = np.append(np.zeros(len(batch)), gains)
-            moved, drift = told[:-2], state.drift
+            told = np.append(np.zeros(len(batch)), gains[: 2 if state.epoch == 0 else 0])
+            moved, drift = told[: len(batch)], state.drift
             gains[:] = 0
             if state.trainer is not None:
                 found = state.trainer.visit(
@@ -249,7 +250,7 @@ class SharedMean(OfRanks):
                 here.add(found)
                 gains += found.dual_gain
             everywhere = self.communicator.all_sum(told)
-            steps = everywhere[:-2] / problem.dataset.n_classes
+            steps = everywhere[: len(batch)] / problem.dataset.n_classes
             if state.trainer is not None:
                 steps -= drift * moved  # m is there already
                 gains[1] += state.trainer.follow_mean(
