@@ -16,6 +16,7 @@ from manyclass.checkpoint_file import (
     DamagedError,
     read_checkpoint,
     save_checkpoint,
+    seed_of_tensors,
     start_of_tensors,
 )
 from manyclass.identity import facts_of_problem
@@ -30,7 +31,7 @@ SQUARED = text_problem("mmr", "squared_hinge", n=40, d=30, k=7, dtype=np.float64
 
 
 def written(path, start=START, facts=FACTS):
-    save_checkpoint(path, start, facts, ".unfinished")
+    save_checkpoint(path, start, 7, facts, ".unfinished")
     return path
 
 
@@ -52,6 +53,7 @@ def check_equal(ours, theirs):
 def test_round_trip(path):
     tensors, facts = read_checkpoint(path)
     assert facts == FACTS
+    assert seed_of_tensors(path, tensors) == 7
     loaded = start_of_tensors(path, tensors, PROBLEM)
     assert len(loaded.history) > 1
     check_equal(loaded, START)
@@ -198,6 +200,18 @@ def test_a_tensor_that_is_missing(name, path):
     del tensors[name]
     with pytest.raises(DamagedError, match=name):
         start_of_tensors(path, tensors, PROBLEM)
+
+
+@pytest.mark.parametrize(
+    "seed", [np.array([-1]), np.array([2**31]), np.array([1.0]), np.zeros(2, np.int64), None]
+)
+def test_hostile_seeds(seed, path):
+    tensors, _ = read_checkpoint(path)
+    del tensors["seed"]
+    if seed is not None:
+        tensors["seed"] = seed
+    with pytest.raises(DamagedError, match=r"seed|in the place"):
+        seed_of_tensors(path, tensors)
 
 
 def test_classes_that_are_no_targets(path):

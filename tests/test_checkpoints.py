@@ -106,7 +106,7 @@ def test_it_goes_on_with_another_number_of_ranks(formulation, before, after, fol
 @pytest.mark.parametrize("late", [0, 1])
 def test_the_clock_of_rank_0_decides(late, folder):
     def call(rank):
-        ours = checkpoints.Checkpoints(folder, 10.0, {}, rank)
+        ours = checkpoints.Checkpoints(folder, 10.0, {}, rank, 0)
         ours._last -= 1000 * (rank.rank == late)
         written = []
         ours.write = written.append
@@ -119,6 +119,15 @@ def test_the_clock_of_rank_0_decides(late, folder):
 def test_a_folder_without_a_name_is_refused():
     with pytest.raises(ValueError, match="must name a folder"):
         MulticlassSVC(checkpoint="").fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("random_state", [None, 5])
+def test_the_seed_goes_on_unless_another_is_given(random_state, folder, tmp_path):
+    begun(folder, random_state=None)
+    shutil.copytree(folder, tmp_path / "copy")
+    ours = begun(folder, 4, random_state=random_state, resume=True)
+    again = begun(tmp_path / "copy", 4, random_state=None, resume=True)
+    assert (ours.coef_ == again.coef_).all() == (random_state is None)
 
 
 def test_epochs_before_count(folder):

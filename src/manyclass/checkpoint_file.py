@@ -3,7 +3,8 @@
 Format: safetensors. Tensors: z as CSR, ``duals.indptr`` (n + 1, int64), ``duals.classes`` (int32)
 and ``duals.values`` (of the type of X); ``weights`` (features + 1, classes), a W that is not W(z),
 where there is one; ``history`` (epochs, float64), a column for each field of EpochRecord;
-``epochs`` (classes, int64), how many of them each class has had. Header, every value a string:
+``epochs`` (classes, int64), how many of them each class has had; ``seed`` (1, int64), from which,
+and from the epochs before, the random orders are drawn. Header, every value a string:
 ``format`` = "manyclass checkpoint", ``format_version``, ``version``, ``problem`` (JSON: the facts
 that identify it), ``checksum`` (CRC-32 of ``problem`` and of the tensors in the order of their
 names).
@@ -29,6 +30,7 @@ from manyclass.version import __version__
 FORMAT = "manyclass checkpoint"
 FORMAT_VERSION = 1
 DUALS = ("duals.indptr", "duals.classes", "duals.values")
+SEEDS = 2**31
 # By how much rounding may have let z exceed its bounds.
 ROUNDING = {4: 1e-4, 8: 1e-8}
 
@@ -37,13 +39,15 @@ class DamagedError(ValueError):
     """A file is truncated, damaged or no checkpoint."""
 
 
-def save_checkpoint(path: Path, start: Start, facts: Facts, temporary: str) -> None:
+def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts, temporary: str) -> None:
     """Write a checkpoint; it appears whole, on disk, or not at all.
 
     Parameters
     ----------
     path : Path
     start : Start
+    seed : int
+        From 0 to 2^31 - 1.
     facts : dict of str
         Of the problem.
     temporary : str
@@ -61,6 +65,7 @@ def save_checkpoint(path: Path, start: Start, facts: Facts, temporary: str) -> N
         "duals.values": np.ascontiguousarray(z.data),
         "history": np.array(records, np.float64).reshape(-1, len(fields(EpochRecord))),
         "epochs": np.ascontiguousarray(start.epochs_of_classes(), np.int64),
+        "seed": np.array([seed], np.int64),
     }
     if start.weights is not None:
         tensors["weights"] = np.ascontiguousarray(start.weights)
@@ -123,6 +128,23 @@ def start_of_tensors(path: Path, tensors: Tensors, problem: Problem) -> Start:
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise _damaged(path, error) from None
+
+
+def seed_of_tensors(path: Path, tensors: Tensors) -> int:
+    """Return the seed that a checkpoint holds.
+
+    Raises
+    ------
+    DamagedError
+    """
+    try:
+        _expect(tensors["seed"], np.dtype(np.int64), (1,))
+        seed = int(tensors["seed"][0])
+        if not 0 <= seed < SEEDS:
+            raise ValueError("the seed is out of range")
+    except (KeyError, ValueError) as error:
+        raise _damaged(path, error) from None
+    return seed
 
 
 def _duals(tensors: Tensors, problem: Problem) -> sp.csr_array[Any]:

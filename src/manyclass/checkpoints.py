@@ -19,6 +19,7 @@ from manyclass.checkpoint_file import (
     DamagedError,
     read_checkpoint,
     save_checkpoint,
+    seed_of_tensors,
     start_of_tensors,
 )
 from manyclass.console import check_folder, explain
@@ -84,15 +85,18 @@ class Checkpoints:
     facts : dict of str
         Of the problem.
     ranks : Communicator
+    seed : int
+        From which the random orders are drawn.
     """
 
     def __init__(
-        self, folder: Path | None, minutes: float, facts: Facts, ranks: Communicator
+        self, folder: Path | None, minutes: float, facts: Facts, ranks: Communicator, seed: int
     ) -> None:
         self.folder = folder
         self.minutes = minutes
         self.facts = facts
         self.ranks = ranks
+        self.seed = seed
         self.start: Start | None = None  # where training goes on
         self.newest: Path | None = None
         self._last = time.monotonic()
@@ -132,7 +136,7 @@ class Checkpoints:
         (self.folder / UNFINISHED).unlink(missing_ok=True)  # of a training that was killed
         number = max(map(_number, found_in(self.folder)), default=0) + 1
         path = self.folder / f"checkpoint-{number:06d}"
-        save_checkpoint(path, start, self.facts, UNFINISHED)
+        save_checkpoint(path, start, self.seed, self.facts, UNFINISHED)
         kept = [path, self.newest]
         self.newest = path
         for other in found_in(self.folder):
@@ -156,6 +160,7 @@ class Checkpoints:
                 tensors, facts = read_checkpoint(path)
                 self._check_same(path, facts)
                 start_of_tensors(path, tensors, problem)
+                seed_of_tensors(path, tensors)
             except DamagedError as error:
                 damaged.append(str(error))
                 continue
@@ -178,10 +183,14 @@ def opened(
     problem: Problem,
     facts: Facts,
     ranks: Communicator,
+    seed: int,
     *,
     resume: bool,
+    same_seed: bool,
 ) -> Iterator[Checkpoints]:
     """Keep the checkpoints of a training, whose ``start`` is that of an earlier one or None.
+
+    With ``same_seed`` its ``seed`` is then that of the earlier one, too.
 
     Raises
     ------
@@ -194,15 +203,18 @@ def opened(
     if folder is None:
         if resume:
             raise ValueError("resume=True needs a folder of checkpoints, checkpoint=...")
-        yield Checkpoints(None, minutes, facts, ranks)
+        yield Checkpoints(None, minutes, facts, ranks, seed)
         return
     if not os.fspath(folder):
         raise ValueError("checkpoint must name a folder, not ''")
-    checkpoints = Checkpoints(Path(folder), minutes, facts, ranks)
+    checkpoints = Checkpoints(Path(folder), minutes, facts, ranks, seed)
     with contextlib.ExitStack() as stack:
         tensors = agreed(ranks, lambda: _open(stack, checkpoints, problem, resume=resume))
         if resume:
-            start = start_of_tensors(Path(folder), broadcast_arrays(ranks, tensors), problem)
+            told = broadcast_arrays(ranks, tensors)
+            start = start_of_tensors(Path(folder), told, problem)
+            if same_seed:
+                checkpoints.seed = seed_of_tensors(Path(folder), told)
             # Nothing is done yet: begin as any training does, not from z = 0 as it stands.
             checkpoints.start = start if start.history or start.duals.nnz else None
         yield checkpoints

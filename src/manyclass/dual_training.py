@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,17 +66,9 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         ranks = as_communicator(self.communicator)
         with ending_others(ranks):
             machines = ranks.first_on_machine()
-            sharing = machines.count(machines[ranks.rank])
-
-            def choose(problem: Problem) -> Choice:
-                if ranks.size == 1:
-                    return choose_weights(problem, self.weights, effective_n_jobs(self.n_jobs))
-                check_ranks(problem)
-                return choose_for_ranks(
-                    problem, self.weights, ranks.size, gathers=gathers, sharing=sharing
-                )
-
-            given = agreed(ranks, lambda: self._given(X, y, sample_weight, ranks.size, choose))
+            given = agreed(
+                ranks, lambda: self._given(X, y, sample_weight, ranks.rank, machines, gathers)
+            )
             problem, choice, classes = given.problem, given.choice, given.classes
             facts: Facts = {}
             if ranks.size > 1 or self.checkpoint is not None:
@@ -102,20 +93,23 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
             super()._validate_params()
 
     def _given(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        n_ranks: int,
-        choose: Callable[[Problem], Choice],
+        self, X: Any, y: Any, sample_weight: Any, rank: int, machines: list[int], gathers: bool
     ) -> _Given:
-        """Turn the arguments of ``fit`` into a problem."""
+        """Turn the arguments of ``fit`` into a problem, and choose how its W is held."""
+        n_ranks, sharing = len(machines), machines.count(machines[rank])
         if n_ranks > 1:
             super()._validate_params()
         rows, targets = validated(self, X, y)
         dataset, classes = self._dataset(rows, targets, sample_weight)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
-        return _Given(rows, targets, problem, choose(problem), classes)
+        if n_ranks == 1:
+            choice = choose_weights(problem, self.weights, effective_n_jobs(self.n_jobs))
+        else:
+            check_ranks(problem)
+            choice = choose_for_ranks(
+                problem, self.weights, n_ranks, gathers=gathers, sharing=sharing
+            )
+        return _Given(rows, targets, problem, choice, classes)
 
     def _check_same(self, ranks: Communicator, given: _Given, facts: Facts) -> None:
         """Refuse ranks that would train different things, or end at different times."""
@@ -134,12 +128,19 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         tells = self.verbose and ranks.rank == 0
         if tells and choice.matters:
             print(choice, flush=True)
-        seed = of_first(ranks, check_random_state(self.random_state).randint(2**31 - 1))
         with opened(
-            self.checkpoint, self.checkpoint_minutes, problem, facts, ranks, resume=self.resume
+            self.checkpoint,
+            self.checkpoint_minutes,
+            problem,
+            facts,
+            ranks,
+            of_first(ranks, check_random_state(self.random_state).randint(2**31 - 1)),
+            resume=self.resume,
+            same_seed=bool(of_first(ranks, int(self.random_state is None))),
         ) as checkpoints:
             start = checkpoints.start or self._remembered(problem, classes)
             n_before = 0 if start is None else len(start.history)
+            seed = checkpoints.seed
             if tells and n_before:
                 print(f"going on after epoch {n_before}, from {checkpoints.newest}", flush=True)
 

@@ -267,8 +267,8 @@ class SharedMean(OfRanks):
         The mean is taken off again and again: U may be so large that W would drown in its rounding.
         """
         data = problem.dataset
-        sigma = self.communicator.all_sum(state.sigma) / data.n_classes
-        steps = sigma - state.drift * state.sigma
+        assert not state.drift  # it ends with the first epoch
+        steps = self.communicator.all_sum(state.sigma) / data.n_classes
         state.weights.fill(0)
         if state.problem is not None:
             rows, none = np.arange(data.n_examples, dtype=np.int32), np.zeros(REBUILT)
@@ -284,7 +284,7 @@ class SharedMean(OfRanks):
                     state.sum,
                 )
         self._set_mean(problem, state)
-        return _sum_of_rows(data, sigma)
+        return _sum_of_rows(data, steps)
 
     def _set_mean(self, problem: Problem, state: State) -> None:
         """Let W sum to zero, but for rounding, with nothing to take off."""
