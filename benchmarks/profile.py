@@ -66,7 +66,7 @@ class Timed(SequentialDual):
 
         return call
 
-    def finish(self, problem: Problem, state: Any) -> Any:  # noqa: ARG002 (the solvers' verb)
+    def finish(self, problem: Problem, state: Any) -> Any:  # noqa: ARG002 (solve passes it)
         """Keep the state: its visits are measured next."""
         self.state = state
         return np.empty((0, 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,9 @@ class Lightning(BaseSolver):
         """Return ``coef_``, turned round."""
         return weights_from_coef(self.model.coef_, self.problem)
 
+    @abstractmethod
     def _model(self, lightning: Any, C: float) -> Any:
-        raise NotImplementedError  # each estimator has its own
+        """Return the estimator."""
 
 
 class LightningDual(Lightning):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,9 @@ class _Sklearn(BaseSolver):
         """Return ``coef_``, turned round."""
         return weights_from_coef(self.model.coef_, self.problem)
 
+    @abstractmethod
     def _model(self, problem: Problem, C: float) -> Any:
-        raise NotImplementedError  # each estimator has its own
+        """Return the estimator."""
 
 
 class SklearnLinearSVC(_Sklearn):
@@ -86,7 +88,7 @@ class SklearnSGD(_Sklearn):
         """Fit for some epochs."""
         self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
 
-    def _model(self, problem: Problem, C: float) -> SGDClassifier:  # noqa: ARG002 (as LinearSVC's)
+    def _model(self, problem: Problem, C: float) -> SGDClassifier:  # noqa: ARG002 (its problem is fixed)
         return SGDClassifier(
             loss="hinge",
             alpha=1 / (self.X.shape[0] * C),
@@ -110,7 +112,7 @@ class SklearnSaga(_Sklearn):
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
 
-    def _model(self, problem: Problem, C: float) -> LogisticRegression:  # noqa: ARG002 (as LinearSVC's)
+    def _model(self, problem: Problem, C: float) -> LogisticRegression:  # noqa: ARG002 (its problem is fixed)
         return LogisticRegression(solver="saga", C=C, fit_intercept=False, tol=0, random_state=0)
 
 

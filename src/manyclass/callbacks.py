@@ -14,7 +14,7 @@ try:
 except ImportError:  # scikit-learn before 1.9
     WRAPPERS = 0
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]  # the stand-in
+    class CallbackSupportMixin:  # type: ignore[no-redef]  # where the import failed
         """Stand-in for estimators whose scikit-learn knows no callbacks."""
 
     def with_callbacks(method: F) -> F:

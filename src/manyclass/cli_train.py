@@ -190,6 +190,8 @@ def _common(args: argparse.Namespace) -> dict[str, Any]:
 
 def _timed(args: argparse.Namespace, fit: Callable[[], Any]) -> float:
     """Return the seconds of a fit, whose errors name a file: that of the data if no other."""
+    from manyclass.parallel.agreement import known_to_all
+
     files = tuple(name for name in (args.data, args.checkpoint) if name)
     began = time.perf_counter()
     try:
@@ -197,7 +199,6 @@ def _timed(args: argparse.Namespace, fit: Callable[[], Any]) -> float:
     except (ValueError, FloatingPointError) as error:
         words = str(error)
         named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
-        if hasattr(error, "told_by"):
-            named.told_by = error.told_by  # type: ignore[union-attr]  # of agreement.py
-        raise named from error
+        told_by = getattr(error, "told_by", None)
+        raise (named if told_by is None else known_to_all(named, told_by)) from error
     return time.perf_counter() - began

@@ -50,7 +50,7 @@ def pieces(
     Mapping a file is quicker than reading it, but it must not be cut short then.
     """
     n_bytes = min(n_bytes, _CHUNK_BYTES)
-    start = file.peek(8)[:8]  # type: ignore[attr-defined]
+    start = file.peek(8)[:8]  # type: ignore[attr-defined]  # buffered readers have it
     size = _regular_size(file)
     for magic, opener in _OPENERS.items():
         if start.startswith(magic):
@@ -71,7 +71,7 @@ def pieces(
 
 def can_be_cut(file: IO[bytes]) -> bool:
     """Whether an open file is plain text of a known size, so that it can be read from anywhere."""
-    start = file.peek(8)[:8]  # type: ignore[attr-defined]
+    start = file.peek(8)[:8]  # type: ignore[attr-defined]  # buffered readers have it
     return bool(_regular_size(file)) and not start.startswith(tuple(_OPENERS))
 
 

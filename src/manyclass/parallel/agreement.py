@@ -14,6 +14,7 @@ from manyclass.fingerprints import Facts, differences
 from manyclass.parallel import launcher
 from manyclass.parallel.communicator import Communicator, as_communicator
 
+E = TypeVar("E", bound=BaseException)
 R = TypeVar("R")
 
 
@@ -23,6 +24,12 @@ class OtherRankError(RuntimeError):
     def __init__(self, told_by: int) -> None:
         super().__init__(f"rank {told_by} failed; its own error says why")
         self.told_by = told_by
+
+
+def known_to_all(error: E, rank: int) -> E:
+    """Mark an error as known to all ranks, one of which is to say it."""
+    error.told_by = rank  # type: ignore[attr-defined]  # exceptions of all kinds may bear the mark
+    return error
 
 
 def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
@@ -53,8 +60,7 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
         error = caught
     failed = np.flatnonzero(_told(communicator, int(error is not None)))
     if error is not None:
-        error.told_by = int(failed[0])  # type: ignore[attr-defined]  # an attribute of ours
-        raise error
+        raise known_to_all(error, int(failed[0]))
     if len(failed):
         raise OtherRankError(int(failed[0]))
     return cast(R, result)
@@ -94,8 +100,7 @@ def check_same(communicator: Communicator, facts: Facts) -> None:
                 f"rank {rank} was given other data or parameters than rank 0 ({differ}); pass the "
                 "same X, y, weights and parameters on every rank"
             )
-            error.told_by = 0  # type: ignore[attr-defined]  # an attribute of ours
-            raise error
+            raise known_to_all(error, 0)
 
 
 def any_of(communicator: Communicator, here: bool) -> bool:

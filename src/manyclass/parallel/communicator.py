@@ -61,9 +61,9 @@ class Serial:
 
     def send_receive(
         self,
-        outgoing: NDArray[Any] | None,  # noqa: ARG002 (the protocol's)
+        outgoing: NDArray[Any] | None,  # noqa: ARG002 (MPI's sends it)
         destination: int | None,
-        incoming: NDArray[Any] | None,  # noqa: ARG002 (the protocol's)
+        incoming: NDArray[Any] | None,  # noqa: ARG002 (MPI's sends it)
         source: int | None,
     ) -> None:
         """Refuse: there is nobody to send to."""

@@ -135,7 +135,7 @@ class OverBundles(OfRanks, Generic[S]):
         """Return z as it was when the last epoch ended, which every rank knows."""
         return Start(state.duals.matrix(problem.dataset.n_classes, len(state.filled)))
 
-    def spread(self, problem: Problem, state: S) -> SpreadWeights:  # noqa: ARG002 (the solvers' verb)
+    def spread(self, problem: Problem, state: S) -> SpreadWeights:  # noqa: ARG002 (SharedMean's needs it)
         """Return W, shape (d + 1, k), as it is held."""
         return state.round.spread(sparse=self.sparse)
 

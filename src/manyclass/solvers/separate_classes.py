@@ -98,7 +98,7 @@ class SeparateClasses:
             members.append(Group(part, some, solver, solver.init(some, start_of(start, part))))
         return Groups(members, ThreadPoolExecutor(min(self.n_jobs, len(members))))
 
-    def epoch(self, problem: Problem, state: Groups, rule: StoppingRule) -> EpochRecord:  # noqa: ARG002 (the solvers' verb)
+    def epoch(self, problem: Problem, state: Groups, rule: StoppingRule) -> EpochRecord:  # noqa: ARG002 (solve passes it; groups have their own)
         """One epoch of every group that its own classes do not content yet, at once."""
 
         def train(group: Group) -> EpochRecord:
