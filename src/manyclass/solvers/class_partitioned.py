@@ -10,7 +10,7 @@ z > 0 (in the first round, against all of both), then those that still move unti
 pair's gap is left. So every score is computed once in an epoch for those visits, and each of them
 solves the z of an example in both bundles together. Each epoch has new bundles at random: with the
 same ones in all epochs what is to move between bundles moves very slowly (measured on news20, two
-ranks: 11 epochs to a gap of 1e-3, against more than 300). Between epochs each rank is told all z,
+ranks: 14 epochs to a gap of 1e-3, against more than 300). Between epochs each rank is told all z,
 which are few numbers per example, and builds W of its next two bundles from them.
 
 W is held dense, or, for very many classes, as one table per feature and bundle (weight_tables.hpp);
