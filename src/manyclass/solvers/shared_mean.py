@@ -7,10 +7,7 @@ With m fixed the classes are independent, so each rank visits a batch of example
 then all ranks set m to the mean of the u_c. What they must tell for that is one number for each
 example that was visited, sigma_i, since sum_c u_c = sum_i sigma_i x_i with sigma_i = sum_c v_ic
 z_ic (v = 1 for c = y_i, else -1), and every rank has all x_i. So batches can be small. In the
-first epoch, from z = 0, most z rise alike; there each rank lets m drift within a visit as if the
-classes of other ranks did what its own do (measured on lshtc1 with an intercept, two ranks: 2
-epochs to a gap of 1e-3 instead of 6). Not with a squared hinge or large C_i ||x_i||^2, where the
-long steps that this allows would do harm.
+first epoch, from z = 0, m may drift within visits (drift.py).
 Given: x_i, y_i, C_i on every rank. Returned: W, z and the certificate, the same on every rank.
 Converges: after the first epoch, wherever that ends, visits and means are exact steps of ascent in
 blocks of a smooth problem over a box, every block in every epoch. How fast depends on the batch:
@@ -29,12 +26,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass import _core
 from manyclass.dataset import Dataset
 from manyclass.parallel.schedule import batch_size
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start, relative
-from manyclass.solvers.core import core_classes, trainer_arguments
+from manyclass.solvers.core import core_classes
+from manyclass.solvers.drift import TRUSTED, drift_from_zero, drifting_trainer
 from manyclass.solvers.entries import Entries
 from manyclass.solvers.separate_classes import problem_of, start_of
 from manyclass.solvers.spread_weights import Block, SpreadWeights
@@ -49,11 +46,6 @@ from manyclass.solvers.together import (
 )
 from manyclass.solvers.weights import allocate_weights, class_means, squared_norm, take_off
 
-# m drifts where no C_i ||x_i||^2 is larger, so that few visits bring a z from 0 to C_i anyway (with
-# large ones, all z that rise alike would go to C_i and have to come back), and as long as batches
-# bring so much of what their visits see.
-DRIFTS_TO = 4.0
-TRUSTED = 0.5
 # Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
 # Examples from whose z W is set anew before the mean is taken off.
@@ -108,8 +100,8 @@ class SharedMean(OfRanks):
         state.dual = here.over(self.communicator).loss
         if start is not None:
             self._warm_start(problem, state, start)
-        elif not problem.squared and (problem.costs * norms).max() <= DRIFTS_TO:
-            self._drift(problem, state, _share(problem, self._size(state)))
+        else:
+            self._drift(problem, state, drift_from_zero(problem, norms, self._size(state)))
         return state
 
     def _begin(self, problem: Problem) -> State:
@@ -133,7 +125,7 @@ class SharedMean(OfRanks):
         state.active = np.zeros(data.n_examples, np.uint8)
         if part is not None:
             _, duals_of = core_classes(part, shifted=True)
-            state.trainer = _trainer(problem, part)
+            state.trainer = drifting_trainer(problem, part, 0.0)
             state.z = duals_of(data.n_examples, len(mine), shifted=True)
         return state
 
@@ -161,7 +153,7 @@ class SharedMean(OfRanks):
         """Let m drift within visits; without, their steps are steps of ascent for all."""
         state.drift = drift
         if state.problem is not None:
-            state.trainer = _trainer(problem, state.problem, drift)
+            state.trainer = drifting_trainer(problem, state.problem, drift)
 
     @ending_all
     def certify(self, problem: Problem, state: State) -> Certificate:
@@ -330,31 +322,3 @@ def _sum_of_rows(data: Dataset, steps: NDArray[np.float64]) -> NDArray[np.float6
         total[:-1] += matrix[part].T @ steps[part]
     total[-1] = data.bias * steps.sum()
     return total
-
-
-def _share(problem: Problem, n_here: int) -> float:
-    """Return by how much m moves if the classes of all ranks do what those here do.
-
-    Where y_i alone is a target, no other class moves.
-    """
-    alone = problem.formulation.targets == "own"
-    return 1 / (problem.dataset.n_classes if alone else max(1, n_here))
-
-
-def _trainer(problem: Problem, part: Problem, drift: float = 0.0) -> Any:
-    """Return the core's trainer for the classes of a rank, which are independent but for m."""
-    formulation = problem.formulation
-    of_core = _core.Formulation(
-        relative=False,
-        others=formulation.targets != "own",
-        own=formulation.targets != "others",
-        maximum=False,
-        centred=False,
-        squared=problem.squared,
-        gamma=1.0,
-        gamma_own=formulation.own_margin(problem.dataset.n_classes),
-        shifted=True,
-        drift=drift,
-    )
-    trainer_of, _ = core_classes(part, shifted=True)
-    return trainer_of(**(trainer_arguments(part) | {"formulation": of_core}))
