@@ -119,27 +119,23 @@ class Trainer : public OwnedExamples<T> {
     put_sums(z, {rows.data(), rows.size()}, sigma.data());
   }
 
-  // After visits, take sum_i steps_i x_i off every w_c (shared_mean.hpp).
+  // After visits, let m follow the mean of all u_c (shared_mean.hpp).
   double follow_mean(Matrix<T> weights, const Duals& z, Vector<const std::int32_t> rows,
-                     Vector<const double> moved, Vector<const double> steps,
-                     Vector<double> sum) const {
-    require(this->examples().formulation.shifted, "there is no column for the mean");
+                     Vector<const double> moved, Vector<const double> steps, double relaxation,
+                     SharedMean& mean) const {
     require(steps.size() == rows.size() && moved.size() == rows.size(),
             "moved and steps must be as long as rows");
-    require(static_cast<std::int64_t>(sum.size()) == this->examples().x.n_features + 1,
-            "sum must have n_features + 1 numbers");
     check_rows_of(rows);
-    const WeightsView<T> w = view(weights, z);
+    const WeightsView<T> w = view(weights, z, mean);
     const nb::gil_scoped_release release;
     return manyclass::follow_mean(this->examples(), w, {rows.data(), rows.size()}, moved.data(),
-                                  steps.data(), sum.data());
+                                  steps.data(), relaxation, mean);
   }
 
-  void fold_mean(Matrix<T> weights, const Duals& z) const {
-    require(this->examples().formulation.shifted, "there is no column for the mean");
-    const WeightsView<T> w = view(weights, z);
+  double settle_mean(Matrix<T> weights, const Duals& z, SharedMean& mean) const {
+    const WeightsView<T> w = view(weights, z, mean);
     const nb::gil_scoped_release release;
-    manyclass::fold_mean(w);
+    return manyclass::settle_mean(w, mean);
   }
 
   SweepResult inspect(Matrix<T> weights, const Duals& z, std::int64_t begin,
@@ -205,6 +201,12 @@ class Trainer : public OwnedExamples<T> {
     require(z.n_rows() == this->examples().x.n_rows && z.n_classes() == this->n_classes(),
             "z must have one list per example, over the same classes");
     return {weights.data(), this->examples().x.n_features, this->n_classes(), stride};
+  }
+
+  WeightsView<T> view(const Matrix<T>& weights, const Duals& z, const SharedMean& mean) const {
+    require(this->examples().formulation.shifted, "there is no column for the mean");
+    require(mean.n_features() == this->examples().x.n_features, "mean must have n_features");
+    return view(weights, z);
   }
 
   const Kernels<T, Duals>& kernels_;
@@ -282,8 +284,8 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
            "active"_a, "sigma"_a, "moved"_a)
       .def("row_sums", &Trainer<T, Duals>::row_sums, "duals"_a, "rows"_a, "sigma"_a)
       .def("follow_mean", &Trainer<T, Duals>::follow_mean, "weights"_a, "duals"_a, "rows"_a,
-           "moved"_a, "steps"_a, "sum"_a)
-      .def("fold_mean", &Trainer<T, Duals>::fold_mean, "weights"_a, "duals"_a)
+           "moved"_a, "steps"_a, "relaxation"_a, "mean"_a)
+      .def("settle_mean", &Trainer<T, Duals>::settle_mean, "weights"_a, "duals"_a, "mean"_a)
       .def("inspect", &Trainer<T, Duals>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
       .def("add_duals", &Trainer<T, Duals>::add_duals, "weights"_a, "duals"_a, "begin"_a, "end"_a);
 }
@@ -297,6 +299,24 @@ void bind_training(nb::module_& m) {
       .def(nb::init<bool, bool, bool, bool, bool, bool, double, double, bool, double>(),
            "relative"_a, "others"_a, "own"_a, "maximum"_a, "centred"_a, "squared"_a, "gamma"_a,
            "gamma_own"_a, "shifted"_a = false, "drift"_a = 0.0);
+  nb::class_<SharedMean>(m, "SharedMean")
+      .def(nb::init<std::int64_t>(), "n_features"_a)
+      .def(
+          "restart",
+          [](SharedMean& mean, Vector<const double> sum) {
+            require(static_cast<std::int64_t>(sum.size()) == mean.n_features() + 1,
+                    "sum must have n_features + 1 numbers");
+            mean.restart({sum.data(), sum.size()});
+          },
+          "sum"_a)
+      .def_prop_ro(
+          "sum",
+          [](const SharedMean& mean) {
+            std::vector<double> sum;
+            for (std::int64_t j = 0; j <= mean.n_features(); ++j) sum.push_back(mean.sum(j));
+            return to_numpy(std::move(sum));
+          },
+          nb::rv_policy::move);
   nb::class_<SweepResult>(m, "SweepResult")
       .def(nb::init<>())
       .def_ro("gap", &SweepResult::gap)

@@ -4,10 +4,13 @@
 //
 //     sum_c u_c = sum_i sigma_i x_i,    sigma_i = sum_c v_ic z_ic,  v_ic = 1 for c = y_i, else -1,
 //
-// each knows its own part of sigma_i, one number for an example. Source: Alber et al. 2017, sec. 3
-// (the mean apart; there the vector itself travels).
+// each knows its own part of sigma_i, one number for an example. m follows mean_c u_c by successive
+// over-relaxation, coordinate by coordinate. Source: Alber et al. 2017, sec. 3 (the mean apart;
+// there the vector itself travels).
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "kernels.hpp"
 
@@ -22,89 +25,124 @@ double sigma_of(const Examples<T>& examples, const Duals& z, std::int64_t i) {
   return sigma;
 }
 
-// S = sum_c w_c of the classes here, shape (d + 1,): what -1/2 sum_c ||w_c||^2 changes by when one
-// vector along x is taken off them all.
-template <class T>
-class ClassSum {
+// What one of the ranks keeps along, for each feature and, last, the intercept.
+class SharedMean {
  public:
-  ClassSum(const Examples<T>& examples, std::int32_t n_classes, double* sum)
-      : x_(examples.x), n_classes_(n_classes), sum_(sum) {}
+  explicit SharedMean(std::int64_t n_features)
+      : entries_(static_cast<std::size_t>(n_features) + 1), is_listed_(entries_.size()) {}
 
-  double dot(std::int64_t i) const {
-    const Row<T> row = x_.row(i);
-    double total = static_cast<double>(row.bias) * sum_[x_.n_features];
+  std::int64_t n_features() const { return static_cast<std::int64_t>(entries_.size()) - 1; }
+  double sum(std::int64_t j) const { return entries_[j].sum; }
+  double behind(std::int64_t j) const { return entries_[j].behind; }
+  // m is the mean of all u_c; S is given.
+  void restart(std::span<const double> sum) {
+    for (std::size_t j = 0; j < entries_.size(); ++j) entries_[j] = {sum[j], 0};
+  }
+
+  template <class T>
+  double dot(const Row<T>& row) const {
+    double total = static_cast<double>(row.bias) * entries_.back().sum;
     for (std::int64_t p = 0; p < row.nnz; ++p) {
-      total += static_cast<double>(row.values[p]) * sum_[row.indices[p]];
+      total += static_cast<double>(row.values[p]) * entries_[row.indices[p]].sum;
     }
     return total;
   }
-  void add(std::int64_t i, double step) const {
-    const Row<T> row = x_.row(i);
-    sum_[x_.n_features] += step * static_cast<double>(row.bias);
+  // S moved by `here` x, and the mean of all u_c by `everywhere` x, which leaves m behind; lists
+  // the features of x.
+  template <class T>
+  void move(const Row<T>& row, double here, double everywhere) {
+    const auto add = [&](Entry& entry, double x) {
+      entry.sum += here * x;
+      entry.behind += everywhere * x;
+    };
+    add(entries_.back(), static_cast<double>(row.bias));
     for (std::int64_t p = 0; p < row.nnz; ++p) {
-      sum_[row.indices[p]] += step * static_cast<double>(row.values[p]);
+      const std::int32_t j = row.indices[p];
+      add(entries_[j], static_cast<double>(row.values[p]));
+      if (!std::exchange(is_listed_[j], 1)) listed_.push_back(j);
     }
   }
-  // Take step x_i off every w_c; the change of -1/2 sum_c ||w_c||^2, where q = ||x_i||^2.
-  double take_off(std::int64_t i, double step, double q) const {
-    const double gain = step * (dot(i) - 0.5 * n_classes_ * step * q);
-    add(i, -n_classes_ * step);
+  // Call follow(j) for all that are listed, and the intercept; the list ends.
+  template <class Follow>
+  void each_listed(Follow follow) {
+    for (const std::int32_t j : listed_) {
+      is_listed_[j] = 0;
+      follow(j);
+    }
+    listed_.clear();
+    follow(n_features());
+  }
+  // m_j moves by v, and with it all w_c here; the change of -1/2 sum_c ||w_c||^2.
+  double take_off(std::int64_t j, double v, std::int32_t n_classes) {
+    Entry& entry = entries_[j];
+    const double gain = v * (entry.sum - 0.5 * n_classes * v);
+    entry.sum -= n_classes * v;
+    entry.behind -= v;
     return gain;
   }
 
  private:
-  const Csr<T>& x_;
-  std::int32_t n_classes_;
-  double* sum_;
+  struct Entry {
+    double sum;     // of w_c, over the classes here
+    double behind;  // mean_c u_c - m, of all classes
+  };
+  std::vector<Entry> entries_;
+  std::vector<std::uint8_t> is_listed_;
+  std::vector<std::int32_t> listed_;
 };
 
-// After visits that moved sigma of `rows` by `moved`, each m along with it by the drift, take
-// steps_i x_i more off every w_c: W's column k holds it, but for the intercepts. All examples move
-// those, so the sum grows large, and in the column most digits of the difference would cancel; what
-// visits left there goes, too. Returns what D's part of these classes gains by all that moved m,
-// beside what the visits say; keeps S.
+// After visits that moved sigma of `rows` by `moved`, each m along with it by the drift, the mean
+// of all u_c has left m behind by sum_i steps_i x_i more. Along the features of what moved m goes
+// `relaxation` times as far as it is behind, and is taken off every w_c: W's column k holds it, but
+// for the intercepts. All examples move those, so the sum grows large, and in the column most
+// digits of the difference would cancel; what visits left there goes, too. Returns what D's part of
+// these classes gains by all that moved m, beside what the visits say.
 template <class T>
 double follow_mean(const Examples<T>& examples, const WeightsView<T>& w,
                    std::span<const std::int32_t> rows, const double* moved, const double* steps,
-                   double* sum) {
+                   double relaxation, SharedMean& mean) {
   const Csr<T>& x = examples.x;
-  const ClassSum<T> S(examples, w.n_classes, sum);
   const double drift = examples.formulation.drift;
   double gain = 0;
   for (std::size_t m = 0; m < rows.size(); ++m) {
-    if (moved[m] == 0) continue;
+    if (moved[m] == 0 && steps[m] == 0) continue;
+    const Row<T> row = x.row(rows[m]);
     const double drifted = drift * moved[m], rest = moved[m] - w.n_classes * drifted;
-    gain += drifted * (S.dot(rows[m]) + 0.5 * examples.norms[rows[m]] * rest);
-    S.add(rows[m], rest);
+    if (drifted != 0) gain += drifted * (mean.dot(row) + 0.5 * examples.norms[rows[m]] * rest);
+    mean.move(row, rest, steps[m]);
   }
   T* const column = w.data + w.n_classes;
   T* const intercepts = w.data + x.n_features * w.stride;
   double off = static_cast<double>(intercepts[w.n_classes]);
   intercepts[w.n_classes] = 0;
-  for (std::size_t m = 0; m < rows.size(); ++m) {
-    if (steps[m] == 0) continue;
-    gain += S.take_off(rows[m], steps[m], examples.norms[rows[m]]);
-    const T step = static_cast<T>(steps[m]);
-    const Row<T> row = x.row(rows[m]);
-    off += steps[m] * static_cast<double>(row.bias);
-    for (std::int64_t p = 0; p < row.nnz; ++p) {
-      column[row.indices[p] * w.stride] += step * row.values[p];
+  mean.each_listed([&](std::int64_t j) {
+    const double v = relaxation * mean.behind(j);
+    gain += mean.take_off(j, v, w.n_classes);
+    if (j == x.n_features) {
+      off += v;
+    } else {
+      column[j * w.stride] += static_cast<T>(v);
     }
-  }
+  });
   for (std::int32_t c = 0; c < w.n_classes; ++c) intercepts[c] -= static_cast<T>(off);
   return gain;
 }
 
-// Take the column off the classes; it is 0 then.
+// Let m be the mean of all u_c, and take the column off the classes; it is 0 then. Returns what D's
+// part of these classes gains.
 template <class T>
-void fold_mean(const WeightsView<T>& w) {
+double settle_mean(const WeightsView<T>& w, SharedMean& mean) {
+  double gain = 0;
   for (std::int64_t j = 0; j <= w.n_features; ++j) {
     T* const row = w.data + j * w.stride;
-    const T common = row[w.n_classes];
+    const double rest = mean.behind(j);
+    gain += mean.take_off(j, rest, w.n_classes);
+    const T common = row[w.n_classes] + static_cast<T>(rest);
     if (common == 0) continue;
     for (std::int32_t c = 0; c < w.n_classes; ++c) row[c] -= common;
     row[w.n_classes] = 0;
   }
+  return gain;
 }
 
 }  // namespace manyclass
