@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from manyclass import MulticlassSVC, objective
+from manyclass.parallel.communicator import Serial
 from manyclass.solution import Start, Status
 from manyclass.solvers import in_parts
 from manyclass.solvers.base import Interrupted
+from manyclass.solvers.spread_weights import SpreadWeights
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import train
 from tests.catalog import text_problem
+from tests.ranks import on_ranks
 
 losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 
@@ -48,6 +53,79 @@ def test_equals_all_at_once(loss, n_jobs):
     assert ours.primal_objective == pytest.approx(size, rel=1e-10)
     assert ours.gap == pytest.approx(theirs.gap, abs=1e-10 * size)
     assert ours.max_violation == pytest.approx(theirs.max_violation, abs=1e-9)
+
+
+def gathered(solution):
+    """The same solution with its W in one place."""
+    W = solution.weights
+    return replace(solution, weights=W.gather() if isinstance(W, SpreadWeights) else W)
+
+
+@losses
+@pytest.mark.parametrize("gathers", [True, False])
+@pytest.mark.parametrize("size", [2, 3])
+def test_ranks_share_out_every_part(loss, size, gathers):
+    problem = text_problem("one_vs_rest", loss, np.float64, k=70)
+    whole = solve(problem, "dense")
+
+    def on_rank(rank):
+        found = solve(problem, communicator=rank, gathers=gathers)
+        held = found.weights
+        if not gathers:
+            assert max(len(block.classes) for block in held.blocks) <= 16  # a group of float64
+            assert all(b.weights is None or sp.issparse(b.weights) for b in held.blocks)
+        return gathered(found)
+
+    found = on_ranks(size, on_rank)
+    for parts in found:
+        assert sp.issparse(parts.weights)
+        assert parts.status is Status.CONVERGED
+        np.testing.assert_allclose(parts.weights.toarray(), whole.weights, atol=1e-3)
+        theirs = objective.certificate(problem, parts.weights.toarray(), parts.duals)
+        assert parts.certificate.gap == pytest.approx(
+            theirs.gap, abs=1e-10 * theirs.primal_objective
+        )
+        assert parts.certificate == found[0].certificate
+        assert parts.weights.nnz <= parts.history[-1].n_weights < 401 * 70
+
+
+@pytest.mark.parametrize("at", [1, 4])
+def test_a_callback_on_one_rank_stops_all(at):
+    problem = text_problem("one_vs_rest", dtype=np.float64, k=70)
+
+    def on_rank(rank):
+        seen = []
+
+        def on_epoch(progress):
+            seen.append(progress.weights())
+            return rank.rank == 1 and len(seen) == at
+
+        found = solve(problem, communicator=rank, gathers=False, on_epoch=on_epoch)
+        return seen[-1], gathered(found)
+
+    for seen, solution in on_ranks(2, on_rank):
+        assert solution.status is Status.STOPPED
+        assert len(solution.history) == at
+        np.testing.assert_allclose(seen.toarray(), solution.weights.toarray(), atol=1e-12)
+        theirs = objective.certificate(problem, solution.weights.toarray(), solution.duals)
+        assert solution.certificate.gap == pytest.approx(theirs.gap, rel=1e-9)
+
+
+def test_every_rank_has_parts_of_one_size(monkeypatch):
+    problem = text_problem("one_vs_rest", k=70)
+    group = 2 * 64 // 4
+    monkeypatch.setattr(in_parts, "PART_BYTES", 1 << 40)
+    monkeypatch.setattr(in_parts, "available_memory", lambda sharing=1: (1 << 30) // sharing)
+    n_jobs = [1, 2, 3]
+    sizes = on_ranks(
+        3,
+        lambda rank: in_parts.classes_in_part(problem, n_jobs[rank.rank], rank),
+        machines=[0, 0, 2],
+    )
+    alone = in_parts.classes_in_part(problem, 1, Serial())
+    assert sizes[0] == sizes[1] == sizes[2]
+    assert sizes[0] % (3 * group) == 0
+    assert sizes[0] / 3 == pytest.approx(alone / 2, rel=0.1)  # two share a machine
 
 
 def test_duals_that_nobody_wants_are_not_kept():

@@ -75,7 +75,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
                 facts = facts_of_problem(problem, classes)
                 self._check_same(ranks, given, facts)
             metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-            parts = ranks.size == 1 and in_parts(problem, choice.kind)
+            parts = in_parts(problem, choice.kind)
             max_epochs = None if parts else self.max_iter
             task = FitTask(self, given.rows, given.targets, metadata, max_epochs)
             gathers = gathers or len(classes) == 2  # whose weights are told by their difference
@@ -107,7 +107,12 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         else:
             check_ranks(problem)
             choice = choose_for_ranks(
-                problem, self.weights, n_ranks, gathers=gathers, sharing=sharing
+                problem,
+                self.weights,
+                n_ranks,
+                effective_n_jobs(self.n_jobs),
+                gathers=gathers,
+                sharing=sharing,
             )
         return _Given(rows, targets, problem, choice, classes)
 

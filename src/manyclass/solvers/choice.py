@@ -106,7 +106,13 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
 
 
 def choose_for_ranks(
-    problem: Problem, wanted: str, n_ranks: int, *, gathers: bool = True, sharing: int = 1
+    problem: Problem,
+    wanted: str,
+    n_ranks: int,
+    n_jobs: int = 1,
+    *,
+    gathers: bool = True,
+    sharing: int = 1,
 ) -> Choice:
     """Choose how W is held and returned where its classes are spread over ranks.
 
@@ -115,6 +121,8 @@ def choose_for_ranks(
     problem : Problem
     wanted : {"auto", "dense", "sparse"}
     n_ranks : int
+    n_jobs : int, default=1
+        Threads of a rank.
     gathers : bool, default=True
         Whether every rank is given W in the end.
     sharing : int, default=1
@@ -139,7 +147,7 @@ def choose_for_ranks(
         dense = dense_bytes(problem) // n_ranks + _weights_bytes(problem) * gathers
         choice = Choice("dense", dense, None)
     else:
-        dense, sparse = _held_by_rank(problem, n_ranks)
+        dense, sparse = _held_by_rank(problem, n_ranks, n_jobs, sharing)
         whole, some = _weights_bytes(problem), _returned_bytes(problem)
         many = _prefers_sparse(problem, dense + whole, sparse + some, memory)
         kind: Kind = "sparse" if wanted == "sparse" or (wanted == "auto" and many) else "dense"
@@ -149,15 +157,17 @@ def choose_for_ranks(
     return choice
 
 
-def _held_by_rank(problem: Problem, n_ranks: int) -> tuple[int, int]:
+def _held_by_rank(problem: Problem, n_ranks: int, n_jobs: int, sharing: int) -> tuple[int, int]:
     """Bytes of W and z on a rank while training, W dense or, roughly, sparse."""
     data, everything = problem.dataset, _weights_bytes(problem)
-    if problem.formulation.margin != "relative":  # one-vs-rest: only what is returned is sparse
-        share = dense_bytes(problem) // n_ranks
-        return share, share
+    item = data.dtype.itemsize
+    if problem.formulation.margin != "relative":  # one-vs-rest
+        packed = _packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
+        part = part_bytes(problem, n_jobs, sharing)
+        return dense_bytes(problem) // n_ranks, part + packed // n_ranks
     # z of all examples is on every rank, and that of the pairs that meet there.
     duals = 2 * _relative_duals_bytes(problem)
-    item, entries = data.dtype.itemsize, len(data.values) + data.n_examples
+    entries = len(data.values) + data.n_examples
     weights = min(everything // item, CLASSES_PER_ENTRY * entries) * BYTES_PER_WEIGHT * item // 4
     rows = 2 * (data.n_features + 1) * ROW_BYTES
     return everything // n_ranks + duals, weights // n_ranks + rows + duals
@@ -165,9 +175,17 @@ def _held_by_rank(problem: Problem, n_ranks: int) -> tuple[int, int]:
 
 def _returned_bytes(problem: Problem) -> int:
     """Bytes of a sparse W as it is returned, roughly."""
+    if problem.formulation.margin != "relative":  # parts, and what is put together from them
+        return 2 * _packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
+    return _packed_bytes(problem, CLASSES_PER_ENTRY)
+
+
+def _packed_bytes(problem: Problem, classes_per_entry: int) -> int:
+    """Bytes of the rows of W without zeros: a class and a number each."""
     data = problem.dataset
-    entries = CLASSES_PER_ENTRY * (len(data.values) + data.n_examples)
-    return min(_weights_bytes(problem), entries * (data.dtype.itemsize + 4))
+    entries = classes_per_entry * (len(data.values) + data.n_examples)
+    weights = min((data.n_features + 1) * data.n_classes, entries)
+    return weights * (data.dtype.itemsize + 4)
 
 
 def _weights_bytes(problem: Problem) -> int:
@@ -206,8 +224,7 @@ def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
     item, entries = data.dtype.itemsize, len(data.values) + data.n_examples
     everything = (data.n_features + 1) * data.n_classes
     if problem.formulation.sum_to_zero == "no":
-        weights = min(everything, SEPARATE_CLASSES_PER_ENTRY * entries)
-        return part_bytes(problem, n_jobs) + 2 * weights * (item + 4)
+        return part_bytes(problem, n_jobs) + _returned_bytes(problem)
     weights = min(everything, CLASSES_PER_ENTRY * entries)
     duals = _relative_duals_bytes(problem)
     rows = (data.n_features + 1) * ROW_BYTES * n_jobs

@@ -1,8 +1,8 @@
 """One-vs-rest for so many classes that W and z do not fit into memory all at once.
 
 The classes are independent, so some groups of them are trained to the end, certified and packed
-(what is not zero of W), then the next ones. Given and returned: as for separate_classes.py, W
-sparse; P, D and the gap are sums over the parts.
+(what is not zero of W), then the next ones; ranks share out the classes of each part. Given and
+returned: as for separate_classes.py, W sparse; P, D and the gap are sums over the parts.
 """
 
 from __future__ import annotations
@@ -16,15 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from manyclass.memory import available_memory
+from manyclass.parallel.communicator import Communicator
 from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Solution, Start, Status, relative
-from manyclass.solvers.base import Interrupted, Progress, solve
-from manyclass.solvers.separate_classes import (
-    SeparateClasses,
-    classes_in_group,
-    problem_of,
-    start_of,
-)
+from manyclass.solvers.base import Interrupted, Progress, Solver, solve
+from manyclass.solvers.separate_classes import classes_in_group, problem_of, start_of
+from manyclass.solvers.spread_weights import Block, SpreadWeights
 from manyclass.solvers.stopping import StoppingRule
 
 # Classes are trained together while their weights and z need no more than this, and no more than
@@ -53,11 +50,12 @@ class Finished:
 
     def add(self, part: Solution) -> None:
         """Take over a part."""
-        size = part.weights.shape[1]
-        self.weights.append(sp.csr_array(part.weights))
+        W = part.weights if isinstance(part.weights, SpreadWeights) else sp.csr_array(part.weights)
+        size = part.duals.shape[1]
+        self.weights.append(W)
         self.starts.append(part.start if self.keep_duals else self._at_zero(size))
         self.n_classes += size
-        self.n_weights += part.weights.size
+        self.n_weights += int(W.row_counts().sum()) if isinstance(W, SpreadWeights) else W.nnz
         self.n_duals += part.duals.nnz
         self.primal += part.certificate.primal_objective
         self.gap += part.certificate.gap
@@ -90,7 +88,8 @@ class Finished:
         left = data.n_classes - self.n_classes
         if left == 0:
             return
-        self.weights.append(sp.csr_array((data.n_features + 1, left), dtype=data.dtype))
+        zero = sp.csr_array((data.n_features + 1, left), dtype=data.dtype)
+        self.weights.append(_held_like(self.weights, zero))
         self.starts.append(self._at_zero(left))
         self.primal += self._untrained(left)
         self.gap += self._untrained(left)
@@ -99,7 +98,7 @@ class Finished:
 
     def solution(self) -> Solution:
         """Return the parts put together."""
-        weights = sp.csr_array(sp.hstack(self.weights, format="csr"))
+        weights = _joined(self.weights)
         self.weights.clear()
         certificate = Certificate(
             primal_objective=self.primal,
@@ -142,10 +141,10 @@ class Finished:
 
 def solve_in_parts(
     problem: Problem,
-    rng: np.random.Generator,
-    n_jobs: int,
+    solver_of: Callable[[], Solver[Any]],
     rule_of: Callable[[], StoppingRule],
     *,
+    part_size: int,
     max_iter: int,
     start: Start | None = None,
     on_epoch: Callable[[Progress], bool] | None = None,
@@ -157,11 +156,12 @@ def solve_in_parts(
     ----------
     problem : Problem
         One-vs-rest.
-    rng : numpy.random.Generator
-    n_jobs : int
-        Threads.
+    solver_of : callable
+        Makes the solver of a part, of one process or of ranks.
     rule_of : callable
         Makes the stopping rule of a part.
+    part_size : int
+        Classes of a part, at most.
     max_iter : int
         Epochs of a part at most, those of `start` counted.
     start : Start, default=None
@@ -174,7 +174,8 @@ def solve_in_parts(
     Returns
     -------
     Solution
-        Weights sparse. The history holds the epochs of all parts.
+        Weights sparse, or spread where the solver leaves them so. The history holds the epochs of
+        all parts.
 
     Raises
     ------
@@ -184,14 +185,14 @@ def solve_in_parts(
     done = Finished(problem, keep_duals)
     if start is not None:
         done.history.extend(start.history)
-    for classes in _parts(problem, n_jobs):
+    for classes in _parts(problem, part_size):
         stopped = done.status is Status.STOPPED
         if stopped and start is None:
             break
         try:
             part = solve(
                 problem_of(problem, classes),
-                SeparateClasses(rng, n_jobs),
+                solver_of(),
                 rule_of(),
                 max_iter=0 if stopped else max_iter,  # judge what was reached before
                 start=start_of(start, classes),
@@ -208,21 +209,31 @@ def solve_in_parts(
     return done.solution()
 
 
-def part_bytes(problem: Problem, n_jobs: int) -> int:
-    """Bytes of a part's weights and z."""
-    return _groups_in_part(problem, n_jobs) * _group_bytes(problem)
+def part_bytes(problem: Problem, n_jobs: int, sharing: int = 1) -> int:
+    """Bytes of a part's weights and z, where so many processes share the memory."""
+    return _groups_in_part(problem, n_jobs, sharing) * _group_bytes(problem)
 
 
-def _parts(problem: Problem, n_jobs: int) -> Iterator[slice]:
-    """Neighbouring classes, whole groups and at least one for each thread."""
-    data = problem.dataset
-    size = _groups_in_part(problem, n_jobs) * classes_in_group(data.dtype)
-    bounds = itertools.pairwise([*range(0, data.n_classes, size), data.n_classes])
+def classes_in_part(problem: Problem, n_jobs: int, ranks: Communicator) -> int:
+    """Return how many classes are trained together: as many on every rank.
+
+    Whole groups, at least one for each thread.
+    """
+    machines = ranks.first_on_machine()
+    here = _groups_in_part(problem, n_jobs, machines.count(machines[ranks.rank]))
+    groups = -int(ranks.all_max(np.array([-here]))[0])
+    return ranks.size * groups * classes_in_group(problem.dataset.dtype)
+
+
+def _parts(problem: Problem, size: int) -> Iterator[slice]:
+    """Neighbouring classes."""
+    k = problem.dataset.n_classes
+    bounds = itertools.pairwise([*range(0, k, size), k])
     return (slice(first, last) for first, last in bounds)
 
 
-def _groups_in_part(problem: Problem, n_jobs: int) -> int:
-    budget = min(PART_BYTES, PART_SHARE * available_memory())
+def _groups_in_part(problem: Problem, n_jobs: int, sharing: int) -> int:
+    budget = min(PART_BYTES, PART_SHARE * available_memory(sharing))
     return max(n_jobs, int(budget / _group_bytes(problem)))
 
 
@@ -261,4 +272,25 @@ def _whole_weights(done: Finished, part: Any) -> sp.csr_array[Any]:
     data = done.problem.dataset
     left = data.n_classes - done.n_classes - part.shape[1]
     rest = sp.csr_array((data.n_features + 1, left), dtype=data.dtype)
-    return sp.csr_array(sp.hstack([*done.weights, sp.csr_array(part), rest], format="csr"))
+    known = [W.gather() if isinstance(W, SpreadWeights) else W for W in done.weights]
+    return sp.csr_array(sp.hstack([*known, sp.csr_array(part), rest], format="csr"))
+
+
+def _held_like(others: list[Any], W: sp.csr_array[Any]) -> sp.csr_array[Any] | SpreadWeights:
+    """Return W spread over ranks, all on the first one, if the others are."""
+    first = others[0]
+    if not isinstance(first, SpreadWeights):
+        return W
+    block = Block(0, np.arange(W.shape[1]), W if first.communicator.rank == 0 else None)
+    return replace(first, blocks=[block])
+
+
+def _joined(parts: list[Any]) -> sp.csr_array[Any] | SpreadWeights:
+    """Put the classes of all parts side by side; none travels."""
+    if not isinstance(parts[0], SpreadWeights):
+        return sp.csr_array(sp.hstack(parts, format="csr"))
+    first, blocks = 0, []
+    for part in parts:
+        blocks += [block._replace(classes=block.classes + first) for block in part.blocks]
+        first += part.n_classes
+    return replace(parts[0], blocks=blocks)

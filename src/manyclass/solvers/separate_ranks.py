@@ -151,9 +151,10 @@ class SeparateRanks(OfRanks):
         *,
         sparse: bool,
     ) -> SpreadWeights:
-        W = None
+        W: Any = None
         if state.problem is not None and state.groups is not None:
             W = take(state.problem, state.groups)
+            W = sp.csr_array(W) if sparse else W  # other parts follow (in_parts.py)
         data, ranks = problem.dataset, self.communicator
         blocks = blocks_of(self._classes(problem), ranks.rank, W)
         return SpreadWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=sparse)

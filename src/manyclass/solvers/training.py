@@ -8,13 +8,13 @@ from typing import Any, cast
 import numpy as np
 
 from manyclass.parallel.agreement import any_of, ending_others
-from manyclass.parallel.communicator import Communicator
+from manyclass.parallel.communicator import Communicator, Serial
 from manyclass.problem import Problem
 from manyclass.solution import Solution, Start
 from manyclass.solvers.base import Progress, Solver, solve
 from manyclass.solvers.choice import Kind
 from manyclass.solvers.class_partitioned import ClassPartitioned
-from manyclass.solvers.in_parts import solve_in_parts
+from manyclass.solvers.in_parts import classes_in_part, solve_in_parts
 from manyclass.solvers.separate_classes import SeparateClasses
 from manyclass.solvers.separate_ranks import SeparateRanks
 from manyclass.solvers.sequential_dual import SequentialDual
@@ -78,36 +78,41 @@ def train(
     Interrupted, FloatingPointError, MemoryError
         As ``solve``.
     """
-    if communicator is not None and communicator.size > 1:
-        of_ranks = solver_of_ranks(
-            problem,
-            weights,
-            rng,
-            communicator,
-            n_jobs,
-            gathers=gathers,
-            keeps_duals=keep_duals,
+    ranks = Serial() if communicator is None else communicator
+    several = ranks.size > 1
+
+    def solver_of() -> Solver[Any]:
+        if not several:
+            return solver_alone(problem, weights, rng, n_jobs)
+        return solver_of_ranks(
+            problem, weights, rng, ranks, n_jobs, gathers=gathers, keeps_duals=keep_duals
         )
-        on_epoch = _on_any_rank(communicator, on_epoch)
-        with ending_others(communicator):
-            return solve(
-                problem, of_ranks, rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch
+
+    if several:
+        on_epoch = _on_any_rank(ranks, on_epoch)
+    with ending_others(ranks):
+        if in_parts(problem, weights):
+            return solve_in_parts(
+                problem,
+                solver_of,
+                rule_of,
+                part_size=classes_in_part(problem, n_jobs, ranks),
+                max_iter=max_iter,
+                start=start,
+                on_epoch=on_epoch,
+                keep_duals=keep_duals,
             )
-    if in_parts(problem, weights):
-        return solve_in_parts(
-            problem,
-            rng,
-            n_jobs,
-            rule_of,
-            max_iter=max_iter,
-            start=start,
-            on_epoch=on_epoch,
-            keep_duals=keep_duals,
-        )
-    separate = problem.formulation.sum_to_zero == "no"
-    whole = SparseDual if weights == "sparse" else SequentialDual
-    solver: Solver[Any] = SeparateClasses(rng, n_jobs) if separate else whole(rng, n_jobs)
-    return solve(problem, solver, rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch)
+        solver = solver_of()
+        return solve(problem, solver, rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch)
+
+
+def solver_alone(
+    problem: Problem, weights: Kind, rng: np.random.Generator, n_jobs: int
+) -> Solver[Any]:
+    """Return the solver of one process; `weights` is how W is held (of one-vs-rest: dense)."""
+    if problem.formulation.sum_to_zero == "no":
+        return SeparateClasses(rng, n_jobs)
+    return SparseDual(rng, n_jobs) if weights == "sparse" else SequentialDual(rng, n_jobs)
 
 
 def solver_of_ranks(
