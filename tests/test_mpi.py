@@ -171,6 +171,31 @@ def test_other_commands_and_wrong_arguments_are_told_once(tmp_path, arguments):
 
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        ("sys.argv += ['--no-such-option']", "unrecognized arguments: --no-such-option"),
+        ("sys.argv[1:] = ['info', 'x']", "info runs in one process"),
+        ("cli._parser = interrupt", "interrupted"),
+    ],
+)
+def test_a_rank_that_ends_before_mpi_begins_ends_all(data, tmp_path, rank, action, words):
+    script = f"""
+import os, sys
+from manyclass import cli
+def interrupt():
+    raise KeyboardInterrupt
+if os.environ["PMI_RANK"] == "{rank}":
+    {action}
+sys.exit(cli.main(sys.argv[1:]))
+"""
+    done = mpiexec(3, "-c", script, "train", str(data), str(tmp_path / "model"))
+    assert done.returncode != 0
+    assert [words in line for line in told(done)] == [True]
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(
     "action", ["os.kill(os.getpid(), signal.SIGKILL)", "raise OSError(5, 'x')"]
 )
 def test_what_ends_while_the_model_is_written_leaves_no_part_of_it(data, tmp_path, rank, action):

@@ -7,6 +7,7 @@ what to do. What needs NumPy or scikit-learn is imported when a command runs.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import warnings
@@ -68,7 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             args.run(args)
             console.flush()
     except KeyboardInterrupt as error:
-        return console.interrupted(error)
+        code = console.interrupted(error)
+        if launcher.started() > 1:
+            console.die_of_interrupt()
+        return code
     except BrokenPipeError:
         console.give_up_stdout()
         return console.BROKEN_PIPE
@@ -97,10 +101,28 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
                 f"{launcher.started()}; leave out mpiexec"
             )
     except UsageError as error:
-        if not launcher.is_first():
+        if not _tells(error):
             raise SystemExit(console.FAILED) from error
         raise
     return args
+
+
+def _tells(error: UsageError) -> bool:
+    """Whether this process is the one that tells what is wrong; no other waits for it any more."""
+    if launcher.started() == 1:
+        return True
+    from manyclass.parallel.agreement import agreed, world
+
+    def fail() -> None:
+        raise error
+
+    try:
+        ranks = world()
+    except ValueError:
+        return launcher.is_first()
+    with contextlib.suppress(UsageError):
+        agreed(ranks, fail)
+    return ranks.rank == getattr(error, "told_by", 0)
 
 
 def _lacks_memory(error: Exception) -> bool:

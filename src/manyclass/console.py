@@ -303,6 +303,12 @@ def interrupted(error: KeyboardInterrupt) -> int:
     return failed(f"manyclass: {what}; {left}", TERMINATED if terminated else INTERRUPTED)
 
 
+def die_of_interrupt() -> None:
+    """End this process by SIGINT: mpiexec ends the others then, which may wait for this one."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 @contextlib.contextmanager
 def interrupt_held_back() -> Iterator[None]:
     """Let Ctrl-C wait until the end of the block, as imports may swallow or disguise it."""
