@@ -169,6 +169,20 @@ def test_other_commands_and_wrong_arguments_are_told_once(tmp_path, arguments):
     assert len(told(done)) == 1
 
 
+def test_a_communicator_of_one_process_leaves_errors_to_the_caller(data):
+    script = f"""{FIT.replace("COMM_WORLD", "COMM_SELF")}
+if MPI.COMM_WORLD.rank == 1:
+    try:
+        clone(model).set_params(C=-1.0).fit(X, y)
+    except ValueError:
+        print("refused")
+print(f"{{model.fit(X, y).score(X, y):.2f}}")
+"""
+    done = mpiexec(2, "-c", script, str(data), "weston_watkins")
+    assert done.returncode == 0
+    assert sorted(done.stdout.split())[2:] == ["refused"]
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize(
     ("action", "words"),

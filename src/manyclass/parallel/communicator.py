@@ -176,7 +176,7 @@ def as_communicator(communicator: Any) -> Communicator:
     Parameters
     ----------
     communicator : mpi4py.MPI.Comm, Communicator or None
-        None: one process alone.
+        None, or of one process: one process alone.
 
     Returns
     -------
@@ -185,7 +185,8 @@ def as_communicator(communicator: Any) -> Communicator:
     if communicator is None:
         return Serial()
     if hasattr(communicator, "Get_rank"):
-        return MPICommunicator(communicator)
+        # One process alone has nobody to end with its errors.
+        return MPICommunicator(communicator) if communicator.Get_size() > 1 else Serial()
     chosen: Communicator = communicator
     return chosen
 
