@@ -47,8 +47,8 @@ class SharedMean {
     }
     return total;
   }
-  // S moved by `here` x, and the mean of all u_c by `everywhere` x, which leaves m behind; lists
-  // the features of x.
+  // S moved by `here` x, and the mean of all u_c by `everywhere` x. Where that leaves m behind the
+  // features of x are listed: the same on all ranks, as m is to be.
   template <class T>
   void move(const Row<T>& row, double here, double everywhere) {
     const auto add = [&](Entry& entry, double x) {
@@ -59,7 +59,7 @@ class SharedMean {
     for (std::int64_t p = 0; p < row.nnz; ++p) {
       const std::int32_t j = row.indices[p];
       add(entries_[j], static_cast<double>(row.values[p]));
-      if (!std::exchange(is_listed_[j], 1)) listed_.push_back(j);
+      if (everywhere != 0 && !std::exchange(is_listed_[j], 1)) listed_.push_back(j);
     }
   }
   // Call follow(j) for all that are listed, and the intercept; the list ends.
@@ -137,10 +137,9 @@ double settle_mean(const WeightsView<T>& w, SharedMean& mean) {
     T* const row = w.data + j * w.stride;
     const double rest = mean.behind(j);
     gain += mean.take_off(j, rest, w.n_classes);
-    const T common = row[w.n_classes] + static_cast<T>(rest);
+    const T common = std::exchange(row[w.n_classes], T{0}) + static_cast<T>(rest);
     if (common == 0) continue;
     for (std::int32_t c = 0; c < w.n_classes; ++c) row[c] -= common;
-    row[w.n_classes] = 0;
   }
   return gain;
 }

@@ -11,7 +11,7 @@ from manyclass import objective
 from manyclass.solvers.base import solve
 from manyclass.solvers.shared_mean import SharedMean
 from manyclass.solvers.stopping import RULES
-from tests.catalog import random_problem, text_problem, train
+from tests.catalog import make_problem, random_problem, text_problem, train
 from tests.ranks import on_ranks
 
 
@@ -59,6 +59,46 @@ def test_the_sum_of_w_is_kept_along(name, size):
         return drift, state.drift
 
     assert all(before > 0 and after == 0 for before, after in on_ranks(size, call))
+
+
+def one_row(dtype, x, names=3):
+    """A problem of one example with one feature, and a state in which m does not drift."""
+    problem = make_problem(
+        np.array([[x]], dtype), [0], n_classes=names, formulation="lee_lin_wahba"
+    )
+    solver = SharedMean(np.random.default_rng(0))
+    state = solver.init(problem, None)
+    solver._drift(problem, state, 0.0)
+    return state
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("relaxation", [1.5, 1.9])
+def test_nothing_is_left_to_be_taken_off(dtype, relaxation):
+    """Where m comes back to where it was, too."""
+    row, none = np.zeros(1, np.int32), np.zeros(1)
+    for x in (0.25, 1.0, 2.75):
+        state = one_row(dtype, x)
+        for step in (1.0, -1.0):
+            state.trainer.follow_mean(
+                state.weights, state.z, row, none, np.array([step]), relaxation, state.mean
+            )
+        assert state.weights[0, 3] != 0
+        state.trainer.settle_mean(state.weights, state.z, state.mean)
+        assert state.weights[0, 3] == 0
+        np.testing.assert_allclose(state.weights, 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("moved", [0.0, 1.0])
+def test_m_is_the_same_on_ranks_that_moved_and_others(moved):
+    """Two ranks may move an example against each other, by nothing in all."""
+    row, none = np.zeros(1, np.int32), np.zeros(1)
+    state = one_row(np.float64, 1.0)
+    for here, step in ((0.0, 1.0), (moved, 0.0)):
+        state.trainer.follow_mean(
+            state.weights, state.z, row, np.array([here]), none + step, 1.9, state.mean
+        )
+    assert state.weights[0, 3] == 1.9
 
 
 @pytest.mark.parametrize("size", [2, 4])
