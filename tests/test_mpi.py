@@ -169,6 +169,16 @@ def test_other_commands_and_wrong_arguments_are_told_once(tmp_path, arguments):
     assert len(told(done)) == 1
 
 
+@pytest.mark.parametrize("weights", ["dense", "sparse"])
+def test_rows_that_overflow_are_an_error_on_ranks_without_classes_too(tmp_path, weights):
+    data = tmp_path / "data"
+    data.write_text("".join(f"{i % 3} 1:1e200 {i + 2}:1e200\n" for i in range(6)))
+    options = ["--formulation", "ovr", "--weights", weights, "--dtype", "float64"]
+    done = mpiexec(4, "-m", "manyclass", "train", str(data), str(tmp_path / "model"), *options)
+    assert done.returncode != 0
+    assert ["scale the features" in line for line in told(done)] == [True]
+
+
 def test_a_communicator_of_one_process_leaves_errors_to_the_caller(data):
     script = f"""{FIT.replace("COMM_WORLD", "COMM_SELF")}
 if MPI.COMM_WORLD.rank == 1:

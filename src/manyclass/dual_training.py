@@ -107,12 +107,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         else:
             check_ranks(problem)
             choice = choose_for_ranks(
-                problem,
-                self.weights,
-                n_ranks,
-                effective_n_jobs(self.n_jobs),
-                gathers=gathers,
-                sharing=sharing,
+                problem, self.weights, n_ranks, gathers=gathers, sharing=sharing
             )
         return _Given(rows, targets, problem, choice, classes)
 

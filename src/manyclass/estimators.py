@@ -78,9 +78,8 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
     communicator : mpi4py.MPI.Comm, default=None
         Processes among which the classes are spread, such as ``MPI.COMM_WORLD``; for all
         formulations but "adm" and "atm". Every rank calls ``fit`` with the same X, y and
-        parameters, and has the same fitted model afterwards; rank 0 alone prints and warns. With
-        "one_vs_rest", ``weights`` then says how W is returned. An error on one rank ends all of
-        them.
+        parameters, and has the same fitted model afterwards; rank 0 alone prints and warns. An
+        error on one rank ends all of them.
     checkpoint : str or path-like, default=None
         Folder for checkpoints of the training, from which it goes on after a crash, with `resume`;
         rank 0 writes them. The last one is of the end. Must hold none yet, unless with `resume`.

@@ -109,7 +109,6 @@ def choose_for_ranks(
     problem: Problem,
     wanted: str,
     n_ranks: int,
-    n_jobs: int = 1,
     *,
     gathers: bool = True,
     sharing: int = 1,
@@ -121,8 +120,6 @@ def choose_for_ranks(
     problem : Problem
     wanted : {"auto", "dense", "sparse"}
     n_ranks : int
-    n_jobs : int, default=1
-        Threads of a rank.
     gathers : bool, default=True
         Whether every rank is given W in the end.
     sharing : int, default=1
@@ -147,7 +144,7 @@ def choose_for_ranks(
         dense = dense_bytes(problem) // n_ranks + _weights_bytes(problem) * gathers
         choice = Choice("dense", dense, None)
     else:
-        dense, sparse = _held_by_rank(problem, n_ranks, n_jobs, sharing)
+        dense, sparse = _held_by_rank(problem, n_ranks, sharing)
         whole, some = _weights_bytes(problem), _returned_bytes(problem)
         many = _prefers_sparse(problem, dense + whole, sparse + some, memory)
         kind: Kind = "sparse" if wanted == "sparse" or (wanted == "auto" and many) else "dense"
@@ -157,13 +154,16 @@ def choose_for_ranks(
     return choice
 
 
-def _held_by_rank(problem: Problem, n_ranks: int, n_jobs: int, sharing: int) -> tuple[int, int]:
-    """Bytes of W and z on a rank while training, W dense or, roughly, sparse."""
+def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, int]:
+    """Bytes of W and z on a rank while training, W dense or, roughly, sparse.
+
+    Threads do not count: each rank may have its own number of them, and all choose alike.
+    """
     data, everything = problem.dataset, _weights_bytes(problem)
     item = data.dtype.itemsize
     if problem.formulation.margin != "relative":  # one-vs-rest
         packed = _packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
-        part = part_bytes(problem, n_jobs, sharing)
+        part = part_bytes(problem, 1, sharing)
         return dense_bytes(problem) // n_ranks, part + packed // n_ranks
     # z of all examples is on every rank, and that of the pairs that meet there.
     duals = 2 * _relative_duals_bytes(problem)

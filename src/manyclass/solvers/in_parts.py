@@ -211,7 +211,9 @@ def solve_in_parts(
 
 def part_bytes(problem: Problem, n_jobs: int, sharing: int = 1) -> int:
     """Bytes of a part's weights and z, where so many processes share the memory."""
-    return _groups_in_part(problem, n_jobs, sharing) * _group_bytes(problem)
+    data = problem.dataset
+    groups = -(-data.n_classes // classes_in_group(data.dtype))
+    return min(groups, _groups_in_part(problem, n_jobs, sharing)) * _group_bytes(problem)
 
 
 def classes_in_part(problem: Problem, n_jobs: int, ranks: Communicator) -> int:

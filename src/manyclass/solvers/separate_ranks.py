@@ -71,9 +71,17 @@ class SeparateRanks(OfRanks):
         """Begin from z = 0, or where another training ended."""
         state = State()
         classes = self._classes(problem)[self.communicator.rank]
+        overflow = None
         if classes.stop > classes.start:
             state.problem = problem_of(problem, classes)
-            state.groups = self.here.init(state.problem, start_of(start, classes))
+            try:
+                state.groups = self.here.init(state.problem, start_of(start, classes))
+            except FloatingPointError as error:
+                overflow = error
+        if any_of(self.communicator, overflow is not None):  # ranks without classes see none
+            raise overflow or FloatingPointError(
+                "the square of a row of X overflows; scale the features"
+            )
         state.dual = self._sum_of_duals(state)
         return state
 
