@@ -168,6 +168,16 @@ def test_a_callback_stops(at):
     assert solution.certificate.max_violation == pytest.approx(theirs.max_violation)
 
 
+def test_a_callback_stops_in_the_last_epoch_of_a_part_too():
+    problem = text_problem("one_vs_rest")
+    n_epochs = len(solve(problem, tol=1e-2).history)
+    for at in range(1, n_epochs):
+        solution = solve(problem, tol=1e-2, on_epoch=lambda p, at=at: p.record.epoch == at)
+        assert len(solution.history) == at
+        met = solution.certificate.relative_gap <= 1e-2
+        assert solution.status is (Status.CONVERGED if met else Status.STOPPED)
+
+
 @pytest.mark.parametrize("at", [2, 4])
 def test_an_interrupted_run_goes_on(at):
     def interrupt(progress):

@@ -47,6 +47,7 @@ class Finished:
     violation: float = 0.0
     began: float = 0.0  # seconds until the part at hand
     status: Status = Status.CONVERGED
+    is_to_stop: bool = False  # says a callback, perhaps in the last epoch of a part
 
     def add(self, part: Solution) -> None:
         """Take over a part."""
@@ -186,6 +187,8 @@ def solve_in_parts(
     if start is not None:
         done.history.extend(start.history)
     for classes in _parts(problem, part_size):
+        if done.is_to_stop:
+            done.status = Status.STOPPED
         stopped = done.status is Status.STOPPED
         if stopped and start is None:
             break
@@ -258,13 +261,14 @@ def _shown(
         if on_epoch is None:
             return False
         rest = done.rest(start, classes.stop)
-        return on_epoch(
+        done.is_to_stop = on_epoch(
             Progress(
                 record,
                 lambda: _whole_weights(done, progress.weights()),
                 lambda: done.start([progress.start(), rest]),
             )
         )
+        return done.is_to_stop
 
     return show
 
