@@ -122,7 +122,7 @@ class Trainer : public OwnedExamples<T> {
   // After visits, let m follow the mean of all u_c (shared_mean.hpp).
   double follow_mean(Matrix<T> weights, const Duals& z, Vector<const std::int32_t> rows,
                      Vector<const double> moved, Vector<const double> steps, double relaxation,
-                     SharedMean& mean) const {
+                     MeanFollower& mean) const {
     require(steps.size() == rows.size() && moved.size() == rows.size(),
             "moved and steps must be as long as rows");
     check_rows_of(rows);
@@ -132,7 +132,7 @@ class Trainer : public OwnedExamples<T> {
                                   steps.data(), relaxation, mean);
   }
 
-  double settle_mean(Matrix<T> weights, const Duals& z, SharedMean& mean) const {
+  double settle_mean(Matrix<T> weights, const Duals& z, MeanFollower& mean) const {
     const WeightsView<T> w = view(weights, z, mean);
     const nb::gil_scoped_release release;
     return manyclass::settle_mean(w, mean);
@@ -203,9 +203,10 @@ class Trainer : public OwnedExamples<T> {
     return {weights.data(), this->examples().x.n_features, this->n_classes(), stride};
   }
 
-  WeightsView<T> view(const Matrix<T>& weights, const Duals& z, const SharedMean& mean) const {
+  WeightsView<T> view(const Matrix<T>& weights, const Duals& z, const MeanFollower& mean) const {
     require(this->examples().formulation.shifted, "there is no column for the mean");
-    require(mean.n_features() == this->examples().x.n_features, "mean must have n_features");
+    require(mean.n_features() == this->examples().x.n_features,
+            "mean must be of as many features as X");
     return view(weights, z);
   }
 
@@ -299,11 +300,11 @@ void bind_training(nb::module_& m) {
       .def(nb::init<bool, bool, bool, bool, bool, bool, double, double, bool, double>(),
            "relative"_a, "others"_a, "own"_a, "maximum"_a, "centred"_a, "squared"_a, "gamma"_a,
            "gamma_own"_a, "shifted"_a = false, "drift"_a = 0.0);
-  nb::class_<SharedMean>(m, "SharedMean")
-      .def(nb::init<std::int64_t>(), "n_features"_a)
+  nb::class_<MeanFollower>(m, "MeanFollower")
+      .def(nb::init<std::size_t>(), "n_features"_a)
       .def(
           "restart",
-          [](SharedMean& mean, Vector<const double> sum) {
+          [](MeanFollower& mean, Vector<const double> sum) {
             require(static_cast<std::int64_t>(sum.size()) == mean.n_features() + 1,
                     "sum must have n_features + 1 numbers");
             mean.restart({sum.data(), sum.size()});
@@ -311,7 +312,7 @@ void bind_training(nb::module_& m) {
           "sum"_a)
       .def_prop_ro(
           "sum",
-          [](const SharedMean& mean) {
+          [](const MeanFollower& mean) {
             std::vector<double> sum;
             for (std::int64_t j = 0; j <= mean.n_features(); ++j) sum.push_back(mean.sum(j));
             return to_numpy(std::move(sum));

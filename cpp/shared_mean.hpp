@@ -26,10 +26,10 @@ double sigma_of(const Examples<T>& examples, const Duals& z, std::int64_t i) {
 }
 
 // What one of the ranks keeps along, for each feature and, last, the intercept.
-class SharedMean {
+class MeanFollower {
  public:
-  explicit SharedMean(std::int64_t n_features)
-      : entries_(static_cast<std::size_t>(n_features) + 1), is_listed_(entries_.size()) {}
+  explicit MeanFollower(std::size_t n_features)
+      : entries_(n_features + 1), is_listed_(n_features) {}
 
   std::int64_t n_features() const { return static_cast<std::int64_t>(entries_.size()) - 1; }
   double sum(std::int64_t j) const { return entries_[j].sum; }
@@ -100,7 +100,7 @@ class SharedMean {
 template <class T>
 double follow_mean(const Examples<T>& examples, const WeightsView<T>& w,
                    std::span<const std::int32_t> rows, const double* moved, const double* steps,
-                   double relaxation, SharedMean& mean) {
+                   double relaxation, MeanFollower& mean) {
   const Csr<T>& x = examples.x;
   const double drift = examples.formulation.drift;
   double gain = 0;
@@ -131,7 +131,7 @@ double follow_mean(const Examples<T>& examples, const WeightsView<T>& w,
 // Let m be the mean of all u_c, and take the column off the classes; it is 0 then. Returns what D's
 // part of these classes gains.
 template <class T>
-double settle_mean(const WeightsView<T>& w, SharedMean& mean) {
+double settle_mean(const WeightsView<T>& w, MeanFollower& mean) {
   double gain = 0;
   for (std::int64_t j = 0; j <= w.n_features; ++j) {
     T* const row = w.data + j * w.stride;

@@ -24,6 +24,7 @@ from manyclass.parallel.agreement import (
 )
 from manyclass.parallel.communicator import Serial
 from manyclass.parallel.launcher import SIZES
+from manyclass.solvers import choice, in_parts
 from manyclass.version import __version__
 from tests.catalog import text_problem
 from tests.ranks import on_ranks
@@ -136,6 +137,23 @@ def test_warm_start_on_ranks():
 def test_no_seed_is_still_one_for_all():
     models = on_ranks(3, lambda rank: fit(rank, random_state=None))
     np.testing.assert_array_equal(models[0].coef_, models[2].coef_)
+
+
+def test_ranks_with_other_numbers_of_threads_choose_alike(monkeypatch):
+    for module in (choice, in_parts):
+        monkeypatch.setattr(module, "available_memory", lambda sharing=1: (60 << 20) // sharing)
+    rng = np.random.default_rng(0)
+    rows = sp.random_array((300, 50_000), density=1e-4, rng=rng, dtype=np.float32, format="csr")
+
+    def fitted(rank):
+        model = MulticlassSVC(
+            formulation="one_vs_rest", communicator=rank, n_jobs=1 + rank.rank, tol=0.1
+        )
+        return model.fit(rows, np.arange(300) % 64).coef_
+
+    one, other = on_ranks(2, fitted)
+    assert sp.issparse(one)
+    assert (one != other).nnz == 0
 
 
 def test_what_ranks_refuse():

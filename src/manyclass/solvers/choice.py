@@ -106,12 +106,7 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
 
 
 def choose_for_ranks(
-    problem: Problem,
-    wanted: str,
-    n_ranks: int,
-    *,
-    gathers: bool = True,
-    sharing: int = 1,
+    problem: Problem, wanted: str, n_ranks: int, *, gathers: bool = True, sharing: int = 1
 ) -> Choice:
     """Choose how W is held and returned where its classes are spread over ranks.
 

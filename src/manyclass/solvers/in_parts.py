@@ -187,11 +187,11 @@ def solve_in_parts(
     if start is not None:
         done.history.extend(start.history)
     for classes in _parts(problem, part_size):
-        if done.is_to_stop:
+        stopped = done.is_to_stop
+        if stopped:
             done.status = Status.STOPPED
-        stopped = done.status is Status.STOPPED
-        if stopped and start is None:
-            break
+            if start is None:
+                break
         try:
             part = solve(
                 problem_of(problem, classes),

@@ -71,7 +71,7 @@ class State(Standing):
     classes: list[NDArray[np.int64]]  # of every rank
     problem: Problem | None  # of the classes here; None where there are none
     weights: NDArray[Any]  # of these classes, and a last column that is taken off all of them
-    mean: _core.SharedMean
+    mean: _core.MeanFollower
     batch: int  # examples
     drift: float = 0.0  # of m within a visit, for a unit of what its step sums to
     trainer: Any = None  # of the core, with the z that it takes
@@ -130,7 +130,7 @@ class SharedMean(OfRanks):
             len(classes),
             has_intercept=data.bias != 0,
         )
-        mean = _core.SharedMean(data.n_features)
+        mean = _core.MeanFollower(data.n_features)
         state = State(classes, part, W, mean, batch, began=began)
         state.sigma = np.zeros(data.n_examples)
         state.active = np.zeros(data.n_examples, np.uint8)

@@ -102,8 +102,9 @@ def train(
                 on_epoch=on_epoch,
                 keep_duals=keep_duals,
             )
-        solver = solver_of()
-        return solve(problem, solver, rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch)
+        return solve(
+            problem, solver_of(), rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch
+        )
 
 
 def solver_alone(
