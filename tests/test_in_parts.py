@@ -198,6 +198,27 @@ def test_an_interrupted_run_goes_on(at):
     )
 
 
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_max_iter_counts_the_epochs_of_every_class_on_any_number_of_ranks(size):
+    """Where more ranks have larger parts, classes that are done do not use up others' epochs."""
+
+    def interrupt(progress):
+        if progress.record.epoch == 13:  # the first part has had its 12
+            raise KeyboardInterrupt
+
+    problem = text_problem("one_vs_rest", dtype=np.float64, k=64)
+    with pytest.raises(Interrupted) as interrupted:
+        solve(problem, tol=1e-6, max_iter=12, on_epoch=interrupt)
+    start = interrupted.value.start
+    going_on = on_ranks(
+        size,
+        lambda rank: solve(problem, tol=1e-6, max_iter=12, start=start, communicator=rank),
+    )
+    alone = solve(problem, tol=1e-6, max_iter=12)
+    assert going_on[0].start.epochs.tolist() == alone.start.epochs.tolist()
+    assert going_on[0].certificate.relative_gap < 3 * alone.certificate.relative_gap
+
+
 def test_too_few_epochs_are_told():
     solution = solve(text_problem("one_vs_rest"), max_iter=1)
     assert solution.status is Status.MAX_ITER

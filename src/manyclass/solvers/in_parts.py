@@ -186,7 +186,7 @@ def solve_in_parts(
     done = Finished(problem, keep_duals)
     if start is not None:
         done.history.extend(start.history)
-    for classes in _parts(problem, part_size):
+    for classes in _parts(problem, part_size, start):
         stopped = done.is_to_stop
         if stopped:
             done.status = Status.STOPPED
@@ -230,11 +230,14 @@ def classes_in_part(problem: Problem, n_jobs: int, ranks: Communicator) -> int:
     return ranks.size * groups * classes_in_group(problem.dataset.dtype)
 
 
-def _parts(problem: Problem, size: int) -> Iterator[slice]:
-    """Neighbouring classes."""
+def _parts(problem: Problem, size: int, start: Start | None) -> Iterator[slice]:
+    """Neighbouring classes that have had as many epochs, on however many ranks that was."""
     k = problem.dataset.n_classes
-    bounds = itertools.pairwise([*range(0, k, size), k])
-    return (slice(first, last) for first, last in bounds)
+    epochs = np.zeros(k) if start is None else start.epochs_of_classes()
+    changes = (np.flatnonzero(np.diff(epochs)) + 1).tolist()
+    for begin, end in itertools.pairwise([0, *changes, k]):
+        bounds = itertools.pairwise([*range(begin, end, size), end])
+        yield from (slice(first, last) for first, last in bounds)
 
 
 def _groups_in_part(problem: Problem, n_jobs: int, sharing: int) -> int:
