@@ -67,16 +67,16 @@ class Finished:
     def record(self, record: EpochRecord, n_classes: int) -> EpochRecord:
         """Turn the record of the part at hand into one of all classes."""
         k = self.problem.dataset.n_classes
-        waiting = self._untrained(k - self.n_classes - n_classes)
+        loss, gap = self._untrained(k - self.n_classes - n_classes)
         if record.epoch == 1:
             self.began = self.history[-1].seconds if self.history else 0.0
         whole = replace(
             record,
             epoch=len(self.history) + 1,
             seconds=self.began + record.seconds,
-            primal_estimate=self.primal + record.primal_estimate + waiting,
-            gap_estimate=self.gap + record.gap_estimate + waiting,
-            violation=max(self.violation, record.violation, 1.0 if waiting else 0.0),
+            primal_estimate=self.primal + record.primal_estimate + loss,
+            gap_estimate=self.gap + record.gap_estimate + gap,
+            violation=max(self.violation, record.violation, 1.0 if gap else 0.0),
             n_weights=self.n_weights + record.n_weights,
             n_duals=self.n_duals + record.n_duals,
         )
@@ -92,13 +92,14 @@ class Finished:
         zero = sp.csr_array((data.n_features + 1, left), dtype=data.dtype)
         self.weights.append(_held_like(self.weights, zero))
         self.starts.append(self._at_zero(left))
-        self.primal += self._untrained(left)
-        self.gap += self._untrained(left)
+        loss, gap = self._untrained(left)
+        self.primal += loss
+        self.gap += gap
         self.violation = max(self.violation, 1.0)
         self.n_classes = data.n_classes
 
-    def solution(self) -> Solution:
-        """Return the parts put together."""
+    def solution(self, rule: StoppingRule) -> Solution:
+        """Return the parts put together, judged by the rule as a whole."""
         weights = _joined(self.weights)
         self.weights.clear()
         certificate = Certificate(
@@ -108,7 +109,8 @@ class Finished:
             relative_gap=relative(self.gap, self.primal),
             max_violation=self.violation,
         )
-        return Solution(weights, self.start([]), self.history, self.status, certificate)
+        status = Status.CONVERGED if rule.met(certificate) else self.status
+        return Solution(weights, self.start([]), self.history, status, certificate)
 
     def start(self, others: list[Start]) -> Start:
         """Return from where training can go on; `others` are those of the classes after these."""
@@ -135,9 +137,11 @@ class Finished:
         data = self.problem.dataset
         return Start.at_zero(data.n_examples, n_classes, data.dtype)
 
-    def _untrained(self, n_classes: int) -> float:
-        """P at W = 0, and so the gap at z = 0: every margin loses 1."""
-        return float(self.problem.costs.sum()) * n_classes
+    def _untrained(self, n_classes: int) -> tuple[float, float]:
+        """P at W = 0, where every margin loses 1; the gap at z = 0: empty rows lose it anyway."""
+        costs, data = self.problem.costs, self.problem.dataset
+        may_gain = (np.diff(data.indptr) > 0) | (data.bias != 0)
+        return float(costs.sum()) * n_classes, float(costs[may_gain].sum()) * n_classes
 
 
 def solve_in_parts(
@@ -209,7 +213,7 @@ def solve_in_parts(
             raise Interrupted(done.start([*reached, done.rest(start, first)])) from interrupt
         done.add(part)
     done.leave()
-    return done.solution()
+    return done.solution(rule_of())
 
 
 def part_bytes(problem: Problem, n_jobs: int, sharing: int = 1) -> int:
