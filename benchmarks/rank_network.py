@@ -97,10 +97,12 @@ def ping(pair: hosts.Hosts) -> float:
 
 
 def predicted(entry: dict[str, Any]) -> float:
-    """Return the seconds of an epoch that go by talking, all ranks of a host at one cable."""
+    """Return the seconds of an epoch that go by talking.
+
+    Bundles go from neighbour to neighbour, so one rank of each host at a time is at the cable.
+    """
     todo = work_of(entry)
-    share = entry["ranks"] / 2
-    return Network(entry["latency"], 1e9 / 8 * RATES[entry["rate"]] / share).seconds(
+    return Network(entry["latency"], 1e9 / 8 * RATES[entry["rate"]]).seconds(
         todo.messages, todo.bytes
     )
 

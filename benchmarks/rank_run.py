@@ -25,6 +25,7 @@ from manyclass.parallel.agreement import world
 from manyclass.parallel.communicator import Communicator
 from manyclass.problem import Problem
 from manyclass.solvers.base import Progress
+from manyclass.solvers.spread_weights import SpreadWeights
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training import train
 
@@ -47,9 +48,9 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
     dict
         ``epochs``: for each the means over ranks of its seconds, messages, bytes and the
         processor's seconds at work, the longest of those, the seconds of the rank that talks or
-        waits least, and counts of the record. ``megabytes``: what training, W not put together
-        yet, added to the rank that needed most; ``objective``, ``gap``, ``n_epochs``, and the
-        shares of W of `shares_of`.
+        waits least, and counts of the record. ``seconds`` and ``at_work`` of training in all, W not
+        put together; ``megabytes``: what it added to the rank that needed most; ``objective``,
+        ``gap``, ``n_epochs``, and the shares of W of `shares_of`.
     """
     data = training.read(folder, json.loads((folder / "sizes.json").read_text()))
     problem = problem_of(data, settings["formulation"])
@@ -85,7 +86,7 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
     before = training.peak_megabytes()
     ranks.all_sum(np.zeros(1))
     last[:2] = [time.perf_counter(), time.process_time()]
-    began = last[0]
+    began, began_at_work = last[0], last[1]
     solution = train(
         problem,
         settings["weights"],
@@ -94,18 +95,23 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
         n_jobs=1,
         max_iter=settings["max_iter"],
         on_epoch=on_epoch,
+        keep_duals=False,
         communicator=counting if ranks.size > 1 else None,
+        gathers=False,
     )
     seconds = time.perf_counter() - began
+    at_work = time.process_time() - began_at_work - counting.counts.cpu
+    weights = solution.weights
     return {
         "ranks": ranks.size,
         **settings,
         "seconds": seconds,
+        "at_work": float(ranks.all_sum(np.array([at_work]))[0]) / ranks.size,
         "megabytes": epochs[-1]["megabytes"],
         "objective": solution.certificate.primal_objective,
         "gap": solution.certificate.relative_gap,
         "n_epochs": len(solution.history),
-        **shares_of(problem, solution.weights),
+        **shares_of(problem, weights.gather() if isinstance(weights, SpreadWeights) else weights),
         "epochs": epochs,
     }
 

@@ -15,6 +15,7 @@ from benchmarks import rank_fit, rank_settings
 from benchmarks.rank_counts import Counting
 from benchmarks.rank_run import shares_of
 from manyclass.parallel.cost_model import (
+    CACHE,
     LOCAL,
     Habits,
     Network,
@@ -25,7 +26,7 @@ from manyclass.parallel.cost_model import (
     work,
 )
 from manyclass.parallel.cost_rates import Measured, Usual
-from manyclass.parallel.filling import filling
+from manyclass.parallel.filling import filling, share_of_uses
 from manyclass.parallel.forecast import forecast
 from manyclass.plan import engine_for
 from manyclass.solvers.stopping import RULES
@@ -78,15 +79,32 @@ def test_more_bundles_than_classes_change_nothing(p):
     assert work("bundles", "dense", few, HABITS, p + 1).visits == pytest.approx(most.visits)
 
 
+@pytest.mark.parametrize("engine", ["alone", "shared_mean"])
+def test_rows_of_weights_beyond_the_caches(engine):
+    rows = CACHE // (4 * 2**16)  # that have room
+    few, many = (Shape(100_000, d, 2**16, 10**6, 2) for d in (rows, 4 * rows))
+    found = work(engine, "dense", few, HABITS, 4)
+    assert found.far == pytest.approx(0, abs=1e-9 * found.dense)
+    near = share_of_uses(100_000, 4 * rows, 10**6, rows)
+    assert 0.25 < near < 1  # the most frequent features'
+    found = work(engine, "dense", many, HABITS, 4)
+    assert found.far == pytest.approx((1 - near) * found.dense)
+
+
+def test_one_process_looks_through_all_duals():
+    assert work("alone", "dense", SHAPE, HABITS, 1).duals == 2.0 * 5.0 * 1000
+
+
 def test_a_forecast_adds_up():
     rates = dict.fromkeys(LOCAL, 0.0) | {"visits": 1e-3}
-    found = forecast("bundles", "dense", SHAPE, HABITS, 8, rates, Network(1e-3, 1e6))
+    habits = replace(HABITS, beside=1.5)
+    found = forecast("bundles", "dense", SHAPE, habits, 8, rates, Network(1e-3, 1e6))
     todo = work("bundles", "dense", SHAPE, HABITS, 8)
     assert found.working == pytest.approx(1e-3 * todo.visits * todo.uneven)
     assert found.talking == pytest.approx(1e-3 * todo.messages + todo.bytes / 1e6)
     assert found.epochs == pytest.approx(10 * 2)
     gathered = 500 * 64 * 4 * 7 / 8
-    assert found.seconds == pytest.approx(20 * found.epoch + gathered / 1e6)
+    assert found.seconds == pytest.approx((20 + 1.5) * found.epoch + gathered / 1e6)
     assert found.moved == pytest.approx(20 * todo.bytes + gathered)
 
 
@@ -162,6 +180,13 @@ def test_messages_and_bytes_are_those_of_the_solvers(name, n_ranks):
 def test_filling_is_a_share(n, d, row, classes):
     found = filling(n, d, max(d, round(n * row)), classes)
     assert 0 <= found.density <= found.fill * (1 + 1e-6) <= 1 + 2e-6
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(10, 10**6), st.integers(10, 10**6), st.floats(1, 300), st.integers(0, 10**6))
+def test_frequent_features_come_first(n, d, row, first):
+    share = share_of_uses(n, d, max(d, round(n * row)), first)
+    assert 0.99 * min(1.0, first / d) <= share <= 1
 
 
 def test_filling_of_measured_corpora():

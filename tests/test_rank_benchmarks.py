@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import rank_epochs, rank_fit, rank_network, rank_predictions, rank_run
-from benchmarks.rank_costs import write_data
+from benchmarks.rank_costs import middle, write_data
 from benchmarks.rank_counts import Counting
 from benchmarks.rank_settings import CHECKED, FITTED, runs
 from benchmarks.shaped_text import ShapedText
@@ -58,8 +58,18 @@ def test_tables_have_a_line_for_each_run(entries):
     assert set(rates) == {"weston_watkins dense alone", "weston_watkins dense bundles"}
     for off in rank_fit.errors(entries, rates):
         assert off == pytest.approx(0, abs=0.05)  # one run each: it is met
-    assert len(rank_fit.checked_table(entries, rates).splitlines()) == 2 + 2
+    usual = rank_fit.usual(entries, [])
+    assert len(rank_fit.checked_table(entries, rates, usual).splitlines()) == 2 + 2
+    for off in rank_fit.errors_in_all(entries, rates, usual):
+        assert off == pytest.approx(0, abs=0.05)
     assert len(rank_fit.runs_table(entries, rates).splitlines()) == 2 + 2
+
+
+def test_the_median_of_repeated_runs():
+    runs = [{"epochs": [{"at_work": 9.0}, {"at_work": t}], "run": t} for t in (3.0, 1.0, 2.0)]
+    assert middle(runs)["run"] == 2.0
+    assert middle(runs[:2])["run"] == 1.0
+    assert middle(runs[:1])["run"] == 3.0
 
 
 def test_growth_of_epochs_by_hand():

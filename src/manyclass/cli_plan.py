@@ -187,6 +187,7 @@ def _entry(option: Option) -> dict[str, Any]:
         "seconds_of_epoch": found.epoch,
         "seconds_talking": found.talking,
         "epochs": found.epochs,
+        "epochs_beside": found.beside,
         "memory": found.memory,
         "moved": found.moved,
         "efficiency": option.efficiency,
@@ -252,15 +253,17 @@ def _assumed(args: argparse.Namespace, found: list[Option], measured: Measured) 
         epochs += f" epochs on {first.n_ranks} to {last.epochs:.0f} on {last.n_ranks} ranks"
     else:
         epochs += " epochs"
+    epochs += f", the first and the certificate as long as {habits.beside:.2g} more"
     words = [
-        f"assumed       {epochs}; {habits.scores:.2g} scores for each row and class, "
+        f"assumed       {epochs};",
+        f"              {habits.scores:.2g} scores for each row and class, "
         f"{habits.duals:.3g} dual variables for each row, {100 * habits.density:.2g} % of W not 0",
         f"rates of      {measured.machine}, measured {measured.date}; a core for each rank",
         "left out      reading the data",
     ]
     likes = {option.like.split()[0] for option in found} - {args.formulation}
     if likes:
-        words.insert(2, f"              those of {', '.join(sorted(likes))}, for want of others")
+        words.insert(3, f"              those of {', '.join(sorted(likes))}, for want of others")
     return words
 
 

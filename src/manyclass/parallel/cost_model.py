@@ -12,7 +12,7 @@ classes meet:
     bundles      n (2p - 1) / p     n k / p            d k (2p - 1) / 2p
     budgets      the same: Crammer-Singer, whose z go round with their classes
     separate     n k / 32p          n k / p            -
-    shared_mean  n                  n k / p            3 d k / p
+    shared_mean  n                  n k / p            d
 
 A visit reads r non-zeros, a score multiplies r times. The examples of a class are visited where the
 class is, so in each round all may wait for the rank that has the largest one. Source: Alber et al.
@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from manyclass.parallel.filling import share_of_uses
 from manyclass.parallel.schedule import batch_size
 
 Engine = Literal["alone", "bundles", "budgets", "separate", "shared_mean"]
@@ -39,6 +40,7 @@ LABEL = 4  # bytes of a class, a feature, a place in W
 DATA_ROW = 48  # bytes of an example beside its non-zeros: begin, class, costs, norm
 TABLE_NUMBERS = 6  # of W that a table has room for, for each that is not zero
 TABLE_BYTES = 32  # of a feature's tables
+CACHE = 32 << 20  # bytes of W, of all classes, that the ranks of a machine find in its caches
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,9 @@ class Habits:
         To the tolerance, of one process or of two ranks.
     growth : float, default=0
         Epochs grow like p^growth with the number of ranks.
+    beside : float, default=0
+        How many epochs' time more all takes: of the first, which begins at z = 0 and is unlike the
+        others, of what comes before it, and of the certificate.
     """
 
     scores: float
@@ -108,6 +113,7 @@ class Habits:
     packed: float
     epochs: float
     growth: float = 0.0
+    beside: float = 0.0
 
     def epochs_on(self, n_ranks: int) -> float:
         """Return how many epochs so many ranks need."""
@@ -126,6 +132,8 @@ class Work:
         Non-zeros of X that they read.
     dense : float
         Multiply-adds of these scores.
+    far : float
+        Those of them with rows of dense W that are too many for the caches.
     lists : float
         Multiply-adds of other scores: in loops over the shrunk problem.
     swept : float
@@ -145,6 +153,7 @@ class Work:
     visits: float = 0.0
     entries: float = 0.0
     dense: float = 0.0
+    far: float = 0.0
     lists: float = 0.0
     swept: float = 0.0
     rows: float = 0.0
@@ -171,7 +180,7 @@ class Work:
         return visits * (self.uneven if waiting else 1.0) + between
 
 
-VISITS = ("visits", "entries", "dense", "lists")
+VISITS = ("visits", "entries", "dense", "far", "lists")
 BETWEEN = ("swept", "rows", "duals", "batches")
 LOCAL = VISITS + BETWEEN
 
@@ -190,10 +199,10 @@ class Network:
 
 def engine_of(*, separate: bool, centred: bool, maximum: bool, n_ranks: int) -> Engine:
     """Return which solver serves so many ranks."""
-    if n_ranks == 1:
-        return "alone"
     if separate:
         return "separate"
+    if n_ranks == 1:
+        return "alone"
     if centred:
         return "shared_mean"
     return "budgets" if maximum else "bundles"
@@ -231,24 +240,38 @@ def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int)
     n, share = shape.n_examples, shape.n_classes / n_ranks
     if engine == "shared_mean":
         return _of_shared_mean(shape, habits, n_ranks)
-    columns = habits.fill * share if kind == "sparse" else shape.padded(share)
+    dense = (habits.fill * share if kind == "sparse" else shape.padded(share)) * shape.n_nonzero
     return Work(
         visits=n,
         entries=shape.n_nonzero,
-        dense=columns * shape.n_nonzero,
+        dense=dense,
+        far=dense * far(kind, shape),
         lists=max(0.0, habits.scores - 1) * share * shape.n_nonzero,
+        duals=max(1.0, habits.scores) * habits.duals * n,
     )
+
+
+def far(kind: Kind, shape: Shape) -> float:
+    """Return the share of all reads of rows of W that do not find them in a cache.
+
+    The most frequent features' rows stay there. Tables are small; what they cost lies elsewhere.
+    """
+    if kind == "sparse":
+        return 0.0
+    stay = CACHE / (shape.padded(shape.n_classes) * shape.item)
+    return 1 - share_of_uses(shape.n_examples, shape.n_features, shape.n_nonzero, stay)
 
 
 def _of_separate(shape: Shape, habits: Habits, n_ranks: int) -> Work:
     """One-vs-rest: groups of classes, each with visits of its own; ranks tell a few sums."""
     share = shape.n_classes / n_ranks
     groups = math.ceil(share / SEPARATE_CLASSES)
-    columns = habits.scores * groups * shape.padded(share / groups)
+    dense = habits.scores * groups * shape.padded(share / groups) * shape.n_nonzero
     return Work(
         visits=habits.scores * groups * shape.n_examples,
         entries=habits.scores * groups * shape.n_nonzero,
-        dense=columns * shape.n_nonzero,
+        dense=dense,
+        batches=1.0,
         messages=6 * steps(n_ranks),
         bytes=160.0 * (n_ranks - 1),
     )
@@ -259,10 +282,12 @@ def _of_shared_mean(shape: Shape, habits: Habits, n_ranks: int) -> Work:
     n, share = shape.n_examples, shape.n_classes / n_ranks
     batch = batch_size(n, shape.n_nonzero, shape.n_classes, n_ranks, has_intercept=False)
     summed = habits.scores * n + max(0.0, habits.scores - 1) * n / 2
+    dense = habits.scores * shape.padded(share + 1) * shape.n_nonzero
     return Work(
         visits=habits.scores * n,
         entries=habits.scores * shape.n_nonzero,
-        dense=habits.scores * shape.padded(share + 1) * shape.n_nonzero,
+        dense=dense,
+        far=dense * far("dense", shape),
         swept=shape.n_features + 1.0,  # the column of m
         duals=habits.scores * habits.duals * n / n_ranks,
         batches=habits.scores * n / batch,

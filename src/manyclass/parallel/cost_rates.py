@@ -24,7 +24,7 @@ class Usual:
 
     Attributes
     ----------
-    scores, epochs, growth : float
+    scores, epochs, growth, beside : float
         As of `Habits`.
     duals : float or None
         The same, where it does not grow with the number of classes: of relative margins.
@@ -35,6 +35,7 @@ class Usual:
     scores: float
     epochs: float
     growth: float
+    beside: float = 0.0
     duals: float | None = None
     dual_share: float | None = None
 
@@ -58,6 +59,7 @@ class Usual:
             packed=min(1.0, found.packed * density / found.density),
             epochs=known.get("epochs", self.epochs),
             growth=known.get("growth", self.growth),
+            beside=self.beside,
         )
 
 

@@ -72,6 +72,16 @@ def filling(n_examples: int, n_features: int, n_nonzero: int, classes: float) ->
     )
 
 
+def share_of_uses(n_examples: int, n_features: int, n_nonzero: int, first: float) -> float:
+    """Return the share of the non-zeros of X that the `first` most frequent features have."""
+    counts, uses = _uses(n_examples, n_features, n_nonzero)
+    of_uses = [count * use for count, use in zip(counts, uses, strict=True)]
+    # Of the run of features that is cut, its part.
+    begins = itertools.accumulate(counts, initial=0.0)
+    parts = [min(1.0, max(0.0, (first - b) / c)) for b, c in zip(begins, counts, strict=False)]
+    return min(1.0, _dot(of_uses, parts) / sum(of_uses))
+
+
 @lru_cache(maxsize=16)
 def _uses(n: int, d: int, nnz: int) -> tuple[list[float], list[float]]:
     """Numbers of features, the most frequent first, and how often each of them is used."""

@@ -27,6 +27,8 @@ class Forecast:
     working, talking : float
         Seconds of an epoch; working with what is waited for others.
     epochs : float
+    beside : float
+        How many epochs' time more all takes.
     ending : float
         Seconds in which rank 0 is told W.
     memory, moved : float
@@ -37,6 +39,7 @@ class Forecast:
     working: float
     talking: float
     epochs: float
+    beside: float
     ending: float
     memory: float
     moved: float
@@ -49,7 +52,7 @@ class Forecast:
     @property
     def seconds(self) -> float:
         """Seconds of training in all; reading the data comes on top."""
-        return self.epochs * self.epoch + self.ending
+        return (self.epochs + self.beside) * self.epoch + self.ending
 
 
 def forecast(
@@ -83,6 +86,7 @@ def forecast(
         working=todo.seconds(rates, waiting=True),
         talking=network.seconds(todo.messages, todo.bytes),
         epochs=epochs,
+        beside=habits.beside,
         ending=network.seconds(0, gathered),
         memory=memory(engine, kind, shape, habits, n_ranks),
         moved=epochs * todo.bytes + gathered,
