@@ -15,6 +15,7 @@ from manyclass.solution import Status
 from manyclass.solvers import base
 from manyclass.solvers.base import Interrupted, has_stalled, solve
 from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.training import solver_alone
 from manyclass.solvers.weights import allocate_weights, pack
 from tests.catalog import ROWS, five_points, make_problem, random_problem, text_problem, train
 from tests.reference import optimal_objective
@@ -213,6 +214,26 @@ def test_interrupt_keeps_the_duals(solver):
     assert caught.value.start.duals.nnz > 0
     resumed = train(problem, solver, start=caught.value.start, tol=1e-6)
     assert resumed.certificate.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize("weights", ["dense", "sparse"])
+def test_duals_that_nobody_wants_are_not_kept(weights):
+    problem = text_problem()
+
+    def solution(keeps_duals):
+        rng = np.random.default_rng(0)
+        return solve(
+            problem,
+            solver_alone(problem, weights, rng, 1, keeps_duals=keeps_duals),
+            GapRule(1e-3),
+            max_iter=100,
+        )
+
+    with_duals, without = solution(True), solution(False)
+    assert with_duals.duals.nnz > 0
+    assert without.duals.nnz == 0
+    assert without.duals.shape == with_duals.duals.shape
+    assert without.certificate == with_duals.certificate
 
 
 @solvers

@@ -152,3 +152,22 @@ def test_a_large_mean_does_not_drown_w(size):
     exact = objective.primal(problem, objective.weights_of(problem, found.duals))
     assert found.certificate.gap >= -1e-6 * exact
     assert theirs.primal_objective == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("name", ["lee_lin_wahba", "ats"])
+def test_w_sums_to_zero_where_most_classes_have_equal_weights(name, size):
+    """What all classes have in common is thousands of times as large as what is left of each."""
+    problem = text_problem(name, n=2000, k=1000)
+
+    def call(rank):
+        solver = SharedMean(np.random.default_rng(0), rank)
+        return solve(problem, solver, RULES["gap"](1e-6), max_iter=3)
+
+    solution = on_ranks(size, call)[0]
+    W = np.asarray(solution.weights, np.float64)
+    digit = np.finfo(np.float32).eps * np.abs(W).max(axis=1)
+    assert (np.abs(W.mean(axis=1)) <= digit).all()
+    at_w = objective.primal(problem, W)
+    assert solution.certificate.primal_objective == pytest.approx(at_w, rel=1e-7)
+    assert solution.certificate.gap >= -1e-8 * at_w

@@ -103,11 +103,17 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         dataset, classes = self._dataset(rows, targets, sample_weight)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
         if n_ranks == 1:
-            choice = choose_weights(problem, self.weights, effective_n_jobs(self.n_jobs))
+            n_jobs = effective_n_jobs(self.n_jobs)
+            choice = choose_weights(problem, self.weights, n_jobs, keeps_duals=self._keeps_duals)
         else:
             check_ranks(problem)
             choice = choose_for_ranks(
-                problem, self.weights, n_ranks, gathers=gathers, sharing=sharing
+                problem,
+                self.weights,
+                n_ranks,
+                gathers=gathers,
+                keeps_duals=self._keeps_duals,
+                sharing=sharing,
             )
         return _Given(rows, targets, problem, choice, classes)
 
@@ -160,7 +166,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
                     max_iter=self.max_iter,
                     start=start,
                     on_epoch=on_epoch,
-                    keep_duals=self.warm_start or self.checkpoint is not None,
+                    keep_duals=self._keeps_duals,
                     communicator=ranks,
                     gathers=gathers,
                 )
@@ -183,6 +189,11 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         """Return where an earlier fit ended, if this one is to begin there."""
         remembered: WarmStart | None = getattr(self, "_warm_start", None)
         return remembered.start_for(problem, classes) if self.warm_start and remembered else None
+
+    @property
+    def _keeps_duals(self) -> bool:
+        """Whether something goes on from z later."""
+        return self.warm_start or self.checkpoint is not None
 
     @property
     def _bias(self) -> float:

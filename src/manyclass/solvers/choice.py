@@ -69,7 +69,9 @@ class Choice:
         return f"weights are {self.kind}: {dense}, sparse about {size_text(self.sparse_bytes)}"
 
 
-def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
+def choose_weights(
+    problem: Problem, wanted: str, n_jobs: int = 1, *, keeps_duals: bool = True
+) -> Choice:
     """Choose how W is held.
 
     Parameters
@@ -78,6 +80,8 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
     wanted : {"auto", "dense", "sparse"}
     n_jobs : int, default=1
         Threads, each of which needs memory of its own.
+    keeps_duals : bool, default=True
+        Whether z is returned, too.
 
     Returns
     -------
@@ -90,7 +94,8 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
     MemoryError
         If neither fits, or not the one that is wanted.
     """
-    dense, sparse = dense_bytes(problem), sparse_bytes(problem, n_jobs)
+    dense = dense_bytes(problem, keeps_duals=keeps_duals)
+    sparse = sparse_bytes(problem, n_jobs)
     if wanted == "sparse" and sparse is None:
         raise ValueError(DENSE_BY_NATURE)
     memory = available_memory()
@@ -106,7 +111,13 @@ def choose_weights(problem: Problem, wanted: str, n_jobs: int = 1) -> Choice:
 
 
 def choose_for_ranks(
-    problem: Problem, wanted: str, n_ranks: int, *, gathers: bool = True, sharing: int = 1
+    problem: Problem,
+    wanted: str,
+    n_ranks: int,
+    *,
+    gathers: bool = True,
+    keeps_duals: bool = True,
+    sharing: int = 1,
 ) -> Choice:
     """Choose how W is held and returned where its classes are spread over ranks.
 
@@ -117,6 +128,8 @@ def choose_for_ranks(
     n_ranks : int
     gathers : bool, default=True
         Whether every rank is given W in the end.
+    keeps_duals : bool, default=True
+        Whether z is returned, too.
     sharing : int, default=1
         Ranks on this machine.
 
@@ -136,7 +149,8 @@ def choose_for_ranks(
     if problem.formulation.centred:
         if wanted == "sparse":
             raise ValueError(DENSE_BY_NATURE)
-        dense = dense_bytes(problem) // n_ranks + _weights_bytes(problem) * gathers
+        held = dense_bytes(problem, keeps_duals=keeps_duals) // n_ranks
+        dense = held + _weights_bytes(problem) * gathers
         choice = Choice("dense", dense, None)
     else:
         dense, sparse = _held_by_rank(problem, n_ranks, sharing)
@@ -195,8 +209,8 @@ def _relative_duals_bytes(problem: Problem) -> int:
     return data.n_examples * min(data.n_classes, CLASSES_PER_EXAMPLE) * 2 * data.dtype.itemsize
 
 
-def dense_bytes(problem: Problem) -> int:
-    """Bytes of dense weights and of z while training."""
+def dense_bytes(problem: Problem, *, keeps_duals: bool = True) -> int:
+    """Bytes of dense weights and of z while training, and as it is returned."""
     data = problem.dataset
     item, n, k = data.dtype.itemsize, data.n_examples, data.n_classes
     weights = _weights_bytes(problem)
@@ -208,7 +222,7 @@ def dense_bytes(problem: Problem) -> int:
     if problem.formulation.margin == "relative":
         return weights + _relative_duals_bytes(problem)
     # A class and a number each, and once more in what is returned.
-    return weights + n * k * 2 * item + n * k * (item + 4)
+    return weights + n * k * 2 * item + n * k * (item + 4) * keeps_duals
 
 
 def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:

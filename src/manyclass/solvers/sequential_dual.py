@@ -73,7 +73,14 @@ class SequentialDual(NewtonRounds):
         Orders the loops.
     n_jobs : int, default=1
         Threads of the Newton phase, and of the passes that only read.
+
+    Attributes
+    ----------
+    keeps_duals : bool
+        Whether somebody goes on from z, which may be n x k numbers; z = 0 is returned otherwise.
     """
+
+    keeps_duals = True
 
     def __init__(self, rng: np.random.Generator, n_jobs: int = 1) -> None:
         self.rng = rng
@@ -214,10 +221,8 @@ class SequentialDual(NewtonRounds):
     def _unseen(self, problem: Problem, state: State, weights: NDArray[Any]) -> float:
         """Return k <mean of W, mean of U>: the gap's terms miss it where rounding leaves a mean."""
         data = problem.dataset
-        z = self._duals(problem, state)
-        own = z[np.arange(data.n_examples), data.labels]
-        own = np.asarray(own.todense() if sp.issparse(own) else own, np.float64).ravel()
-        v_dot_z = 2 * own - np.asarray(z.sum(axis=1, dtype=np.float64)).ravel()
+        v_dot_z = np.zeros(data.n_examples)
+        state.trainer.row_sums(state.z, np.arange(data.n_examples, dtype=np.int32), v_dot_z)
         of_u = np.append(data.matrix().T @ v_dot_z, data.bias * v_dot_z.sum())  # times k
         return float(of_u @ class_means(weights, data.n_classes))
 
@@ -235,6 +240,9 @@ class SequentialDual(NewtonRounds):
 
     def start(self, problem: Problem, state: State) -> Start:
         """Return z, and W if it is not W(z)."""
+        if not self.keeps_duals:
+            data = problem.dataset
+            return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
         W = None if self._apart(state) is None else self.weights(problem, state)
         return Start(self._duals(problem, state), W)
 

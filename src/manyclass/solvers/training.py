@@ -62,7 +62,7 @@ def train(
     on_epoch : callable, default=None
         Called after each epoch; training stops when it returns True.
     keep_duals : bool, default=True
-        Whether z is wanted; otherwise it may be missing (in_parts.py, together.py).
+        Whether z is wanted; otherwise it may be missing.
     communicator : Communicator, default=None
         The ranks among which the classes are spread. An error on one of them ends all, unless it
         is the same on each (FloatingPointError).
@@ -83,7 +83,7 @@ def train(
 
     def solver_of() -> Solver[Any]:
         if not several:
-            return solver_alone(problem, weights, rng, n_jobs)
+            return solver_alone(problem, weights, rng, n_jobs, keeps_duals=keep_duals)
         return solver_of_ranks(
             problem, weights, rng, ranks, n_jobs, gathers=gathers, keeps_duals=keep_duals
         )
@@ -108,12 +108,19 @@ def train(
 
 
 def solver_alone(
-    problem: Problem, weights: Kind, rng: np.random.Generator, n_jobs: int
+    problem: Problem,
+    weights: Kind,
+    rng: np.random.Generator,
+    n_jobs: int,
+    *,
+    keeps_duals: bool = True,
 ) -> Solver[Any]:
     """Return the solver of one process; `weights` is how W is held (of one-vs-rest: dense)."""
     if problem.formulation.sum_to_zero == "no":
         return SeparateClasses(rng, n_jobs)
-    return SparseDual(rng, n_jobs) if weights == "sparse" else SequentialDual(rng, n_jobs)
+    solver = SparseDual(rng, n_jobs) if weights == "sparse" else SequentialDual(rng, n_jobs)
+    solver.keeps_duals = keeps_duals
+    return solver
 
 
 def solver_of_ranks(
