@@ -116,6 +116,7 @@ class Trainer : public OwnedExamples<T> {
   // sigma of every row.
   void row_sums(const Duals& z, Vector<const std::int32_t> rows, Vector<double> sigma) const {
     check_sums(rows, sigma);
+    const nb::gil_scoped_release release;
     put_sums(z, {rows.data(), rows.size()}, sigma.data());
   }
 
@@ -136,6 +137,14 @@ class Trainer : public OwnedExamples<T> {
     const WeightsView<T> w = view(weights, z, mean);
     const nb::gil_scoped_release release;
     return manyclass::settle_mean(w, mean);
+  }
+
+  void settle_along(Matrix<T> weights, const Duals& z, std::int64_t begin,
+                    Vector<const double> steps, MeanFollower& mean) const {
+    this->check_rows(begin, begin + static_cast<std::int64_t>(steps.size()));
+    const WeightsView<T> w = view(weights, z, mean);
+    const nb::gil_scoped_release release;
+    manyclass::settle_along(this->examples(), w, begin, {steps.data(), steps.size()}, mean);
   }
 
   SweepResult inspect(Matrix<T> weights, const Duals& z, std::int64_t begin,
@@ -287,6 +296,8 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
       .def("follow_mean", &Trainer<T, Duals>::follow_mean, "weights"_a, "duals"_a, "rows"_a,
            "moved"_a, "steps"_a, "relaxation"_a, "mean"_a)
       .def("settle_mean", &Trainer<T, Duals>::settle_mean, "weights"_a, "duals"_a, "mean"_a)
+      .def("settle_along", &Trainer<T, Duals>::settle_along, "weights"_a, "duals"_a, "begin"_a,
+           "steps"_a, "mean"_a)
       .def("inspect", &Trainer<T, Duals>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
       .def("add_duals", &Trainer<T, Duals>::add_duals, "weights"_a, "duals"_a, "begin"_a, "end"_a);
 }

@@ -91,12 +91,21 @@ class MeanFollower {
   std::vector<std::int32_t> listed_;
 };
 
+// Take v off w_j of all classes.
+template <class T>
+void take_off_classes(const WeightsView<T>& w, std::int64_t j, T v) {
+  if (v == 0) return;
+  T* const row = w.data + j * w.stride;
+  for (std::int32_t c = 0; c < w.n_classes; ++c) row[c] -= v;
+}
+
 // After visits that moved sigma of `rows` by `moved`, each m along with it by the drift, the mean
 // of all u_c has left m behind by sum_i steps_i x_i more. Along the features of what moved m goes
 // `relaxation` times as far as it is behind, and is taken off every w_c: W's column k holds it, but
 // for the intercepts. All examples move those, so the sum grows large, and in the column most
-// digits of the difference would cancel; what visits left there goes, too. Returns what D's part of
-// these classes gains by all that moved m, beside what the visits say.
+// digits of the difference would cancel; what visits left there goes, too. What rounding keeps from
+// the column stays behind, until it has grown. Returns what D's part of these classes
+// gains by all that moved m, beside what the visits say.
 template <class T>
 double follow_mean(const Examples<T>& examples, const WeightsView<T>& w,
                    std::span<const std::int32_t> rows, const double* moved, const double* steps,
@@ -113,18 +122,13 @@ double follow_mean(const Examples<T>& examples, const WeightsView<T>& w,
   }
   T* const column = w.data + w.n_classes;
   T* const intercepts = w.data + x.n_features * w.stride;
-  double off = static_cast<double>(intercepts[w.n_classes]);
-  intercepts[w.n_classes] = 0;
   mean.each_listed([&](std::int64_t j) {
-    const double v = relaxation * mean.behind(j);
-    gain += mean.take_off(j, v, w.n_classes);
-    if (j == x.n_features) {
-      off += v;
-    } else {
-      column[j * w.stride] += static_cast<T>(v);
-    }
+    T& off = column[j * w.stride];
+    const T before = off;
+    off += static_cast<T>(relaxation * mean.behind(j));
+    gain += mean.take_off(j, static_cast<double>(off) - static_cast<double>(before), w.n_classes);
   });
-  for (std::int32_t c = 0; c < w.n_classes; ++c) intercepts[c] -= static_cast<T>(off);
+  take_off_classes(w, x.n_features, std::exchange(intercepts[w.n_classes], T{0}));
   return gain;
 }
 
@@ -134,14 +138,29 @@ template <class T>
 double settle_mean(const WeightsView<T>& w, MeanFollower& mean) {
   double gain = 0;
   for (std::int64_t j = 0; j <= w.n_features; ++j) {
-    T* const row = w.data + j * w.stride;
     const double rest = mean.behind(j);
     gain += mean.take_off(j, rest, w.n_classes);
-    const T common = std::exchange(row[w.n_classes], T{0}) + static_cast<T>(rest);
-    if (common == 0) continue;
-    for (std::int32_t c = 0; c < w.n_classes; ++c) row[c] -= common;
+    // One after the other: their sum, rounded, would leave all classes off alike.
+    take_off_classes(w, j, std::exchange(w.data[j * w.stride + w.n_classes], T{0}));
+    take_off_classes(w, j, static_cast<T>(rest));
   }
   return gain;
+}
+
+// The mean of all u_c has moved by sum_i steps_i x_i, i from `begin` on: m follows, off the classes
+// themselves. Where W is built anew this comes after few examples at a time: added up over all of
+// them, the u_c may be so large that what is left without their mean would drown in their rounding.
+template <class T>
+void settle_along(const Examples<T>& examples, const WeightsView<T>& w, std::int64_t begin,
+                  std::span<const double> steps, MeanFollower& mean) {
+  for (std::size_t m = 0; m < steps.size(); ++m) {
+    mean.move(examples.x.row(begin + static_cast<std::int64_t>(m)), 0.0, steps[m]);
+  }
+  mean.each_listed([&](std::int64_t j) {
+    const T v = static_cast<T>(mean.behind(j));
+    mean.take_off(j, static_cast<double>(v), w.n_classes);
+    take_off_classes(w, j, v);
+  });
 }
 
 }  // namespace manyclass

@@ -195,11 +195,10 @@ def test_ranks_have_sparse_weights_for_many_classes(monkeypatch, name, k, kind):
 def test_duals_that_are_not_returned_need_no_memory(monkeypatch):
     set_memory(monkeypatch, 3 * GB)
     problem = problem_of("lee_lin_wahba", d=20, k=10**4, n=10**4)
-    kept = problem.dataset.n_examples * 10**4 * 8
-    for choose, share in ((choose_weights, 1), (choose_for_ranks, 4)):
-        given = ("auto", share) if share > 1 else ("auto",)
-        some, none = (choose(problem, *given, keeps_duals=keeps).needed for keeps in (True, False))
-        assert some - none == kept // share
+    some, none = (choose_weights(problem, "auto", keeps_duals=k).needed for k in (True, False))
+    assert some - none == 10**8 * 8
+    some, none = (choose_for_ranks(problem, "auto", 4, keeps_duals=k).needed for k in (True, False))
+    assert some - none == 10**8 * (8 + 12)  # every rank is told all
 
 
 @pytest.mark.parametrize("wanted", ["dense", "sparse"])

@@ -168,6 +168,8 @@ def test_w_sums_to_zero_where_most_classes_have_equal_weights(name, size):
     W = np.asarray(solution.weights, np.float64)
     digit = np.finfo(np.float32).eps * np.abs(W).max(axis=1)
     assert (np.abs(W.mean(axis=1)) <= digit).all()
+    exact = objective.weights_of(problem, solution.duals.astype(np.float64))
+    assert np.abs(W - exact).max() <= 8 * digit.max()
     at_w = objective.primal(problem, W)
     assert solution.certificate.primal_objective == pytest.approx(at_w, rel=1e-7)
     assert solution.certificate.gap >= -1e-8 * at_w

@@ -157,6 +157,14 @@ class _Trainer(_Examples):
         mean: MeanFollower,
     ) -> float: ...
     def settle_mean(self, weights: NDArray[Any], duals: _Duals, mean: MeanFollower) -> float: ...
+    def settle_along(
+        self,
+        weights: NDArray[Any],
+        duals: _Duals,
+        begin: int,
+        steps: NDArray[np.float64],
+        mean: MeanFollower,
+    ) -> None: ...
     def inspect(
         self, weights: NDArray[Any], duals: _Duals, begin: int, end: int
     ) -> SweepResult: ...

@@ -253,9 +253,12 @@ def _assumed(args: argparse.Namespace, found: list[Option], measured: Measured) 
         epochs += f" epochs on {first.n_ranks} to {last.epochs:.0f} on {last.n_ranks} ranks"
     else:
         epochs += " epochs"
-    epochs += f", the first and the certificate as long as {habits.beside:.2g} more"
+    besides = f"{first.beside:.2g} epochs on {count(first.n_ranks, 'rank')}"
+    if last.n_ranks != first.n_ranks:
+        besides += f", {last.beside:.2g} on {last.n_ranks:,}"
     words = [
         f"assumed       {epochs};",
+        f"              for the certificate, and what the first takes more, the work of {besides};",
         f"              {habits.scores:.2g} scores for each row and class, "
         f"{habits.duals:.3g} dual variables for each row, {100 * habits.density:.2g} % of W not 0",
         f"rates of      {measured.machine}, measured {measured.date}; a core for each rank",
@@ -263,7 +266,7 @@ def _assumed(args: argparse.Namespace, found: list[Option], measured: Measured) 
     ]
     likes = {option.like.split()[0] for option in found} - {args.formulation}
     if likes:
-        words.insert(3, f"              those of {', '.join(sorted(likes))}, for want of others")
+        words.insert(4, f"              those of {', '.join(sorted(likes))}, for want of others")
     return words
 
 

@@ -9,6 +9,7 @@ classes meet:
 
     engine       visits on a rank   scores on a rank   numbers of W passed over
     alone        n                  n k                -
+    centred      the same: sums to zero, whose visits look at all z of an example
     bundles      n (2p - 1) / p     n k / p            d k (2p - 1) / 2p
     budgets      the same: Crammer-Singer, whose z go round with their classes
     separate     n k / 32p          n k / p            -
@@ -29,7 +30,7 @@ from typing import Literal
 from manyclass.parallel.filling import share_of_uses
 from manyclass.parallel.schedule import batch_size
 
-Engine = Literal["alone", "bundles", "budgets", "separate", "shared_mean"]
+Engine = Literal["alone", "centred", "bundles", "budgets", "separate", "shared_mean"]
 Kind = Literal["dense", "sparse"]
 
 BLOCK_BYTES = 64  # rows of W are padded to whole blocks
@@ -102,8 +103,8 @@ class Habits:
     growth : float, default=0
         Epochs grow like p^growth with the number of ranks.
     beside : float, default=0
-        How many epochs' time more all takes: of the first, which begins at z = 0 and is unlike the
-        others, of what comes before it, and of the certificate.
+        How many epochs' work more all takes: the first, which begins at z = 0 and is unlike the
+        others, what comes before it, and the certificate.
     """
 
     scores: float
@@ -133,7 +134,7 @@ class Work:
     dense : float
         Multiply-adds of these scores.
     far : float
-        Those of them with rows of dense W that are too many for the caches.
+        Those of them, of sum-to-zero machines, with rows of W that are too many for the caches.
     lists : float
         Multiply-adds of other scores: in loops over the shrunk problem.
     swept : float
@@ -143,7 +144,7 @@ class Work:
     duals : float
         Numbers of z put together and sorted out.
     batches : float
-        Calls of the core, between which ranks talk.
+        Calls of the core, between which ranks may talk.
     messages, bytes : float
         One after the other; received.
     uneven : float, default=1
@@ -201,10 +202,10 @@ def engine_of(*, separate: bool, centred: bool, maximum: bool, n_ranks: int) -> 
     """Return which solver serves so many ranks."""
     if separate:
         return "separate"
+    if centred:
+        return "centred" if n_ranks == 1 else "shared_mean"
     if n_ranks == 1:
         return "alone"
-    if centred:
-        return "shared_mean"
     return "budgets" if maximum else "bundles"
 
 
@@ -213,13 +214,13 @@ def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int)
 
     Parameters
     ----------
-    engine : {"alone", "bundles", "budgets", "separate", "shared_mean"}
+    engine : {"alone", "centred", "bundles", "budgets", "separate", "shared_mean"}
     kind : {"dense", "sparse"}
         How W is held while training.
     shape : Shape
     habits : Habits
     n_ranks : int
-        1 for "alone".
+        1 for "alone" and "centred".
 
     Returns
     -------
@@ -245,19 +246,17 @@ def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int)
         visits=n,
         entries=shape.n_nonzero,
         dense=dense,
-        far=dense * far(kind, shape),
+        far=dense * far(shape) if engine == "centred" else 0.0,
         lists=max(0.0, habits.scores - 1) * share * shape.n_nonzero,
         duals=max(1.0, habits.scores) * habits.duals * n,
     )
 
 
-def far(kind: Kind, shape: Shape) -> float:
-    """Return the share of all reads of rows of W that do not find them in a cache.
+def far(shape: Shape) -> float:
+    """Return the share of all reads of rows of dense W that do not find them in a cache.
 
-    The most frequent features' rows stay there. Tables are small; what they cost lies elsewhere.
+    The most frequent features' rows stay there, as many as if all ranks were on one machine.
     """
-    if kind == "sparse":
-        return 0.0
     stay = CACHE / (shape.padded(shape.n_classes) * shape.item)
     return 1 - share_of_uses(shape.n_examples, shape.n_features, shape.n_nonzero, stay)
 
@@ -287,7 +286,7 @@ def _of_shared_mean(shape: Shape, habits: Habits, n_ranks: int) -> Work:
         visits=habits.scores * n,
         entries=habits.scores * shape.n_nonzero,
         dense=dense,
-        far=dense * far("dense", shape),
+        far=dense * far(shape),
         swept=shape.n_features + 1.0,  # the column of m
         duals=habits.scores * habits.duals * n / n_ranks,
         batches=habits.scores * n / batch,
@@ -372,7 +371,7 @@ def memory(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: in
         held = min(shape.weights * shape.item, numbers) + TABLE_BYTES * shape.n_features
     else:
         held = shape.weights * shape.item
-    if engine == "alone":
+    if engine in ("alone", "centred"):
         return data_bytes(shape) + held + z * (LABEL + shape.item)
     share = 2 * held / min(shape.n_classes, 2 * n_ranks)
     if engine in ("separate", "shared_mean"):

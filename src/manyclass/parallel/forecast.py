@@ -28,7 +28,7 @@ class Forecast:
         Seconds of an epoch; working with what is waited for others.
     epochs : float
     beside : float
-        How many epochs' time more all takes.
+        How many epochs' work more all takes.
     ending : float
         Seconds in which rank 0 is told W.
     memory, moved : float
@@ -52,7 +52,7 @@ class Forecast:
     @property
     def seconds(self) -> float:
         """Seconds of training in all; reading the data comes on top."""
-        return (self.epochs + self.beside) * self.epoch + self.ending
+        return self.epochs * self.epoch + self.beside * self.working + self.ending
 
 
 def forecast(

@@ -149,8 +149,8 @@ def choose_for_ranks(
     if problem.formulation.centred:
         if wanted == "sparse":
             raise ValueError(DENSE_BY_NATURE)
-        held = dense_bytes(problem, keeps_duals=keeps_duals) // n_ranks
-        dense = held + _weights_bytes(problem) * gathers
+        held = dense_bytes(problem, keeps_duals=False) // n_ranks
+        dense = held + _weights_bytes(problem) * gathers + _told_duals_bytes(problem) * keeps_duals
         choice = Choice("dense", dense, None)
     else:
         dense, sparse = _held_by_rank(problem, n_ranks, sharing)
@@ -161,6 +161,13 @@ def choose_for_ranks(
     if choice.needed > memory:
         raise MemoryError(_refusal(problem, choice, memory))
     return choice
+
+
+def _told_duals_bytes(problem: Problem) -> int:
+    """Bytes of all z, an example, a class and a number each, which every rank is told."""
+    data = problem.dataset
+    item = data.dtype.itemsize
+    return data.n_examples * data.n_classes * ((8 + item) + (4 + item))
 
 
 def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, int]:

@@ -271,29 +271,18 @@ class SharedMean(OfRanks):
         return here
 
     def _rebuild(self, problem: Problem, state: State) -> NDArray[np.float64]:
-        """Set W from z; returns the mean of U, shape (d + 1,).
-
-        The mean is taken off again and again: U may be so large that W would drown in its rounding.
-        """
+        """Set W from z; returns the mean of U, shape (d + 1,)."""
         data = problem.dataset
         assert not state.drift  # it ends with the first epoch
         steps = self.communicator.all_sum(state.sigma) / data.n_classes
         state.weights.fill(0)
         state.mean.restart(np.zeros(data.n_features + 1))
         if state.problem is not None:
-            rows, none = np.arange(data.n_examples, dtype=np.int32), np.zeros(REBUILT)
+            W, z = state.weights, state.z
             for begin in range(0, data.n_examples, REBUILT):
-                part = slice(begin, min(begin + REBUILT, data.n_examples))
-                state.trainer.add_duals(state.weights, state.z, part.start, part.stop)
-                state.trainer.follow_mean(
-                    state.weights,
-                    state.z,
-                    rows[part],
-                    none[: part.stop - part.start],
-                    steps[part],
-                    1.0,
-                    state.mean,
-                )
+                end = min(begin + REBUILT, data.n_examples)
+                state.trainer.add_duals(W, z, begin, end)
+                state.trainer.settle_along(W, z, begin, steps[begin:end], state.mean)
         self._set_mean(problem, state)
         return _sum_of_rows(data, steps)
 
@@ -301,8 +290,7 @@ class SharedMean(OfRanks):
         """Let W sum to zero, but for rounding, with nothing to take off."""
         size = self._size(state)
         here, mean = self._means(problem, state)
-        take_off(state.weights, size, mean + state.weights[:, size])
-        state.weights[:, size] = 0
+        take_off(state.weights, size, mean)
         state.mean.restart(size * (here - mean))
 
     def _means(
@@ -312,7 +300,7 @@ class SharedMean(OfRanks):
         size = self._size(state)
         here = np.zeros(len(state.weights))
         if size:
-            here += class_means(state.weights, size) - state.weights[:, size]
+            here += class_means(state.weights, size)
         return here, self.communicator.all_sum(size * here) / problem.dataset.n_classes
 
     def _warm_start(self, problem: Problem, state: State, start: Start) -> None:

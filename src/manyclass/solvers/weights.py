@@ -50,17 +50,11 @@ def centre(weights: NDArray[Any], n_classes: int) -> None:
 
 
 def take_off(weights: NDArray[Any], n_classes: int, common: NDArray[Any]) -> None:
-    """Subtract one vector from all w_c, with the digits that it has beyond theirs.
-
-    Rounded once, it would leave them all a little off in the same direction.
-    """
-    high = common.astype(weights.dtype)
-    low = (common - high).astype(weights.dtype)
+    """Subtract one vector from all w_c."""
     step = max(1, PART // weights.shape[1])
     for begin in range(0, len(weights), step):
         part = weights[begin : begin + step, :n_classes]
-        part -= high[begin : begin + step, None]
-        part -= low[begin : begin + step, None]
+        part -= common[begin : begin + step, None].astype(part.dtype)
 
 
 def class_means(weights: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
