@@ -150,7 +150,8 @@ def choose_for_ranks(
         if wanted == "sparse":
             raise ValueError(DENSE_BY_NATURE)
         held = dense_bytes(problem, keeps_duals=False) // n_ranks
-        dense = held + _weights_bytes(problem) * gathers + _told_duals_bytes(problem) * keeps_duals
+        dense = held + _weights_bytes(problem) * gathers
+        dense += _told_duals_bytes(problem, n_ranks) * keeps_duals
         choice = Choice("dense", dense, None)
     else:
         dense, sparse = _held_by_rank(problem, n_ranks, sharing)
@@ -163,11 +164,11 @@ def choose_for_ranks(
     return choice
 
 
-def _told_duals_bytes(problem: Problem) -> int:
-    """Bytes of all z, an example, a class and a number each, which every rank is told."""
+def _told_duals_bytes(problem: Problem, n_ranks: int) -> int:
+    """Bytes of all z, as every rank is told them and keeps them, and of its own on their way."""
     data = problem.dataset
-    item = data.dtype.itemsize
-    return data.n_examples * data.n_classes * ((8 + item) + (4 + item))
+    item, n_duals = data.dtype.itemsize, data.n_examples * data.n_classes
+    return n_duals * (12 + 2 * item) + n_duals * (24 + item) // n_ranks
 
 
 def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, int]:
