@@ -32,6 +32,56 @@ from manyclass.solvers.training import train
 PREFIX = "measured "
 
 
+class Stopwatch:
+    """What every epoch took, on the mean and on the rank that needs most.
+
+    Parameters
+    ----------
+    ranks : Communicator
+        Through which the ranks tell one another; what goes through `counting` counts.
+    """
+
+    def __init__(self, ranks: Communicator) -> None:
+        self.ranks = ranks
+        self.counting = Counting(ranks)
+        self.epochs: list[dict[str, float]] = []
+        self._megabytes = training.peak_megabytes()
+        ranks.all_sum(np.zeros(1))  # all begin at once
+        self.began = self._last = self._now()
+
+    def _now(self) -> tuple[float, float, Counts]:
+        return time.perf_counter(), time.process_time(), self.counting.counts.copy()
+
+    def since(self, before: tuple[float, float, Counts]) -> tuple[float, float, Counts]:
+        """Return seconds, the processor's seconds at work, and what went through `counting`."""
+        seconds, cpu, counts = self._now()
+        came = counts.since(before[2])
+        return seconds - before[0], cpu - before[1] - came.cpu, came
+
+    def on_epoch(self, progress: Progress) -> bool:
+        """Keep what the epoch took."""
+        seconds, at_work, came = self.since(self._last)
+        grown = training.peak_megabytes() - self._megabytes
+        mine = np.array([seconds, came.messages, came.bytes, at_work, came.seconds, grown])
+        everyone = np.array(self.ranks.all_gather(mine))
+        means = everyone.mean(axis=0).tolist()
+        record = progress.record
+        self.epochs.append(
+            dict(zip(("seconds", "messages", "bytes", "at_work"), means, strict=False))
+            | {
+                "busiest": float(everyone[:, 3].max()),
+                "talking": float(everyone[:, 4].min()),
+                "evaluations": record.evaluations,
+                "n_duals": record.n_duals,
+                "loops": record.loops,
+                "gap": record.relative_gap,
+                "megabytes": float(everyone[:, 5].max()),
+            }
+        )
+        self._last = self._now()
+        return False
+
+
 def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict[str, Any]:
     """Train, and say what every epoch took.
 
@@ -54,39 +104,7 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
     """
     data = training.read(folder, json.loads((folder / "sizes.json").read_text()))
     problem = problem_of(data, settings["formulation"])
-    counting = Counting(ranks)
-    epochs: list[dict[str, float]] = []
-    last = [time.perf_counter(), time.process_time(), Counts()]
-
-    def on_epoch(progress: Progress) -> bool:
-        came = counting.counts.since(last[2])
-        record = progress.record
-        seconds, cpu = time.perf_counter() - last[0], time.process_time() - last[1]
-        grown = training.peak_megabytes() - before
-        mine = np.array([seconds, came.messages, came.bytes, cpu - came.cpu, came.seconds, grown])
-        everyone = np.array(ranks.all_gather(mine))
-        epochs.append(
-            {
-                "seconds": float(everyone[:, 0].mean()),
-                "messages": float(everyone[:, 1].mean()),
-                "bytes": float(everyone[:, 2].mean()),
-                "at_work": float(everyone[:, 3].mean()),
-                "busiest": float(everyone[:, 3].max()),
-                "talking": float(everyone[:, 4].min()),
-                "evaluations": record.evaluations,
-                "n_duals": record.n_duals,
-                "loops": record.loops,
-                "gap": record.relative_gap,
-                "megabytes": float(everyone[:, 5].max()),
-            }
-        )
-        last[:] = [time.perf_counter(), time.process_time(), counting.counts.copy()]
-        return False
-
-    before = training.peak_megabytes()
-    ranks.all_sum(np.zeros(1))
-    last[:2] = [time.perf_counter(), time.process_time()]
-    began, began_at_work = last[0], last[1]
+    watch = Stopwatch(ranks)
     solution = train(
         problem,
         settings["weights"],
@@ -94,25 +112,24 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
         rng=np.random.default_rng(0),
         n_jobs=1,
         max_iter=settings["max_iter"],
-        on_epoch=on_epoch,
+        on_epoch=watch.on_epoch,
         keep_duals=False,
-        communicator=counting if ranks.size > 1 else None,
+        communicator=watch.counting if ranks.size > 1 else None,
         gathers=False,
     )
-    seconds = time.perf_counter() - began
-    at_work = time.process_time() - began_at_work - counting.counts.cpu
+    seconds, at_work, _ = watch.since(watch.began)
     weights = solution.weights
     return {
         "ranks": ranks.size,
         **settings,
         "seconds": seconds,
         "at_work": float(ranks.all_sum(np.array([at_work]))[0]) / ranks.size,
-        "megabytes": epochs[-1]["megabytes"],
+        "megabytes": watch.epochs[-1]["megabytes"],
         "objective": solution.certificate.primal_objective,
         "gap": solution.certificate.relative_gap,
         "n_epochs": len(solution.history),
         **shares_of(problem, weights.gather() if isinstance(weights, SpreadWeights) else weights),
-        "epochs": epochs,
+        "epochs": watch.epochs,
     }
 
 

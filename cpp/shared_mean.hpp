@@ -104,8 +104,8 @@ void take_off_classes(const WeightsView<T>& w, std::int64_t j, T v) {
 // `relaxation` times as far as it is behind, and is taken off every w_c: W's column k holds it, but
 // for the intercepts. All examples move those, so the sum grows large, and in the column most
 // digits of the difference would cancel; what visits left there goes, too. What rounding keeps from
-// the column stays behind, until it has grown. Returns what D's part of these classes
-// gains by all that moved m, beside what the visits say.
+// the column stays behind, until it has grown. Returns what D's part of these classes gains by all
+// that moved m, beside what the visits say.
 template <class T>
 double follow_mean(const Examples<T>& examples, const WeightsView<T>& w,
                    std::span<const std::int32_t> rows, const double* moved, const double* steps,

@@ -265,11 +265,11 @@ def _of_separate(shape: Shape, habits: Habits, n_ranks: int) -> Work:
     """One-vs-rest: groups of classes, each with visits of its own; ranks tell a few sums."""
     share = shape.n_classes / n_ranks
     groups = math.ceil(share / SEPARATE_CLASSES)
-    dense = habits.scores * groups * shape.padded(share / groups) * shape.n_nonzero
+    columns = habits.scores * groups * shape.padded(share / groups)
     return Work(
         visits=habits.scores * groups * shape.n_examples,
         entries=habits.scores * groups * shape.n_nonzero,
-        dense=dense,
+        dense=columns * shape.n_nonzero,
         batches=1.0,
         messages=6 * steps(n_ranks),
         bytes=160.0 * (n_ranks - 1),

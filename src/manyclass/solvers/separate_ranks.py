@@ -127,7 +127,7 @@ class SeparateRanks(OfRanks):
         """Return z of all ranks, and the W of all if one of them has a W that is not W(z)."""
         data = problem.dataset
         if not self.keeps_duals:
-            return Start(sp.csr_array((data.n_examples, data.n_classes), dtype=data.dtype))
+            return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
         apart = False
         if state.problem is not None and state.groups is not None:

@@ -192,7 +192,7 @@ class SharedMean(OfRanks):
         """Return z of all ranks."""
         data = problem.dataset
         if not self.keeps_duals:
-            return Start(sp.csr_array((data.n_examples, data.n_classes), dtype=data.dtype))
+            return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
         if state.z is not None:
             indptr, labels, values = state.z.to_csr()
