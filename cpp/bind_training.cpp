@@ -147,6 +147,13 @@ class Trainer : public OwnedExamples<T> {
     manyclass::settle_along(this->examples(), w, begin, {steps.data(), steps.size()}, mean);
   }
 
+  void set_intercepts(Matrix<T> weights, const Duals& z, double sum) const {
+    require(z.n_rows() == this->examples().x.n_rows, "z must have one list per example");
+    const WeightsView<T> w = view(weights, z);
+    const nb::gil_scoped_release release;
+    manyclass::set_intercepts(this->examples(), w, z, sum);
+  }
+
   SweepResult inspect(Matrix<T> weights, const Duals& z, std::int64_t begin,
                       std::int64_t end) const {
     this->check_rows(begin, end);
@@ -298,6 +305,7 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
       .def("settle_mean", &Trainer<T, Duals>::settle_mean, "weights"_a, "duals"_a, "mean"_a)
       .def("settle_along", &Trainer<T, Duals>::settle_along, "weights"_a, "duals"_a, "begin"_a,
            "steps"_a, "mean"_a)
+      .def("set_intercepts", &Trainer<T, Duals>::set_intercepts, "weights"_a, "duals"_a, "sum"_a)
       .def("inspect", &Trainer<T, Duals>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
       .def("add_duals", &Trainer<T, Duals>::add_duals, "weights"_a, "duals"_a, "begin"_a, "end"_a);
 }

@@ -163,4 +163,21 @@ void settle_along(const Examples<T>& examples, const WeightsView<T>& w, std::int
   });
 }
 
+// Set the intercepts from z and `sum`, of what the mean of all u_c moves by: every example moves
+// them, so added up one after the other they would drown all the same.
+template <class T, class Duals>
+void set_intercepts(const Examples<T>& examples, const WeightsView<T>& w, const Duals& z,
+                    double sum) {
+  std::vector<double> sums(static_cast<std::size_t>(w.n_classes), -sum);
+  for (std::int64_t i = 0; i < examples.x.n_rows; ++i) {
+    z.each(i, [&](std::int32_t c, T value) {
+      sums[c] += (c == examples.labels[i] ? 1 : -1) * static_cast<double>(value);
+    });
+  }
+  T* const intercepts = w.data + w.n_features * w.stride;
+  for (std::int32_t c = 0; c < w.n_classes; ++c) {
+    intercepts[c] = static_cast<T>(static_cast<double>(examples.x.bias) * sums[c]);
+  }
+}
+
 }  // namespace manyclass

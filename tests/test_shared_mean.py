@@ -154,6 +154,23 @@ def test_a_large_mean_does_not_drown_w(size):
     assert theirs.primal_objective == pytest.approx(exact, rel=1e-5)
 
 
+@pytest.mark.parametrize("bias", [1.0, 10.0])
+@pytest.mark.parametrize("name", ["lee_lin_wahba", "ats", "mmr"])
+def test_intercepts_are_built_anew_to_their_last_digit(name, bias):
+    """All examples move them, by what mostly cancels."""
+    problem = text_problem(name, n=2000, k=100)
+    problem = replace(problem, dataset=replace(problem.dataset, bias=bias))
+
+    def call(rank):
+        solver = SharedMean(np.random.default_rng(0), rank)
+        return solve(problem, solver, RULES["gap"](1e-6), max_iter=2)
+
+    solution = on_ranks(2, call)[0]
+    exact = objective.weights_of(problem, solution.duals.astype(np.float64))[-1]
+    digit = np.finfo(np.float32).eps * np.abs(exact).max()
+    assert np.abs(solution.weights[-1] - exact).max() <= 2 * digit
+
+
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("name", ["lee_lin_wahba", "ats"])
 def test_w_sums_to_zero_where_most_classes_have_equal_weights(name, size):

@@ -283,6 +283,7 @@ class SharedMean(OfRanks):
                 end = min(begin + REBUILT, data.n_examples)
                 state.trainer.add_duals(W, z, begin, end)
                 state.trainer.settle_along(W, z, begin, steps[begin:end], state.mean)
+            state.trainer.set_intercepts(W, z, steps.sum())
         self._set_mean(problem, state)
         return _sum_of_rows(data, steps)
 
