@@ -90,7 +90,7 @@ def profile(problem: Problem) -> list[str]:
     seconds = time.perf_counter() - began
     data, state = problem.dataset, solver.state
     n = data.n_examples
-    look = nanoseconds(lambda: state.trainer.inspect(state.weights, state.z, 0, n), n)
+    look = nanoseconds(lambda: state.trainer.inspect(state.weights, state.z, NO_COMMON, 0.0, 0, n), n)
     visit = nanoseconds(
         lambda: state.trainer.full_loop(state.weights, state.z, state.rows, state.active, -1.0, 1),
         len(state.rows),

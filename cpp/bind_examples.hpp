@@ -32,7 +32,25 @@ const Kernels<T, Duals>& kernels_for(const std::string& name) {
   return baseline::kernels<T, Duals>();
 }
 
-// Memory for one visit; the vectors' lengths are those that Scratch documents.
+template <class T>
+const RebuildKernels<T>& rebuild_kernels_for(const std::string& name) {
+  require_instruction_set(name);
+#ifdef MANYCLASS_X86
+  if (name == "avx512") return avx512::rebuild_kernels<T>();
+  if (name == "avx2") return avx2::rebuild_kernels<T>();
+#endif
+  return baseline::rebuild_kernels<T>();
+}
+
+// Numbers that are the same for all classes of W, one for each feature and the intercept; none: 0.
+inline const double* common_of(const Vector<const double>& common, std::int64_t n_features) {
+  require(common.size() == 0 || static_cast<std::int64_t>(common.size()) == n_features + 1,
+          "common must have n_features + 1 numbers, or none");
+  return common.size() == 0 ? nullptr : common.data();
+}
+
+// Memory for one visit, and the intercepts' low digits while a loop lasts; the vectors' lengths are
+// those that Scratch documents.
 template <class T>
 class OwnedScratch {
  public:
@@ -40,8 +58,11 @@ class OwnedScratch {
       : block_(static_cast<std::size_t>(n_classes) + 1),
         step_(static_cast<std::size_t>(n_classes) + 2),
         labels_(static_cast<std::size_t>(n_classes) + 2),
-        rows_(2 * static_cast<std::size_t>(stride)),
-        view_{rows_.data(), rows_.data() + stride, block_.data(), step_.data(), labels_.data()} {}
+        rows_(3 * static_cast<std::size_t>(stride)),
+        exact_(static_cast<std::size_t>(stride)),
+        view_{rows_.data(),   rows_.data() + stride, block_.data(),
+              step_.data(),   labels_.data(),        exact_.data(),
+              sizeof(T) == 4 ? rows_.data() + 2 * stride : nullptr} {}
   Scratch<T> view() { return view_; }
 
  private:
@@ -49,6 +70,7 @@ class OwnedScratch {
   std::vector<Step> step_;
   std::vector<std::int32_t> labels_;
   AlignedArray<T> rows_;
+  AlignedArray<double> exact_;
   Scratch<T> view_;
 };
 

@@ -128,32 +128,27 @@ class SparseTrainer : public OwnedExamples<T> {
                                    this->poll());
   }
 
-  SweepResult inspect(SlicedWeights<T>& weights, const DualLists<T>& z, std::int64_t begin,
-                      std::int64_t end) const {
+  SweepResult inspect(SlicedWeights<T>& weights, const DualLists<T>& z, double norm,
+                      std::int64_t begin, std::int64_t end) const {
     this->check_rows(begin, end);
     check(weights, z);
     const nb::gil_scoped_release release;
     SliceTeam<T> team(kernels_, weights);
     SweepResult sum;
-    const auto step = static_cast<std::int64_t>(kRowsAtOnce);
+    const auto step = static_cast<std::int64_t>(kRowsAtOnce) * weights.size();
     for (std::int64_t row = begin; row < end; row += step) {
-      add(team.inspect(this->examples(), z, row, std::min(row + step, end)), sum);
+      add(team.inspect(this->examples(), z, {nullptr, norm}, row, std::min(row + step, end)), sum);
       this->poll()();
     }
     return sum;
   }
 
-  // W = W(z).
-  void rebuild(SlicedWeights<T>& weights, const DualLists<T>& z) const {
+  // W <- W(z); returns an upper bound of the distance between them.
+  double rebuild(SlicedWeights<T>& weights, const DualLists<T>& z) const {
     check(weights, z);
     const nb::gil_scoped_release release;
-    for (WeightTables<T>& slice : weights.slices) slice.clear();
     SliceTeam<T> team(kernels_, weights);
-    const std::int64_t n = this->examples().x.n_rows;
-    const auto step = static_cast<std::int64_t>(16 * kRowsAtOnce);
-    for (std::int64_t row = 0; row < n; row += step) {
-      team.add_duals(this->examples(), z, row, std::min(row + step, n));
-    }
+    return team.rebuild(this->examples(), z, this->poll()).bound(this->examples().x.n_rows);
   }
 
  private:
@@ -215,7 +210,7 @@ void bind_sparse(nb::module_& m, const char* weights_name, const char* trainer_n
            "min_gap"_a, "seed"_a)
       .def("shrunk_loops", &Trainer::shrunk_loops, "weights"_a, "duals"_a, "active"_a, "n_active"_a,
            "goal"_a, "seed"_a)
-      .def("inspect", &Trainer::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
+      .def("inspect", &Trainer::inspect, "weights"_a, "duals"_a, "norm"_a, "begin"_a, "end"_a)
       .def("rebuild", &Trainer::rebuild, "weights"_a, "duals"_a);
 }
 

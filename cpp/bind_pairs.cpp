@@ -8,6 +8,7 @@
 #include "bindings.hpp"
 #include "pair_tables.hpp"
 #include "pairs.hpp"
+#include "rebuild.hpp"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -98,7 +99,8 @@ class PairTrainer : public OwnedExamples<T> {
       : OwnedExamples<T>(formulation, indptr, indices, values, n_features, bias, labels, n_classes,
                          costs, instruction_set),
         kernels_{pair_kernels_for<T, PairView<T>>(instruction_set),
-                 pair_kernels_for<T, TablePairView<T>>(instruction_set)} {
+                 pair_kernels_for<T, TablePairView<T>>(instruction_set)},
+        rebuild_kernels_(rebuild_kernels_for<T>(instruction_set)) {
     require(formulation.relative, "pairs are for relative margins");
   }
 
@@ -156,7 +158,7 @@ class PairTrainer : public OwnedExamples<T> {
   // Largest and smallest slacks and z . xi of every example, as far as these classes go.
   template <class Pair, class Weights>
   void survey(const Meeting& meeting, Weights weights, const DualLists<T>& z,
-              Vector<const T> own_scores, Vector<double> largest, Vector<double> smallest,
+              Vector<const double> own_scores, Vector<double> largest, Vector<double> smallest,
               Vector<double> z_dot_xi) const {
     const std::size_t n = meeting.labels.size();
     require(own_scores.size() == n && largest.size() == n && smallest.size() == n &&
@@ -177,7 +179,7 @@ class PairTrainer : public OwnedExamples<T> {
   // w_y . x of the examples of the two bundles, to their places in `out`.
   template <class Pair, class Weights>
   void own_scores(const Meeting& meeting, Weights weights, Vector<const std::int32_t> rows,
-                  Vector<T> out) const {
+                  Vector<double> out) const {
     require(out.size() == meeting.labels.size(), "there must be one score per example");
     const Pair pair = pair_of<Pair>(meeting, weights);
     check_rows_of(meeting, rows);
@@ -188,7 +190,7 @@ class PairTrainer : public OwnedExamples<T> {
 
   template <class Pair, class Weights>
   SweepResult inspect(const Meeting& meeting, Weights weights, const DualLists<T>& z,
-                      Vector<const T> own_scores) const {
+                      Vector<const double> own_scores, double norm) const {
     require(own_scores.size() == meeting.labels.size(), "there must be one score per example");
     const Pair pair = pair_of<Pair>(meeting, weights);
     check_lists(z, meeting);
@@ -197,23 +199,34 @@ class PairTrainer : public OwnedExamples<T> {
     OwnedScratch<T> scratch(2 * meeting.width, 2 * meeting.width);
     SweepResult sum;
     in_parts([&](std::int64_t begin, std::int64_t end) {
-      add(kernels<Pair>().inspect(examples, pair.view, own_scores.data(), z, scratch.view(), begin,
-                                  end),
+      add(kernels<Pair>().inspect(examples, pair.view, own_scores.data(), z, {nullptr, norm},
+                                  scratch.view(), begin, end),
           sum);
     });
     return sum;
   }
 
-  // w_c += a_ic x_i.
+  // W <- W(z) of the classes that are held: z counts scale_i times, within its bound, and w_{y_i}
+  // gains totals_i x_i. Returns an upper bound of the distance between them.
   template <class Pair, class Weights>
-  void add_rows(const Meeting& meeting, Weights weights, const DualLists<T>& a) const {
+  double rebuild(const Meeting& meeting, Weights weights, const DualLists<T>& z,
+                 Vector<const double> totals, Vector<const double> scale) const {
+    const std::size_t n = meeting.labels.size();
+    require(totals.size() == n && scale.size() == n, "there must be one number per example");
     const Pair pair = pair_of<Pair>(meeting, weights);
-    check_lists(a, meeting);
+    check_lists(z, meeting);
+    const Examples<T> examples = labelled(meeting);
+    const bool capped = !examples.formulation.squared && !examples.formulation.maximum;
+    const auto each = [&](std::int64_t i, auto f) {
+      z.each(i, [&](std::int32_t c, T value) {
+        const double a = scale.data()[i] * static_cast<double>(value);
+        f(c, -(capped ? std::min(a, examples.costs[i]) : a));
+      });
+      const std::int32_t y = examples.labels[i];
+      if (y != kElsewhere && totals.data()[i] > 0) f(y, totals.data()[i]);
+    };
     const nb::gil_scoped_release release;
-    OwnedScratch<T> scratch(2 * meeting.width, 2 * meeting.width);
-    in_parts([&](std::int64_t begin, std::int64_t end) {
-      kernels<Pair>().add(this->examples(), pair.view, a, scratch.view(), begin, end);
-    });
+    return rebuild_slots(pair.view, examples, each).bound(examples.x.n_rows);
   }
 
  private:
@@ -227,6 +240,27 @@ class PairTrainer : public OwnedExamples<T> {
     require(static_cast<std::int64_t>(meeting.labels.size()) == this->examples().x.n_rows,
             "there must be one label per example");
     return {meeting, weights, this->examples().x.n_features};
+  }
+
+  template <class Each>
+  RebuildError rebuild_slots(const PairView<T>& pair, const Examples<T>& examples,
+                             Each each) const {
+    return rebuild_columns(rebuild_kernels_, examples, pair.w, nullptr, each, this->poll());
+  }
+  template <class Each>
+  RebuildError rebuild_slots(const TablePairView<T>& pair, const Examples<T>& examples,
+                             Each each) const {
+    RebuildError error;
+    ClassSums<T> sums(examples.x);
+    for (WeightTables<T>* slot : pair.slots) slot->clear();
+    each_range(examples.x.n_rows, 2 * pair.width, 1, each, [&](const CoefficientColumns& columns) {
+      for (int slot = 0; slot < 2; ++slot) {
+        error.add(
+            rebuild_tables(examples, *pair.slots[slot], slot * pair.width, columns, sums));
+      }
+      this->poll()();
+    });
+    return error;
   }
 
   // All examples, with a look at the signals now and then.
@@ -267,6 +301,7 @@ class PairTrainer : public OwnedExamples<T> {
   }
 
   std::tuple<const PairKernels<T, PairView<T>>&, const PairKernels<T, TablePairView<T>>&> kernels_;
+  const RebuildKernels<T>& rebuild_kernels_;
 };
 
 // The verbs of a trainer for W of one kind.
@@ -279,13 +314,13 @@ void bind_verbs(nb::class_<PairTrainer<T>>& trainer) {
       .def("own_scores", &Trainer::template own_scores<Pair, Weights>, "meeting"_a,
            "weights"_a.noconvert(), "rows"_a, "out"_a)
       .def("inspect", &Trainer::template inspect<Pair, Weights>, "meeting"_a,
-           "weights"_a.noconvert(), "duals"_a, "own_scores"_a)
+           "weights"_a.noconvert(), "duals"_a, "own_scores"_a, "norm"_a)
       .def("trade", &Trainer::template trade<Pair, Weights>, "meeting"_a, "weights"_a.noconvert(),
            "shares"_a, "rows"_a, "active"_a, "scored"_a, "seed"_a)
       .def("survey", &Trainer::template survey<Pair, Weights>, "meeting"_a, "weights"_a.noconvert(),
            "duals"_a, "own_scores"_a, "largest"_a, "smallest"_a, "z_dot_xi"_a)
-      .def("add_rows", &Trainer::template add_rows<Pair, Weights>, "meeting"_a,
-           "weights"_a.noconvert(), "coefficients"_a);
+      .def("rebuild", &Trainer::template rebuild<Pair, Weights>, "meeting"_a,
+           "weights"_a.noconvert(), "duals"_a, "totals"_a, "scale"_a);
 }
 
 template <class T>

@@ -21,6 +21,7 @@
 #include "kernels.hpp"
 #include "loops.hpp"
 #include "newton_phase.hpp"
+#include "rebuild.hpp"
 #include "shared_mean.hpp"
 
 namespace nb = nanobind;
@@ -49,6 +50,7 @@ class Trainer : public OwnedExamples<T> {
       : OwnedExamples<T>(formulation, indptr, indices, values, n_features, bias, labels, n_classes,
                          costs, instruction_set),
         kernels_(kernels_for<T, Duals>(instruction_set)),
+        rebuild_kernels_(rebuild_kernels_for<T>(instruction_set)),
         instruction_set_(instruction_set) {}
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`.
@@ -139,36 +141,42 @@ class Trainer : public OwnedExamples<T> {
     return manyclass::settle_mean(w, mean);
   }
 
-  void settle_along(Matrix<T> weights, const Duals& z, std::int64_t begin,
-                    Vector<const double> steps, MeanFollower& mean) const {
-    this->check_rows(begin, begin + static_cast<std::int64_t>(steps.size()));
-    const WeightsView<T> w = view(weights, z, mean);
-    const nb::gil_scoped_release release;
-    manyclass::settle_along(this->examples(), w, begin, {steps.data(), steps.size()}, mean);
-  }
-
-  void set_intercepts(Matrix<T> weights, const Duals& z, double sum) const {
-    require(z.n_rows() == this->examples().x.n_rows, "z must have one list per example");
-    const WeightsView<T> w = view(weights, z);
-    const nb::gil_scoped_release release;
-    manyclass::set_intercepts(this->examples(), w, z, sum);
-  }
-
-  SweepResult inspect(Matrix<T> weights, const Duals& z, std::int64_t begin,
-                      std::int64_t end) const {
+  // W as it is judged: less `common` for every class, which rounding leaves of a mean; `norm` is
+  // ||W||.
+  SweepResult inspect(Matrix<T> weights, const Duals& z, Vector<const double> common, double norm,
+                      std::int64_t begin, std::int64_t end) const {
     this->check_rows(begin, end);
     const WeightsView<T> w = view(weights, z);
+    const JudgedAt at{common_of(common, w.n_features), norm};
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(this->n_classes(), w.stride);
-    return kernels_.inspect(this->examples(), w, z, scratch.view(), begin, end);
+    return kernels_.inspect(this->examples(), w, z, at, scratch.view(), begin, end);
   }
 
-  void add_duals(Matrix<T> weights, const Duals& z, std::int64_t begin, std::int64_t end) const {
-    this->check_rows(begin, end);
+  // W <- W(z), less `common` for every class; returns an upper bound of the distance between them.
+  double rebuild(Matrix<T> weights, const Duals& z, Vector<const double> common) const {
     const WeightsView<T> w = view(weights, z);
+    const double* const off = common_of(common, w.n_features);
     const nb::gil_scoped_release release;
-    OwnedScratch<T> scratch(this->n_classes(), w.stride);
-    kernels_.add_duals(this->examples(), w, z, scratch.view(), begin, end);
+    return manyclass::rebuild(rebuild_kernels_, this->examples(), w, z, off, this->poll())
+        .bound(this->examples().x.n_rows);
+  }
+
+  // sum_i factors_i x_i, shape (d + 1,), in double.
+  nb::ndarray<nb::numpy, double, nb::ndim<1>> sum_of_rows(Vector<const double> factors) const {
+    require(factors.size() == this->norms().size(), "there must be a factor for every example");
+    const Csr<T>& x = this->examples().x;
+    std::vector<double> sum(static_cast<std::size_t>(x.n_features) + 1);
+    for (std::int64_t i = 0; i < x.n_rows; ++i) {
+      const double factor = factors.data()[i];
+      if (factor == 0) continue;
+      const Row<T> row = x.row(i);
+      for (std::int64_t p = 0; p < row.nnz; ++p) {
+        sum[row.indices[p]] += factor * static_cast<double>(row.values[p]);
+      }
+      sum.back() += factor * static_cast<double>(row.bias);
+    }
+    return to_numpy(std::move(sum));
   }
 
   // The Newton phase around `z`.
@@ -227,6 +235,7 @@ class Trainer : public OwnedExamples<T> {
   }
 
   const Kernels<T, Duals>& kernels_;
+  const RebuildKernels<T>& rebuild_kernels_;
   std::string instruction_set_;
 };
 
@@ -303,11 +312,10 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
       .def("follow_mean", &Trainer<T, Duals>::follow_mean, "weights"_a, "duals"_a, "rows"_a,
            "moved"_a, "steps"_a, "relaxation"_a, "mean"_a)
       .def("settle_mean", &Trainer<T, Duals>::settle_mean, "weights"_a, "duals"_a, "mean"_a)
-      .def("settle_along", &Trainer<T, Duals>::settle_along, "weights"_a, "duals"_a, "begin"_a,
-           "steps"_a, "mean"_a)
-      .def("set_intercepts", &Trainer<T, Duals>::set_intercepts, "weights"_a, "duals"_a, "sum"_a)
-      .def("inspect", &Trainer<T, Duals>::inspect, "weights"_a, "duals"_a, "begin"_a, "end"_a)
-      .def("add_duals", &Trainer<T, Duals>::add_duals, "weights"_a, "duals"_a, "begin"_a, "end"_a);
+      .def("inspect", &Trainer<T, Duals>::inspect, "weights"_a, "duals"_a, "common"_a, "norm"_a,
+           "begin"_a, "end"_a)
+      .def("rebuild", &Trainer<T, Duals>::rebuild, "weights"_a, "duals"_a, "common"_a)
+      .def("sum_of_rows", &Trainer<T, Duals>::sum_of_rows, "factors"_a);
 }
 
 }  // namespace

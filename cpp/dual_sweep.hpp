@@ -27,7 +27,7 @@ class Visitor : public ExampleBlock<T> {
  public:
   Visitor(const Examples<T>& examples, const WeightsView<T>& w, Scratch<T> scratch)
       : ExampleBlock<T>(examples, w.n_classes, scratch),
-        w_{w.data, w.n_features, w.n_classes, w.stride} {}
+        w_{w.data, w.n_features, w.n_classes, w.stride, w.stride, scratch.carry} {}
 
   // All classes of example i: scores, and the block's coordinates with z > 0.
   Found look_at_all(std::int64_t i, std::span<const DualEntry<T>> z) {
@@ -90,12 +90,6 @@ class Visitor : public ExampleBlock<T> {
     return solved.gain;
   }
 
-  // W += W(z) of example i.
-  void add_duals(std::int64_t i, std::span<const DualEntry<T>> z) const {
-    const std::span<const Step> step = this->step_of(i, z);
-    if (!step.empty()) w_.add(examples_.x.row(i), step, scratch_.dense_step);
-  }
-
  protected:
   using ExampleBlock<T>::examples_;
   using ExampleBlock<T>::f_;
@@ -141,7 +135,9 @@ SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const Weight
   const std::int64_t few = std::min(std::max<std::int64_t>(vectors, 4), w.stride);
   const auto look = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
     const bool gather = kShrunk && static_cast<std::int64_t>(list.size()) + 2 <= few;
-    result.evaluations += gather ? static_cast<std::int64_t>(list.size()) + 1 : w.n_classes;
+    // The scores that the visit needs: how they are computed, which depends on T, must not change
+    // how many visits an effort allows.
+    result.evaluations += kShrunk ? static_cast<std::int64_t>(list.size()) + 1 : w.n_classes;
     return gather ? visitor.look_at_support(i, list) : visitor.look_at_all(i, list);
   };
   return visit_all(visitor, examples, z, order, min_gap, active, look);

@@ -176,15 +176,6 @@ class ExampleBlock {
     return v;
   }
 
-  // Add what was found at example i to the sums that judge. One with x_i = 0 has a constant loss,
-  // which its (unseen) z attain too: no gap.
-  void judge(std::int64_t i, const Found& found, SweepResult& result) const {
-    SweepResult constant;
-    const bool empty = !(examples_.norms[i] > 0);
-    this->tally(found, examples_.costs[i], empty ? constant : result);
-    result.loss += constant.loss;
-  }
-
   // An example stays active while its z could still move within its non-zero entries.
   bool is_active(std::span<const DualEntry<T>> z, double cost) const {
     if (f_.squared || (f_.maximum && z.size() != 1)) return !z.empty();
@@ -192,20 +183,6 @@ class ExampleBlock {
       if (static_cast<double>(entry.value) < cost * kAtBound<T>) return true;
     }
     return false;
-  }
-
-  // The step that brings the weights of z = 0 to those of the z of example i.
-  std::span<const Step> step_of(std::int64_t i, std::span<const DualEntry<T>> z) const {
-    const std::int32_t y = examples_.labels[i];
-    std::size_t n_steps = 0;
-    double sum_v = 0;
-    for (const DualEntry<T>& entry : z) {
-      const double value = static_cast<double>(entry.value);
-      const double v = entry.label == y ? 1 : v_others_;
-      scratch_.step[n_steps++] = {entry.label, f_.relative ? -value : v * value};
-      sum_v += v * value;
-    }
-    return {scratch_.step, n_steps == 0 ? 0 : close_step(y, sum_v, n_steps)};
   }
 
  private:

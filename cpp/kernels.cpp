@@ -2,19 +2,23 @@
 #include "kernels.hpp"
 
 #include "certificate.hpp"
+#include "dual_sweep.hpp"
 #include "lanes.hpp"
+#include "rebuild_kernels.hpp"
+#include "squared_norms.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 namespace {
 
 template <class T>
 constexpr Kernels<T, DualLists<T>> table_of(const DualLists<T>*) {
-  return {dual_sweep<false, T>, dual_sweep<true, T>, inspect<T>, add_duals<T>, squared_norms<T>};
+  return {dual_sweep<false, T>, dual_sweep<true, T>, inspect<T, DualLists<T>>,
+          squared_norms<T>};
 }
 
 template <class T>
 constexpr Kernels<T, LaneDuals<T>> table_of(const LaneDuals<T>*) {
-  return {lane_sweep<T>, lane_sweep<T>, inspect_lanes<T>, add_lanes<T>, squared_norms<T>};
+  return {lane_sweep<T>, lane_sweep<T>, inspect<T, LaneDuals<T>>, squared_norms<T>};
 }
 
 }  // namespace
@@ -25,6 +29,14 @@ const Kernels<T, Duals>& kernels() {
   return table;
 }
 
+template <class T>
+const RebuildKernels<T>& rebuild_kernels() {
+  static constexpr RebuildKernels<T> table{add_column<T>, add_lanes<T>, store_block<T>};
+  return table;
+}
+
+template const RebuildKernels<float>& rebuild_kernels<float>();
+template const RebuildKernels<double>& rebuild_kernels<double>();
 template const Kernels<float, DualLists<float>>& kernels<float, DualLists<float>>();
 template const Kernels<float, LaneDuals<float>>& kernels<float, LaneDuals<float>>();
 template const Kernels<double, DualLists<double>>& kernels<double, DualLists<double>>();

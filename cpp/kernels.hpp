@@ -1,7 +1,10 @@
 #pragma once
 // What the kernels take and return, and the table through which one instruction set's copy of
 // them is called.
+#include <cmath>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <span>
 
 #include "csr.hpp"
@@ -61,7 +64,34 @@ struct Scratch {
   Coordinate* block;     // k + 1
   Step* step;            // k + 2
   std::int32_t* labels;  // k + 2
+  double* exact = nullptr;  // stride, aligned to 64 bytes; what certificates are computed in
+  T* carry = nullptr;       // stride; low digits of the intercepts (weights.hpp), or null
 };
+
+// W as a certificate takes it: less what is common to all classes.
+struct JudgedAt {
+  const double* common;  // d + 1 numbers that are taken off every w_c, or null
+  double norm;           // ||W||_F, which bounds the rounding of scores
+};
+
+// How far W is from W(z).
+struct RebuildError {
+  double squared = 0;    // ||W - computed W(z)||^2
+  double magnitude = 0;  // sum_ic |a_ic| ||x_i||
+
+  void add(const RebuildError& other) {
+    squared += other.squared;
+    magnitude += other.magnitude;
+  }
+  // Upper bound of ||W - W(z)||: sums of n terms in double, and of the mean that is taken off.
+  double bound(std::int64_t n_rows) const {
+    constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
+    return std::sqrt(squared) + 2 * static_cast<double>(n_rows + 2) * kUnit * magnitude;
+  }
+};
+
+// Called now and then; throws to end what is under way.
+using Poll = std::function<void()>;
 
 // Sums over the visited examples, each taken just before its visit.
 struct SweepResult {
@@ -83,28 +113,51 @@ struct Kernels {
                                 std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
   using Inspect = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, const Duals&,
-                                  Scratch<T>, std::int64_t begin, std::int64_t end);
-  using AddDuals = void (*)(const Examples<T>&, const WeightsView<T>&, const Duals&, Scratch<T>,
-                            std::int64_t begin, std::int64_t end);
+                                  const JudgedAt&, Scratch<T>, std::int64_t begin,
+                                  std::int64_t end);
   Sweep full_sweep;    // over all classes
   Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
-  Inspect inspect;     // gap, loss and violation of rows [begin, end); changes nothing
-  AddDuals add_duals;  // W += W(z) of rows [begin, end)
+  Inspect inspect;     // gap, loss and violation of rows [begin, end), in double; changes nothing
   // q of every row.
   void (*squared_norms)(const Csr<T>&, double* norms);
+};
+
+// Classes whose weights of one feature fill 64 bytes.
+template <class T>
+inline constexpr std::int64_t kBlockClasses = 64 / sizeof(T);
+
+// The loops that rebuild a block of classes of W (rebuild.hpp): `sums` has a row of
+// kBlockClasses<T> numbers for every feature and, last, the intercept.
+template <class T>
+struct RebuildKernels {
+  // w_c += a_i x_i, class c of the block; returns sum_i |a_i| ||x_i||.
+  double (*add_column)(const Examples<T>&, std::span<const std::int32_t> rows,
+                       const double* coefficients, std::int64_t c, double* sums);
+  // The same with all coefficients of the classes from `first` on.
+  double (*add_lanes)(const Examples<T>&, const LaneDuals<T>&, std::int64_t first, double* sums);
+  // Round to the classes of W from `first` on, less `common` (or null); zeros where W has none.
+  // Returns the sum of the squared errors.
+  double (*store_block)(const double* sums, const double* common, const WeightsView<T>&,
+                        std::int64_t first);
 };
 
 namespace baseline {
 template <class T, class Duals>
 const Kernels<T, Duals>& kernels();
+template <class T>
+const RebuildKernels<T>& rebuild_kernels();
 }
 namespace avx2 {
 template <class T, class Duals>
 const Kernels<T, Duals>& kernels();
+template <class T>
+const RebuildKernels<T>& rebuild_kernels();
 }
 namespace avx512 {
 template <class T, class Duals>
 const Kernels<T, Duals>& kernels();
+template <class T>
+const RebuildKernels<T>& rebuild_kernels();
 }
 
 }  // namespace manyclass

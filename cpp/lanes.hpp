@@ -38,10 +38,12 @@ class LaneVisitor {
   using View = LaneView<T, B>;
   using Lanes = typename View::Lanes;
 
-  LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z)
+  LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z,
+              T* carry = nullptr)
       : examples_(examples),
         f_(examples.formulation),
         w_{w.data, w.n_features, w.n_classes, w.stride},
+        carry_(carry),
         duals_(z),
         numbers_(Lanes::numbers()),
         sigma_(f_.relative  ? 1.0
@@ -240,6 +242,7 @@ class LaneVisitor {
   const Examples<T>& examples_;
   const Formulation& f_;
   DenseWeights<T> w_;
+  T* carry_;  // low digits of the intercepts, or null
   const LaneDuals<T>& duals_;
   Lanes numbers_;
   Lanes live_;                  // 1 for the classes, 0 in the padding
@@ -283,15 +286,21 @@ class LaneVisitor {
   void add(const Row<T>& row, const Lanes& step) const {
     const auto add_to = [&step](T* w, T x) { (Lanes::at(w) + step * x).put(w); };
     for (std::int64_t p = 0; p < row.nnz; ++p) add_to(feature(row.indices[p]), row.values[p]);
-    if (row.bias != 0) add_to(feature(w_.n_features), row.bias);
+    if (row.bias == 0) return;
+    T* const intercepts = feature(w_.n_features);
+    if (!carry_) return add_to(intercepts, row.bias);
+    const auto [sum, rest] =
+        two_sum(Lanes::at(intercepts), Lanes::at(carry_) + step * row.bias);
+    sum.put(intercepts);
+    rest.put(carry_);
   }
 };
 
 template <class T, int B>
 SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, LaneDuals<T>& z,
-                         Scratch<T> /*scratch*/, std::span<const std::int32_t> order,
-                         double min_gap, std::int32_t* active) {
-  const LaneVisitor<T, B> visitor(examples, w, z);
+                         Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
+                         std::int32_t* active) {
+  const LaneVisitor<T, B> visitor(examples, w, z, scratch.carry);
   SweepResult result;
   for (const std::int32_t i : order) {
     auto e = visitor.look(i);
@@ -312,13 +321,6 @@ SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, L
   return result;
 }
 
-template <class T, int B>
-void add_blocks(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z,
-                Scratch<T> /*scratch*/, std::int64_t begin, std::int64_t end) {
-  const LaneVisitor<T, B> visitor(examples, w, z);
-  for (std::int64_t i = begin; i < end; ++i) visitor.add_duals(i);
-}
-
 // The same for as many blocks as the rows of z have.
 template <class T>
 SweepResult lane_sweep(const Examples<T>& examples, const WeightsView<T>& w, LaneDuals<T>& z,
@@ -327,73 +329,6 @@ SweepResult lane_sweep(const Examples<T>& examples, const WeightsView<T>& w, Lan
   static constexpr typename Kernels<T, LaneDuals<T>>::Sweep kByBlocks[] = {
       sweep_blocks<T, 1>, sweep_blocks<T, 2>, sweep_blocks<T, 3>, sweep_blocks<T, 4>};
   return kByBlocks[z.stride() / z.kBlock - 1](examples, w, z, scratch, order, min_gap, active);
-}
-
-// What a class adds to the judgement of an example.
-struct Judged {
-  double losses = 0;  // sum of the targets' losses
-  double z_dot_xi = 0;
-  double squares = 0;  // sum_c z_c^2
-  double sum_z = 0;
-  double xi_max = -std::numeric_limits<double>::infinity();
-  double xi_min = std::numeric_limits<double>::infinity();  // smallest xi with z > 0
-  double violation = 0;                                     // of a sum formulation
-
-  void add(double z, double xi, double ridge, double bound) {
-    const double loss = std::max(0.0, xi);
-    losses += ridge > 0 ? loss * loss : loss;
-    z_dot_xi += z * xi;
-    squares += z * z;
-    sum_z += z;
-    xi_max = std::max(xi_max, xi);
-    if (z > 0) xi_min = std::min(xi_min, xi);
-    const double gradient = xi - ridge * z;
-    if (z < bound) violation = std::max(violation, gradient);
-    if (z > 0) violation = std::max(violation, -gradient);
-  }
-};
-
-// Gap, loss and largest violation of rows [begin, end): in double from the scores on, unlike the
-// visits. An example x_i = 0 has a constant loss, and no gap.
-template <class T>
-SweepResult inspect_lanes(const Examples<T>& examples, const WeightsView<T>& view,
-                          const LaneDuals<T>& z, Scratch<T> scratch, std::int64_t begin,
-                          std::int64_t end) {
-  const Formulation& f = examples.formulation;
-  const DenseWeights<T> w{view.data, view.n_features, view.n_classes, view.stride};
-  SweepResult result;
-  for (std::int64_t i = begin; i < end; ++i) {
-    w.scores(examples.x.row(i), scratch.scores);
-    const std::int32_t y = examples.labels[i];
-    const double cost = examples.costs[i];
-    const double s_y = y == kElsewhere ? 0 : static_cast<double>(scratch.scores[y]);
-    const double shift = f.shifted ? static_cast<double>(scratch.scores[w.n_classes]) : 0;
-    const double ridge = f.squared ? 1 / (2 * cost) : 0;
-    const double bound = f.squared ? std::numeric_limits<double>::infinity() : cost * kAtBound<T>;
-    Judged sums;
-    for (std::int32_t c = 0; c < w.n_classes; ++c) {
-      if (c == y ? !f.own : !f.others) continue;
-      const double s = static_cast<double>(scratch.scores[c]) - shift;
-      const double xi = f.relative ? f.gamma - (s_y - s) : c == y ? f.gamma_own - s : f.gamma + s;
-      sums.add(static_cast<double>(z.lanes(i)[c]), xi, ridge, bound);
-    }
-    const double loss = cost * (f.maximum ? std::max(0.0, sums.xi_max) : sums.losses);
-    result.loss += loss;
-    if (!(examples.norms[i] > 0)) continue;
-    const double low = sums.sum_z >= cost * kAtBound<T> ? sums.xi_min : std::min(sums.xi_min, 0.0);
-    const double violation = f.maximum ? std::max(sums.xi_max, 0.0) - low : sums.violation;
-    result.gap += loss - sums.z_dot_xi + 0.5 * ridge * sums.squares;
-    result.max_violation = std::max(result.max_violation, violation);
-  }
-  return result;
-}
-
-template <class T>
-void add_lanes(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z,
-               Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
-  static constexpr typename Kernels<T, LaneDuals<T>>::AddDuals kByBlocks[] = {
-      add_blocks<T, 1>, add_blocks<T, 2>, add_blocks<T, 3>, add_blocks<T, 4>};
-  kByBlocks[z.stride() / z.kBlock - 1](examples, w, z, scratch, begin, end);
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

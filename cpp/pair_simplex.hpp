@@ -220,36 +220,4 @@ SweepResult trade_shares(const Examples<T>& examples, const View& pair, DualList
   return result;
 }
 
-// What the classes of the two bundles say of examples of any bundle, given w_y . x of all: the
-// largest xi_ic of the classes c != y_i, the smallest with z > 0, both -inf and inf where there is
-// none, and z . xi. z has the classes c != y_i. Changes nothing.
-template <class T, class View>
-void survey_slacks(const Examples<T>& examples, const View& pair, const T* own_scores,
-                   const DualLists<T>& z, Scratch<T> scratch, std::int64_t begin, std::int64_t end,
-                   SlackSurvey survey) {
-  const PairWeights<T, View> w(pair);
-  const std::int32_t width = pair.width;
-  constexpr T kNone = -std::numeric_limits<T>::infinity();
-  T* s = scratch.scores;
-  for (std::int64_t i = begin; i < end; ++i) {
-    for (int slot = 0; slot < 2; ++slot) {
-      T* scores = s + static_cast<std::ptrdiff_t>(slot) * width;
-      w.scores(examples.x.row(i), slot, scores);
-      std::fill(scores + pair.n_classes[slot], scores + width, kNone);
-    }
-    if (examples.labels[i] != kElsewhere) s[examples.labels[i]] = kNone;
-    const double offset = 1 - static_cast<double>(own_scores[i]);
-    survey.largest[i] =
-        offset + static_cast<double>(largest(s, 2 * static_cast<std::size_t>(width)));
-    double smallest = kInfinity, z_dot_xi = 0;
-    for (const DualEntry<T>& entry : z.row(i)) {
-      const double xi = offset + static_cast<double>(s[entry.label]);
-      smallest = std::min(smallest, xi);
-      z_dot_xi += static_cast<double>(entry.value) * xi;
-    }
-    survey.smallest[i] = smallest;
-    survey.z_dot_xi[i] = z_dot_xi;
-  }
-}
-
 }  // namespace manyclass::MANYCLASS_ISA

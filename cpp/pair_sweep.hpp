@@ -39,18 +39,6 @@ class PairVisitor : public ExampleBlock<T> {
     return found;
   }
 
-  // All classes of both bundles, for any y_i.
-  Found look_from(std::int64_t i, std::span<const DualEntry<T>> z, T s_y) {
-    Found found = this->begin(static_cast<double>(s_y), 0);
-    for (int slot = 0; slot < 2; ++slot) {
-      T* s = scores_of(slot);
-      w_.scores(examples_.x.row(i), slot, s);
-      if (is_own(i, slot)) s[examples_.labels[i] - first(slot)] = kNone;
-      add_scored(i, z, slot, found);
-    }
-    return found;
-  }
-
   // Solve the block of example i, move z and W. Returns the gain of the dual objective.
   double move(std::int64_t i, Found found, DualLists<T>& z) {
     if constexpr (PairWeights<T, View>::kFewEnter) enter(i, n_entering(z.row(i).size()), found);
@@ -153,41 +141,6 @@ SweepResult pair_sweep(const Examples<T>& examples, const View& pair, DualLists<
                    : visitor.look_at_all(i, list, result.evaluations);
   };
   return visit_all(visitor, examples, z, order, min_gap, active, look);
-}
-
-template <class T, class View>
-void own_scores(const Examples<T>& examples, const View& pair, std::span<const std::int32_t> rows,
-                T* out) {
-  const PairWeights<T, View> w(pair);
-  for (const std::int32_t i : rows) {
-    const std::int32_t y = examples.labels[i];
-    w.scores_of(examples.x.row(i), y / pair.width, {&y, 1}, out + i);
-  }
-}
-
-template <class T, class View>
-SweepResult inspect_pair(const Examples<T>& examples, const View& pair, const T* own_scores,
-                         const DualLists<T>& z, Scratch<T> scratch, std::int64_t begin,
-                         std::int64_t end) {
-  PairVisitor<T, View> visitor(examples, pair, scratch);
-  SweepResult result;
-  for (std::int64_t i = begin; i < end; ++i) {
-    visitor.judge(i, visitor.look_from(i, z.row(i), own_scores[i]), result);
-  }
-  return result;
-}
-
-template <class T, class View>
-void add_rows(const Examples<T>& examples, const View& pair, const DualLists<T>& a,
-              Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
-  const PairWeights<T, View> w(pair);
-  for (std::int64_t i = begin; i < end; ++i) {
-    std::size_t size = 0;
-    for (const DualEntry<T>& entry : a.row(i)) {
-      scratch.step[size++] = {entry.label, static_cast<double>(entry.value)};
-    }
-    if (size > 0) w.add(examples.x.row(i), {scratch.step, size}, scratch);
-  }
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

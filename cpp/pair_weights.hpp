@@ -36,7 +36,9 @@ class PairWeights<T, PairView<T>> {
     both_.scores_of(row, labels, out);
   }
   void add(const Row<T>& row, std::span<const Step> step, Scratch<T> scratch) const {
-    both_.add(row, step, scratch.dense_step);
+    DenseWeights<T> w = both_;
+    w.carry = scratch.carry;
+    w.add(row, step, scratch.dense_step);
   }
   // Whether so many columns are gathered for less than the scores of a whole slot: while they
   // number no more than the vectors of a row.
@@ -70,14 +72,18 @@ class PairWeights<T, TablePairView<T>> {
       TableVerbs<T>(*pair_.slots[slot]).scores_of(row, {some, size}, out + at);
     }
   }
-  void add(const Row<T>& row, std::span<const Step> step, Scratch<T>) const {
+  void add(const Row<T>& row, std::span<const Step> step, Scratch<T> scratch) const {
     for (int slot = 0; slot < 2; ++slot) {
       std::uint32_t labels[kSome];
       T deltas[kSome];
       std::size_t size = 0;
+      T* const carry =
+          scratch.carry ? scratch.carry + static_cast<std::ptrdiff_t>(slot) * pair_.width : nullptr;
       const auto flush = [&] {
-        if (size > 0)
-          manyclass::MANYCLASS_ISA::add<T>(*pair_.slots[slot], row, {labels, size}, {deltas, size});
+        if (size > 0) {
+          manyclass::MANYCLASS_ISA::add<T>(*pair_.slots[slot], row, {labels, size}, {deltas, size},
+                                           carry);
+        }
         size = 0;
       };
       for (const Step& s : step) {

@@ -1,6 +1,7 @@
 // One instruction set's copy of the kernels of pairs; compiled once for each (CMakeLists.txt).
 #include "pairs.hpp"
 
+#include "pair_certificate.hpp"
 #include "pair_simplex.hpp"
 #include "pair_sweep.hpp"
 
@@ -10,8 +11,7 @@ template <class T, class View>
 const PairKernels<T, View>& pair_kernels() {
   static constexpr PairKernels<T, View> table = {
       pair_sweep<false, T, View>, pair_sweep<true, T, View>, own_scores<T, View>,
-      inspect_pair<T, View>,      add_rows<T, View>,         trade_shares<T, View>,
-      survey_slacks<T, View>};
+      inspect_pair<T, View>,      trade_shares<T, View>,     survey_slacks<T, View>};
   return table;
 }
 

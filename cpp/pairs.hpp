@@ -50,19 +50,18 @@ struct PairKernels {
   Sweep full_sweep;    // examples of the two bundles, over all classes of the other one, or of both
   Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
   // w_y . x of examples of the two bundles, to their places in `out`.
-  void (*own_scores)(const Examples<T>&, const View&, std::span<const std::int32_t> rows, T* out);
+  void (*own_scores)(const Examples<T>&, const View&, std::span<const std::int32_t> rows,
+                     double* out);
   // Gap, loss and violation of examples of any bundle with the classes of these two, given w_y . x
   // of all examples; changes nothing.
-  SweepResult (*inspect)(const Examples<T>&, const View&, const T* own_scores, const DualLists<T>&,
-                         Scratch<T>, std::int64_t begin, std::int64_t end);
-  // w_c += a_ic x_i for the entries of row i of `a`, rows [begin, end).
-  void (*add)(const Examples<T>&, const View&, const DualLists<T>& a, Scratch<T>,
-              std::int64_t begin, std::int64_t end);
+  SweepResult (*inspect)(const Examples<T>&, const View&, const double* own_scores,
+                         const DualLists<T>&, const JudgedAt&, Scratch<T>, std::int64_t begin,
+                         std::int64_t end);
   // Crammer-Singer (pair_simplex.hpp).
   SweepResult (*trade)(const Examples<T>&, const View&, DualLists<T>& shares, Scratch<T>,
                        std::span<const std::int32_t> order, const std::uint8_t* scored,
                        std::int32_t* active);
-  void (*survey)(const Examples<T>&, const View&, const T* own_scores, const DualLists<T>&,
+  void (*survey)(const Examples<T>&, const View&, const double* own_scores, const DualLists<T>&,
                  Scratch<T>, std::int64_t begin, std::int64_t end, SlackSurvey);
 };
 

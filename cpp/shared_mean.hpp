@@ -12,18 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "feasible.hpp"
 #include "kernels.hpp"
 
 namespace manyclass {
-
-template <class T, class Duals>
-double sigma_of(const Examples<T>& examples, const Duals& z, std::int64_t i) {
-  double sigma = 0;
-  z.each(i, [&](std::int32_t c, T value) {
-    sigma += (c == examples.labels[i] ? 1 : -1) * static_cast<double>(value);
-  });
-  return sigma;
-}
 
 // What one of the ranks keeps along, for each feature and, last, the intercept.
 class MeanFollower {
@@ -145,39 +137,6 @@ double settle_mean(const WeightsView<T>& w, MeanFollower& mean) {
     take_off_classes(w, j, static_cast<T>(rest));
   }
   return gain;
-}
-
-// The mean of all u_c has moved by sum_i steps_i x_i, i from `begin` on: m follows, off the classes
-// themselves. Where W is built anew this comes after few examples at a time: added up over all of
-// them, the u_c may be so large that what is left without their mean would drown in their rounding.
-template <class T>
-void settle_along(const Examples<T>& examples, const WeightsView<T>& w, std::int64_t begin,
-                  std::span<const double> steps, MeanFollower& mean) {
-  for (std::size_t m = 0; m < steps.size(); ++m) {
-    mean.move(examples.x.row(begin + static_cast<std::int64_t>(m)), 0.0, steps[m]);
-  }
-  mean.each_listed([&](std::int64_t j) {
-    const T v = static_cast<T>(mean.behind(j));
-    mean.take_off(j, static_cast<double>(v), w.n_classes);
-    take_off_classes(w, j, v);
-  });
-}
-
-// Set the intercepts from z and `sum`, of what the mean of all u_c moves by: every example moves
-// them, so added up one after the other they would drown all the same.
-template <class T, class Duals>
-void set_intercepts(const Examples<T>& examples, const WeightsView<T>& w, const Duals& z,
-                    double sum) {
-  std::vector<double> sums(static_cast<std::size_t>(w.n_classes), -sum);
-  for (std::int64_t i = 0; i < examples.x.n_rows; ++i) {
-    z.each(i, [&](std::int32_t c, T value) {
-      sums[c] += (c == examples.labels[i] ? 1 : -1) * static_cast<double>(value);
-    });
-  }
-  T* const intercepts = w.data + w.n_features * w.stride;
-  for (std::int32_t c = 0; c < w.n_classes; ++c) {
-    intercepts[c] = static_cast<T>(static_cast<double>(examples.x.bias) * sums[c]);
-  }
 }
 
 }  // namespace manyclass

@@ -45,6 +45,31 @@ inline Vector<T> maximum(Vector<T> a, Vector<T> b) {
   return a > b ? a : b;
 }
 
+// a + b rounded, and what rounding left out (Knuth 1997, sec. 4.2.2); of numbers or vectors.
+template <class V>
+struct TwoSum {
+  V sum;
+  V rest;
+};
+template <class V>
+inline TwoSum<V> two_sum(const V& a, const V& b) {
+  const V sum = a + b;
+  const V of_b = sum - a;
+  return {sum, (a - (sum - of_b)) + (b - of_b)};
+}
+
+// w += delta, with low digits in *carry unless that is null.
+template <class T>
+inline void add_with_carry(T& w, T* carry, T delta) {
+  if (!carry) {
+    w += delta;
+    return;
+  }
+  const auto [sum, rest] = two_sum<T>(w, *carry + delta);
+  w = sum;
+  *carry = rest;
+}
+
 // The largest of n values; n is a multiple of the lanes, p is aligned.
 template <class T>
 inline T largest(const T* p, std::size_t n) {

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <vector>
 
 #include "aligned.hpp"
+#include "coefficient_columns.hpp"
+#include "feasible.hpp"
 #include "loops.hpp"
+#include "rebuild.hpp"
 #include "slices.hpp"
 #include "team.hpp"
 
@@ -28,6 +30,9 @@ class OwnedSliceScratch {
         labels_(static_cast<std::size_t>(w.n_classes) + 2),
         deltas_(static_cast<std::size_t>(w.n_classes) + 2),
         scores_(w.slices[0].stride() + WeightTables<T>::kBlock),
+        carry_(static_cast<std::size_t>(w.n_classes)),
+        exact_(static_cast<std::size_t>(w.n_classes) + WeightTables<T>::kBlock),
+        exact_slice_(w.slices[0].stride()),
         taken_(w.slices.size()) {}
   OwnedSliceScratch(const OwnedSliceScratch&) = delete;
   OwnedSliceScratch& operator=(const OwnedSliceScratch&) = delete;
@@ -50,8 +55,11 @@ class OwnedSliceScratch {
             dual_ends_,
             taken_.data(),
             changed_,
-            active_};
+            active_,
+            sizeof(T) == 4 ? carry_.data() : nullptr};
   }
+  double* all_scores() const { return exact_.data(); }
+  double* slice_scores() const { return exact_slice_.data(); }
 
  private:
   std::vector<Coordinate> block_;
@@ -61,6 +69,9 @@ class OwnedSliceScratch {
   std::vector<std::uint32_t> labels_;
   std::vector<T> deltas_;
   AlignedArray<T> scores_;
+  std::vector<T> carry_;
+  AlignedArray<double> exact_;
+  AlignedArray<double> exact_slice_;
   std::vector<std::size_t> taken_;
   std::vector<Step> steps_;
   std::vector<DualEntry<T>> duals_;
@@ -106,42 +117,45 @@ class SliceTeam {
     return sum;
   }
 
-  // Sums over rows [begin, end); nothing changes.
-  SweepResult inspect(const Examples<T>& examples, const DualLists<T>& z, std::int64_t begin,
-                      std::int64_t end) {
-    SweepResult sum;
-    const std::vector<std::int32_t> rows = numbers(begin, end);
-    in_batches(rows, [&](Member& member, Meeting& meeting, std::span<const std::int32_t> part) {
-      const bool seen = member.together(meeting, [&] {
-        member.scratch = scratch_[member.number]->view(z, part);
-        look(member, examples, z, part, false);
-      });
-      return seen && member.together(meeting, [&] {
-        if (member.number == 0) add(kernels_.judge(examples, z, part, batch_, member.scratch), sum);
-      });
+  // Gap, loss and largest violation of rows [begin, end), some for each thread; nothing changes.
+  SweepResult inspect(const Examples<T>& examples, const DualLists<T>& z, const JudgedAt& at,
+                      std::int64_t begin, std::int64_t end) {
+    const auto size = static_cast<std::int64_t>(team_.size());
+    std::vector<SweepResult> found(static_cast<std::size_t>(size));
+    team_.run([&](int member) {
+      const OwnedSliceScratch<T>& scratch = *scratch_[static_cast<std::size_t>(member)];
+      const std::int64_t first = begin + (end - begin) * member / size;
+      const std::int64_t last = begin + (end - begin) * (member + 1) / size;
+      found[static_cast<std::size_t>(member)] = kernels_.inspect(
+          examples, w_, z, at, scratch.all_scores(), scratch.slice_scores(), first, last);
     });
+    SweepResult sum;
+    for (const SweepResult& part : found) add(part, sum);
     return sum;
   }
 
-  // W += W(z) of rows [begin, end).
-  void add_duals(const Examples<T>& examples, const DualLists<T>& z, std::int64_t begin,
-                 std::int64_t end) {
-    const std::vector<std::int32_t> rows = numbers(begin, end);
-    team_.run([&](int member) {
-      const auto number = static_cast<std::size_t>(member);
-      const SliceScratch<T> scratch = scratch_[number]->view(z, {});
-      for_slices(number,
-                 [&](int slice) { kernels_.add_duals(examples, w_, z, rows, slice, scratch); });
+  // W <- W(z), the classes of a slice in each thread.
+  RebuildError rebuild(const Examples<T>& examples, const DualLists<T>& z, const Poll& poll) {
+    for (WeightTables<T>& tables : w_.slices) tables.clear();
+    std::vector<RebuildError> errors(w_.slices.size());
+    const auto each = [&](std::int64_t i, auto f) { each_coefficient(examples, z, i, f); };
+    each_range(examples.x.n_rows, w_.n_classes, 1, each, [&](const CoefficientColumns& columns) {
+      team_.run([&](int member) {
+        ClassSums<T> sums(examples.x);
+        for_slices(static_cast<std::size_t>(member), [&](int slice) {
+          const auto at = static_cast<std::size_t>(slice);
+          errors[at].add(
+              rebuild_tables(examples, w_.slices[at], w_.first(slice), columns, sums));
+        });
+      });
+      poll();
     });
+    RebuildError sum;
+    for (const RebuildError& error : errors) sum.add(error);
+    return sum;
   }
 
  private:
-  static std::vector<std::int32_t> numbers(std::int64_t begin, std::int64_t end) {
-    std::vector<std::int32_t> rows(static_cast<std::size_t>(end - begin));
-    std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(begin));
-    return rows;
-  }
-
   // One thread in a run over batches. What goes wrong is kept until all have stopped: a thread that
   // fails must still come where it is waited for.
   struct Member {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <span>
 
+#include "certificate.hpp"
 #include "example_block.hpp"
 #include "largest_scores.hpp"
 #include "slices.hpp"
@@ -230,26 +231,6 @@ class BatchVisitor : public ExampleBlock<T> {
 };
 
 template <class T>
-SweepResult judge_rows(const Examples<T>& examples, const DualLists<T>& z,
-                       std::span<const std::int32_t> rows, Batch<T>& batch,
-                       const SliceScratch<T>& scratch) {
-  BatchVisitor<T> visitor(examples, rows, batch, scratch);
-  SweepResult result;
-  for (std::size_t b = 0; b < rows.size(); ++b) {
-    const Found found = visitor.look_at(b, z.row(rows[b]));
-    const double cost = examples.costs[rows[b]];
-    if (examples.norms[rows[b]] > 0) {
-      visitor.tally(found, cost, result);
-    } else {
-      SweepResult constant;  // x_i = 0 has no gap (certificate.hpp)
-      visitor.tally(found, cost, constant);
-      result.loss += constant.loss;
-    }
-  }
-  return result;
-}
-
-template <class T>
 SweepResult solve_rows(const Examples<T>& examples, const DualLists<T>& z,
                        std::span<const std::int32_t> rows, bool shrunk, double min_gap,
                        Batch<T>& batch, const SliceScratch<T>& scratch) {
@@ -301,20 +282,32 @@ void move_rows(const Examples<T>& examples, SlicedWeights<T>& w, std::span<const
     const std::span<const Step> steps(scratch.steps + begin, scratch.step_ends[b] - begin);
     begin = scratch.step_ends[b];
     const std::size_t n = steps_in(steps, w.first(slice), weights.n_classes(), scratch);
-    if (n > 0) add<T>(weights, examples.x.row(rows[b]), {scratch.labels, n}, {scratch.deltas, n});
+    if (n == 0) continue;
+    add<T>(weights, examples.x.row(rows[b]), {scratch.labels, n}, {scratch.deltas, n},
+           scratch.carry ? scratch.carry + w.first(slice) : nullptr);
   }
 }
 
+// Gap, loss and largest violation of rows [begin, end). `all` has room for all classes, `some` for
+// those of a slice.
 template <class T>
-void add_dual_rows(const Examples<T>& examples, SlicedWeights<T>& w, const DualLists<T>& z,
-                   std::span<const std::int32_t> rows, int slice, const SliceScratch<T>& scratch) {
-  WeightTables<T>& weights = w.slices[static_cast<std::size_t>(slice)];
-  const ExampleBlock<T> block(examples, w.n_classes, scratch.visit);
-  for (const std::int32_t i : rows) {
-    const std::span<const Step> steps = block.step_of(i, z.row(i));
-    const std::size_t n = steps_in(steps, w.first(slice), weights.n_classes(), scratch);
-    if (n > 0) add<T>(weights, examples.x.row(i), {scratch.labels, n}, {scratch.deltas, n});
+SweepResult inspect_rows(const Examples<T>& examples, const SlicedWeights<T>& w,
+                         const DualLists<T>& z, const JudgedAt& at, double* all, double* some,
+                         std::int64_t begin, std::int64_t end) {
+  const Judge<T> judge(examples, at);
+  constexpr std::int64_t kL = kLanes<double>;
+  const std::int64_t n = (w.n_classes + kL - 1) / kL * kL;
+  SweepResult result;
+  for (std::int64_t i = begin; i < end; ++i) {
+    for (int slice = 0; slice < w.size(); ++slice) {
+      const WeightTables<T>& tables = w.slices[static_cast<std::size_t>(slice)];
+      double_scores(tables, examples.x.row(i), some);
+      std::copy_n(some, tables.n_classes(), all + w.first(slice));
+    }
+    std::fill(all + w.n_classes, all + n, -kInfinity);
+    judge.add(i, z, all[examples.labels[i]], all, static_cast<std::size_t>(n), result);
   }
+  return result;
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

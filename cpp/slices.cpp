@@ -8,8 +8,8 @@ namespace manyclass::MANYCLASS_ISA {
 
 template <class T>
 const SliceKernels<T>& slice_kernels() {
-  static constexpr SliceKernels<T> table{look_at_rows<T>, judge_rows<T>, solve_rows<T>,
-                                         move_rows<T>, add_dual_rows<T>};
+  static constexpr SliceKernels<T> table{look_at_rows<T>, inspect_rows<T>, solve_rows<T>,
+                                         move_rows<T>};
   return table;
 }
 

@@ -91,6 +91,7 @@ struct SliceScratch {
   std::size_t* taken;      // a number for each slice
   bool* changed;           // kBatch; whether z did
   bool* active;            // kBatch; whether the example is worth visiting in the next shrunk loop
+  T* carry;                // k; low digits of the intercepts, or null
 };
 
 template <class T>
@@ -99,17 +100,16 @@ struct SliceKernels {
   // Score the rows on all classes of a slice, or (shrunk) on those with z > 0.
   void (*look)(const Examples<T>&, const SlicedWeights<T>&, const DualLists<T>&, Rows, bool shrunk,
                int slice, Scratch<T>, Batch<T>&);
-  // Sums over the rows; nothing changes.
-  SweepResult (*judge)(const Examples<T>&, const DualLists<T>&, Rows, Batch<T>&,
-                       const SliceScratch<T>&);
+  // Gap, loss and largest violation of rows [begin, end), in double; nothing changes. `all` has
+  // room for the scores of all classes, `some` for those of a slice, aligned to 64 bytes.
+  SweepResult (*inspect)(const Examples<T>&, const SlicedWeights<T>&, const DualLists<T>&,
+                         const JudgedAt&, double* all, double* some, std::int64_t begin,
+                         std::int64_t end);
   // The steps and the new z of the rows.
   SweepResult (*solve)(const Examples<T>&, const DualLists<T>&, Rows, bool shrunk, double min_gap,
                        Batch<T>&, const SliceScratch<T>&);
   // Move a slice's weights by the steps.
   void (*move)(const Examples<T>&, SlicedWeights<T>&, Rows, int slice, const SliceScratch<T>&);
-  // Add W(z) of the rows to a slice's weights.
-  void (*add_duals)(const Examples<T>&, SlicedWeights<T>&, const DualLists<T>&, Rows, int slice,
-                    const SliceScratch<T>&);
 };
 
 namespace baseline {

@@ -104,18 +104,26 @@ class TableVerbs {
   const WeightTables<T>& weights_;
 };
 
-// w_c += step_c x for the classes of the step; `labels` names them.
+// w_c += step_c x for the classes of the step; `labels` names them. `carry` has the low digits of
+// the intercepts, or is null (weights.hpp).
 template <class T>
 void add(WeightTables<T>& weights, const Row<T>& row, std::span<const std::uint32_t> labels,
-         std::span<const T> step) {
+         std::span<const T> step, T* carry = nullptr) {
   const TableVerbs<T> verbs(weights);
-  verbs.for_features(row, labels, [&](std::int64_t j, T x) {
-    for (std::size_t m = 0; m < labels.size(); ++m) {
-      T* weight = verbs.find(verbs.at(j), labels[m]);
-      if (!weight) weight = weights.insert(j, labels[m]);
-      *weight += x * step[m];
-    }
+  const auto weight_of = [&](std::int64_t j, std::uint32_t label) {
+    T* weight = verbs.find(verbs.at(j), label);
+    return weight ? weight : weights.insert(j, label);
+  };
+  Row<T> features = row;
+  features.bias = 0;
+  verbs.for_features(features, labels, [&](std::int64_t j, T x) {
+    for (std::size_t m = 0; m < labels.size(); ++m) *weight_of(j, labels[m]) += x * step[m];
   });
+  if (row.bias == 0) return;
+  for (std::size_t m = 0; m < labels.size(); ++m) {
+    T* const low = carry ? carry + labels[m] : nullptr;
+    add_with_carry(*weight_of(weights.n_rows() - 1, labels[m]), low, row.bias * step[m]);
+  }
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -28,6 +28,9 @@ struct DenseWeights {
   std::int32_t n_classes;
   std::int64_t stride;
   std::int64_t width = stride;  // numbers of a feature that are looked at: whole blocks
+  // Low digits of the intercepts, or null: every step changes those, so their sums in T would lose
+  // digits that the sums over other features keep.
+  T* carry = nullptr;
 
   static constexpr std::int64_t kBlock = kBlockBytes / sizeof(T);  // weights in a block
 
@@ -54,6 +57,9 @@ struct DenseWeights {
   void block_scores(const Row<T>& row, std::int64_t first, T* out) const;
   template <int M>
   void add_entries(const Row<T>& row, const Step* step) const;
+  void add_to_intercept(std::int32_t label, T delta) const {
+    add_with_carry(feature(n_features)[label], carry ? carry + label : nullptr, delta);
+  }
   void prefetch(const Row<T>& row, std::int64_t p, std::int64_t first, int blocks) const {
     const std::int64_t ahead = p + kPrefetchDistance;
     if (ahead >= row.nnz) return;
@@ -178,8 +184,7 @@ inline void DenseWeights<T>::add_entries(const Row<T>& row, const Step* step) co
     for (int m = 0; m < M; ++m) w[label[m]] += delta[m] * x;
   }
   if (row.bias != 0) {
-    T* w = feature(n_features);
-    for (int m = 0; m < M; ++m) w[label[m]] += delta[m] * row.bias;
+    for (int m = 0; m < M; ++m) add_to_intercept(label[m], delta[m] * row.bias);
   }
 }
 
@@ -191,7 +196,14 @@ inline void DenseWeights<T>::add_vectors(const Row<T>& row, const T* dense_step)
     }
   };
   for (std::int64_t p = 0; p < row.nnz; ++p) add_to(feature(row.indices[p]), row.values[p]);
-  if (row.bias != 0) add_to(feature(n_features), row.bias);
+  if (row.bias == 0) return;
+  if (!carry) return add_to(feature(n_features), row.bias);
+  T* const w = feature(n_features);
+  for (std::int64_t c = 0; c < width; c += static_cast<std::int64_t>(kLanes<T>)) {
+    const auto [sum, rest] = two_sum(load(w + c), load(carry + c) + row.bias * load(dense_step + c));
+    store(w + c, sum);
+    store(carry + c, rest);
+  }
 }
 
 // `dense_step` is scratch of `width` zeros, and zeros again on return.

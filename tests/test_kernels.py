@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from manyclass import _core, objective
 from manyclass.instruction_sets import VARIABLE, instruction_set
-from manyclass.solvers.core import core_formulation, in_lanes
+from manyclass.solvers.core import NO_COMMON, core_formulation, in_lanes
 from manyclass.solvers.weights import allocate_weights, classes_of
 from tests.catalog import ROWS, make_problem
 
@@ -78,7 +78,7 @@ def check_sweeps_of(problem, kind):
     order = np.flatnonzero(trainer.squared_norms() > 0).astype(np.int32)
     active = np.empty(len(order), np.int32)
     gains = sum(
-        trainer.inspect(weights, z, i, i + 1).loss
+        trainer.inspect(weights, z, NO_COMMON, 0.0, i, i + 1).loss
         for i in np.flatnonzero(trainer.squared_norms() == 0)
     )
     for _ in range(3):
@@ -95,9 +95,11 @@ def check_sweeps_of(problem, kind):
     size = expected.primal_objective
     assert gains == pytest.approx(expected.dual_objective, abs=digits * size)
     rebuilt = allocate_weights(data.n_features + 1, k + centred, data.dtype)[1]
-    trainer.add_duals(rebuilt, z, 0, data.n_examples)
-    np.testing.assert_allclose(rebuilt, weights, rtol=digits, atol=digits)
-    seen = trainer.inspect(rebuilt, z, 0, data.n_examples)
+    common = objective.weights_of(problem, duals, centred=False).mean(axis=1)
+    trainer.rebuild(rebuilt, z, common if problem.formulation.centred else NO_COMMON)
+    np.testing.assert_allclose(rebuilt[:, :k], W, rtol=digits, atol=digits)
+    assert (rebuilt[:, k:] == 0).all()
+    seen = trainer.inspect(rebuilt, z, NO_COMMON, np.linalg.norm(rebuilt), 0, data.n_examples)
     assert seen.gap == pytest.approx(expected.gap, abs=digits * size)
     assert seen.max_violation == pytest.approx(expected.max_violation, rel=1e-2, abs=digits)
 
@@ -159,12 +161,12 @@ def test_weights_of_a_wrong_shape_are_refused(kind):
     trainer, z = trainer_for(problem, kind)
     for shape in [(3, 8), (4, 7), (4, 2)]:
         with pytest.raises(ValueError, match="weights"):
-            trainer.inspect(np.zeros(shape), z, 0, 3)
+            trainer.inspect(np.zeros(shape), z, NO_COMMON, 0.0, 0, 3)
     _, weights = allocate_weights(4, 3, np.dtype(np.float64))
     with pytest.raises(ValueError, match="rows out of range"):
-        trainer.inspect(weights, z, 0, 4)
+        trainer.inspect(weights, z, NO_COMMON, 0.0, 0, 4)
     with pytest.raises(ValueError, match="z must have"):
-        trainer.inspect(weights, type(z)(2, 3), 0, 3)
+        trainer.inspect(weights, type(z)(2, 3), NO_COMMON, 0.0, 0, 3)
 
 
 def test_an_unknown_instruction_set_is_refused(monkeypatch):

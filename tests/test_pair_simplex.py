@@ -193,7 +193,7 @@ def test_the_survey_finds_slacks(dtype, kind):
     z = duals_of(problem, setting.shares).toarray()
     setting.put(z)
     n = problem.dataset.n_examples
-    own = np.zeros(n, dtype)
+    own = np.zeros(n)
     every = np.arange(n, dtype=np.int32)
     setting.trainer.own_scores(setting.meeting, setting.weights, every, own)
     largest, smallest, z_dot_xi = np.empty((3, n))

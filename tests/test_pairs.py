@@ -125,13 +125,14 @@ def test_inspect_finds_the_certificate(dtype, kind):
     setting = Setting(dtype, kind=kind)
     setting.loop(1)
     problem, meeting = setting.problem, setting.meeting()
-    own = np.zeros(problem.dataset.n_examples, dtype)
+    own = np.zeros(problem.dataset.n_examples)
     everything = np.arange(len(own), dtype=np.int32)
     setting.trainer.own_scores(meeting, setting.weights, everything, own)
     scores = objective.scores(problem, setting.matrix())
     labels = problem.dataset.labels
     np.testing.assert_allclose(own, scores[np.arange(len(own)), labels], rtol=1e-4, atol=1e-4)
-    found = setting.trainer.inspect(meeting, setting.weights, setting.z, own)
+    norm = float(np.linalg.norm(setting.matrix()))
+    found = setting.trainer.inspect(meeting, setting.weights, setting.z, own, norm)
     expected = problem.costs @ objective.losses(problem, setting.matrix())
     assert found.loss == pytest.approx(expected, rel=1e-4)
 

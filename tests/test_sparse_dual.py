@@ -102,7 +102,7 @@ def test_loops_agree_with_numpy(name, loss, n_slices, dense_from):
         W, duals = weights_of(weights, problem), duals_of(z, problem)
         np.testing.assert_allclose(W, objective.weights_of(problem, duals), atol=1e-12)
         assert gained == pytest.approx(objective.dual(problem, duals), rel=1e-9)
-        found = trainer.inspect(weights, z, 0, data.n_examples)
+        found = trainer.inspect(weights, z, np.linalg.norm(W), 0, data.n_examples)
         theirs = objective.certificate(problem, W, duals)
         assert found.gap == pytest.approx(theirs.gap, abs=1e-9 * theirs.primal_objective)
         assert found.max_violation == pytest.approx(theirs.max_violation, abs=1e-9)

@@ -157,19 +157,19 @@ class _Trainer(_Examples):
         mean: MeanFollower,
     ) -> float: ...
     def settle_mean(self, weights: NDArray[Any], duals: _Duals, mean: MeanFollower) -> float: ...
-    def settle_along(
+    def inspect(
         self,
         weights: NDArray[Any],
         duals: _Duals,
+        common: NDArray[np.float64],
+        norm: float,
         begin: int,
-        steps: NDArray[np.float64],
-        mean: MeanFollower,
-    ) -> None: ...
-    def set_intercepts(self, weights: NDArray[Any], duals: _Duals, sum: float) -> None: ...
-    def inspect(
-        self, weights: NDArray[Any], duals: _Duals, begin: int, end: int
+        end: int,
     ) -> SweepResult: ...
-    def add_duals(self, weights: NDArray[Any], duals: _Duals, begin: int, end: int) -> None: ...
+    def rebuild(
+        self, weights: NDArray[Any], duals: _Duals, common: NDArray[np.float64]
+    ) -> float: ...
+    def sum_of_rows(self, factors: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 class MeanFollower:
     def __init__(self, n_features: int) -> None: ...
@@ -223,9 +223,9 @@ class _SparseTrainer(_Examples):
         seed: int,
     ) -> ShrunkResult: ...
     def inspect(
-        self, weights: _WeightTables, duals: _Duals, begin: int, end: int
+        self, weights: _WeightTables, duals: _Duals, norm: float, begin: int, end: int
     ) -> SweepResult: ...
-    def rebuild(self, weights: _WeightTables, duals: _Duals) -> None: ...
+    def rebuild(self, weights: _WeightTables, duals: _Duals) -> float: ...
 
 class SparseTrainer32(_SparseTrainer): ...
 class SparseTrainer64(_SparseTrainer): ...
@@ -281,14 +281,15 @@ class _PairTrainer(_Examples):
         meeting: Meeting,
         weights: NDArray[Any] | _PairTables,
         rows: NDArray[np.int32],
-        out: NDArray[Any],
+        out: NDArray[np.float64],
     ) -> None: ...
     def inspect(
         self,
         meeting: Meeting,
         weights: NDArray[Any] | _PairTables,
         duals: _Duals,
-        own_scores: NDArray[Any],
+        own_scores: NDArray[np.float64],
+        norm: float,
     ) -> SweepResult: ...
     def trade(
         self,
@@ -305,14 +306,19 @@ class _PairTrainer(_Examples):
         meeting: Meeting,
         weights: NDArray[Any] | _PairTables,
         duals: _Duals,
-        own_scores: NDArray[Any],
+        own_scores: NDArray[np.float64],
         largest: NDArray[np.float64],
         smallest: NDArray[np.float64],
         z_dot_xi: NDArray[np.float64],
     ) -> None: ...
-    def add_rows(
-        self, meeting: Meeting, weights: NDArray[Any] | _PairTables, coefficients: _Duals
-    ) -> None: ...
+    def rebuild(
+        self,
+        meeting: Meeting,
+        weights: NDArray[Any] | _PairTables,
+        duals: _Duals,
+        totals: NDArray[np.float64],
+        scale: NDArray[np.float64],
+    ) -> float: ...
 
 class PairTrainer32(_PairTrainer): ...
 class PairTrainer64(_PairTrainer): ...

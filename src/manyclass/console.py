@@ -209,8 +209,8 @@ def count(n: int, what: str) -> str:
 
 
 def proven(relative_gap: float) -> str:
-    """Return how far from the optimum at most; rounding may make a gap of nothing negative."""
-    return f"within {100 * max(0.0, relative_gap):.2g} % of the optimum"
+    """Return how far from the optimum at most."""
+    return f"within {100 * relative_gap:.2g} % of the optimum"
 
 
 def be_quiet(text: str) -> None:

@@ -152,7 +152,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
 
             def on_epoch(progress: Progress) -> bool:
                 if tells:
-                    print(progress.record, flush=True)
+                    print(progress, flush=True)
                 checkpoints.on_epoch(progress)
                 return task.epoch(lambda: self._attributes(progress.weights(), classes))
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from manyclass.formulations import Formulation
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, relative
+from manyclass.solution import Certificate
 
 
 def scores(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
@@ -81,8 +81,10 @@ def primal(problem: Problem, weights: NDArray[Any]) -> float:
     return float(0.5 * np.sum(W * W) + problem.costs @ losses(problem, weights))
 
 
-def weights_of(problem: Problem, duals: sp.csr_array[Any]) -> NDArray[np.float64]:
-    """W(z), shape (d + 1, k), as in the catalogue of formulations."""
+def weights_of(
+    problem: Problem, duals: sp.csr_array[Any], *, centred: bool | None = None
+) -> NDArray[np.float64]:
+    """W(z), shape (d + 1, k), as in the catalogue of formulations; or U where not centred."""
     data = problem.dataset
     z = duals.toarray().astype(np.float64)
     own = data.labels[:, None] == np.arange(data.n_classes)
@@ -90,7 +92,7 @@ def weights_of(problem: Problem, duals: sp.csr_array[Any]) -> NDArray[np.float64
         coefficients = own * z.sum(axis=1, keepdims=True) - z
     else:
         coefficients = np.where(own, z, -z)
-    if problem.formulation.centred:
+    if problem.formulation.centred if centred is None else centred:
         coefficients = coefficients - coefficients.mean(axis=1, keepdims=True)
     W = np.empty((data.n_features + 1, data.n_classes))
     W[:-1] = data.matrix().astype(np.float64).T @ coefficients
@@ -137,13 +139,7 @@ def max_violation(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[A
 def certificate(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[Any]) -> Certificate:
     """Judge W and z, each number computed on its own."""
     p, d = primal(problem, weights), dual(problem, duals)
-    return Certificate(
-        primal_objective=p,
-        dual_objective=d,
-        gap=p - d,
-        relative_gap=relative(p - d, p),
-        max_violation=max_violation(problem, weights, duals),
-    )
+    return Certificate.from_gap(p, p - d, max_violation(problem, weights, duals))
 
 
 def _has_features(problem: Problem) -> NDArray[np.bool_]:

@@ -25,7 +25,8 @@ class Certificate:
     dual_objective : float
         D at the returned dual variables. The optimum lies between D and P.
     gap : float
-        P - D, a sum of non-negative terms: one per example, and 1/2 ||W - W(z)||^2.
+        P - D, a sum of non-negative terms: one per example, and 1/2 ||W - W(z)||^2; computed in
+        double, with a bound of what rounding may hide.
     relative_gap : float
         gap / P.
     max_violation : float
@@ -37,6 +38,11 @@ class Certificate:
     gap: float
     relative_gap: float
     max_violation: float
+
+    @classmethod
+    def from_gap(cls, primal: float, gap: float, max_violation: float) -> Certificate:
+        """Return the certificate of P and P - D."""
+        return cls(primal, primal - gap, gap, relative(gap, primal), max_violation)
 
     def as_dict(self) -> dict[str, float]:
         """Return the five numbers by name."""

@@ -18,6 +18,9 @@ from manyclass.solvers.stopping import StoppingRule
 PATIENCE = 50
 PROGRESS = 0.99
 HALVES = 0.9
+# ... or when so many certificates in a row, each computed because the estimates met the rule, do
+# not lower the least proven gap to that part.
+LAGGING = 4
 
 S = TypeVar("S")
 
@@ -52,11 +55,22 @@ class Solver(Protocol[S]):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a training run shows after each epoch, and may be asked for."""
+    """What a training run shows after each epoch, and may be asked for.
+
+    ``proven_gap`` is the relative gap of the last certificate, where one was computed because the
+    estimates met the rule, and did not meet it itself.
+    """
 
     record: EpochRecord
     weights: Callable[[], Weights]
     start: Callable[[], Start]
+    proven_gap: float | None = None
+
+    def __str__(self) -> str:
+        """One line for people."""
+        if self.proven_gap is None:
+            return str(self.record)
+        return f"{self.record}  (proven {self.proven_gap:.2e})"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -126,6 +140,7 @@ class _Run(Generic[S]):
         self.n_before = len(self.history)
         self.seconds_before = self.history[-1].seconds if self.history else 0.0
         self.duals: list[float] = []  # of this run's epochs
+        self.proven_gap: float | None = None  # of the last certificate
 
     @property
     def gaps(self) -> list[float]:
@@ -140,11 +155,18 @@ class _Run(Generic[S]):
         self.history.append(record)
         self.n_epochs += 1
         self.duals.append(self.solver.dual_objective(self.state))
-        return Progress(record, lambda: self.solver.weights(self.problem, self.state), self.start)
+        return Progress(
+            record,
+            lambda: self.solver.weights(self.problem, self.state),
+            self.start,
+            self.proven_gap,
+        )
 
     def certify(self) -> Certificate:
         """Judge z and the W that is to be returned."""
-        return self.solver.certify(self.problem, self.state)
+        certificate = self.solver.certify(self.problem, self.state)
+        self.proven_gap = certificate.relative_gap
+        return certificate
 
     def start(self) -> Start:
         """Return from where training can go on."""
@@ -162,6 +184,7 @@ def _epochs(
     digit = float(np.finfo(run.problem.dataset.dtype).eps)
     status = Status.MAX_ITER
     next_try = pause = 1
+    best, n_lagging = np.inf, 0
     while run.n_epochs < max_iter:
         progress = run.epoch(rule)
         stop = on_epoch is not None and on_epoch(progress)
@@ -173,7 +196,9 @@ def _epochs(
             # The estimates were too good; a pass that only judges is not worth trying every time.
             pause *= 2
             next_try = n_new + min(pause, 16)
-        if stop or has_stalled(run.duals, run.gaps, digit):
+            n_lagging = 0 if certificate.gap < HALVES * best else n_lagging + 1
+            best = min(best, certificate.gap)
+        if stop or n_lagging >= LAGGING or has_stalled(run.duals, run.gaps, digit):
             status = Status.STOPPED if stop else Status.STALLED
             break
     certificate = run.certify()

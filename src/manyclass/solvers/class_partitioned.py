@@ -28,6 +28,7 @@ Keerthi et al. 2008 for the visits.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,7 +36,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, relative
+from manyclass.solution import Certificate
 from manyclass.solvers.entries import Entries, from_core, together
 from manyclass.solvers.over_bundles import OverBundles, State
 from manyclass.solvers.stopping import StoppingRule
@@ -64,23 +65,31 @@ class ClassPartitioned(OverBundles[MutualState]):
         own_scores = self._own_scores(problem, state)
         core, _ = self._meeting(problem, state)
         z = self._core_duals(state, state.duals)
+        square, rounding = self._norm_and_rounding(state)
+        norm = math.sqrt(square)
         here = Findings()
-        here.add(state.trainer.inspect(core, state.round.weights, z, own_scores))
-        here.loss += 0.5 * state.round.squared_norm()
+        here.add(state.trainer.inspect(core, state.round.weights, z, own_scores, norm))
         found = here.over(self.communicator)
-        primal = found.loss
-        state.dual = primal - found.gap  # free of the rounding of many small gains
-        return Certificate(
-            primal_objective=primal,
-            dual_objective=state.dual,
-            gap=found.gap,
-            relative_gap=relative(found.gap, primal),
-            max_violation=found.max_violation,
+        proof = Certificate.from_gap(
+            0.5 * square + found.loss, found.gap + 0.5 * rounding, found.max_violation
         )
+        state.dual = proof.dual_objective  # free of the rounding of many small gains
+        return proof
 
     def _largest_loss(self, problem: Problem) -> float:
         """Return the loss of an example with x_i = 0."""
         return problem.dataset.n_classes - 1.0
+
+    def _feasible(
+        self, problem: Problem, z: Entries
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return sum_c z_ic with each z clipped to C_i; the core does that, too."""
+        values = z.values.astype(np.float64)
+        if not problem.squared:
+            values = np.minimum(values, problem.costs[z.rows])
+        n = len(problem.costs)
+        totals = np.bincount(z.rows, values, minlength=n).astype(np.float64, copy=False)
+        return totals, np.ones(n)
 
     def _share_out(self, problem: Problem, state: MutualState) -> None:
         """Keep z of the bundles that are held in themselves, and of all pairs that meet here."""

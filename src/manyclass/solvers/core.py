@@ -11,7 +11,7 @@ from manyclass.instruction_sets import instruction_set
 from manyclass.problem import Problem
 from manyclass.solvers.weights import BLOCK_BYTES
 
-CENTRED_CLASSES = 64  # dual_sweep.hpp
+NO_COMMON = np.empty(0)  # nothing is taken off every class
 # Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
 CALL_WORK = 1 << 28
 MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
@@ -31,13 +31,6 @@ def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:
 def mean_apart(problem: Problem) -> bool:
     """Whether the kernels' memory has a column k for the mean of W, which is centred."""
     return problem.formulation.centred and not in_lanes(problem)
-
-
-def is_kept_centred(problem: Problem) -> bool:
-    """Whether a centred W is kept as it is, not as U and its mean (kCentredClasses)."""
-    data = problem.dataset
-    few = data.dtype == np.float32 or data.n_classes <= CENTRED_CLASSES
-    return problem.formulation.centred and (few or in_lanes(problem))
 
 
 def core_classes(problem: Problem, *, shifted: bool = False) -> tuple[type[Any], type[Any]]:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from manyclass.memory import available_memory
 from manyclass.parallel.communicator import Communicator
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Solution, Start, Status, relative
+from manyclass.solution import Certificate, EpochRecord, Solution, Start, Status
 from manyclass.solvers.base import Interrupted, Progress, Solver, solve
 from manyclass.solvers.separate_classes import classes_in_group, problem_of, start_of
 from manyclass.solvers.spread_weights import Block, SpreadWeights
@@ -102,13 +102,7 @@ class Finished:
         """Return the parts put together, judged by the rule as a whole."""
         weights = _joined(self.weights)
         self.weights.clear()
-        certificate = Certificate(
-            primal_objective=self.primal,
-            dual_objective=self.primal - self.gap,
-            gap=self.gap,
-            relative_gap=relative(self.gap, self.primal),
-            max_violation=self.violation,
-        )
+        certificate = Certificate.from_gap(self.primal, self.gap, self.violation)
         status = Status.CONVERGED if rule.met(certificate) else self.status
         return Solution(weights, self.start([]), self.history, status, certificate)
 
@@ -273,6 +267,7 @@ def _shown(
                 record,
                 lambda: _whole_weights(done, progress.weights()),
                 lambda: done.start([progress.start(), rest]),
+                progress.proven_gap,
             )
         )
         return done.is_to_stop

@@ -27,8 +27,8 @@ class NewtonRounds(ABC):
         """One epoch without."""
 
     @abstractmethod
-    def _rebuild(self, problem: Problem, state: State) -> None:
-        """W <- W(z)."""
+    def _rebuild(self, problem: Problem, state: State) -> float:
+        """W <- W(z); return an upper bound of the distance that rounding leaves."""
 
     @abstractmethod
     def _n_weights(self, problem: Problem, state: State) -> int:

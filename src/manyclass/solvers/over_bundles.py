@@ -24,7 +24,7 @@ from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start
 from manyclass.solvers.bundles import Bundles, GoingRound
 from manyclass.solvers.core import trainer_arguments
-from manyclass.solvers.entries import Entries, entries_of, to_core, together
+from manyclass.solvers.entries import Entries, entries_of, to_core
 from manyclass.solvers.sparse_dual import SHRUNK_LOOPS, dense_from
 from manyclass.solvers.spread_weights import SpreadWeights
 from manyclass.solvers.stopping import StoppingRule
@@ -52,6 +52,7 @@ class State(Standing):
     duals: Entries  # all z, as they were before this epoch
     filled: NDArray[np.bool_]  # whether x_i != 0
     constant: float  # loss of the examples with x_i = 0
+    rounding: float = 0.0  # how far W is from W(z) at most, when an epoch begins
     polishes: bool = True  # whether shrunk loops pay
 
 
@@ -144,6 +145,12 @@ class OverBundles(OfRanks, Generic[S]):
         """Return the loss of an example with x_i = 0."""
 
     @abstractmethod
+    def _feasible(
+        self, problem: Problem, z: Entries
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return sum_c z_ic, within the constraints, and by what to multiply z for it; (n,)."""
+
+    @abstractmethod
     def _share_out(self, problem: Problem, state: S) -> None:
         """Keep what an epoch begins with of all z: where this rank may move them."""
 
@@ -159,12 +166,10 @@ class OverBundles(OfRanks, Generic[S]):
         """Draw bundles; take W and z of the first ones from all z."""
         bundles = Bundles.of(state.work, state.schedule.n_bundles, self.common)
         state.round.begin(bundles)
-        labels, z, dtype = problem.dataset.labels, state.duals, problem.dataset.dtype
-        totals = np.bincount(z.rows, z.values, minlength=len(labels))
-        ascends = Entries(np.arange(len(labels), dtype=np.int32), labels, totals.astype(dtype))
-        steps = together([ascends, z._replace(values=-z.values)], dtype)
         core, _ = self._meeting(problem, state)
-        state.trainer.add_rows(core, state.round.weights, self._core_duals(state, steps))
+        totals, scale = self._feasible(problem, state.duals)
+        z = self._core_duals(state, state.duals)
+        state.rounding = state.trainer.rebuild(core, state.round.weights, z, totals, scale)
         self._share_out(problem, state)
 
     def _loops(
@@ -201,13 +206,19 @@ class OverBundles(OfRanks, Generic[S]):
         found.n_active = n_active
         return found
 
-    def _own_scores(self, problem: Problem, state: S) -> NDArray[Any]:
+    def _own_scores(self, problem: Problem, state: S) -> NDArray[np.float64]:
         """Exchange w_{y_i} . x_i, shape (n,); each is known to one rank."""
         core, labels = self._meeting(problem, state)
-        scores = np.zeros(len(labels), problem.dataset.dtype)
+        scores = np.zeros(len(labels))
         rows = np.flatnonzero(labels >= 0).astype(np.int32)
         state.trainer.own_scores(core, state.round.weights, rows, scores)
         return self.communicator.all_sum(scores)
+
+    def _norm_and_rounding(self, state: S) -> tuple[float, float]:
+        """Return ||W||^2, and how far W is from W(z) at most, squared; of all ranks."""
+        mine = np.array([state.round.squared_norm(), state.rounding**2])
+        square, rounding = self.communicator.all_sum(mine).tolist()
+        return square, rounding
 
     def _meeting(self, problem: Problem, state: S) -> tuple[Any, NDArray[np.int32]]:
         """Tell the core which bundles are held; and the column of every y_i, -1 elsewhere."""

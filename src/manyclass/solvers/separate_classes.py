@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Start, relative
+from manyclass.solution import Certificate, EpochRecord, Start
 from manyclass.solvers.dual_state import State
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import StoppingRule
@@ -145,13 +145,7 @@ class SeparateClasses:
         )
         primal = sum(part.primal_objective for part in parts)
         gap = sum(part.gap for part in parts)
-        return Certificate(
-            primal_objective=primal,
-            dual_objective=primal - gap,
-            gap=gap,
-            relative_gap=relative(gap, primal),
-            max_violation=max(part.max_violation for part in parts),
-        )
+        return Certificate.from_gap(primal, gap, max(part.max_violation for part in parts))
 
     def start(self, problem: Problem, state: Groups) -> Start:
         """Return z, and the W of all groups if one of them has a W that is not W(z)."""

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from manyclass.parallel.agreement import any_of
 from manyclass.parallel.communicator import Communicator
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Start, Weights, relative
+from manyclass.solution import Certificate, EpochRecord, Start, Weights
 from manyclass.solvers.entries import Entries
 from manyclass.solvers.separate_classes import Groups, SeparateClasses, problem_of, start_of
 from manyclass.solvers.spread_weights import SpreadWeights, blocks_of
@@ -114,13 +114,7 @@ class SeparateRanks(OfRanks):
                 gap=part.gap, loss=part.primal_objective, max_violation=part.max_violation
             )
         found = here.over(self.communicator)
-        return Certificate(
-            primal_objective=found.loss,
-            dual_objective=found.loss - found.gap,
-            gap=found.gap,
-            relative_gap=relative(found.gap, found.loss),
-            max_violation=found.max_violation,
-        )
+        return Certificate.from_gap(found.loss, found.gap, found.max_violation)
 
     @ending_all
     def start(self, problem: Problem, state: State) -> Start:

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Start, relative
+from manyclass.solution import Certificate, EpochRecord, Start
 from manyclass.solvers.core import (
+    NO_COMMON,
     core_classes,
     in_lanes,
-    is_kept_centred,
     mean_apart,
     rows_per_call,
     trainer_arguments,
@@ -38,7 +38,6 @@ from manyclass.solvers.stochastic_start import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights import (
     allocate_weights,
-    centre,
     class_means,
     classes_of,
     pack,
@@ -115,8 +114,11 @@ class SequentialDual(NewtonRounds):
 
     def _constant(self, problem: Problem, state: State, empty: NDArray[np.intp]) -> float:  # noqa: ARG002 (of sparse weights)
         """D(0): what the examples with x_i = 0 add, whose loss is constant."""
+        look = state.trainer.inspect  # W = 0
         at = empty.tolist()
-        return float(sum(state.trainer.inspect(state.weights, state.z, i, i + 1).loss for i in at))
+        return float(
+            sum(look(state.weights, state.z, NO_COMMON, 0.0, i, i + 1).loss for i in at)
+        )
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """One of descent, or a round of the Newton phase."""
@@ -184,47 +186,40 @@ class SequentialDual(NewtonRounds):
         A second pass judges the W of the Newton phase; that of the two with the lower P is
         returned.
         """
-        self._rebuild(problem, state)
-        certificate = state.refuted = self._judge(problem, state, state.weights)
+        rounding = self._rebuild(problem, state)
+        certificate = state.refuted = self._judge(problem, state, state.weights, rounding)
         state.dual = certificate.dual_objective  # free of the rounding of many small gains
         state.returned = None
         if state.newton is not None and math.isfinite(state.newton.primal):
-            other = self._judge(problem, state, state.newton.weights)
+            W, k = state.newton.weights, problem.dataset.n_classes
+            apart = math.sqrt(squared_norm(W - state.weights, k, apart=False))
+            other = self._judge(problem, state, W, apart + rounding)
             if other.primal_objective < certificate.primal_objective:
-                state.returned = state.newton.weights
+                state.returned = W
                 return other
         return certificate
 
-    def _judge(self, problem: Problem, state: State, weights: NDArray[Any]) -> Certificate:
-        """P at some W, D at z; ``state.weights`` is W(z)."""
+    def _judge(self, problem: Problem, state: State, weights: Any, distance: float) -> Certificate:
+        """P at some W, D at z; ``distance`` is an upper bound of ||W - W(z)||.
+
+        Where W is to sum to zero, what rounding leaves of its mean is taken off first.
+        """
+        k = problem.dataset.n_classes
+        common = class_means(weights, k) if problem.formulation.centred else NO_COMMON
+        square = squared_norm(weights, k, apart=False)
 
         def inspect(part: tuple[int, int]) -> _core.SweepResult:
-            found: _core.SweepResult = state.trainer.inspect(weights, state.z, *part)
+            found: _core.SweepResult = state.trainer.inspect(
+                weights, state.z, common, math.sqrt(square), *part
+            )
             return found
 
         found = list(self._map(inspect, list(self._ranges(problem))))
-        k, apart = problem.dataset.n_classes, mean_apart(problem)
-        gap = sum(part.gap for part in found)
-        if weights is not state.weights:
-            gap += 0.5 * squared_norm(weights - state.weights, k, apart=apart)
-        if is_kept_centred(problem):
-            gap -= self._unseen(problem, state, weights)
-        primal = 0.5 * squared_norm(weights, k, apart=apart) + sum(part.loss for part in found)
-        return Certificate(
-            primal_objective=primal,
-            dual_objective=primal - gap,
-            gap=gap,
-            relative_gap=relative(gap, primal),
-            max_violation=max((part.max_violation for part in found), default=0.0),
+        return Certificate.from_gap(
+            0.5 * (square - k * float(common @ common)) + sum(part.loss for part in found),
+            sum(part.gap for part in found) + 0.5 * distance**2,
+            max((part.max_violation for part in found), default=0.0),
         )
-
-    def _unseen(self, problem: Problem, state: State, weights: NDArray[Any]) -> float:
-        """Return k <mean of W, mean of U>: the gap's terms miss it where rounding leaves a mean."""
-        data = problem.dataset
-        v_dot_z = np.zeros(data.n_examples)
-        state.trainer.row_sums(state.z, np.arange(data.n_examples, dtype=np.int32), v_dot_z)
-        of_u = np.append(data.matrix().T @ v_dot_z, data.bias * v_dot_z.sum())  # times k
-        return float(of_u @ class_means(weights, data.n_classes))
 
     def _duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return z, shape (n, k)."""
@@ -281,18 +276,20 @@ class SequentialDual(NewtonRounds):
         if phase is None or start.weights is None:
             return
         phase.weights[:, : problem.dataset.n_classes] = start.weights
-        primal = self._judge(problem, state, phase.weights).primal_objective
+        primal = self._judge(problem, state, phase.weights, 0.0).primal_objective
         if primal < at_z.primal_objective:
             phase.resume(at_z.gap, primal - state.constant)
             state.newton = phase
 
-    def _rebuild(self, problem: Problem, state: State) -> None:
-        """W <- W(z)."""
-        state.weights.fill(0)
-        for begin, end in self._ranges(problem):
-            state.trainer.add_duals(state.weights, state.z, begin, end)
-        if is_kept_centred(problem):
-            centre(state.weights, problem.dataset.n_classes)
+    def _rebuild(self, problem: Problem, state: State) -> float:
+        """W <- W(z); return an upper bound of the distance that rounding leaves."""
+        common = NO_COMMON
+        if problem.formulation.centred:
+            n = problem.dataset.n_examples
+            sigma = np.zeros(n)
+            state.trainer.row_sums(state.z, np.arange(n, dtype=np.int32), sigma)
+            common = state.trainer.sum_of_rows(sigma / problem.dataset.n_classes)
+        return float(state.trainer.rebuild(state.weights, state.z, common))
 
     def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> tuple[int, int]:
         budget = self._shrunk_effort(problem, state)

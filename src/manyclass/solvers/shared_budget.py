@@ -22,6 +22,7 @@ Alber et al. 2017, algorithm 5, for who meets when. How the simplex is split is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,11 +30,11 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, relative
+from manyclass.solution import Certificate
 from manyclass.solvers.entries import Entries, from_core, together
 from manyclass.solvers.over_bundles import OverBundles, State
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.together import Findings, ending_all
+from manyclass.solvers.together import Findings, ending_all, slack_errors
 
 # Whether sum z is at its bound, within rounding (kernels.hpp).
 AT_BOUND = {np.dtype(np.float32): 1 - 1e-6, np.dtype(np.float64): 1 - 1e-12}
@@ -59,34 +60,42 @@ class SharedBudget(OverBundles[SharesState]):
 
         All w_{y_i} . x_i are exchanged first, then the largest slacks.
         """
-        largest, smallest, here = self._survey(problem, state)
-        found = here.over(self.communicator)
-        worst = np.maximum(0, self.communicator.all_max(largest))
+        largest, smallest, z_dot_xi = self._survey(problem, state)
+        square, rounding = self._norm_and_rounding(state)
+        totals, scale = self._feasible(problem, state.duals)
+        gap = self.communicator.all_sum(np.array([-float(scale @ z_dot_xi)]))[0]
+        worst = self.communicator.all_max(largest)
         least = -self.communicator.all_max(-smallest)
         least = np.where(_at_bound(problem, state.duals), least, np.minimum(least, 0))
-        loss = float((problem.costs * worst)[state.filled].sum())
-        gap = loss + found.gap
-        primal = loss + found.loss + state.constant
-        state.dual = primal - gap  # free of the rounding of many small gains
-        return Certificate(
-            primal_objective=primal,
-            dual_objective=state.dual,
-            gap=gap,
-            relative_gap=relative(gap, primal),
-            max_violation=float((worst - least)[state.filled].max(initial=0.0)),
+        filled, costs = state.filled, problem.costs
+        e = slack_errors(problem, state.trainer.squared_norms(), math.sqrt(square))
+        gap += float((costs * np.maximum(0, worst + e) + e * totals)[filled].sum())
+        proof = Certificate.from_gap(
+            0.5 * square + float((costs * np.maximum(0, worst))[filled].sum()) + state.constant,
+            gap + 0.5 * rounding,
+            float((np.maximum(0, worst) - least)[filled].max(initial=0.0)),
         )
+        state.dual = proof.dual_objective  # free of the rounding of many small gains
+        return proof
 
     def _survey(
         self, problem: Problem, state: SharesState
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], Findings]:
-        """Return what the classes here say: extreme slacks of each example, and sums."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return what the classes here say of each example: extreme slacks, and z . xi."""
         own_scores = self._own_scores(problem, state)
         core, _ = self._meeting(problem, state)
         z = self._core_duals(state, state.duals)
         largest, smallest, z_dot_xi = np.empty((3, len(own_scores)))
         state.trainer.survey(core, state.round.weights, z, own_scores, largest, smallest, z_dot_xi)
-        sums = Findings(gap=-float(z_dot_xi.sum()), loss=0.5 * state.round.squared_norm())
-        return largest, smallest, sums
+        return largest, smallest, z_dot_xi
+
+    def _feasible(
+        self, problem: Problem, z: Entries
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return sum_c z_ic with z scaled so that it is C_i at most, and the scale."""
+        totals = _totals(problem, z)
+        scale = problem.costs / np.maximum(problem.costs, totals)
+        return scale * totals, scale
 
     def _largest_loss(self, problem: Problem) -> float:  # noqa: ARG002 (the frame's verb)
         """Return the loss of an example with x_i = 0."""
@@ -157,7 +166,8 @@ class SharedBudget(OverBundles[SharesState]):
 
 def _totals(problem: Problem, z: Entries) -> NDArray[np.float64]:
     """Sum the shares that y_i has not, shape (n,)."""
-    totals = np.bincount(z.rows, z.values, minlength=len(problem.costs))
+    values = z.values.astype(np.float64)
+    totals = np.bincount(z.rows, values, minlength=len(problem.costs))
     return totals.astype(np.float64, copy=False)
 
 

@@ -22,6 +22,7 @@ Source: Alber et al. 2017, algorithm 1 (there the mean itself travels, ten times
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,11 +32,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.dataset import Dataset
 from manyclass.parallel.schedule import batch_size
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Start, relative
-from manyclass.solvers.core import core_classes
+from manyclass.solution import Certificate, EpochRecord, Start
+from manyclass.solvers.core import NO_COMMON, core_classes
 from manyclass.solvers.drift import TRUSTED, drift_from_zero, drifting_trainer
 from manyclass.solvers.entries import Entries
 from manyclass.solvers.separate_classes import problem_of, start_of
@@ -49,19 +49,15 @@ from manyclass.solvers.together import (
     gather_entries,
     shares,
 )
-from manyclass.solvers.weights import allocate_weights, class_means, squared_norm, take_off
+from manyclass.solvers.weights import allocate_weights, class_means, squared_norm
 
 # Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
-# Examples from whose z W is set anew before the mean is taken off.
-REBUILT = 64
 # How many times as far as it is behind the mean of the u_c m goes along a feature: successive
 # over-relaxation. Along the intercept, and features that most examples have, W would need many
 # batches otherwise (measured on sector with an intercept, squared hinge, two ranks: 22 epochs to a
 # gap of 1e-3 with 1, 5 with 1.9; C = 10: 123 and 31; 1.95 is as good).
 RELAXATION = 1.9
-# Rows of X that are added up at a time.
-SUMMED = 1 << 12
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +98,7 @@ class SharedMean(OfRanks):
         if state.problem is not None:
             norms = state.trainer.squared_norms()
             for i in np.flatnonzero(norms == 0).tolist():
-                here.add(state.trainer.inspect(state.weights, state.z, i, i + 1))
+                here.add(state.trainer.inspect(state.weights, state.z, NO_COMMON, 0.0, i, i + 1))
         norms = self.communicator.all_max(norms)  # for ranks without classes
         if not np.isfinite(norms).all():
             raise FloatingPointError("the square of a row of X overflows; scale the features")
@@ -170,22 +166,22 @@ class SharedMean(OfRanks):
     def certify(self, problem: Problem, state: State) -> Certificate:
         """Rebuild W from z, then one pass over all examples that changes nothing."""
         n, k = problem.dataset.n_examples, problem.dataset.n_classes
-        of_u = self._rebuild(problem, state)
+        rounding = self._rebuild(problem, state)
+        mean = self._means(problem, state)[1]  # what rounding leaves of it
+        mine = [squared_norm(state.weights, self._size(state), apart=False), rounding**2]
+        square, distance = self.communicator.all_sum(np.array(mine)).tolist()
         here = Findings()
         if state.problem is not None:
-            here.add(state.trainer.inspect(state.weights, state.z, 0, n))
-        here.loss += 0.5 * squared_norm(state.weights, self._size(state), apart=False)
+            look = state.trainer.inspect
+            here.add(look(state.weights, state.z, mean, math.sqrt(square), 0, n))
         found = here.over(self.communicator)
-        # What rounding leaves of the mean: the gap's terms miss k <mean of W, mean of U>.
-        gap = found.gap - k * float(of_u @ self._means(problem, state)[1])
-        state.dual = found.loss - gap
-        return Certificate(
-            primal_objective=found.loss,
-            dual_objective=state.dual,
-            gap=gap,
-            relative_gap=relative(gap, found.loss),
-            max_violation=found.max_violation,
+        proof = Certificate.from_gap(
+            0.5 * (square - k * float(mean @ mean)) + found.loss,
+            found.gap + 0.5 * distance,
+            found.max_violation,
         )
+        state.dual = proof.dual_objective
+        return proof
 
     @ending_all
     def start(self, problem: Problem, state: State) -> Start:
@@ -270,29 +266,17 @@ class SharedMean(OfRanks):
                 self._drift(problem, state, 0.0)
         return here
 
-    def _rebuild(self, problem: Problem, state: State) -> NDArray[np.float64]:
-        """Set W from z; returns the mean of U, shape (d + 1,)."""
-        data = problem.dataset
+    def _rebuild(self, problem: Problem, state: State) -> float:
+        """Set W from z; return an upper bound of the distance that rounding leaves."""
         assert not state.drift  # it ends with the first epoch
-        steps = self.communicator.all_sum(state.sigma) / data.n_classes
+        steps = self.communicator.all_sum(state.sigma) / problem.dataset.n_classes
         state.weights.fill(0)
-        state.mean.restart(np.zeros(data.n_features + 1))
+        rounding = 0.0
         if state.problem is not None:
-            W, z = state.weights, state.z
-            for begin in range(0, data.n_examples, REBUILT):
-                end = min(begin + REBUILT, data.n_examples)
-                state.trainer.add_duals(W, z, begin, end)
-                state.trainer.settle_along(W, z, begin, steps[begin:end], state.mean)
-            state.trainer.set_intercepts(W, z, steps.sum())
-        self._set_mean(problem, state)
-        return _sum_of_rows(data, steps)
-
-    def _set_mean(self, problem: Problem, state: State) -> None:
-        """Let W sum to zero, but for rounding, with nothing to take off."""
-        size = self._size(state)
-        here, mean = self._means(problem, state)
-        take_off(state.weights, size, mean)
-        state.mean.restart(size * (here - mean))
+            mean = state.trainer.sum_of_rows(steps)
+            rounding = state.trainer.rebuild(state.weights, state.z, mean)
+        state.mean.restart(self._size(state) * self._means(problem, state)[0])
+        return rounding
 
     def _means(
         self, problem: Problem, state: State
@@ -320,13 +304,3 @@ class SharedMean(OfRanks):
 
     def _size(self, state: State) -> int:
         return len(state.classes[self.communicator.rank])
-
-
-def _sum_of_rows(data: Dataset, steps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return sum_i steps_i x_i, shape (d + 1,), in parts: SciPy copies X where it is float32."""
-    matrix, total = data.matrix(), np.zeros(data.n_features + 1)
-    for begin in range(0, data.n_examples, SUMMED):
-        part = slice(begin, begin + SUMMED)
-        total[:-1] += matrix[part].T @ steps[part]
-    total[-1] = data.bias * steps.sum()
-    return total

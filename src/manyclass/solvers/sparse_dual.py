@@ -9,6 +9,7 @@ examples and classes, so what is proven is the same.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import Any
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.memory import available_memory
 from manyclass.problem import Problem
-from manyclass.solution import Certificate, Start, relative
+from manyclass.solution import Certificate, Start
 from manyclass.solvers.choice import sparse_bytes
 from manyclass.solvers.core import trainer_arguments
 from manyclass.solvers.dual_state import State
@@ -80,20 +81,17 @@ class SparseDual(SequentialDual):
         losses = 1 if problem.formulation.aggregation == "max" else problem.dataset.n_classes - 1
         return float(problem.costs[empty].sum()) * losses
 
-    def _rebuild(self, problem: Problem, state: State) -> None:  # noqa: ARG002 (the base's verb)
-        """W <- W(z)."""
-        state.trainer.rebuild(state.weights, state.z)
+    def _rebuild(self, problem: Problem, state: State) -> float:  # noqa: ARG002 (the base's verb)
+        """W <- W(z); return an upper bound of the distance that rounding leaves."""
+        return float(state.trainer.rebuild(state.weights, state.z))
 
-    def _judge(self, problem: Problem, state: State, weights: Any) -> Certificate:
-        found = state.trainer.inspect(weights, state.z, 0, problem.dataset.n_examples)
-        primal = 0.5 * weights.squared_norm() + found.loss
-        return Certificate(
-            primal_objective=primal,
-            dual_objective=primal - found.gap,
-            gap=found.gap,
-            relative_gap=relative(found.gap, primal),
-            max_violation=found.max_violation,
+    def _judge(self, problem: Problem, state: State, weights: Any, distance: float) -> Certificate:
+        square = weights.squared_norm()
+        found = state.trainer.inspect(
+            weights, state.z, math.sqrt(square), 0, problem.dataset.n_examples
         )
+        primal = 0.5 * square + found.loss
+        return Certificate.from_gap(primal, found.gap + 0.5 * distance**2, found.max_violation)
 
     def _duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return z, shape (n, k)."""

@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.parallel.communicator import Communicator, Serial
@@ -164,6 +165,18 @@ class OfRanks(ABC):
         """Return W, shape (d + 1, k), on every rank, or spread; the state ends."""
         W = self.spread(problem, state)
         return W.gather() if self.gathers else W
+
+
+def slack_errors(
+    problem: Problem, norms: NDArray[np.float64], norm: float
+) -> NDArray[np.float64]:
+    """Return how far a slack of an example may be off by rounding; as certificate.hpp, shape (n,).
+
+    ``norms`` are the ||x_i||^2, ``norm`` is ||W||.
+    """
+    nnz = np.diff(problem.dataset.indptr)
+    unit = np.finfo(np.float64).eps / 2
+    return np.asarray(unit * (nnz + 8) * (1 + 2 * norm * np.sqrt(norms)))
 
 
 def gather_entries(communicator: Communicator, mine: Entries) -> Entries:

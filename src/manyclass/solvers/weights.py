@@ -41,22 +41,6 @@ def pack(
     return buffer
 
 
-def centre(weights: NDArray[Any], n_classes: int) -> None:
-    """Bring the sum over the classes to zero in every row, up to the last digit."""
-    step = max(1, PART // weights.shape[1])
-    for begin in range(0, len(weights), step):
-        part = weights[begin : begin + step, :n_classes]
-        part -= part.mean(axis=1, dtype=np.float64, keepdims=True).astype(part.dtype)
-
-
-def take_off(weights: NDArray[Any], n_classes: int, common: NDArray[Any]) -> None:
-    """Subtract one vector from all w_c."""
-    step = max(1, PART // weights.shape[1])
-    for begin in range(0, len(weights), step):
-        part = weights[begin : begin + step, :n_classes]
-        part -= common[begin : begin + step, None].astype(part.dtype)
-
-
 def class_means(weights: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     """Mean over the classes of every row, shape (d + 1,)."""
     step = max(1, PART // weights.shape[1])

@@ -1,0 +1,125 @@
+#pragma once
+// W <- W(z), summed in double and rounded to T once, so that W is as near to W(z) as T allows:
+// sums of many small terms in T, such as an intercept's over all examples, lose digits otherwise.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "aligned.hpp"
+#include "coefficient_columns.hpp"
+#include "feasible.hpp"
+#include "kernels.hpp"
+#include "lane_duals.hpp"
+#include "weight_tables.hpp"
+
+namespace manyclass {
+
+// Dense W of the classes whose coefficients `each` calls (coefficient_columns.hpp), less `common`
+// for every class unless that is null.
+template <class T, class Each>
+RebuildError rebuild_columns(const RebuildKernels<T>& kernels, const Examples<T>& examples,
+                             const WeightsView<T>& w, const double* common, Each each,
+                             const Poll& poll) {
+  constexpr auto kWidth = static_cast<std::int32_t>(kBlockClasses<T>);
+  AlignedArray<double> sums(static_cast<std::size_t>((w.n_features + 1) * kWidth));
+  RebuildError error;
+  const auto stride = static_cast<std::int32_t>(w.stride);
+  each_range(examples.x.n_rows, stride, kWidth, each, [&](const CoefficientColumns& columns) {
+    for (std::int32_t c = columns.first; c < columns.last(); ++c) {
+      if (c % kWidth == 0) std::fill_n(sums.data(), sums.size(), 0.0);
+      error.magnitude += kernels.add_column(examples, columns.rows_of(c), columns.values_of(c),
+                                            c % kWidth, sums.data());
+      if ((c + 1) % kWidth != 0) continue;
+      error.squared += kernels.store_block(sums.data(), common, w, c + 1 - kWidth);
+      poll();
+    }
+  });
+  return error;
+}
+
+template <class T>
+RebuildError rebuild(const RebuildKernels<T>& kernels, const Examples<T>& examples,
+                     const WeightsView<T>& w, const DualLists<T>& z, const double* common,
+                     const Poll& poll) {
+  const auto each = [&](std::int64_t i, auto f) { each_coefficient(examples, z, i, f); };
+  return rebuild_columns(kernels, examples, w, common, each, poll);
+}
+
+template <class T>
+RebuildError rebuild(const RebuildKernels<T>& kernels, const Examples<T>& examples,
+                     const WeightsView<T>& w, const LaneDuals<T>& z, const double* common,
+                     const Poll& poll) {
+  constexpr std::int64_t kWidth = kBlockClasses<T>;
+  AlignedArray<double> sums(static_cast<std::size_t>((w.n_features + 1) * kWidth));
+  RebuildError error;
+  for (std::int64_t first = 0; first < w.stride; first += kWidth) {
+    std::fill_n(sums.data(), sums.size(), 0.0);
+    error.magnitude += kernels.add_lanes(examples, z, first, sums.data());
+    error.squared += kernels.store_block(sums.data(), common, w, first);
+    poll();
+  }
+  return error;
+}
+
+// The weights of one class in double, and which features have some.
+template <class T>
+class ClassSums {
+ public:
+  explicit ClassSums(const Csr<T>& x) : x_(x), sums_(static_cast<std::size_t>(x.n_features + 1)) {}
+
+  void add(std::int64_t i, double a) {
+    const Row<T> row = x_.row(i);
+    for (std::int64_t p = 0; p < row.nnz; ++p) {
+      add_to(row.indices[p], a * static_cast<double>(row.values[p]));
+    }
+    if (row.bias != 0) add_to(x_.n_features, a * static_cast<double>(row.bias));
+  }
+  // Call store(j, weight) for the weights that are not 0, and forget them.
+  template <class Store>
+  void drain(Store store) {
+    for (const std::int64_t j : touched_) {
+      const double weight = std::exchange(sums_[static_cast<std::size_t>(j)], 0.0);
+      if (weight != 0) store(j, weight);
+    }
+    touched_.clear();
+  }
+
+ private:
+  void add_to(std::int64_t j, double weight) {
+    double& sum = sums_[static_cast<std::size_t>(j)];
+    if (sum == 0) touched_.push_back(j);
+    sum += weight;
+  }
+
+  const Csr<T>& x_;
+  std::vector<double> sums_;
+  std::vector<std::int64_t> touched_;
+};
+
+// Fill empty tables, of the classes from `first` on, as far as the columns have them.
+template <class T>
+RebuildError rebuild_tables(const Examples<T>& examples, WeightTables<T>& tables,
+                            std::int32_t first, const CoefficientColumns& columns,
+                            ClassSums<T>& sums) {
+  RebuildError error;
+  const std::int32_t end = std::min(first + tables.n_classes(), columns.last());
+  for (std::int32_t c = std::max(first, columns.first); c < end; ++c) {
+    const std::span<const std::int32_t> rows = columns.rows_of(c);
+    for (std::size_t e = 0; e < rows.size(); ++e) {
+      const double a = columns.values_of(c)[e];
+      sums.add(rows[e], a);
+      error.magnitude += std::abs(a) * std::sqrt(examples.norms[rows[e]]);
+    }
+    sums.drain([&](std::int64_t j, double weight) {
+      const T rounded = static_cast<T>(weight);
+      const double lost = weight - static_cast<double>(rounded);
+      error.squared += lost * lost;
+      if (rounded != 0) *tables.insert(j, static_cast<std::uint32_t>(c - first)) = rounded;
+    });
+  }
+  return error;
+}
+
+}  // namespace manyclass
