@@ -11,5 +11,6 @@ void bind_stochastic(nanobind::module_& m);
 void bind_svmlight(nanobind::module_& m);
 void bind_prediction(nanobind::module_& m);
 void bind_sparse_prediction(nanobind::module_& m);
+void bind_bus_errors(nanobind::module_& m);
 
 }  // namespace manyclass

@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
   manyclass::bind_svmlight(m);
   manyclass::bind_prediction(m);
   manyclass::bind_sparse_prediction(m);
+  manyclass::bind_bus_errors(m);
 }

@@ -31,7 +31,7 @@ SQUARED = text_problem("mmr", "squared_hinge", n=40, d=30, k=7, dtype=np.float64
 
 
 def written(path, start=START, facts=FACTS):
-    save_checkpoint(path, start, 7, facts, ".unfinished")
+    save_checkpoint(path, start, 7, facts)
     return path
 
 

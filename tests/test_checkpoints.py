@@ -330,8 +330,12 @@ def test_a_folder_that_vanishes_is_told_once(folder, monkeypatch):
 def test_what_a_killed_training_left_unfinished_goes(folder):
     begun(folder)
     (folder / UNFINISHED).write_bytes(b"half of it")
+    (folder / ".manyclass-0123456789abcdef").write_bytes(b"half of it")
+    begin = (folder / names(folder)[-1]).read_bytes()[:9000]
+    (folder / ".tmpA1b2C3").write_bytes(begin)  # as earlier versions named them
+    (folder / ".tmpD4e5F6").write_bytes(b"of another program")
     begun(folder, resume=True)
-    assert UNFINISHED not in names(folder)
+    assert [name for name in names(folder) if name.startswith(".")] == [".tmpD4e5F6"]
 
 
 def test_ctrl_c_writes_one(folder, monkeypatch):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from manyclass import console
+from manyclass import console, save_data
 from manyclass.synthetic import make_text_corpus
 from tests.test_cli import corpus_fixture, here_fixture, names, run_fixture, tiny_fixture  # noqa: F401
 
@@ -34,7 +34,7 @@ def test_a_full_disk_leaves_no_part_of_a_file(run, corpus, here):
     Path("m").write_text("before")
     with file_size_limit(200):
         errors = [
-            run.fails("train", data, "m", "--quiet"),
+            run.fails("train", data, "m", "--quiet", "--force"),
             run.fails("predict", data, model, "out", "--top-k", "9"),
         ]
     assert errors[0].startswith("m: file too large;")
@@ -166,7 +166,7 @@ def training(here):
     Path("m").write_text("before")
     child = process(
         *("train", "long", "m", "-C", "1e5", "--tol", "1e-13", "--max-iter", "100000"),
-        *("--dtype", "float64"),
+        *("--dtype", "float64", "--force"),
     )
     assert child.stdout.readline().startswith("read long")
     assert child.stdout.readline().startswith("epoch    1 ")
@@ -193,3 +193,24 @@ def test_a_killed_training_leaves_the_old_model(training, here):
     assert training.returncode == -signal.SIGKILL
     assert names(here) == ["long", "m"]
     assert Path("m").read_text() == "before"
+
+
+@pytest.mark.slow
+def test_converted_data_that_is_overwritten_while_it_is_in_use(here):
+    """As ``cp`` does it; where the file becomes shorter, a mapped page is there no more."""
+    X, y = make_text_corpus(4000, 4000, 100, label_noise=0.5, random_state=0)
+    save_data("long", X, y)
+    child = process(
+        *("train", "long", "m", "-C", "1e5", "--tol", "1e-13", "--max-iter", "100000"),
+        *("--dtype", "float64"),
+    )
+    assert child.stdout.readline().startswith("read long")
+    assert child.stdout.readline().startswith("epoch    1 ")
+    Path("long").write_bytes(b"")
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 2
+    assert err == (
+        "manyclass: error: long: was overwritten while it was in use, or cannot be read; put "
+        "another file in its place (mv), do not copy into it (cp)\n"
+    )
+    assert names(here) == ["long"]

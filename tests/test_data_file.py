@@ -249,9 +249,9 @@ def rewritten(path, header=lambda about: None, metadata=lambda about: None, **te
     header(words)
     words["data"] = json.dumps(inner)
     words["data_checksum"] = f"{zlib.crc32(words['data'].encode()):08x}"
-    path.write_bytes(b"")
     shapes = {name: (array.dtype, array.shape) for name, array in arrays.items()}
-    with TensorWriter(path, shapes, words, len(shapes)) as file:
+    with path.open("w+b") as new:
+        file = TensorWriter(new, shapes, words, len(shapes))
         for name, array in arrays.items():
             file.append(name, array)
         file.finish(file.checksums())

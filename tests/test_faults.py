@@ -17,7 +17,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from manyclass import load_model
 from manyclass.checkpoint_file import read_checkpoint
-from manyclass.checkpoints import UNFINISHED, found_in
+from manyclass.checkpoints import found_in
 from manyclass.synthetic import make_text_corpus
 from tests.test_mpi import MPIEXEC, pytestmark
 
@@ -96,7 +96,7 @@ def check_folder(folder):
     for path in found:
         read_checkpoint(path)
     others = {path.name for path in folder.iterdir()} - {path.name for path in found}
-    assert others <= {UNFINISHED}
+    assert not others
 
 
 def finish(size, data, model, *options):
@@ -123,7 +123,7 @@ def test_killed_again_and_again(formulation, kills, sizes, data, tmp_path):
     rng = np.random.default_rng(sum(map(ord, formulation)))
     folder, model = tmp_path / "checkpoints", tmp_path / "model"
     model.write_text("before")
-    begun = ["--formulation", formulation]
+    begun = ["--formulation", formulation, "--force"]
     turns = itertools.cycle(sizes)
     for kill in range(kills):
         place = "--resume" if kill else "--checkpoint"

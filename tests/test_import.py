@@ -9,7 +9,7 @@ import pytest
 
 import manyclass
 
-HEAVY = ("numpy", "scipy", "sklearn", "joblib", "safetensors")
+HEAVY = ("numpy", "scipy", "sklearn", "joblib")
 
 
 def loaded_by(code: str) -> set[str]:

@@ -130,9 +130,9 @@ def test_an_error_while_weights_come_ends_all_and_leaves_nothing(tmp_path, monke
 
 def test_an_unfinished_file_is_no_model(tmp_path):
     path = tmp_path / "model"
-    path.write_bytes(b"")
     kind = np.dtype(np.float32)
-    with TensorWriter(path, {"weights": (kind, (3, 2))}, {"format": "manyclass"}, 1) as file:
+    with path.open("w+b") as new:
+        file = TensorWriter(new, {"weights": (kind, (3, 2))}, {"format": "manyclass"}, 1)
         file.append("weights", np.ones((2, 2)))
         with pytest.raises(ValueError, match="not as long as its shape says"):
             file.finish(file.checksum())
@@ -143,6 +143,5 @@ def test_an_unfinished_file_is_no_model(tmp_path):
 @pytest.mark.parametrize("dtype", [np.complex128, np.longdouble, np.dtype(">f8"), np.dtype("U3")])
 def test_tensors_of_no_kind_that_files_have(tmp_path, dtype):
     path = Path(tmp_path / "file")
-    path.touch()
-    with pytest.raises(ValueError, match="cannot be stored"):
-        TensorWriter(path, {"a": (np.dtype(dtype), (1,))}, {}, 1)
+    with path.open("w+b") as file, pytest.raises(ValueError, match="cannot be stored"):
+        TensorWriter(file, {"a": (np.dtype(dtype), (1,))}, {}, 1)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 def instruction_sets() -> list[str]: ...
+def explain_bus_errors(text: bytes) -> None: ...
 def parse_svmlight(
     data: bytes | memoryview,
     *,

@@ -24,13 +24,21 @@ from numpy.typing import NDArray
 from manyclass.fingerprints import Facts
 from manyclass.problem import Problem
 from manyclass.solution import EpochRecord, Start
-from manyclass.tensor_file import Tensors, checksum, one_line, read_tensors, write_tensors
+from manyclass.tensor_file import (
+    Tensors,
+    checksum,
+    one_line,
+    read_about,
+    read_tensors,
+    write_tensors,
+)
 from manyclass.version import __version__
 
 FORMAT = "manyclass checkpoint"
 FORMAT_VERSION = 1
 DUALS = ("duals.indptr", "duals.classes", "duals.values")
 SEEDS = 2**31
+BEGINNING = 1 << 16  # bytes that tell a format
 # By how much rounding may have let z exceed its bounds.
 ROUNDING = {4: 1e-4, 8: 1e-8}
 
@@ -39,7 +47,7 @@ class DamagedError(ValueError):
     """A file is truncated, damaged or no checkpoint."""
 
 
-def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts, temporary: str) -> None:
+def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts) -> None:
     """Write a checkpoint; it appears whole, on disk, or not at all.
 
     Parameters
@@ -50,8 +58,6 @@ def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts, temporary
         From 0 to 2^31 - 1.
     facts : dict of str
         Of the problem.
-    temporary : str
-        Name of the file in the same folder until it is whole.
 
     Raises
     ------
@@ -75,9 +81,19 @@ def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts, temporary
         "format_version": str(FORMAT_VERSION),
         "version": __version__,
         "problem": problem,
-        "checksum": checksum(tensors, problem),
     }
-    write_tensors(path, tensors, header, temporary)
+    write_tensors(path, tensors, header, checksum(tensors, problem))
+
+
+def begins_as_checkpoint(path: Path) -> bool:
+    """Whether a file begins as a checkpoint does, however little of it there is.
+
+    Raises
+    ------
+    OSError
+    """
+    with path.open("rb") as file:
+        return f'"{FORMAT}"'.encode() in file.read(BEGINNING)
 
 
 def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
@@ -90,10 +106,12 @@ def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
         If a newer version wrote it.
     OSError
     """
-    try:
-        tensors, header = read_tensors(path)
-    except ValueError as error:
-        raise _damaged(path, error) from None
+    with path.open("rb") as file:
+        try:
+            names, header = read_about(file)
+            tensors = read_tensors(file, names)
+        except ValueError as error:
+            raise _damaged(path, error) from None
     if header.get("format") != FORMAT:
         raise _damaged(path, "it is a file of something else")
     version = header.get("format_version", "")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from manyclass.checkpoint_file import (
     DamagedError,
+    begins_as_checkpoint,
     read_checkpoint,
     save_checkpoint,
     seed_of_tensors,
@@ -33,7 +34,8 @@ from manyclass.solvers.base import Progress
 from manyclass.tensor_file import Tensors, one_line
 
 NAME = re.compile(r"checkpoint-([0-9]{6,12})")
-UNFINISHED = ".checkpoint-unfinished"
+# What earlier versions left behind when they were killed.
+UNFINISHED, TEMPORARY = ".checkpoint-unfinished", re.compile(r"\.tmp[0-9A-Za-z]{6}")
 LONGEST = 1000  # characters about what differs
 
 
@@ -133,10 +135,9 @@ class Checkpoints:
         OSError
         """
         assert self.folder is not None
-        (self.folder / UNFINISHED).unlink(missing_ok=True)  # of a training that was killed
         number = max(map(_number, found_in(self.folder)), default=0) + 1
         path = self.folder / f"checkpoint-{number:06d}"
-        save_checkpoint(path, start, self.seed, self.facts, UNFINISHED)
+        save_checkpoint(path, start, self.seed, self.facts)
         kept = [path, self.newest]
         self.newest = path
         for other in found_in(self.folder):
@@ -232,6 +233,7 @@ def _open(
     folder.mkdir(exist_ok=True)
     stack.enter_context(_held(folder))
     check(folder, resume=resume)  # nobody was faster
+    _clear(folder)
     if resume:
         return checkpoints.read(problem)
     data = problem.dataset
@@ -256,6 +258,16 @@ def _held(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _clear(folder: Path) -> None:
+    """Remove checkpoints that killed trainings did not finish, from a folder that is held."""
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):
+            # Other programs may have such names, too.
+            tmp = TEMPORARY.fullmatch(path.name) and path.is_file() and begins_as_checkpoint(path)
+            if tmp or path.name == UNFINISHED:
+                path.unlink()
 
 
 def _number(path: Path) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyclass import console
 from manyclass.cli_data import convert, read
-from manyclass.cli_options import convert_options, data_options, train_options
+from manyclass.cli_options import convert_options, data_options, force_option, train_options
 from manyclass.cli_plan import plan, plan_options
 from manyclass.cli_train import train
 from manyclass.console import Parser, UsageError, be_quiet, count, positive_int, proven, say
@@ -168,6 +168,7 @@ def _parser() -> Parser:
         action="store_true",
         help="write its probability behind every label (models trained with --loss log_loss)",
     )
+    force_option(predict)
     evaluate = command("evaluate", _evaluate, "compare predictions with a file's labels", LABELS)
     data_options(evaluate)
     evaluate.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
@@ -186,6 +187,8 @@ def _parser() -> Parser:
 
 
 def _predict(args: argparse.Namespace) -> None:
+    from manyclass.file_kinds import check_output, labels_of
+
     model = _load(args)
     n_classes = len(model.classes_)
     if args.top_k is not None and args.top_k > n_classes:
@@ -198,8 +201,13 @@ def _predict(args: argparse.Namespace) -> None:
             f"{args.model}: class names with a tab or line break cannot be written one row per "
             "line; predict in Python, with load_model"
         )
-    if args.out != "-":
-        console.check_target(args.out, [args.data, args.model], special=True)
+    check_output(
+        args.out,
+        [args.data, args.model],
+        labels_of(model.classes_.tolist()),
+        force=args.force,
+        special=True,
+    )
     if args.probabilities and not hasattr(model, "predict_proba"):
         raise UsageError(
             f"argument --probabilities: {args.model} has none; train with --solver stochastic "

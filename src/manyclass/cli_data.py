@@ -33,9 +33,10 @@ BLOCK_VALUES = BLOCK_BYTES >> 3  # of converted data
 def convert(args: argparse.Namespace) -> None:
     """Run the command: write a text file as one that training maps."""
     from manyclass.data_file import looks_like_data, save_blocks
+    from manyclass.file_kinds import DATA, check_output
 
     tell = be_quiet if args.quiet else say
-    console.check_target(args.out, [args.data], special=False)
+    check_output(args.out, [args.data], DATA, force=args.force)
     if looks_like_data(args.data):
         raise ValueError(f"{args.data}: is no text, but converted already or something else")
     blocks = _looked_through(args, tell, _text_blocks)
@@ -84,9 +85,22 @@ def _blocks(args: argparse.Namespace) -> SvmlightBlocks | StoredBlocks:
 
     if looks_like_data(args.data):
         _check_converted(args)
+        explain_bus_errors(args.data)
         rows = open_data(args.data).wanted(args.data, args.n_features, None)
         return StoredBlocks(rows, BLOCK_VALUES)
     return _text_blocks(args)
+
+
+def explain_bus_errors(path: str) -> None:
+    """Let one line tell why the process ends when a file that it has mapped becomes shorter.
+
+    The command line alone does that: signals of a program in Python are its own.
+    """
+    from manyclass import _core
+
+    text = f"manyclass: error: {path}: was overwritten while it was in use, or cannot be read; "
+    advice = "put another file in its place (mv), do not copy into it (cp)"
+    _core.explain_bus_errors(console.printable(text + advice).encode() + b"\n")
 
 
 def _text_blocks(args: argparse.Namespace) -> SvmlightBlocks:
@@ -133,12 +147,14 @@ def _loaded(
 
     if ranks is not None and ranks.size > 1:
         agreed(ranks, lambda: _check_converted(args))
+        explain_bus_errors(args.data)
         return load_common(
             ranks, args.data, n_features, dtype, args.jobs, zero_based=args.zero_based
         )
     with console.naming(args.data):
         if looks_like_data(args.data):
             _check_converted(args)
+            explain_bus_errors(args.data)
             return load_data(args.data, n_features, dtype)
         return load_svmlight(args.data, n_features, dtype, args.jobs, zero_based=args.zero_based)
 

@@ -55,6 +55,15 @@ def convert_options(parser: Parser) -> None:
     _shape_options(parser)
 
 
+def force_option(parser: Parser) -> None:
+    """Add what lets a command overwrite any file."""
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="replace an existing file whatever it is (default: one of the same kind only)",
+    )
+
+
 def _reader_options(parser: Parser) -> None:
     parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="threads; -1: all cores")
     parser.add_argument("--zero-based", action="store_true", help="feature numbers count from 0")
@@ -65,6 +74,7 @@ def _shape_options(parser: Parser) -> None:
     add("--dtype", choices=["float32", "float64"], default="float32", help="type of the values")
     add("--n-features", type=positive_int, metavar="N", help="columns, if more than DATA uses")
     add("--quiet", action="store_true", help="print nothing but warnings and errors")
+    force_option(parser)
 
 
 def train_options(parser: Parser) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from manyclass.stochastic_classifier import StochasticClassifier
 
 # What may differ from rank to rank.
-OF_RANKS = ("run", "needs", "data", "model", "jobs", "quiet")
+OF_RANKS = ("run", "needs", "data", "model", "jobs", "quiet", "force")
 
 
 def train(args: argparse.Namespace) -> None:
@@ -78,6 +78,7 @@ def _going_on(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
 def _check(args: argparse.Namespace, ranks: Communicator) -> None:
     """Refuse what is known to fail before the data are read."""
     from manyclass import checkpoints
+    from manyclass.file_kinds import MODEL, check_output
 
     settle(args)
     if args.solver == "stochastic" and ranks.size > 1:
@@ -86,7 +87,7 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
             f"{ranks.size}; leave out mpiexec, and use --jobs for threads"
         )
     if ranks.rank == 0:
-        console.check_target(args.model, [args.data], special=False)
+        check_output(args.model, [args.data], MODEL, force=args.force)
         if args.checkpoint:
             checkpoints.check(Path(args.checkpoint), resume=args.resume)
 

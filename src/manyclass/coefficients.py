@@ -56,6 +56,8 @@ class SparseCoefficients:
     ) -> None:
         arrays: tuple[NDArray[Any], ...] = indptr, classes, values
         kinds = [str(array.dtype) for array in arrays]
+        if any(array.ndim != 1 for array in arrays):
+            raise TypeError("sparse weights that are no vectors")
         if kinds not in (["int64", "int32", "float32"], ["int64", "int32", "float64"]):
             raise TypeError(f"sparse weights of types {', '.join(kinds)}")
         core_of = _core.SparseWeights32 if values.dtype == np.float32 else _core.SparseWeights64

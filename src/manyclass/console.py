@@ -10,7 +10,6 @@ import contextlib
 import errno
 import math
 import os
-import secrets
 import signal
 import stat
 import sys
@@ -21,8 +20,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from manyclass.unfinished import Unfinished
+
 FAILED = 2
 INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals
+STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 ADVICE = {
     errno.ENOENT: "check the name",
     errno.ENOTDIR: "check the name",
@@ -86,7 +88,7 @@ def check_target(name: str, inputs: Sequence[str], *, special: bool) -> None:
         return
     with naming(f"cannot write {name}"):
         target, _ = _resolved(name)
-        _create_beside(target).unlink()
+        Unfinished(target).close()
 
 
 def check_folder(folder: Path) -> None:
@@ -94,7 +96,7 @@ def check_folder(folder: Path) -> None:
     with naming(f"cannot write to {folder}"):
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(errno.EEXIST, "is no folder")
-        _create_beside(folder / "file" if folder.is_dir() else folder.resolve()).unlink()
+        Unfinished(folder / "file" if folder.is_dir() else folder.resolve()).close()
 
 
 def is_special(path: Path) -> bool:
@@ -102,31 +104,26 @@ def is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-@contextlib.contextmanager
-def replacement(name: str, temporary_name: str | None = None) -> Iterator[Path]:
-    """Give a temporary file to write; once complete and on disk, it takes the place of ``name``.
+def is_stdout(name: str) -> bool:
+    """Whether a name means standard output, whatever that leads to."""
+    return name == "-" or str(Path(name).absolute()) in STDOUT
 
-    It has a random name in the same folder, or the one that is given.
+
+@contextlib.contextmanager
+def replacement(name: str) -> Iterator[IO[bytes]]:
+    """Give a file to write; once complete and on disk, it takes the place of ``name``.
 
     Links are followed, and an existing file's permissions are kept. After an error all is as it
-    was. An OSError tells ``name``.
+    was, and after a kill -9 as well, once another file is written to the folder. An OSError tells
+    ``name``.
     """
     with naming(name):
         target, mode = _resolved(name)
         # Not yet for more readers than in the end; the owner must be able to write.
-        temporary = _create_beside(target, 0o666 if mode is None else mode | 0o600, temporary_name)
-        try:
-            if mode is None:
-                mode = stat.S_IMODE(temporary.stat().st_mode)
-            yield temporary
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            temporary.chmod(mode)
-            temporary.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
+        new = Unfinished(target, 0o666 if mode is None else mode | 0o600)
+        with contextlib.closing(new):
+            yield new.file
+            new.take_place(mode)
 
 
 def reserve(handle: int, size: int) -> None:
@@ -142,7 +139,7 @@ def reserve(handle: int, size: int) -> None:
 @contextlib.contextmanager
 def output(name: str) -> Iterator[IO[bytes]]:
     """Open a file that appears under its name when it is complete; or stdout, or a device."""
-    if name == "-":
+    if is_stdout(name):
         if sys.stdout is None:
             raise OSError(errno.EBADF, "is closed")
         with naming("standard output"):
@@ -151,7 +148,7 @@ def output(name: str) -> Iterator[IO[bytes]]:
         with naming(name), Path(name).open("wb") as file:
             yield file
     else:
-        with replacement(name) as temporary, temporary.open("wb") as file:
+        with replacement(name) as file:
             yield file
 
 
@@ -177,13 +174,6 @@ def _resolved(name: str) -> tuple[Path, int | None]:
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "is not a regular file; choose another name", name)
     return target, mode & 0o777
-
-
-def _create_beside(target: Path, mode: int = 0o666, name: str | None = None) -> Path:
-    """Create an empty file with a short name in the folder of ``target``; the umask counts."""
-    temporary = target.with_name(name or f".manyclass-{secrets.token_hex(8)}")
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-    return temporary
 
 
 # Messages
@@ -226,10 +216,14 @@ def say(text: str) -> None:
 
 def complain(text: str) -> None:
     """Write one line to stderr, whatever the message holds."""
-    line = " ".join(text.splitlines())
-    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     with contextlib.suppress(OSError):
-        print(line, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """Return a text as one line, whatever it holds."""
+    line = " ".join(text.splitlines())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 def failed(text: str, code: int = FAILED) -> int:

@@ -18,7 +18,6 @@ import errno
 import json
 import os
 import re
-import struct
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,14 +30,13 @@ from numpy.typing import DTypeLike, NDArray
 from manyclass.console import is_special, replacement
 from manyclass.data_check import check_contents
 from manyclass.data_contents import TENSORS, pack, unpack
-from manyclass.mapped_tensors import map_vectors, read_header
+from manyclass.mapped_tensors import ODDITIES, map_vectors, read_header
 from manyclass.stored_rows import StoredRows
 from manyclass.svmlight_blocks import SvmlightBlocks
 from manyclass.tensor_writer import TensorWriter
 from manyclass.version import __version__
 
 FORMAT, FORMAT_VERSION = "manyclass-data", 1
-ODDITIES = (ValueError, TypeError, KeyError, AttributeError, RecursionError, struct.error)
 
 
 def save_data(path: str | os.PathLike[str], X: Any, y: Any) -> None:
@@ -186,7 +184,6 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
             names = set(header) - {"__metadata__"}
             if not names <= {*TENSORS, "classes"}:
                 raise ValueError("there are other tensors")
-            file.seek(0)
             tensors = map_vectors(file, names)
             rows = unpack(tensors, about)
         except _NotReadableError:
@@ -231,10 +228,8 @@ def _write(
         "data": text,
         "data_checksum": _checksum(text),
     }
-    with (
-        replacement(os.fspath(path)) as temporary,
-        TensorWriter(temporary, shapes, metadata, len(shapes)) as file,
-    ):
+    with replacement(os.fspath(path)) as new:
+        file = TensorWriter(new, shapes, metadata, len(shapes))
         if "classes" in shapes:
             file.append("classes", classes)
         file.append("indptr", np.zeros(1, np.int64))

@@ -1,21 +1,42 @@
-"""Tensors of a safetensors file where they lie in it: mapped, not read."""
+"""Tensors of a safetensors file: read, or mapped where they lie in it."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
-from typing import Any, BinaryIO
+from collections.abc import Collection
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-DTYPES = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32}
+MAPPED = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32}
+DTYPES = {
+    **{f"{kind}{8 * size}": f"{kind.lower()}{size}" for kind in "IU" for size in (1, 2, 4, 8)},
+    **{f"F{8 * size}": f"f{size}" for size in (2, 4, 8)},
+    "BOOL": "?",
+}
 HEADER_LENGTH = struct.Struct("<Q")
 MAX_HEADER = 100_000_000  # of safetensors
+PART = 1 << 26  # bytes between which Ctrl-C is heard
+# What comes of a header that is odd.
+ODDITIES = (
+    ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, struct.error
+)  # fmt: skip
 
 
-def read_header(file: BinaryIO) -> tuple[dict[str, Any], int]:
+class _Place(NamedTuple):
+    """Where a tensor lies in a file."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def read_header(file: IO[bytes]) -> tuple[dict[str, Any], int]:
     """Return the header of a safetensors file, open at its beginning, and where its tensors begin.
 
     Raises
@@ -32,14 +53,36 @@ def read_header(file: BinaryIO) -> tuple[dict[str, Any], int]:
     return header, HEADER_LENGTH.size + length
 
 
-def map_vectors(file: BinaryIO, names: set[str]) -> dict[str, NDArray[Any]]:
+def read_arrays(file: IO[bytes], names: Collection[str]) -> dict[str, NDArray[Any]]:
+    """Read the tensors of these names that a safetensors file holds.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for reading.
+    names : collection of str
+
+    Returns
+    -------
+    dict of ndarray
+        In memory: what becomes of the file does not matter any more.
+
+    Raises
+    ------
+    ODDITIES
+        If the header does not describe them, or the file ends before they do.
+    """
+    return {name: _read(file, name, place) for name, place in _places(file, names).items()}
+
+
+def map_vectors(file: IO[bytes], names: Collection[str]) -> dict[str, NDArray[Any]]:
     """Map the vectors of these names that a safetensors file holds.
 
     Parameters
     ----------
     file : binary file
-        Open for reading, at its beginning; may be closed afterwards.
-    names : set of str
+        Open for reading; may be closed afterwards.
+    names : collection of str
 
     Returns
     -------
@@ -49,27 +92,54 @@ def map_vectors(file: BinaryIO, names: set[str]) -> dict[str, NDArray[Any]]:
 
     Raises
     ------
-    ValueError
+    ODDITIES
         If the header does not describe such vectors, or the file ends before they do.
     """
+    return {name: _map(file, name, place) for name, place in _places(file, names).items()}
+
+
+def _places(file: IO[bytes], names: Collection[str]) -> dict[str, _Place]:
     if not names:
         return {}
+    file.seek(0)
     header, first = read_header(file)
     size = os.fstat(file.fileno()).st_size
+    about = [one for name, one in header.items() if name != "__metadata__"]
+    if first + max(end for _, end in (one["data_offsets"] for one in about)) != size:
+        raise ValueError("the file is longer or shorter than its header says")
     return {
-        name: _map_vector(file, name, header[name], first, size)
-        for name in sorted(names & header.keys())
+        name: _place(name, header[name], first, size) for name in sorted(header.keys() & set(names))
     }
 
 
-def _map_vector(file: BinaryIO, name: str, about: Any, first: int, size: int) -> NDArray[Any]:
+def _place(name: str, about: Any, first: int, size: int) -> _Place:
     dtype, shape, (begin, end) = about["dtype"], about["shape"], about["data_offsets"]
-    if dtype not in DTYPES or len(shape) != 1 or {type(v) for v in (*shape, begin, end)} != {int}:
-        raise ValueError(f"{name} is no vector of numbers")
-    kind, offset = np.dtype(DTYPES[dtype]), first + begin
+    whole = {type(v) for v in (*shape, begin, end)} == {int} and min(shape, default=0) >= 0
+    if dtype not in DTYPES or not whole:
+        raise ValueError(f"{name} is no tensor of numbers")
     inside = 0 <= begin <= end and first + end <= size
-    if not inside or end - begin != shape[0] * kind.itemsize or offset % kind.itemsize:
+    if not inside or end - begin != math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize:
         raise ValueError(f"{name} does not lie in the file as its header says")
-    if shape[0] == 0:
+    return _Place(dtype, tuple(shape), first + begin, first + end)
+
+
+def _read(file: IO[bytes], name: str, place: _Place) -> NDArray[Any]:
+    array = np.empty(place.shape, DTYPES[place.dtype])
+    content = array.reshape(-1).view(np.uint8).data
+    file.seek(place.begin)
+    for begin in range(0, len(content), PART):
+        part = content[begin : begin + PART]
+        if file.readinto(part) != len(part):  # type: ignore[attr-defined]
+            raise ValueError(f"the file ends within {name}")
+    return array
+
+
+def _map(file: IO[bytes], name: str, place: _Place) -> NDArray[Any]:
+    if place.dtype not in MAPPED or len(place.shape) != 1:
+        raise ValueError(f"{name} is no vector of numbers")
+    kind = np.dtype(MAPPED[place.dtype])
+    if place.begin % kind.itemsize:
+        raise ValueError(f"{name} does not lie in the file as its header says")
+    if place.begin == place.end:
         return np.empty(0, kind)
-    return np.asarray(np.memmap(file, kind, "r", offset, (shape[0],)))
+    return np.asarray(np.memmap(file, kind, "r", place.begin, place.shape))

@@ -10,8 +10,8 @@ n_steps, weight_seen and objective or null; class names when they are strings, f
 there were any), ``checksum`` (CRC-32 of the tensors in the order of their names). Version 1 has
 neither sparse weights nor a certificate that is null; version 2 no estimator but MulticlassSVC.
 
-A dense model is read into memory. A sparse one stays in its file, mapped; loading looks at all of
-it in one go for the checksum and once more, now in memory if there is enough, for its structure.
+A model is read into memory, so that nothing that becomes of its file harms it. Only a large sparse
+one stays in the file, mapped; loading looks at all of it for the checksum and for its structure.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ import json
 import os
 import re
 import stat
-import struct
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-import safetensors
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.coefficients import SparseCoefficients
-from manyclass.mapped_tensors import map_vectors
+from manyclass.memory import available_memory
 from manyclass.model_contents import KINDS, SPARSE, Estimator, format_version, pack, unpack
 from manyclass.sparsity import count_nonzero
-from manyclass.tensor_file import checksum, one_line, write_tensors
+from manyclass.tensor_file import checksum, one_line, read_about, read_tensors, write_tensors
 from manyclass.version import __version__
 
 FORMAT_VERSION = 3
+# A sparse model is mapped where its file has more bytes, or more of the memory, than this.
+LARGE, SHARE_OF_MEMORY = 1 << 30, 0.25
 
 
 def save_model(path: str | os.PathLike[str], estimator: Estimator) -> None:
@@ -76,8 +76,7 @@ def save_model(path: str | os.PathLike[str], estimator: Estimator) -> None:
     """
     check_is_fitted(estimator)
     tensors, model = pack(estimator)
-    header = {**header_of(tensors, model, tensors), "checksum": checksum(tensors)}
-    write_tensors(path, tensors, header)
+    write_tensors(path, tensors, header_of(tensors, model, tensors), checksum(tensors))
 
 
 def header_of(
@@ -113,9 +112,10 @@ def load_model(path: str | os.PathLike[str]) -> Estimator:
     Returns
     -------
     MulticlassSVC or StochasticClassifier
-        Fitted, without history. The weights of a sparse model stay in the file, mapped into memory:
-        the file may be replaced or removed, but must not be overwritten in its place while the
-        model is in use (``save_model`` never does that).
+        Fitted, without history, in memory. The weights of a sparse model of more than 1 GiB, or a
+        quarter of the memory, stay in the file, mapped: such a file may be replaced or removed, but
+        must not be overwritten in its place, as ``cp`` does, while the model is in use
+        (``save_model`` never does that).
 
     Raises
     ------
@@ -179,18 +179,16 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str
     """Tensors, model and header of a file, checked as far as they can be without each other."""
     if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # reading may never end
         raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
-    with path.open("rb") as raw:  # a folder, a lack of permission: OSError with the name
+    with path.open("rb") as file:  # a folder, a lack of permission: OSError with the name
         try:
-            with safetensors.safe_open(path, framework="np") as file:
-                header = file.metadata() or {}
-                _check_header(path, header)
-                names = set(file.keys())
-                tensors = {name: file.get_tensor(name) for name in names.difference(SPARSE)}
-        except (safetensors.SafetensorError, TypeError, KeyError, AttributeError) as error:
+            names, header = read_about(file)
+        except ValueError as error:
             raise _damaged(path, error) from None
+        _check_header(path, header)
+        large = os.fstat(file.fileno()).st_size > min(LARGE, SHARE_OF_MEMORY * available_memory())
         try:
-            tensors.update(map_vectors(raw, names.intersection(SPARSE)))
-        except (ValueError, TypeError, KeyError, RecursionError, struct.error) as error:
+            tensors = read_tensors(file, names, names.intersection(SPARSE) if large else ())
+        except ValueError as error:
             raise _damaged(path, error) from None
     if header.get("checksum") != checksum(tensors):
         raise _invalid(path, "its contents are damaged: the checksum differs")

@@ -88,8 +88,8 @@ def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: SpreadWeights) 
                 if ranks.rank > 0:
                     return None
                 tensors, header, shapes = _layout(model, W, counts)
-                temporary = stack.enter_context(replacement(os.fspath(path)))
-                file = stack.enter_context(TensorWriter(temporary, shapes, header, 1))
+                new = stack.enter_context(replacement(os.fspath(path)))
+                file = TensorWriter(new, shapes, header, 1)
                 _append(file, tensors)
                 return file
 

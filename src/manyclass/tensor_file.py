@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import zlib
-from pathlib import Path
-from typing import Any
+from collections.abc import Collection
+from typing import IO, Any
 
-import safetensors
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
 
 from manyclass.console import replacement
 from manyclass.fingerprints import crc32
+from manyclass.mapped_tensors import ODDITIES, map_vectors, read_arrays, read_header
+from manyclass.tensor_writer import TensorWriter
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -28,10 +26,7 @@ def checksum(tensors: Tensors, text: str = "") -> str:
 
 
 def write_tensors(
-    path: str | os.PathLike[str],
-    tensors: Tensors,
-    header: dict[str, str],
-    temporary: str | None = None,
+    path: str | os.PathLike[str], tensors: Tensors, header: dict[str, str], checksum: str
 ) -> None:
     """Write a file that appears whole, on disk, or not at all.
 
@@ -40,35 +35,53 @@ def write_tensors(
     path : str or path-like
     tensors : dict of ndarray
     header : dict of str
-    temporary : str, default=None
-        Its name in the same folder until it is whole; a random one when None.
+        But for the checksum.
+    checksum : str
+        8 characters.
 
     Raises
     ------
     OSError
     """
-    with replacement(os.fspath(path), temporary) as unfinished:
-        try:
-            save_file(tensors, unfinished, header)
-        except safetensors.SafetensorError as error:
-            raise _system_error(error) from None
+    shapes = {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}
+    with replacement(os.fspath(path)) as new:
+        file = TensorWriter(new, shapes, header, 1)
+        for name, tensor in tensors.items():
+            file.append(name, tensor)
+        file.finish(checksum)
 
 
-def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
-    """Read all tensors of a file and its header.
+def read_about(file: IO[bytes]) -> tuple[set[str], dict[str, str]]:
+    """Return the names of the tensors of a file that is open for reading, and its header.
 
     Raises
     ------
     ValueError
         If it is no such file.
-    OSError
     """
-    with path.open("rb"):  # a lack of permission: OSError with the name
-        try:
-            with safetensors.safe_open(path, framework="np") as file:
-                return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118 (not a dict)
-        except (safetensors.SafetensorError, TypeError, KeyError, AttributeError) as error:
-            raise ValueError(one_line(error)) from None
+    try:
+        file.seek(0)
+        header, _ = read_header(file)
+        about = header.pop("__metadata__", {})
+        if not all(isinstance(value, str) for value in about.values()):
+            raise ValueError("the header holds more than text")
+    except ODDITIES as error:
+        raise ValueError(one_line(error)) from None
+    return set(header), about
+
+
+def read_tensors(file: IO[bytes], names: Collection[str], mapped: Collection[str] = ()) -> Tensors:
+    """Read tensors of a file that is open for reading; those that are ``mapped`` stay in it.
+
+    Raises
+    ------
+    ValueError
+        If the file does not hold them.
+    """
+    try:
+        return {**read_arrays(file, set(names).difference(mapped)), **map_vectors(file, mapped)}
+    except ODDITIES as error:
+        raise ValueError(one_line(error)) from None
 
 
 def one_line(what: object, longest: int = 300) -> str:
@@ -76,10 +89,3 @@ def one_line(what: object, longest: int = 300) -> str:
     text = " ".join(str(what)[: 3 * longest].split())
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= longest else f"{text[:longest]}..."
-
-
-def _system_error(error: safetensors.SafetensorError) -> OSError:
-    """Return what the system said to safetensors, which keeps it in its message."""
-    code = re.search(r"\(os error (\d+)\)", str(error))
-    number = int(code[1]) if code else errno.EIO
-    return OSError(number, os.strerror(number))

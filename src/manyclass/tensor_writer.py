@@ -6,9 +6,7 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +29,8 @@ class TensorWriter:
 
     Parameters
     ----------
-    path : pathlib.Path
-        An empty file; room for all of it is reserved at once.
+    file : binary file
+        Empty, for writing and reading; room for all of it is reserved at once.
     shapes : mapping of name to (dtype, shape)
         The tensors, of numbers or bool.
     metadata : mapping of str to str
@@ -49,7 +47,7 @@ class TensorWriter:
     """
 
     def __init__(
-        self, path: Path, shapes: Shapes, metadata: Mapping[str, str], n_checksums: int
+        self, file: IO[bytes], shapes: Shapes, metadata: Mapping[str, str], n_checksums: int
     ) -> None:
         self._shapes, self._metadata, self._crcs = shapes, metadata, dict.fromkeys(shapes, 0)
         self._ranges: dict[str, tuple[int, int]] = {}
@@ -63,12 +61,8 @@ class TensorWriter:
         if self._first > MAX_HEADER:
             raise ValueError("the names take more than 100 MB; shorten them")
         self._places = {name: self._first + begin for name, (begin, _) in self._ranges.items()}
-        self._file = path.open("r+b")
-        try:
-            reserve(self._file.fileno(), self._first + end)
-        except BaseException:
-            self._file.close()
-            raise
+        self._file = file
+        reserve(file.fileno(), self._first + end)
 
     def append(self, name: str, values: NDArray[Any]) -> None:
         """Write numbers behind those that a tensor has so far, in C order."""
@@ -103,17 +97,6 @@ class TensorWriter:
         self._file.seek(0)
         self._file.write(self._header(checksum))
         self._file.flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._file.close()
 
     def _header(self, checksum: str) -> bytes:
         about: dict[str, Any] = {"__metadata__": {**self._metadata, "checksum": checksum}}
