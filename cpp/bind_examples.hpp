@@ -14,6 +14,7 @@
 
 #include "aligned.hpp"
 #include "arrays.hpp"
+#include "check_problem.hpp"
 #include "instruction_sets.hpp"
 #include "kernels.hpp"
 #include "loops.hpp"
@@ -74,8 +75,7 @@ class OwnedScratch {
   Scratch<T> view_;
 };
 
-// The training examples. Holds references to the caller's arrays; the caller has validated them
-// (dataset.py).
+// The training examples, checked. Holds references to the caller's arrays, which must not change.
 template <class T>
 class OwnedExamples {
  public:
@@ -89,16 +89,15 @@ class OwnedExamples {
     require(indptr.size() == labels.size() + 1, "indptr must have one entry more than labels");
     require(costs.size() == labels.size(), "costs and labels must have one length");
     require(indices.size() == values.size(), "indices and values must have one length");
-    require(n_classes >= 1, "there must be a class");
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      require(kElsewhere <= labels.data()[i] && labels.data()[i] < n_classes, "label out of range");
-    }
+    require_none(flaw_of({labels.data(), labels.size()}, n_classes));
+    require_none(flaw_of_costs({costs.data(), costs.size()}));
     examples_ = {formulation,
                  {indptr.data(), indices.data(), values.data(),
                   static_cast<std::int64_t>(labels.size()), n_features, bias},
                  labels.data(),
                  norms_.data(),
                  costs.data()};
+    require_none(flaw_of(examples_.x, static_cast<std::int64_t>(indices.size())));
     kernels_for<T, DualLists<T>>(instruction_set).squared_norms(examples_.x, norms_.data());
   }
   OwnedExamples(const OwnedExamples&) = delete;
@@ -138,6 +137,16 @@ class OwnedExamples {
   }
   void check_rows(std::int64_t begin, std::int64_t end) const {
     require(0 <= begin && begin <= end && end <= examples_.x.n_rows, "rows out of range");
+  }
+  template <class Rows>
+  void check_rows(const Rows& rows) const {
+    require(in_range({rows.data(), rows.size()}, examples_.x.n_rows), "row out of range");
+  }
+  // Of margins that cannot do without the score of y.
+  void check_all_labelled() const {
+    const std::int32_t* end = examples_.labels + examples_.x.n_rows;
+    require(std::find(examples_.labels, end, kElsewhere) == end,
+            "every example must have its class");
   }
   std::int32_t n_classes() const { return n_classes_; }
   const Examples<T>& examples() const { return examples_; }
@@ -189,10 +198,8 @@ void import_duals(Duals& z, Vector<const std::int64_t> indptr, Vector<const std:
   require(indptr.size() == static_cast<std::size_t>(z.n_rows()) + 1,
           "z has another number of rows");
   require(labels.size() == values.size(), "labels and values must have one length");
-  for (std::size_t p = 0; p < labels.size(); ++p) {
-    require(0 <= labels.data()[p] && labels.data()[p] < z.n_classes(),
-            "z has a class out of range");
-  }
+  require(in_range({labels.data(), labels.size()}, z.n_classes()), "z has a class out of range");
+  std::vector<std::int64_t> seen(static_cast<std::size_t>(z.n_classes()), -1);  // last in this row
   std::vector<DualEntry<T>> row;
   for (std::int64_t i = 0; i < z.n_rows(); ++i) {
     const std::int64_t begin = indptr.data()[i];
@@ -201,7 +208,12 @@ void import_duals(Duals& z, Vector<const std::int64_t> indptr, Vector<const std:
             "indptr is not that of a CSR matrix");
     require(end - begin <= z.n_classes(), "a row of z has more entries than there are classes");
     row.clear();
-    for (std::int64_t p = begin; p < end; ++p) row.push_back({labels.data()[p], values.data()[p]});
+    for (std::int64_t p = begin; p < end; ++p) {
+      std::int64_t& last = seen[static_cast<std::size_t>(labels.data()[p])];
+      require(last != i, "z has a class twice");
+      last = i;
+      row.push_back({labels.data()[p], values.data()[p]});
+    }
     z.set(i, row);
   }
 }

@@ -29,8 +29,10 @@ const SliceKernels<T>& slice_kernels_for(const std::string& name) {
 template <class T>
 SlicedWeights<T> new_weights(std::int64_t n_rows, std::int32_t n_classes, int n_slices,
                              std::int32_t dense_from) {
-  require(n_rows >= 1 && n_classes >= 1, "there must be a feature and a class");
-  require(1 <= n_slices && n_slices <= n_classes, "slices must be from 1 to n_classes");
+  require(1 <= n_rows && n_rows <= kMaxCount && 1 <= n_classes && n_classes <= kMaxCount,
+          "there must be a feature and a class, and less than 2^31");
+  require(1 <= n_slices && n_slices <= std::min(n_classes, kMaxThreads),
+          "slices must be from 1 to n_classes");
   require(dense_from >= 1, "dense_from must be positive");
   return {n_rows, n_classes, n_slices, static_cast<std::size_t>(dense_from)};
 }
@@ -96,14 +98,13 @@ class SparseTrainer : public OwnedExamples<T> {
                          costs, instruction_set),
         kernels_(slice_kernels_for<T>(instruction_set)) {
     require(formulation.relative, "margins must be relative");
-    require(std::none_of(labels.data(), labels.data() + labels.size(),
-                         [](std::int32_t y) { return y == kElsewhere; }),
-            "every example must have its class");
+    this->check_all_labelled();
   }
 
   SweepResult full_loop(SlicedWeights<T>& weights, DualLists<T>& z, Vector<const std::int32_t> rows,
                         Vector<std::int32_t> active, double min_gap, std::uint64_t seed) const {
     require(active.size() >= rows.size(), "active must be as long as rows");
+    this->check_rows(rows);
     check(weights, z);
     const nb::gil_scoped_release release;
     SliceTeam<T> team(kernels_, weights);
@@ -118,6 +119,7 @@ class SparseTrainer : public OwnedExamples<T> {
                             std::uint64_t seed) const {
     require(0 <= n_active && n_active <= static_cast<std::int64_t>(active.size()),
             "n_active is out of range");
+    this->check_rows(std::span(active.data(), static_cast<std::size_t>(n_active)));
     check(weights, z);
     const nb::gil_scoped_release release;
     SliceTeam<T> team(kernels_, weights);

@@ -138,7 +138,7 @@ class PairTrainer : public OwnedExamples<T> {
     require(active.size() >= rows.size(), "active must be as long as rows");
     const Pair pair = pair_of<Pair>(meeting, weights);
     check_lists(shares, meeting);
-    check_rows(rows);
+    this->check_rows(rows);
     require(scored.size() == 0 || scored.size() == meeting.labels.size(),
             "scored must have a number for every example");
     const Examples<T> examples = labelled(meeting);
@@ -285,15 +285,8 @@ class PairTrainer : public OwnedExamples<T> {
             "z must have one list per example, over the columns of the weights");
   }
 
-  void check_rows(const Vector<const std::int32_t>& rows) const {
-    for (std::size_t m = 0; m < rows.size(); ++m) {
-      require(0 <= rows.data()[m] && rows.data()[m] < this->examples().x.n_rows,
-              "rows out of range");
-    }
-  }
-
   void check_rows_of(const Meeting& meeting, const Vector<const std::int32_t>& rows) const {
-    check_rows(rows);
+    this->check_rows(rows);
     for (std::size_t m = 0; m < rows.size(); ++m) {
       const std::int32_t i = rows.data()[m];
       require(meeting.labels.data()[i] != kElsewhere, "a row belongs to another bundle");

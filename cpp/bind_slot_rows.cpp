@@ -88,7 +88,7 @@ template <class T, class Weights>
 void put(Weights weights, int slot, std::int64_t begin, Vector<const std::int32_t> counts,
          Vector<const std::int32_t> classes, Vector<const T> values) {
   const auto n_rows = static_cast<std::int64_t>(counts.size());
-  require(0 <= begin && begin + n_rows <= rows_of(weights), "rows out of range");
+  require(0 <= begin && begin <= rows_of(weights) - n_rows, "rows out of range");
   auto&& to = slot_of(weights, slot);
   check_rows(width_of(to), counts, classes, values);
   const nb::gil_scoped_release release;
@@ -105,7 +105,7 @@ void bind_travel(nb::module_& m) {
 
 template <class T>
 PairTables<T>* new_tables(std::int64_t n_rows, std::int32_t width, std::int64_t dense_from) {
-  require(n_rows >= 1, "there must be a feature");
+  require(1 <= n_rows && n_rows <= kMaxCount, "there must be a feature, and less than 2^31");
   require(width >= 1 && width < (1 << 30) && width % WeightTables<T>::kBlock == 0,
           "a slot must have columns in whole blocks of 64 bytes");
   require(dense_from >= 1, "dense_from must be positive");

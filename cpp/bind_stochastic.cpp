@@ -53,9 +53,7 @@ class StochasticTrainer : public OwnedExamples<T> {
         dense_(stochastic_kernels_for<T, DenseSlice<T>>(instruction_set)),
         tables_(stochastic_kernels_for<T, TableSlice<T>>(instruction_set)) {
     require(n_classes >= 2, "there must be two classes");
-    require(std::none_of(labels.data(), labels.data() + labels.size(),
-                         [](std::int32_t y) { return y == kElsewhere; }),
-            "every example must have its class");
+    this->check_all_labelled();
   }
 
   // Steps with the rows in this order. `weights` is S, `average` U, both padded (weights.hpp).
@@ -64,7 +62,10 @@ class StochasticTrainer : public OwnedExamples<T> {
                const Passage& passage, Vector<const std::int32_t> rows,
                std::optional<Vector<std::int32_t>> moved) const {
     check(weights);
-    if (average) check(*average);
+    if (average) {
+      check(*average);
+      require(average->shape(1) == weights.shape(1), "S and U must have rows of one length");
+    }
     std::span<std::int32_t> labels;
     if (moved) labels = {moved->data(), moved->size()};
     check_moved(labels, passage);
@@ -152,7 +153,10 @@ class StochasticTrainer : public OwnedExamples<T> {
   // Refuse steps after which a number may not be finite: scores are at most |x| times those of S.
   void check(const Passage& passage, Vector<const std::int32_t> rows,
              StochasticClock& clock) const {
-    require(passage.batch_size >= 1 && passage.n_threads >= 1, "there must be a row and a thread");
+    constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
+    require(1 <= passage.batch_size && passage.batch_size <= kMaxRows, "batch_size out of range");
+    require(1 <= passage.n_threads && passage.n_threads <= kMaxThreads, "n_threads out of range");
+    require(clock.alpha > 0 && clock.seen >= 0, "alpha must be positive, and seen not negative");
     const Examples<T>& examples = this->examples();
     double reach = clock.reach;
     double seen = clock.seen;

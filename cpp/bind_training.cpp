@@ -51,12 +51,19 @@ class Trainer : public OwnedExamples<T> {
                          costs, instruction_set),
         kernels_(kernels_for<T, Duals>(instruction_set)),
         rebuild_kernels_(rebuild_kernels_for<T>(instruction_set)),
-        instruction_set_(instruction_set) {}
+        instruction_set_(instruction_set) {
+    if (formulation.relative) this->check_all_labelled();
+    if constexpr (std::is_same_v<Duals, LaneDuals<T>>) {
+      require(formulation.relative || !formulation.maximum,
+              "lanes are for sums of losses and for relative margins");
+    }
+  }
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`.
   SweepResult full_loop(Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
                         Vector<std::int32_t> active, double min_gap, std::uint64_t seed) const {
     require(active.size() >= rows.size(), "active must be as long as rows");
+    this->check_rows(rows);
     const WeightsView<T> w = view(weights, z);
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(this->n_classes(), w.stride);
@@ -71,6 +78,7 @@ class Trainer : public OwnedExamples<T> {
                             std::uint64_t seed) const {
     require(0 <= n_active && n_active <= static_cast<std::int64_t>(active.size()),
             "n_active is out of range");
+    this->check_rows(std::span(active.data(), static_cast<std::size_t>(n_active)));
     const WeightsView<T> w = view(weights, z);
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(this->n_classes(), w.stride);
@@ -84,6 +92,7 @@ class Trainer : public OwnedExamples<T> {
   // The rows (ascending) in a random order that spares the memory.
   nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> order(Vector<const std::int32_t> rows,
                                                           std::uint64_t seed) const {
+    this->check_rows(rows);
     Random random(seed);
     Visits visits = this->new_visits();
     const auto found = visits.of({rows.data(), rows.size()}, random);
@@ -128,7 +137,7 @@ class Trainer : public OwnedExamples<T> {
                      MeanFollower& mean) const {
     require(steps.size() == rows.size() && moved.size() == rows.size(),
             "moved and steps must be as long as rows");
-    check_rows_of(rows);
+    this->check_rows(rows);
     const WeightsView<T> w = view(weights, z, mean);
     const nb::gil_scoped_release release;
     return manyclass::follow_mean(this->examples(), w, {rows.data(), rows.size()}, moved.data(),
@@ -181,7 +190,7 @@ class Trainer : public OwnedExamples<T> {
 
   // The Newton phase around `z`.
   std::unique_ptr<NewtonPhase<T>> newton(LaneDuals<T>& z, int n_threads) const {
-    require(n_threads >= 1, "there must be a thread");
+    require(1 <= n_threads && n_threads <= kMaxThreads, "n_threads is out of range");
     require(z.n_rows() == this->examples().x.n_rows && z.n_classes() == this->n_classes(),
             "z must have one list per example, over the same classes");
     require(z.fits(z.stride(), this->examples().formulation), "there are too many classes");
@@ -192,15 +201,9 @@ class Trainer : public OwnedExamples<T> {
  private:
   static constexpr double kEvery = -std::numeric_limits<double>::infinity();  // no gap is too small
 
-  void check_rows_of(const Vector<const std::int32_t>& rows) const {
-    for (std::size_t m = 0; m < rows.size(); ++m) {
-      require(0 <= rows.data()[m] && rows.data()[m] < this->examples().x.n_rows,
-              "row out of range");
-    }
-  }
   void check_sums(const Vector<const std::int32_t>& rows, const Vector<double>& sigma) const {
     require(sigma.size() == this->norms().size(), "sigma must have an entry for every example");
-    check_rows_of(rows);
+    this->check_rows(rows);
   }
   void put_sums(const Duals& z, std::span<const std::int32_t> rows, double* sigma) const {
     for (const std::int32_t i : rows) sigma[i] = sigma_of(this->examples(), z, i);
@@ -281,12 +284,29 @@ void bind_newton(nb::module_& m, const char* name) {
       .def_prop_ro("response", &Newton::response_duals, nb::rv_policy::reference_internal);
 }
 
+template <class Duals>
+Duals* new_duals(std::int64_t n_rows, std::int32_t n_classes, bool shifted) {
+  require(0 <= n_rows && n_rows <= kMaxCount, "n_rows is out of range");
+  require(1 <= n_classes && n_classes <= kMaxCount, "n_classes is out of range");
+  if constexpr (requires { Duals::kMaxBlocks; }) {
+    require(n_classes + shifted <= Duals::kMaxBlocks * Duals::kBlock, "there are too many classes");
+  }
+  return new Duals(n_rows, n_classes, shifted);
+}
+
+Formulation* new_formulation(bool relative, bool others, bool own, bool maximum, bool centred,
+                             bool squared, double gamma, double gamma_own, bool shifted,
+                             double drift) {
+  const Formulation f{relative, others, own,       maximum, centred,
+                      squared,  gamma,  gamma_own, shifted, drift};
+  require_none(flaw_of(f));
+  return new Formulation(f);
+}
+
 template <class T, class Duals>
 void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_name) {
   auto duals = nb::class_<Duals>(m, duals_name);
-  duals
-      .def(nb::init<std::int64_t, std::int32_t, bool>(), "n_rows"_a, "n_classes"_a,
-           "shifted"_a = false)
+  duals.def(nb::new_(&new_duals<Duals>), "n_rows"_a, "n_classes"_a, "shifted"_a = false)
       .def("to_csr", &export_duals<T, Duals>)
       .def("from_csr", &import_duals<T, Duals>, "indptr"_a, "labels"_a, "values"_a)
       .def_prop_ro("count", &Duals::count)
@@ -324,11 +344,14 @@ void bind_training(nb::module_& m) {
   m.def("instruction_sets", &instruction_sets,
         "Instruction sets that this build and this machine share, the fastest last.");
   nb::class_<Formulation>(m, "Formulation")
-      .def(nb::init<bool, bool, bool, bool, bool, bool, double, double, bool, double>(),
-           "relative"_a, "others"_a, "own"_a, "maximum"_a, "centred"_a, "squared"_a, "gamma"_a,
-           "gamma_own"_a, "shifted"_a = false, "drift"_a = 0.0);
+      .def(nb::new_(&new_formulation), "relative"_a, "others"_a, "own"_a, "maximum"_a, "centred"_a,
+           "squared"_a, "gamma"_a, "gamma_own"_a, "shifted"_a = false, "drift"_a = 0.0);
   nb::class_<MeanFollower>(m, "MeanFollower")
-      .def(nb::init<std::size_t>(), "n_features"_a)
+      .def(nb::new_([](std::int64_t n_features) {
+             require(0 <= n_features && n_features <= kMaxCount, "n_features is out of range");
+             return new MeanFollower(static_cast<std::size_t>(n_features));
+           }),
+           "n_features"_a)
       .def(
           "restart",
           [](MeanFollower& mean, Vector<const double> sum) {

@@ -84,7 +84,9 @@ inline constexpr Complaint kNoNumber{"a feature's value is not a number", "write
 inline constexpr Complaint kNotFinite{"a feature's value is not finite",
                                       "replace it or leave the feature out"};
 inline constexpr Complaint kOverflow{"a feature's value is too large for the dtype",
-                                     "rescale the feature, or load float32 as float64"};
+                                     "rescale the feature"};
+inline constexpr Complaint kOverflowsFloat{"a feature's value is too large for the dtype",
+                                           "rescale the feature, or use float64"};
 inline constexpr Complaint kBadQuery{"a query id is not a whole number", "write qid:N"};
 
 }  // namespace svmlight
@@ -218,7 +220,7 @@ class SvmlightParser {
         if (std::isfinite(static_cast<T>(value))) return;
         [[fallthrough]];
       case svmlight::Number::overflow:
-        fail(svmlight::kOverflow, token);
+        fail(kTooLarge, token);
     }
   }
 
@@ -251,7 +253,7 @@ class SvmlightParser {
       if (last >= begin && indices[last] == index) {
         if (!options_.sum_duplicates) fail(svmlight::kDuplicate, as_written(index), p);
         values[last] += value;
-        if (!std::isfinite(values[last])) fail(svmlight::kOverflow, as_written(index), p);
+        if (!std::isfinite(values[last])) fail(kTooLarge, as_written(index), p);
       } else {
         indices[++last] = index;
         values[last] = value;
@@ -281,6 +283,9 @@ class SvmlightParser {
   [[noreturn]] void fail(Complaint complaint, std::string_view found, const char* where) const {
     throw SvmlightError(complaint, found, 1 + std::count(begin_, where, '\n'));
   }
+
+  static constexpr Complaint kTooLarge =
+      sizeof(T) == 4 ? svmlight::kOverflowsFloat : svmlight::kOverflow;
 
   const SvmlightOptions options_;
   const char* const begin_;

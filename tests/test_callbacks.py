@@ -67,7 +67,7 @@ def test_teardown_after_an_error():
     recorder = Recorder()
     model = MulticlassSVC().set_callbacks(recorder)
     with pytest.raises(FloatingPointError):
-        model.fit(IRIS[0] * 1e300, IRIS[1])
+        model.set_params(C=1e300).fit(*IRIS)
     assert recorder.events[-1] == "teardown"
 
 

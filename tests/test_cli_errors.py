@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manyclass import MulticlassSVC, svmlight
+from manyclass import MulticlassSVC, cli, load_data, svmlight
+from manyclass.cli_options import in_flags
 from tests.test_cli import TINY, here_fixture, names, run_fixture, tiny_fixture  # noqa: F401
 
 ROOT = os.geteuid() == 0
@@ -196,3 +197,89 @@ def test_warnings_of_every_kind_are_one_line(run, tiny, monkeypatch):
     code, _, err = run("train", "tiny", "m", "--quiet")
     assert code == 0
     assert err == ["manyclass: warning: overflow encountered in scalar multiply"]
+
+
+ODD = {"sort": "a 2:1 1:2", "sum-duplicates": "a 1:1 1:2", "zero-based": "a 0:1 1:2"}
+READERS = [
+    "train odd m",
+    "train odd m --solver stochastic --out-of-core",
+    "convert odd out",
+    "predict odd abc out",
+    "evaluate odd abc",
+    "plan odd",
+]
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("flag", ODD)
+def test_errors_of_text_advise_flags_that_exist(run, tiny, here, command, flag):
+    run.works("train", "tiny", "abc", "--quiet")
+    (here / "odd").write_text(ODD[flag] + "\nb 1:1\n")
+    message = run.fails(*command.split())
+    assert message.startswith("odd:1: ")
+    assert f"; pass --{flag}" in message
+    assert "=True" not in message
+    run.works(*command.split(), f"--{flag}")
+
+
+def test_flags_read_what_the_parameters_read(run, here):
+    (here / "odd").write_text("a 3:1 1:2 3:4\nb 2:1\n")
+    run.works("convert", "odd", "out", "--sort", "--sum-duplicates")
+    X, y = load_data(here / "out")
+    wanted, labels = svmlight.load_svmlight("odd", sort=True, sum_duplicates=True)
+    assert (X.toarray() == wanted.toarray()).all()
+    assert y.tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("tol: 3 epochs; raise max_iter or tol", "tol: 3 epochs; raise --max-iter or --tol"),
+        ("x: y; lower C or use float64", "x: y; lower -C or use --dtype float64"),
+        ("x; use weights='sparse'", "x; use --weights sparse"),
+        ("sort=True: line 1; pass sort=True", "sort=True: line 1; pass --sort"),
+        ("x; use early_stopping=False", "x; leave out --early-stopping"),
+        ("x; go on with resume=True", "x; go on with --resume ck"),
+        ("f; is alpha.txt, ./tol or sort right?", "f; is alpha.txt, ./tol or sort right?"),
+    ],
+)
+def test_advice_names_flags_and_nothing_else_changes(message, told):
+    args = cli._parser().parse_args(["train", "data", "model", "--checkpoint", "ck"])
+    assert in_flags(message, args) == told
+
+
+def test_too_large_values_advise_another_type_where_there_is_one(run, tiny, here):
+    run.works("train", "tiny", "abc", "--quiet")
+    (here / "odd").write_text("a 1:1e39\nb 1:1\n")
+    assert run.fails("train", "odd", "m").endswith("or use --dtype float64")
+    assert run.fails("predict", "odd", "abc", "out").endswith("or train with --dtype float64")
+    (here / "odd").write_text("a 1:1e999\nb 1:1\n")
+    assert run.fails("train", "odd", "m", "--dtype", "float64").endswith("rescale the feature")
+
+
+@pytest.mark.parametrize("size", ["1e17", "1e30"])
+def test_features_too_large_for_float32_are_one_error(run, here, size):
+    (here / "odd").write_text(f"a 1:{size} 2:2\nb 2:{size}\n")
+    message = run.fails("train", "odd", "m")
+    assert message.startswith(f"odd: X holds a value of size {float(size):.1e}, whose square")
+    assert message.endswith("float32; scale the features to about one")
+
+
+def test_a_damaged_checkpoint_is_named_as_it_is(run, tiny, here):
+    run.works("train", "tiny", "m", "--checkpoint", "./ck/", "--quiet")
+    for path in (here / "ck").iterdir():
+        path.write_bytes(b"nothing")
+    message = run.fails("train", "tiny", "m", "--resume", "./ck/")
+    assert message.startswith("ck/checkpoint-00000")
+    message = run.fails("train", "tiny", "m", "--checkpoint", "./ck/")
+    assert message.endswith("go on from it with --resume ./ck/, or choose another folder")
+
+
+@pytest.mark.parametrize("command", ["info abc", "evaluate tiny abc", "predict tiny abc -"])
+def test_a_closed_stdout_is_an_error(run, tiny, here, monkeypatch, command):
+    run.works("train", "tiny", "abc", "--quiet")
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", None)
+        code = cli.main(command.split())
+    assert code == 2
+    assert run.capsys.readouterr().err.endswith("is closed; redirect it to a file\n")

@@ -145,7 +145,7 @@ def test_duals_keep_what_they_are_given(duals):
 @pytest.mark.parametrize("duals", [_core.Duals64, _core.LaneDuals64])
 def test_duals_refuse_what_is_no_csr(duals, indptr, message):
     with pytest.raises(ValueError, match=message):
-        duals(3, 3).from_csr(np.array(indptr), np.zeros(3, np.int32), np.ones(3))
+        duals(3, 3).from_csr(np.array(indptr), np.arange(3, dtype=np.int32), np.ones(3))
 
 
 @pytest.mark.parametrize("duals", [_core.Duals64, _core.LaneDuals64])

@@ -308,3 +308,20 @@ def test_an_interrupted_rank_ends_all(data):
     done = mpiexec(2, "-c", ending(1, action), str(data), "weston_watkins")
     assert done.returncode != 0
     assert "rank 1 of 2: interrupted" in done.stderr
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_an_interrupt_before_mpi_begins_is_no_segmentation_fault(data, tmp_path, rank):
+    script = f"""
+import os, signal, sys
+from manyclass import cli
+if os.environ["PMI_RANK"] == "{rank}":
+    def interrupt(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+    cli._parsed = interrupt
+sys.exit(cli.main(sys.argv[1:]))
+"""
+    done = mpiexec(2, "-c", script, "train", str(data), str(tmp_path / "model"))
+    assert done.returncode == 15
+    assert "Segmentation" not in done.stdout + done.stderr
+    assert told(done) == ["manyclass: interrupted; nothing was written"]

@@ -187,7 +187,7 @@ def test_what_the_core_refuses():
         (1, np.zeros((len(W), 24)), "two slots"),
         (2, _core.Duals64(n + 1, 16), "one list per example"),
         (2, _core.Duals64(n, 8), "columns of the weights"),
-        (3, np.array([n], np.int32), "rows out of range"),
+        (3, np.array([n], np.int32), "row out of range"),
         (4, active[:0], "as long as rows"),
     ]
     for place, bad, message in cases:

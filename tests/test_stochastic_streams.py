@@ -206,7 +206,7 @@ def test_pieces_that_ctrl_c_cuts_count(tmp_path):
         while True:
             model.partial_fit(X, y, classes=range(200))
 
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))  # steps begin by then
+    timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))  # steps begin by then
     timer.start()
     with pytest.raises(KeyboardInterrupt):  # in the first piece, or one of the next
         pieces()

@@ -14,6 +14,7 @@ import pytest
 
 from manyclass import _core, svmlight_rows, text_pieces
 from manyclass.svmlight import load_svmlight
+from manyclass.svmlight_blocks import SvmlightBlocks
 from manyclass.svmlight_chunks import THREAD_NAME
 from tests.svmlight_files import COMPRESSORS, chunked_fixture, load_fixture  # noqa: F401
 
@@ -164,6 +165,25 @@ def error_of(load: Any, text: bytes, **options: Any) -> str:
     assert "\n" not in message
     assert len(message) < 1000
     return message
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"\xff 1:1\n1 1:x\n", ":1: the label is not UTF-8"),
+        (b"1 1:1\n\nnan 1:1\n1 1:x\n", ":3: the label is not finite"),
+        (b"1 1:1\n1 1:x\nnan 1:1\n", ":2: a feature's value is not a number"),
+    ],
+)
+def test_the_first_bad_line_is_named_whatever_is_bad_in_it(
+    tmp_path: Path, text: bytes, message: str, n_jobs: int
+) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(text)
+    for read in (load_svmlight, SvmlightBlocks):
+        with pytest.raises(ValueError, match=re.escape(f"{path}{message}")):
+            read(path, n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize("case", MALFORMED)

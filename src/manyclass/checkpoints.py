@@ -65,14 +65,11 @@ def check(folder: Path, *, resume: bool) -> None:
     found = found_in(folder) if resume or folder.exists() else []
     if found and not resume:
         raise ValueError(
-            f"{folder}: holds a checkpoint of an earlier training; go on from it with resume=True "
-            f"(--resume {folder}), or choose another folder"
+            f"{folder}: holds a checkpoint of an earlier training; go on from it with resume=True, "
+            "or choose another folder"
         )
     if resume and not found:
-        raise ValueError(
-            f"{folder}: holds no checkpoint to go on from; begin with resume=False "
-            f"(--checkpoint {folder})"
-        )
+        raise ValueError(f"{folder}: holds no checkpoint to go on from; begin with resume=False")
 
 
 class Checkpoints:

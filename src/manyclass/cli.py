@@ -12,11 +12,18 @@ import importlib
 import json
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from manyclass import console
 from manyclass.cli_data import convert, read
-from manyclass.cli_options import convert_options, data_options, force_option, train_options
+from manyclass.cli_options import (
+    convert_options,
+    data_options,
+    force_option,
+    in_flags,
+    train_options,
+)
 from manyclass.cli_plan import plan, plan_options
 from manyclass.cli_train import train
 from manyclass.console import Parser, UsageError, be_quiet, count, positive_int, proven, say
@@ -60,9 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         Exit code: 0, 2 after an error, 130 after Ctrl-C, 143 after SIGTERM where it is heard.
     """
+    words: Callable[[str], str] = str
     try:
-        with console.plain_warnings():
-            args = _parsed(argv)
+        args = _parsed(argv)
+        words = partial(in_flags, args=args)
+        with console.plain_warnings(words):
             with console.interrupt_held_back():
                 for name in args.needs:
                     importlib.import_module(name)
@@ -79,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return console.failed(f"manyclass: error: {console.explain(error)}")
     except MemoryError as error:
-        what = str(error) or "the memory does not suffice"
+        what = words(str(error)) or "the memory does not suffice"
         advice = "" if ";" in what else "; use --dtype float32 or less data"
         return console.failed(f"manyclass: error: out of memory: {what}{advice}")
     except (RuntimeError, ImportError) as error:
@@ -87,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return console.failed(f"manyclass: error: out of memory: {error}; raise the limit on it")
     except (ValueError, FloatingPointError) as error:
-        return console.failed(f"manyclass: error: {error}")
+        return console.failed(f"manyclass: error: {words(str(error))}")
     return 0
 
 

@@ -111,8 +111,8 @@ def _text_blocks(args: argparse.Namespace) -> SvmlightBlocks:
         args.n_features,
         args.dtype,
         args.jobs,
-        zero_based=args.zero_based,
         block_bytes=BLOCK_BYTES,
+        **_format(args),
     )
 
 
@@ -148,15 +148,18 @@ def _loaded(
     if ranks is not None and ranks.size > 1:
         agreed(ranks, lambda: _check_converted(args))
         explain_bus_errors(args.data)
-        return load_common(
-            ranks, args.data, n_features, dtype, args.jobs, zero_based=args.zero_based
-        )
+        return load_common(ranks, args.data, n_features, dtype, args.jobs, **_format(args))
     with console.naming(args.data):
         if looks_like_data(args.data):
             _check_converted(args)
             explain_bus_errors(args.data)
             return load_data(args.data, n_features, dtype)
-        return load_svmlight(args.data, n_features, dtype, args.jobs, zero_based=args.zero_based)
+        return load_svmlight(args.data, n_features, dtype, args.jobs, **_format(args))
+
+
+def _format(args: argparse.Namespace) -> dict[str, bool]:
+    """Return what the command line says about how text is written."""
+    return {name: getattr(args, name) for name in ("zero_based", "sort", "sum_duplicates")}
 
 
 def _check_converted(args: argparse.Namespace) -> None:

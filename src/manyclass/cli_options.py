@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any
 
 from manyclass.console import Parser, UsageError, jobs, positive, positive_int, seed
@@ -35,6 +36,9 @@ STOCHASTIC = {
     "out_of_core": False,
 }
 FLAGS = {"C": "-C"}
+# Parameters that messages advise, and those of them that are meant only where = follows.
+SWITCHES = {"zero_based", "sort", "sum_duplicates", "early_stopping", "weights", "loss"}
+ADVISED = SWITCHES | {"n_features", "max_iter", "tol", "alpha", "C", "batch_size", "max_steps"}
 MINUTES = 10.0  # between two checkpoints
 
 
@@ -44,14 +48,14 @@ def data_options(parser: Parser) -> None:
         "data", metavar="DATA", help="svmlight file, plain or compressed; or one of convert"
     )
     parser.add_argument("model", metavar="MODEL", help="model file")
-    _reader_options(parser)
+    reader_options(parser)
 
 
 def convert_options(parser: Parser) -> None:
     """Add the options of ``manyclass convert``."""
     parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed")
     parser.add_argument("out", metavar="OUT", help="file to write")
-    _reader_options(parser)
+    reader_options(parser)
     _shape_options(parser)
 
 
@@ -64,9 +68,13 @@ def force_option(parser: Parser) -> None:
     )
 
 
-def _reader_options(parser: Parser) -> None:
-    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="threads; -1: all cores")
-    parser.add_argument("--zero-based", action="store_true", help="feature numbers count from 0")
+def reader_options(parser: Parser) -> None:
+    """Add what every command that reads data has."""
+    add = parser.add_argument
+    add("--jobs", type=jobs, default=1, metavar="N", help="threads; -1: all cores")
+    add("--zero-based", action="store_true", help="feature numbers count from 0")
+    add("--sort", action="store_true", help="sort rows whose feature numbers are not ascending")
+    add("--sum-duplicates", action="store_true", help="add up values of a feature given twice")
 
 
 def _shape_options(parser: Parser) -> None:
@@ -173,6 +181,31 @@ def _stochastic_options(group: Any) -> None:
         default=None,
         help="read DATA in blocks in every epoch (default: if it may not fit into memory)",
     )
+
+
+def in_flags(text: str, args: argparse.Namespace) -> str:
+    """Return a message whose advice, behind its last ; or :, names flags in place of parameters.
+
+    What comes before may be the name of a file or what it holds, and stays.
+    """
+    cut = max(text.rfind(mark) for mark in ("; ", ": ")) + 1
+    advice = text[cut:]
+    folder = getattr(args, "checkpoint", None)
+    advice = advice.replace("resume=True", f"--resume {folder}")
+    advice = advice.replace("resume=False", f"--checkpoint {folder}")
+    uses = "use" if hasattr(args, "dtype") else "train with"
+    advice = re.sub(r"\buse (float32|float64)\b", rf"{uses} --dtype \1", advice)
+    for name in ADVISED & vars(args).keys():
+        advice = _with_flag(advice, name, FLAGS.get(name, "--" + name.replace("_", "-")))
+    return text[:cut] + advice
+
+
+def _with_flag(advice: str, name: str, flag: str) -> str:
+    word = rf"(?<![\w./-]){name}"
+    advice = re.sub(rf"use {name}=False\b", f"leave out {flag}", advice)
+    advice = re.sub(rf"{word}=True\b", flag, advice)
+    advice = re.sub(rf"{word}='(\w+)'", rf"{flag} \1", advice)
+    return advice if name in SWITCHES else re.sub(rf"{word}(?![\w./=-])", flag, advice)
 
 
 def formulation_name(name: str) -> str:

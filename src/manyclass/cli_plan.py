@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from manyclass import console
 from manyclass.cli_data import read_in_blocks
-from manyclass.cli_options import formulation_name, formulation_names
-from manyclass.console import Parser, UsageError, count, jobs, positive, positive_int, say
+from manyclass.cli_options import formulation_name, formulation_names, reader_options
+from manyclass.console import Parser, UsageError, count, positive, positive_int, say
 
 if TYPE_CHECKING:
     from manyclass.parallel.cost_model import Shape
@@ -34,8 +34,7 @@ def plan_options(parser: Parser) -> None:
     """Add the options of ``manyclass plan``."""
     parser.add_argument("data", metavar="DATA", nargs="?", help="svmlight or converted file")
     parser.set_defaults(n_features=None)
-    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="threads that read it")
-    parser.add_argument("--zero-based", action="store_true", help="feature numbers count from 0")
+    reader_options(parser)
     _size_options(parser.add_argument_group("sizes, where there is no DATA"))
     _place_options(parser.add_argument_group("where it is to be trained"))
     _habit_options(parser.add_argument_group("what is known better than assumed"))

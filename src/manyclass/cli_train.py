@@ -193,7 +193,8 @@ def _timed(args: argparse.Namespace, fit: Callable[[], Any]) -> float:
     """Return the seconds of a fit, whose errors name a file: that of the data if no other."""
     from manyclass.parallel.agreement import known_to_all
 
-    files = tuple(name for name in (args.data, args.checkpoint) if name)
+    files = tuple(str(Path(name)) for name in (args.data, args.checkpoint) if name)
+    files += (args.data,)
     began = time.perf_counter()
     try:
         fit()

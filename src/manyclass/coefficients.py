@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.memory import available_memory
+from manyclass.sparse_check import check_sparse
 
 # Numbers that are looked at a time.
 PART = 1 << 18
@@ -161,8 +162,7 @@ class SparseCoefficients:
         """Copy a SciPy sparse matrix (n_classes, n_features)."""
         if not (np.isrealobj(coef) and coef.ndim == 2):
             raise ValueError("coef_ must be a matrix of real numbers")
-        if hasattr(coef, "check_format"):  # SciPy turns it round without looking
-            coef.check_format()
+        check_sparse(coef)  # SciPy turns it round without looking
         return cls.from_rows(sp.csr_array(coef.T, copy=True), coef.shape[1])
 
 

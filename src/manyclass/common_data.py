@@ -46,6 +46,8 @@ def load_common(
     n_jobs: int | None = None,
     *,
     zero_based: bool = False,
+    sort: bool = False,
+    sum_duplicates: bool = False,
 ) -> tuple[csr_array[Any], NDArray[Any]]:
     r"""Load a data file on several ranks, with one copy of X for all ranks of a machine.
 
@@ -58,7 +60,7 @@ def load_common(
     ----------
     communicator : mpi4py.MPI.Comm
         All its ranks call this function with the same arguments.
-    path, n_features, dtype, n_jobs, zero_based
+    path, n_features, dtype, n_jobs, zero_based, sort, sum_duplicates
         As for ``load_svmlight`` and ``load_data``.
 
     Returns
@@ -88,7 +90,9 @@ def load_common(
     ranks, name = as_communicator(communicator), os.fspath(path)
 
     def options() -> tuple[int, Parser, int]:
-        parser = Parser(n_features, dtype, zero_based=zero_based, sort=False, sum_duplicates=False)
+        parser = Parser(
+            n_features, dtype, zero_based=zero_based, sort=sort, sum_duplicates=sum_duplicates
+        )
         return _kind(name) if ranks.rank == 0 else WHOLE, parser, effective_n_jobs(n_jobs)
 
     with ending_others(ranks):

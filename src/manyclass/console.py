@@ -30,6 +30,7 @@ ADVICE = {
     errno.ENOTDIR: "check the name",
     errno.ELOOP: "check the links",
     errno.EISDIR: "give the name of a file",
+    errno.EBADF: "redirect it to a file",
     errno.EACCES: "check its permissions",
     errno.EPERM: "check its permissions",
     errno.EROFS: "choose another folder",
@@ -180,11 +181,11 @@ def _resolved(name: str) -> tuple[Path, int | None]:
 
 
 @contextlib.contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Show each warning for users as one line on stderr."""
+def plain_warnings(words: Callable[[str], str]) -> Iterator[None]:
+    """Show each warning for users as one line on stderr, in these words."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        complain(f"manyclass: warning: {message}")
+        complain(f"manyclass: warning: {words(str(message))}")
 
     with warnings.catch_warnings():
         for category in (UserWarning, RuntimeWarning):
@@ -209,6 +210,8 @@ def be_quiet(text: str) -> None:
 
 def say(text: str) -> None:
     """Write one line to stdout."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "is closed", "standard output")
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     with naming("standard output"):
         print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
@@ -298,9 +301,13 @@ def interrupted(error: KeyboardInterrupt) -> int:
 
 
 def die_of_interrupt() -> None:
-    """End this process by SIGINT: mpiexec ends the others then, which may wait for this one."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    os.kill(os.getpid(), signal.SIGINT)
+    """End this process by a signal: mpiexec ends the others then, which may wait for this one.
+
+    By SIGTERM: MPICH's mpiexec combines the numbers of the signals that ended the ranks by OR, and
+    kills the others (9); with SIGINT (2) it would tell of a segmentation fault (11).
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ from manyclass.console import is_special, replacement
 from manyclass.data_check import check_contents
 from manyclass.data_contents import TENSORS, pack, unpack
 from manyclass.mapped_tensors import ODDITIES, map_vectors, read_header
+from manyclass.sparse_check import check_sparse
 from manyclass.stored_rows import StoredRows
 from manyclass.svmlight_blocks import SvmlightBlocks
 from manyclass.tensor_writer import TensorWriter
@@ -56,7 +57,8 @@ def save_data(path: str | os.PathLike[str], X: Any, y: Any) -> None:
     Raises
     ------
     ValueError
-        If there is no row, a number is not finite, or the labels are of another kind.
+        If there is no row, a number is not finite, X is no valid sparse matrix, or the labels are
+        of another kind.
     OSError
         If the file cannot be written.
 
@@ -73,9 +75,11 @@ def save_data(path: str | os.PathLike[str], X: Any, y: Any) -> None:
     >>> y
     array(['no', 'yes'], dtype='<U3')
     """
+    check_sparse(X)
     matrix = sp.csr_array(X, copy=True)  # as the entries of a row may have to be put in order
     if matrix.dtype != np.float32:
         matrix = matrix.astype(np.float64)
+    check_sparse(matrix)  # lists of lists may have become anything
     matrix.sum_duplicates()
     targets = np.asarray(y)
     if targets.shape != matrix.shape[:1] or not len(targets):

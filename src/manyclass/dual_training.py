@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from manyclass.callbacks import WRAPPERS, FitTask
 from manyclass.checkpoints import opened
+from manyclass.dataset import Dataset
 from manyclass.fingerprints import Facts
 from manyclass.formulations import FORMULATIONS
 from manyclass.identity import facts_of_problem, facts_of_rank
@@ -41,6 +42,17 @@ class _Given(NamedTuple):
     problem: Problem
     choice: Choice
     classes: NDArray[Any]
+
+
+def _check_size(dataset: Dataset) -> None:
+    """Refuse values whose squares leave z, which is as small as they are large, without digits."""
+    values, limits = dataset.values, np.finfo(dataset.dtype)
+    largest = max(-float(values.min()), float(values.max())) if len(values) else 0.0
+    if largest > np.sqrt(float(limits.max) * float(limits.eps)):
+        raise FloatingPointError(
+            f"X holds a value of size {largest:.1e}, whose square is too large for "
+            f"{dataset.dtype}; scale the features to about one"
+        )
 
 
 class TrainingMixin(SparsifyMixin, BaseEstimator):
@@ -101,6 +113,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
             super()._validate_params()
         rows, targets = validated(self, X, y)
         dataset, classes = self._dataset(rows, targets, sample_weight)
+        _check_size(dataset)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
         if n_ranks == 1:
             n_jobs = effective_n_jobs(self.n_jobs)

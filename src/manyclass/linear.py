@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from manyclass.coefficients import SparseCoefficients
 from manyclass.prediction import Coefficients, best_classes, scores_of
 from manyclass.solution import Weights
+from manyclass.sparse_check import check_sparse
 from manyclass.sparsity import thresholded
 from manyclass.threads import effective_n_jobs
 
@@ -73,7 +74,8 @@ class LinearClassifier(ClassifierMixin):
         >>> model.decision_function([[0.5]]).shape
         (1, 3)
         """
-        scores = self._scores(self._check_rows(X))
+        now = self._as_of_now()
+        scores = now._scores(now._check_rows(X))
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -101,8 +103,9 @@ class LinearClassifier(ClassifierMixin):
         >>> model.predict([[-3.0], [2.0]]).tolist()
         ['left', 'right']
         """
-        best = self._labels(self._check_rows(X), 1)
-        return np.asarray(self.classes_[best[:, 0]])
+        now = self._as_of_now()
+        best = now._labels(now._check_rows(X), 1)
+        return np.asarray(now.classes_[best[:, 0]])
 
     def predict_top_k(self, X: ArrayLike, k: int) -> NDArray[Any]:
         """Predict the k best classes of every row, the best first.
@@ -134,11 +137,12 @@ class LinearClassifier(ClassifierMixin):
         >>> model.predict_top_k([[2.0]], 2).tolist()
         [[2, 1]]
         """
-        rows = self._check_rows(X)
-        n_classes = len(self.classes_)
+        now = self._as_of_now()
+        rows = now._check_rows(X)
+        n_classes = len(now.classes_)
         if not 1 <= k <= n_classes:
             raise ValueError(f"k must be from 1 to {n_classes}, the number of classes; got {k}")
-        return np.asarray(self.classes_[self._labels(rows, k)])
+        return np.asarray(now.classes_[now._labels(rows, k)])
 
     def sparsify(self, threshold: float = 0.0) -> Self:
         """Leave out small weights and keep the others as a sparse array.
@@ -185,8 +189,15 @@ class LinearClassifier(ClassifierMixin):
             self._coefficients = self._coefficients.toarray()
         return self
 
+    def _as_of_now(self) -> Self:
+        """Return a model of its own with all that this one has now; other threads may train it."""
+        now = object.__new__(type(self))
+        now.__dict__ = self.__dict__.copy()
+        return now
+
     def _check_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
+        check_sparse(X, indices=False)  # the core looks at them
         return validate_data(
             self,
             X,

@@ -56,6 +56,8 @@ def save_model(path: str | os.PathLike[str], estimator: Estimator) -> None:
 
     Raises
     ------
+    TypeError
+        If it is something else.
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
@@ -74,9 +76,29 @@ def save_model(path: str | os.PathLike[str], estimator: Estimator) -> None:
     ...     load_model(pathlib.Path(folder, "model")).predict([[1.0]]).tolist()
     ['yes']
     """
+    check_kind(estimator)
     check_is_fitted(estimator)
     tensors, model = pack(estimator)
     write_tensors(path, tensors, header_of(tensors, model, tensors), checksum(tensors))
+
+
+def check_kind(estimator: object) -> None:
+    """Refuse what a model file cannot hold.
+
+    Raises
+    ------
+    TypeError
+    """
+    kind = type(estimator)
+    known = KINDS.get(kind.__name__)
+    if known is None or known.estimator is not kind:
+        hint = ""
+        if hasattr(estimator, "steps") or hasattr(estimator, "best_estimator_"):
+            hint = "; save the fitted classifier in it, and its other steps apart"
+        elif isinstance(estimator, type):
+            hint = ", fitted, not the class"
+        name = estimator.__name__ if isinstance(estimator, type) else kind.__name__
+        raise TypeError(f"save_model takes a {' or a '.join(KINDS)}, not {name}{hint}")
 
 
 def header_of(

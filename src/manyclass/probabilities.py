@@ -67,7 +67,8 @@ class ProbabilitiesMixin(LinearClassifier):
         return np.asarray(logs)
 
     def _all_scores(self, X: ArrayLike) -> NDArray[Any]:
-        scores = self._scores(self._check_rows(X))
+        now = self._as_of_now()
+        scores = now._scores(now._check_rows(X))
         if not np.isfinite(scores).all():
             raise FloatingPointError("the scores of X overflow; scale its features as in fit")
         return scores * np.array([-0.5, 0.5], scores.dtype) if scores.shape[1] == 1 else scores

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -18,6 +17,7 @@ from manyclass.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from manyclass.probabilities import ProbabilitiesMixin
 from manyclass.solvers.stochastic import LOSSES, StochasticRecord
 from manyclass.solvers.sums import Shape
+from manyclass.sparse_check import check_sparse
 from manyclass.stochastic_model import Blocks, StochasticModel, shape_of, two_at_least
 from manyclass.training_data import (
     FLOATS,
@@ -246,8 +246,9 @@ class StochasticClassifier(
         MemoryError
             If W does not fit into memory.
         """
-        with self._input_restored() as before:
-            rows, targets = validated(self, X, y)
+        with self._turn():
+            given = self._like_this()
+            rows, targets = validated(given, X, y)
             metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
             task = FitTask(self, rows, targets, metadata, self.max_iter)
             rng = self._rng()
@@ -262,7 +263,7 @@ class StochasticClassifier(
                 rows, targets, sample_weight, self.class_weight, manner.bias
             )
             running = self._started(shape_of(dataset), classes, manner, go_on=self.warm_start)
-            status = self._train([dataset], running, rng, task, before, score)
+            status = self._train([dataset], running, rng, task, given, score)
         self._warn(status)
         return self
 
@@ -316,15 +317,17 @@ class StochasticClassifier(
             raise ValueError("blocks is an iterator, which ends after one epoch; give a list")
         known = two_at_least(unique_labels(classes))
         shape = Shape(checked_width(n_features), len(known), checked_dtype(dtype))
-        with self._input_restored() as before:
+        with self._turn():
+            given = self._like_this()
             first = next((X for X, _ in blocks), None)
-            _check_feature_names(self, first, reset=True)
-            self.n_features_in_ = shape.n_features
+            check_sparse(first)
+            _check_feature_names(given, first, reset=True)
+            given.n_features_in_ = shape.n_features
             manner = self._manner_of(first, go_on=self.warm_start)
             running = self._started(shape, known, manner, go_on=self.warm_start)
-            source = Blocks(self, blocks, known, shape.dtype, manner.bias)
+            source = Blocks(given, blocks, known, shape.dtype, manner.bias)
             task = FitTask(self, None, None, {}, self.max_iter)
-            status = self._train(source, running, self._rng(), task, before)
+            status = self._train(source, running, self._rng(), task, given)
         self._warn(status)
         return self
 
@@ -369,6 +372,9 @@ class StochasticClassifier(
         gives every piece of the same length the same order. A mean of the coefficients (`average`)
         begins anew after ``load_model``, and after a ``fit`` without ``warm_start``.
 
+        Threads that share a model take turns in ``fit``, ``fit_blocks`` and ``partial_fit``; those
+        that predict meanwhile do so with the model before or after a call.
+
         Examples
         --------
         >>> from manyclass import StochasticClassifier
@@ -379,22 +385,14 @@ class StochasticClassifier(
         3
         """
         self._refuse_for("partial_fit")
-        known = self._known_classes(classes)
-        first = not hasattr(self, "classes_")
-        with self._input_restored() as before:
+        with self._turn():
+            known = self._known_classes(classes)
+            first, given = not hasattr(self, "classes_"), self._like_this()
             dtype = FLOATS if first else [self._dtype()]
-            rows, targets = validated(self, X, y, dtype, reset=first)
+            rows, targets = validated(given, X, y, dtype, reset=first)
             manner = self._manner_of(rows, go_on=True)
             class_weight: Any = self.class_weight
             dataset = stream_data(rows, targets, sample_weight, class_weight, known, manner.bias)
             running = self._started(shape_of(dataset), known, manner, go_on=True)
-            began, steps, loss = time.perf_counter(), running.run.clock.steps, np.nan
-            try:
-                loss = running.run.epoch([dataset], self._plan(), self._rng())
-            finally:
-                made = running.run.clock.steps
-                if made > steps or not np.isnan(loss):  # else there was an error before any step
-                    seconds = time.perf_counter() - began
-                    self._adopt(running, [StochasticRecord(1, seconds, made, loss)])
-                    before.clear()
+            self._train_once(dataset, running, given)
         return self

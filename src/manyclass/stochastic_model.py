@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +20,7 @@ from sklearn.utils.multiclass import unique_labels
 
 from manyclass.callbacks import WRAPPERS, FitTask
 from manyclass.dataset import MAX_INDEX, Dataset, few_are_shared
-from manyclass.linear import LinearClassifier, join_weights, split_weights
+from manyclass.linear import INPUT_ATTRIBUTES, LinearClassifier, join_weights, split_weights
 from manyclass.prediction import Coefficients, best_classes
 from manyclass.solution import Status
 from manyclass.solvers.stochastic import (
@@ -37,6 +41,10 @@ from manyclass.training_data import stream_data, validated
 # would be as long as all others together, its steps too long (SGDClassifier takes 0.01 of them).
 SPARSE_BIAS = 0.1
 Learnt = tuple[Coefficients, NDArray[Any]]  # coefficients and intercepts
+# The locks of models, which are no part of them: of their copies, for one.
+TURNS: WeakKeyDictionary[StochasticModel, threading.RLock] = WeakKeyDictionary()
+TURNS_CHANGE = threading.Lock()
+OF_INPUT = (*INPUT_ATTRIBUTES, "objective_")
 
 
 class Running:
@@ -48,9 +56,15 @@ class Running:
     classes : ndarray of shape (k,)
     bias : float
         Value of the appended feature.
+
+    Attributes
+    ----------
+    moving : RLock
+        Held while there are steps: whoever reads W waits for the last of them.
     """
 
     def __init__(self, run: Stochastic, classes: NDArray[Any], bias: float) -> None:
+        self.moving = threading.RLock()
         self.run = run
         self.classes = classes
         self.bias = bias
@@ -58,10 +72,11 @@ class Running:
 
     def learnt(self) -> Learnt:
         """Return coefficients and intercepts as of the last step, put together once."""
-        steps = self.run.clock.steps
-        if self._learnt is None or self._learnt[0] != steps:
-            self._learnt = steps, self._split(self.run.weights())
-        return self._learnt[1]
+        with self.moving:
+            steps = self.run.clock.steps
+            if self._learnt is None or self._learnt[0] != steps:
+                self._learnt = steps, self._split(self.run.weights())
+            return self._learnt[1]
 
     def finish(self) -> Learnt:
         """Return coefficients and intercepts; the run ends."""
@@ -74,8 +89,15 @@ class Running:
         return coef, intercept
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be put together again."""
-        return {**self.__dict__, "_learnt": None}
+        """Leave out what can be put together again; steps of other threads wait for the copy."""
+        with self.moving:
+            state = {**self.__dict__, "_learnt": None, "run": copy.deepcopy(self.run)}
+        del state["moving"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Undo ``__getstate__``."""
+        self.__dict__.update(state, moving=threading.RLock())
 
 
 class Manner(NamedTuple):
@@ -111,8 +133,8 @@ class StochasticModel(LinearClassifier):
     small pieces could not afford after each of them.
     """
 
-    _learnt: Learnt  # what predicts, if it is not the run
-    _running: Running  # what training goes on with
+    _learnt: Learnt | None  # what predicts, if it is not the run
+    _running: Running | None  # what training goes on with
 
     @property
     def _coefficients(self) -> Coefficients:
@@ -120,7 +142,7 @@ class StochasticModel(LinearClassifier):
 
     @_coefficients.setter
     def _coefficients(self, value: Coefficients) -> None:
-        fitted = not {"_learnt", "_running"}.isdisjoint(self.__dict__)
+        fitted = any(self.__dict__.get(name) is not None for name in ("_learnt", "_running"))
         self._replace((value, self._now()[1] if fitted else np.zeros(value.shape[0], value.dtype)))
 
     @property
@@ -133,18 +155,34 @@ class StochasticModel(LinearClassifier):
         self._replace((self._now()[0], value))
 
     def _now(self) -> Learnt:
-        if "_learnt" in self.__dict__:
-            return self._learnt
-        if "_running" in self.__dict__:
-            return self._running.learnt()
+        state = self.__dict__.copy()
+        if state.get("_learnt") is not None:
+            return cast(Learnt, state["_learnt"])
+        if state.get("_running") is not None:
+            return cast(Running, state["_running"]).learnt()
         raise AttributeError(f"{type(self).__name__!r} object is not fitted")
 
     def _replace(self, learnt: Learnt) -> None:
         """Take other coefficients; the run would not know them."""
-        self._learnt = learnt
-        self.__dict__.pop("_running", None)
+        self.__dict__.update(_learnt=learnt, _running=None)
 
-    # Training
+    def _as_of_now(self) -> Self:
+        """Return a model that no step of another thread reaches any more."""
+        now = super()._as_of_now()
+        if now.__dict__.get("_running") is not None:
+            now._learnt = now._now()
+        return now
+
+    # Training, by one thread at a time
+
+    def _like_this(self) -> Self:
+        """Return what the validation of the input may write to."""
+        return super()._as_of_now()
+
+    def _turn(self) -> threading.RLock:
+        """Return the lock of whoever trains this model."""
+        with TURNS_CHANGE:
+            return TURNS.setdefault(self, threading.RLock())
 
     def _manner_of(self, X: Any, *, go_on: bool) -> Manner:
         """Return how rows like these are taken; a run that goes on keeps its feature's value."""
@@ -160,7 +198,7 @@ class StochasticModel(LinearClassifier):
     def _dtype(self) -> np.dtype[Any]:
         """Type of the weights, without putting them together."""
         running: Running | None = self.__dict__.get("_running")
-        return self._learnt[1].dtype if running is None else running.run.shape.dtype
+        return self._now()[1].dtype if running is None else running.run.shape.dtype
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
@@ -239,56 +277,80 @@ class StochasticModel(LinearClassifier):
         running: Running,
         rng: np.random.Generator,
         task: FitTask,
-        before: dict[str, Any],
+        given: Self,
         score: Callable[[Running], float] | None = None,
     ) -> Status:
-        """Train until the end, and become what was learnt; empties ``before`` then."""
+        """Train until the end, and become what was learnt from input like that of ``given``."""
         if self.warm_start:  # an interrupt leaves the model, and where the next fit goes on
-            if hasattr(self, "classes_"):
-                self._learnt = self._now()
-            self._running = running
+            old = self._now() if hasattr(self, "classes_") else None
+            self.__dict__.update(_learnt=old, _running=running)
 
         def on_epoch(record: StochasticRecord) -> bool:
             if self.verbose:
                 print(_line(record), flush=True)
-            return task.epoch(lambda: _attributes(running.learnt(), running.classes))
+            return task.epoch(lambda: {**_attributes(running), **given._input_attributes()})
 
-        history, status = train_stochastic(
-            running.run,
-            blocks,
-            self._plan(),
-            NoImprovement(self.tol, self.n_iter_no_change),
-            rng,
-            max_iter=self.max_iter,
-            max_steps=self.max_steps,
-            validate=None if score is None else lambda: score(running),
-            on_epoch=on_epoch,
-        )
-        learnt = None if self.warm_start else running.finish()
-        objective = None
-        if self.compute_objective:
-            objective = self._objective(blocks, learnt or running.learnt())
-        self._adopt(running, history, learnt)
-        before.clear()
-        self.__dict__.pop("objective_", None)
-        if objective is not None:
-            self.objective_ = objective
+        with running.moving:
+            history, status = train_stochastic(
+                running.run,
+                blocks,
+                self._plan(),
+                NoImprovement(self.tol, self.n_iter_no_change),
+                rng,
+                max_iter=self.max_iter,
+                max_steps=self.max_steps,
+                validate=None if score is None else lambda: score(running),
+                on_epoch=on_epoch,
+            )
+            learnt = None if self.warm_start else running.finish()
+            given.__dict__.pop("objective_", None)
+            if self.compute_objective:
+                given.objective_ = self._objective(blocks, learnt or running.learnt())
+            self._adopt(running, history, given, learnt)
         task.end()
         return status
 
+    def _train_once(self, dataset: Dataset, running: Running, given: Self) -> None:
+        """Visit some rows once; steps that were made before Ctrl-C count."""
+        began, steps, loss = time.perf_counter(), running.run.clock.steps, np.nan
+        with running.moving:
+            try:
+                loss = running.run.epoch([dataset], self._plan(), self._rng())
+            finally:
+                made = running.run.clock.steps
+                if made > steps or not np.isnan(loss):  # else there was an error before any step
+                    seconds = time.perf_counter() - began
+                    self._adopt(running, [StochasticRecord(1, seconds, made, loss)], given)
+
     def _adopt(
-        self, running: Running, history: list[StochasticRecord], learnt: Learnt | None = None
+        self,
+        running: Running,
+        history: list[StochasticRecord],
+        given: Self,
+        learnt: Learnt | None = None,
     ) -> None:
-        """Become what a run has come to, which goes on unless it has ended in ``learnt``."""
+        """Become what a run has come to, which goes on unless it has ended in ``learnt``.
+
+        All at once: other threads that predict have the old model or the new one.
+        """
         running.run.forget()
-        if learnt is None:
-            self._running = running
-            self.__dict__.pop("_learnt", None)
-        else:
-            self._replace(learnt)
-        self.classes_, self.intercept_scaling_ = running.classes, running.bias
-        self.n_steps_, self.weight_seen_ = running.run.clock.steps, running.run.seen
-        self.history_, self.n_iter_ = history, len(history)
+        state = {name: value for name, value in self.__dict__.items() if name not in OF_INPUT}
+        state.update(given._input_attributes())
+        state.update(
+            _learnt=learnt,
+            _running=running if learnt is None else None,
+            classes_=running.classes,
+            intercept_scaling_=running.bias,
+            n_steps_=running.run.clock.steps,
+            weight_seen_=running.run.seen,
+            history_=history,
+            n_iter_=len(history),
+        )
+        self.__dict__ = state
+
+    def _input_attributes(self) -> dict[str, Any]:
+        """Return what is known from the rows alone."""
+        return {name: self.__dict__[name] for name in OF_INPUT if name in self.__dict__}
 
     def _scorer(
         self, X: Any, y: NDArray[Any], weights: NDArray[np.float64]
@@ -337,10 +399,10 @@ def two_at_least(classes: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def _attributes(learnt: Learnt, classes: NDArray[Any]) -> dict[str, Any]:
+def _attributes(running: Running) -> dict[str, Any]:
     """Return what prediction needs."""
-    coef, intercept = learnt
-    return {"classes_": classes, "coef_": coef, "intercept_": intercept}
+    coef, intercept = running.learnt()
+    return {"classes_": running.classes, "coef_": coef, "intercept_": intercept}
 
 
 def _line(record: StochasticRecord) -> str:

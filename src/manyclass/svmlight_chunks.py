@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from typing import Any, NamedTuple, NoReturn
+from functools import partial
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from manyclass import _core
 from manyclass.text_pieces import DamagedError, Piece
 
 THREAD_NAME = "svmlight"
+R = TypeVar("R")
 
 
 class Chunk(NamedTuple):
@@ -92,17 +94,19 @@ def read_chunks(
     """Yield the pieces of the file `name` parsed, in order; ValueError says where it is wrong."""
     n_lines = 0
     try:
-        with closing(_in_order(parse, parts, n_jobs)) as chunks:
-            for chunk, share in chunks:
+        with closing(_in_order(partial(_as_far_as_good, parse), parts, n_jobs)) as chunks:
+            for (chunk, error), share in chunks:
                 yield Placed(chunk, n_lines, share)
                 n_lines += chunk.n_lines
+                if error is not None:
+                    raise error
     except DamagedError as error:
         fail(name, n_lines + 1, str(error), None, error.advice)
     except ValueError as error:
         if len(error.args) != 4:  # none of the core's
             raise
-        line, problem, found, advice = error.args
-        fail(name, n_lines + line, problem, found, advice)
+        _, problem, found, advice = error.args
+        fail(name, n_lines + 1, problem, found, advice)
 
 
 def fail(name: str, line: int, problem: str, found: bytes | str | None, advice: str) -> NoReturn:
@@ -122,15 +126,29 @@ def _abbreviated(found: bytes | str) -> str:
     return f"'{text}'" if len(text) <= 40 else f"'{text[:37]}...'"
 
 
+def _as_far_as_good(
+    parse: Callable[[Piece], Chunk], piece: Piece
+) -> tuple[Chunk, ValueError | None]:
+    """Parse the lines before the first malformed one, whose labels may be bad; and its error."""
+    try:
+        return parse(piece), None
+    except ValueError as error:
+        if len(error.args) != 4:  # none of the core's
+            raise
+        lines = bytes(piece.text).split(b"\n", error.args[0] - 1)[:-1]
+        before = b"".join(line + b"\n" for line in lines)
+        return parse(Piece(before, piece.share)), error
+
+
 def _in_order(
-    parse: Callable[[Piece], Chunk], parts: Iterable[Piece], n_jobs: int
-) -> Generator[tuple[Chunk, float]]:
+    parse: Callable[[Piece], R], parts: Iterable[Piece], n_jobs: int
+) -> Generator[tuple[R, float]]:
     """Parse the pieces and yield what becomes of them, in order; few are in memory at once."""
     if n_jobs == 1:
         for piece in parts:
             yield parse(piece), piece.share
         return
-    under_way: deque[tuple[Future[Chunk], float]] = deque()
+    under_way: deque[tuple[Future[R], float]] = deque()
     executor = ThreadPoolExecutor(n_jobs, thread_name_prefix=THREAD_NAME)
     try:
         damage = None

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from manyclass.dataset import MAX_INDEX, Dataset
+from manyclass.sparse_check import check_sparse
 
 FLOATS = [np.float64, np.float32]
 
@@ -33,6 +34,7 @@ def validated(
     ValueError
         If they have the wrong shape, hold NaN or infinity, or y holds no classes.
     """
+    check_sparse(X)
     rows, targets = validate_data(
         estimator, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=reset
     )
