@@ -9,11 +9,12 @@ SOLVER_TESTS := $(addprefix tests/test_,sequential_dual.py separate_classes.py n
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test unit sanitize lint format bench docs clean
+.PHONY: help demo test unit sanitize trials lint format bench docs clean
 
 help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
 	@echo "make test     all tests, the solvers on baseline instructions too, then kernel tests under sanitizers"
+	@echo "make trials   long trials: certificates of 20,000 random problems, judged exactly"
 	@echo "make lint     ruff, mypy, import-linter, clang-format"
 	@echo "make bench    the comparison with other solvers (about 20 minutes)"
 	@echo "make docs     the documentation, in docs/_build/html"
@@ -44,6 +45,9 @@ unit: $(VENV)/with-test
 
 sanitize: $(VENV)/with-test
 	bash tests/sanitize.sh $(BIN)/python
+
+trials: $(VENV)/with-test
+	$(BIN)/python -m tests.trials.certificates
 
 lint: $(VENV)/with-lint
 	$(BIN)/ruff check .

@@ -1,0 +1,1 @@
+"""Bounded trials, run by ``make trials``: longer than tests, each ends with its figures."""
