@@ -30,9 +30,7 @@ def test_exact_objectives_agree_with_the_rounded_ones(name, loss, bias):
     )
     labels, costs = problem.dataset.labels, problem.costs
     squared = loss == "squared_hinge"
-    exact = ExactProblem.of(
-        X, labels, costs, 4, problem.formulation, bias=bias, squared=squared
-    )
+    exact = ExactProblem.of(X, labels, costs, 4, problem.formulation, bias=bias, squared=squared)
     W = rng.standard_normal((4, 4))
     if bias == 0:
         W[-1] = 0

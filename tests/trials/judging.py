@@ -86,8 +86,10 @@ def judge(problem: RandomProblem) -> Verdict:
     model = Keeper(warm_start=True, **{a: b for a, b in problem.params.items() if a != "k"})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if problem.first_C is not None:
-            model.set_params(C=problem.first_C).fit(problem.rows, problem.y, problem.sample_weight)
+        if problem.cost_before is not None:
+            model.set_params(C=problem.cost_before).fit(
+                problem.rows, problem.y, problem.sample_weight
+            )
             model.set_params(C=problem.params["C"])
             caught.clear()
         model.fit(problem.rows, problem.y, problem.sample_weight)

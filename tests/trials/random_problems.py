@@ -25,7 +25,7 @@ class RandomProblem:
     sample_weight: NDArray[np.float64] | None
     params: dict[str, Any]
     is_csr: bool
-    first_C: float | None  # of a fit before, from which this one starts
+    cost_before: float | None  # of a fit before, from which this one starts
 
     @property
     def rows(self) -> Any:
@@ -46,7 +46,7 @@ class RandomProblem:
             for name, told in (
                 ("csr", self.is_csr),
                 ("balanced", p["class_weight"] is not None),
-                ("warm", self.first_C is not None),
+                ("warm", self.cost_before is not None),
                 ("sparse-W", p["weights"] == "sparse"),
                 ("squared", p["loss"] == "squared_hinge"),
                 (f"bias={p['intercept_scaling']:.0e}", p["fit_intercept"]),
@@ -63,9 +63,9 @@ def draw(seed: int, number: int) -> RandomProblem:
     X, y = _data(rng)
     params = _parameters(rng)
     params["k"] = len(np.unique(y))
-    first_C = 10.0 ** rng.uniform(-3, 3) if rng.random() < 0.15 else None
+    cost_before = 10.0 ** rng.uniform(-3, 3) if rng.random() < 0.15 else None
     weights = _sample_weight(rng, len(y))
-    return RandomProblem(number, X, y, weights, params, bool(rng.random() < 0.4), first_C)
+    return RandomProblem(number, X, y, weights, params, bool(rng.random() < 0.4), cost_before)
 
 
 def _data(rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.int64]]:
