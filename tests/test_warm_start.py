@@ -11,6 +11,10 @@ import time
 import numpy as np
 import pytest
 
+from manyclass.dataset import Dataset
+from manyclass.formulations import FORMULATIONS
+from manyclass.objective import dual, primal, weights_of
+from manyclass.problem import Problem
 from tests.test_estimators import IRIS, tight
 
 
@@ -24,6 +28,20 @@ def test_warm_start_continues_and_rescales():
         cold = tight(C=C).fit(X, y)
         np.testing.assert_allclose(warm.coef_, cold.coef_, atol=1e-4)
         assert warm.certificate_.relative_gap <= 1e-10
+
+
+def test_gap_at_another_cost_is_as_documented():
+    X, y = IRIS
+    C, t = 0.7, 1.2
+    model = tight(warm_start=True, C=C, tol=1e-2).fit(X, y)
+    data = Dataset.from_matrix(X, y, n_classes=3, bias=1.0)
+    before, after = (Problem(data, FORMULATIONS[model.formulation], c) for c in (C, t * C))
+    z = model._warm_start.start.duals
+    W = weights_of(before, z)
+    scaled = model._warm_start.start_for(after, model.classes_).duals
+    gap = primal(before, W) - dual(before, z)
+    wanted = 0.5 * (t - 1) ** 2 * np.sum(W * W) + t * gap
+    assert primal(after, W) - dual(after, scaled) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_warm_start_on_other_data_starts_anew():
