@@ -64,11 +64,12 @@ class Setting:
         assert not np.delete(wide, self.columns, axis=1).any()
         return wide[:, self.columns]
 
-    def add(self, coefficients):
-        """W += the rows of X times coefficients of shape (n, k)."""
+    def set_weights(self, coefficients):
+        """W = the rows of X times coefficients of shape (n, k)."""
         before = self.shares
-        self.put(coefficients)
-        self.trainer.add_rows(self.meeting, self.weights, self.lists)
+        self.put(-coefficients)
+        nothing, once = np.zeros(self.data.n_examples), np.ones(self.data.n_examples)
+        self.trainer.rebuild(self.meeting, self.weights, self.lists, nothing, once)
         self.put(before)
 
     @property
@@ -147,7 +148,7 @@ def test_a_visit_is_a_projection(seed, k, scored, elsewhere, scale, kind):
     X, label = rng.normal(size=(1, 3)), int(rng.integers(k))
     problem = make_problem(X, [label], n_classes=k)
     setting = Setting(problem, n_first, [0] if elsewhere else [], kind)
-    setting.add(rng.normal(size=(1, k)))
+    setting.set_weights(rng.normal(size=(1, k)))
     shares = rng.random((1, k)) * scale * (rng.random((1, k)) < 0.3)
     shares[0, rng.integers(k)] = scale
     setting.put(shares)
@@ -218,7 +219,7 @@ def test_what_the_core_refuses():
         (1, setting.weights[:-1], "n_features"),
         (2, _core.Duals64(n + 1, stride), "one list per example"),
         (2, _core.Duals64(n, stride // 2), "columns of the weights"),
-        (3, np.array([n], np.int32), "rows out of range"),
+        (3, np.array([n], np.int32), "row out of range"),
         (4, active[:0], "as long as rows"),
         (5, np.zeros(n + 1, np.uint8), "a number for every example"),
     ]

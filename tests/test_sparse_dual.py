@@ -69,7 +69,8 @@ def test_tables_hold_the_weights_of_any_duals(seed, k, n_slices, dense_from, dty
     X = sp.random_array((30, 12), density=0.3, rng=rng, dtype=np.float64).astype(dtype)
     labels = rng.integers(0, k, 30)
     problem = make_problem(sp.csr_array(X), labels, n_classes=k, bias=bias)
-    z = sp.random_array((30, k), density=rng.random() ** 3, rng=rng).tolil()
+    z = sp.random_array((30, k), density=rng.random() ** 3, rng=rng).tolil() / k  # feasible
+    z = z.tolil()
     z[np.arange(30), labels] = 0
     z = sp.csr_array(z, dtype=dtype)
     slices = min(n_slices, k)

@@ -18,9 +18,10 @@ from manyclass.solvers.stopping import StoppingRule
 PATIENCE = 50
 PROGRESS = 0.99
 HALVES = 0.9
-# ... or when so many certificates in a row, each computed because the estimates met the rule, do
-# not lower the least proven gap to that part.
-LAGGING = 4
+# Where training may go on in float64, float32 is left when a certificate that was computed because
+# the estimates met the rule does not lower the least proven gap to that part, or when the gap, once
+# below NEAR of P, has not fallen to FALL of the least before in SHORT epochs.
+SHORT, NEAR, FALL = 6, 1e-4, 0.7
 
 S = TypeVar("S")
 
@@ -89,6 +90,7 @@ def solve(
     max_iter: int,
     start: Start | None = None,
     on_epoch: Callable[[Progress], bool] | None = None,
+    leaves_early: bool = False,
 ) -> Solution:
     """Train until the rule is met.
 
@@ -103,6 +105,9 @@ def solve(
         Where to begin; at z = 0 when None. Its history goes on.
     on_epoch : callable, default=None
         Called after each epoch; training stops when it returns True.
+    leaves_early : bool, default=False
+        Whether to end as stalled as soon as rounding seems to slow training down, since it can go
+        on with more digits.
 
     Returns
     -------
@@ -119,7 +124,7 @@ def solve(
     run = _Run(problem, solver, state, start)
     then: Start | None = None
     try:
-        status, certificate = _epochs(run, rule, max_iter, on_epoch)
+        status, certificate = _epochs(run, rule, max_iter, on_epoch, leaves_early)
         then = run.start()
         if not np.isfinite(certificate.primal_objective):
             raise FloatingPointError(
@@ -180,11 +185,12 @@ def _epochs(
     rule: StoppingRule,
     max_iter: int,
     on_epoch: Callable[[Progress], bool] | None,
+    leaves_early: bool,
 ) -> tuple[Status, Certificate]:
     digit = float(np.finfo(run.problem.dataset.dtype).eps)
     status = Status.MAX_ITER
     next_try = pause = 1
-    best, n_lagging = np.inf, 0
+    best, lags = np.inf, False
     while run.n_epochs < max_iter:
         progress = run.epoch(rule)
         stop = on_epoch is not None and on_epoch(progress)
@@ -196,13 +202,21 @@ def _epochs(
             # The estimates were too good; a pass that only judges is not worth trying every time.
             pause *= 2
             next_try = n_new + min(pause, 16)
-            n_lagging = 0 if certificate.gap < HALVES * best else n_lagging + 1
+            lags = not certificate.gap < HALVES * best
             best = min(best, certificate.gap)
-        if stop or n_lagging >= LAGGING or has_stalled(run.duals, run.gaps, digit):
+        slows = lags or is_slowed(run.gaps, progress.record.primal_estimate)
+        if stop or (leaves_early and slows) or has_stalled(run.duals, run.gaps, digit):
             status = Status.STOPPED if stop else Status.STALLED
             break
     certificate = run.certify()
     return Status.CONVERGED if rule.met(certificate) else status, certificate
+
+
+def is_slowed(gaps: list[float], primal: float) -> bool:
+    """Whether the gap is small and its last ``SHORT`` epochs brought little."""
+    if len(gaps) <= SHORT or not gaps[-1] < NEAR * primal:
+        return False
+    return min(gaps[-SHORT:]) > FALL * min(gaps[:-SHORT])
 
 
 def has_stalled(duals: list[float], gaps: list[float], digit: float) -> bool:

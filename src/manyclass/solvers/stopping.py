@@ -17,6 +17,8 @@ from manyclass.solution import Certificate
 SHRUNK_SHARE = 0.1
 # ... and never go below this share of the gap that is asked for in the end.
 SHRUNK_FLOOR = 0.3
+# Part of a tolerance that is asked for where W is rounded to float32 afterwards.
+TIGHTENED = 0.7
 
 
 class Findings(Protocol):
@@ -46,6 +48,9 @@ class StoppingRule(Protocol):
     def cool(self, full: Findings, primal: float) -> None:
         """Set the goal of the next shrunk loops after a full loop."""
 
+    def tighten(self) -> None:
+        """Ask for more, so that rounding W afterwards does not break the rule."""
+
     def shrunk_goal(self) -> tuple[float, float]:
         """Gap and violation; the shrunk loops have done enough when one falls to its value."""
 
@@ -72,6 +77,10 @@ class GapRule:
     def cool(self, full: Findings, primal: float) -> None:
         """Follow the gap of the full loop."""
         self._goal = max(SHRUNK_SHARE * full.gap, SHRUNK_FLOOR * self.tol * primal)
+
+    def tighten(self) -> None:
+        """Ask for a smaller gap."""
+        self.tol *= TIGHTENED
 
     def shrunk_goal(self) -> tuple[float, float]:
         """Only the gap of the shrunk problem counts."""
@@ -105,6 +114,11 @@ class ViolationRule:
         """Lower epsilon once the full problem is solved to it."""
         if full.max_violation < self._epsilon:
             self._epsilon = max(self.tol, self._epsilon / 10)
+
+    def tighten(self) -> None:
+        """Ask for a smaller violation."""
+        self.tol *= TIGHTENED
+        self._epsilon = max(1.0, self.tol)
 
     def shrunk_goal(self) -> tuple[float, float]:
         """Only the largest violation of the shrunk problem counts."""

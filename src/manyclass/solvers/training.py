@@ -10,10 +10,11 @@ import numpy as np
 from manyclass.parallel.agreement import any_of, ending_others
 from manyclass.parallel.communicator import Communicator, Serial
 from manyclass.problem import Problem
-from manyclass.solution import Solution, Start
+from manyclass.solution import Solution, Start, Status
 from manyclass.solvers.base import Progress, Solver, solve
 from manyclass.solvers.choice import Kind
 from manyclass.solvers.class_partitioned import ClassPartitioned
+from manyclass.solvers.double_precision import go_on, may_go_on
 from manyclass.solvers.in_parts import classes_in_part, solve_in_parts
 from manyclass.solvers.separate_classes import SeparateClasses
 from manyclass.solvers.separate_ranks import SeparateRanks
@@ -90,6 +91,8 @@ def train(
 
     if several:
         on_epoch = _on_any_rank(ranks, on_epoch)
+    wider = not several and not in_parts(problem, weights) and may_go_on(problem, weights)
+    keep_duals = keep_duals or wider
     with ending_others(ranks):
         if in_parts(problem, weights):
             return solve_in_parts(
@@ -102,9 +105,27 @@ def train(
                 on_epoch=on_epoch,
                 keep_duals=keep_duals,
             )
-        return solve(
-            problem, solver_of(), rule_of(), max_iter=max_iter, start=start, on_epoch=on_epoch
+        reached = solve(
+            problem,
+            solver_of(),
+            rule_of(),
+            max_iter=max_iter,
+            start=start,
+            on_epoch=on_epoch,
+            leaves_early=wider,
         )
+    if not (wider and reached.status is Status.STALLED):
+        return reached
+
+    def train_in_double(
+        problem: Problem, start: Start, on_epoch: Callable[[Progress], bool] | None
+    ) -> Solution:
+        solver = solver_alone(problem, weights, rng, n_jobs)
+        rule = rule_of()
+        rule.tighten()  # for what rounding W to float32 adds
+        return solve(problem, solver, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
+
+    return go_on(problem, reached, train_in_double, rule_of(), on_epoch)
 
 
 def solver_alone(

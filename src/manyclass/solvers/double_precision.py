@@ -1,0 +1,152 @@
+"""Training in float32 that goes on in float64 where rounding slows it down.
+
+In float32 the steps along x_i round W by its last digit each, and the gap stays near 1e-6 of P. In
+float64 training goes on from the same z; in the end W is rounded to float32 once.
+Given: a problem in float32 and the z that it was left with. Returned: W in float32 and its own
+certificate, P of the rounded W less D of the z in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.memory import available_memory
+from manyclass.problem import Problem
+from manyclass.solution import Certificate, Solution, Start, Status, Weights
+from manyclass.solvers.base import Interrupted, Progress
+from manyclass.solvers.choice import Kind, dense_bytes
+from manyclass.solvers.core import NO_COMMON, core_classes, mean_apart, trainer_arguments
+from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.weights import allocate_weights, class_means, squared_norm
+
+SINGLE = np.dtype(np.float32)
+
+
+def may_go_on(problem: Problem, weights: Kind) -> bool:
+    """Whether the problem is in float32, W is dense, and both fit into memory in float64, too."""
+    data = problem.dataset
+    if data.dtype != SINGLE or weights != "dense":
+        return False
+    return 8 * len(data.values) + 3 * dense_bytes(problem) < available_memory()
+
+
+def in_double(problem: Problem) -> Problem:
+    """Return the same problem in float64."""
+    values = problem.dataset.values.astype(np.float64)
+    return replace(problem, dataset=replace(problem.dataset, values=values))
+
+
+def go_on(
+    problem: Problem,
+    reached: Solution,
+    train: Callable[[Problem, Start, Callable[[Progress], bool] | None], Solution],
+    rule: StoppingRule,
+    on_epoch: Callable[[Progress], bool] | None,
+) -> Solution:
+    """Go on from where training in float32 was left.
+
+    Parameters
+    ----------
+    problem : Problem
+        In float32.
+    reached : Solution
+    train : callable
+        Trains a problem from a start.
+    rule : StoppingRule
+        What the returned W is to meet.
+    on_epoch : callable or None
+
+    Returns
+    -------
+    Solution
+        In float32: that of a lower P.
+    """
+    start = replace(reached.start, duals=reached.start.duals.astype(np.float64))
+    if start.weights is not None:
+        start = replace(start, weights=start.weights.astype(np.float64))
+    try:
+        found = train(in_double(problem), start, _told_in_single(on_epoch))
+    except Interrupted as interrupt:
+        raise Interrupted(_single_start(interrupt.start)) from interrupt
+    W: Weights = found.weights.astype(SINGLE)
+    certificate = certify_rounded(problem, W, found.certificate)
+    status = Status.STALLED if found.status is Status.CONVERGED else found.status
+    if certificate.primal_objective > reached.certificate.primal_objective:
+        W, certificate = reached.weights, _with_dual(reached.certificate, certificate)
+    return Solution(
+        W,
+        _single_start(found.start),
+        found.history,
+        Status.CONVERGED if rule.met(certificate) else status,
+        certificate,
+    )
+
+
+def certify_rounded(problem: Problem, W: NDArray[Any], before: Certificate) -> Certificate:
+    """Return the certificate of W in float32, from D as it was proven before.
+
+    The violation is that before rounding.
+    """
+    square, common, found, constant = _inspect(problem, W)
+    norm = 0.5 * (square - problem.dataset.n_classes * float(common @ common))
+    # Terms at z = 0 are C_i times the loss, with the bound of its rounding.
+    upper = norm + found.gap + constant
+    unit = np.finfo(np.float64).eps * (problem.dataset.n_examples + 100)
+    gap = upper - before.dual_objective + unit * upper
+    return Certificate.from_gap(norm + found.loss, gap, before.max_violation)
+
+
+def _with_dual(certificate: Certificate, other: Certificate) -> Certificate:
+    """Return a certificate with the better D of two."""
+    gap = min(certificate.gap, certificate.primal_objective - other.dual_objective)
+    return Certificate.from_gap(certificate.primal_objective, gap, certificate.max_violation)
+
+
+def _inspect(
+    problem: Problem, W: NDArray[Any]
+) -> tuple[float, NDArray[np.float64], _core.SweepResult, float]:
+    """||W||^2, the mean that is taken off, what a pass at z = 0 finds, the loss of empty rows."""
+    data = problem.dataset
+    n, k = data.n_examples, data.n_classes
+    trainer_of, duals_of = core_classes(problem)
+    trainer = trainer_of(**trainer_arguments(problem))
+    _, padded = allocate_weights(len(W), k + mean_apart(problem), data.dtype)
+    padded[:, :k] = W
+    common = class_means(W, k) if problem.formulation.centred else NO_COMMON
+    square = squared_norm(W, k, apart=False)
+    arguments = (padded, duals_of(n, k), common, math.sqrt(square))
+    empty = np.flatnonzero(trainer.squared_norms() == 0).tolist()
+    constant = sum(trainer.inspect(*arguments, i, i + 1).loss for i in empty)
+    return square, common, trainer.inspect(*arguments, 0, n), float(constant)
+
+
+def _single_start(start: Start) -> Start:
+    W = None if start.weights is None else start.weights.astype(SINGLE)
+    return replace(start, duals=sp.csr_array(start.duals.astype(SINGLE)), weights=W)
+
+
+def _told_in_single(
+    on_epoch: Callable[[Progress], bool] | None,
+) -> Callable[[Progress], bool] | None:
+    """Show epochs in float64 as if they were in float32."""
+    if on_epoch is None:
+        return None
+
+    def call(progress: Progress) -> bool:
+        return on_epoch(
+            replace(
+                progress,
+                weights=lambda: progress.weights().astype(SINGLE),
+                start=lambda: _single_start(progress.start()),
+            )
+        )
+
+    return call
