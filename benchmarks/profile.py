@@ -24,6 +24,7 @@ from manyclass.dataset import Dataset
 from manyclass.formulations import FORMULATIONS
 from manyclass.problem import Problem
 from manyclass.solvers.base import solve
+from manyclass.solvers.core import NO_COMMON
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 
@@ -90,7 +91,9 @@ def profile(problem: Problem) -> list[str]:
     seconds = time.perf_counter() - began
     data, state = problem.dataset, solver.state
     n = data.n_examples
-    look = nanoseconds(lambda: state.trainer.inspect(state.weights, state.z, NO_COMMON, 0.0, 0, n), n)
+    look = nanoseconds(
+        lambda: state.trainer.inspect(state.weights, state.z, NO_COMMON, 0.0, 0, n), n
+    )
     visit = nanoseconds(
         lambda: state.trainer.full_loop(state.weights, state.z, state.rows, state.active, -1.0, 1),
         len(state.rows),

@@ -61,8 +61,12 @@ class OwnedScratch {
         labels_(static_cast<std::size_t>(n_classes) + 2),
         rows_(3 * static_cast<std::size_t>(stride)),
         exact_(static_cast<std::size_t>(stride)),
-        view_{rows_.data(),   rows_.data() + stride, block_.data(),
-              step_.data(),   labels_.data(),        exact_.data(),
+        view_{rows_.data(),
+              rows_.data() + stride,
+              block_.data(),
+              step_.data(),
+              labels_.data(),
+              exact_.data(),
               sizeof(T) == 4 ? rows_.data() + 2 * stride : nullptr} {}
   Scratch<T> view() { return view_; }
 

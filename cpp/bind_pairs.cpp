@@ -255,8 +255,7 @@ class PairTrainer : public OwnedExamples<T> {
     for (WeightTables<T>* slot : pair.slots) slot->clear();
     each_range(examples.x.n_rows, 2 * pair.width, 1, each, [&](const CoefficientColumns& columns) {
       for (int slot = 0; slot < 2; ++slot) {
-        error.add(
-            rebuild_tables(examples, *pair.slots[slot], slot * pair.width, columns, sums));
+        error.add(rebuild_tables(examples, *pair.slots[slot], slot * pair.width, columns, sums));
       }
       this->poll()();
     });

@@ -135,8 +135,8 @@ class Judge {
   const JudgedAt& at_;
 };
 
-// Gap, loss and largest violation of rows [begin, end), W dense; what a column k of W holds does not
-// count.
+// Gap, loss and largest violation of rows [begin, end), W dense; what a column k of W holds does
+// not count.
 template <class T, class Duals>
 SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const Duals& z,
                     const JudgedAt& at, Scratch<T> scratch, std::int64_t begin, std::int64_t end) {

@@ -11,8 +11,8 @@ namespace manyclass {
 
 // Those of some neighbouring classes.
 struct CoefficientColumns {
-  std::int32_t first;              // class
-  std::vector<std::size_t> ends;   // of each class, in the two below
+  std::int32_t first;             // class
+  std::vector<std::size_t> ends;  // of each class, in the two below
   std::vector<std::int32_t> rows;
   std::vector<double> values;
 

@@ -29,10 +29,9 @@ void each_feasible(const Examples<T>& examples, const Duals& z, std::int64_t i, 
 template <class T, class Duals>
 double sigma_of(const Examples<T>& examples, const Duals& z, std::int64_t i) {
   double sigma = 0;
-  each_feasible(examples, z, i,
-                [&](std::int32_t c, double value) {
-                  sigma += c == examples.labels[i] ? value : -value;
-                });
+  each_feasible(examples, z, i, [&](std::int32_t c, double value) {
+    sigma += c == examples.labels[i] ? value : -value;
+  });
   return sigma;
 }
 

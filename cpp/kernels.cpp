@@ -12,8 +12,7 @@ namespace {
 
 template <class T>
 constexpr Kernels<T, DualLists<T>> table_of(const DualLists<T>*) {
-  return {dual_sweep<false, T>, dual_sweep<true, T>, inspect<T, DualLists<T>>,
-          squared_norms<T>};
+  return {dual_sweep<false, T>, dual_sweep<true, T>, inspect<T, DualLists<T>>, squared_norms<T>};
 }
 
 template <class T>

@@ -59,11 +59,11 @@ struct Coordinate {
 // Memory for one visit at a time; k is the number of classes.
 template <class T>
 struct Scratch {
-  T* scores;             // stride, aligned to 64 bytes
-  T* dense_step;         // stride zeros, aligned to 64 bytes
-  Coordinate* block;     // k + 1
-  Step* step;            // k + 2
-  std::int32_t* labels;  // k + 2
+  T* scores;                // stride, aligned to 64 bytes
+  T* dense_step;            // stride zeros, aligned to 64 bytes
+  Coordinate* block;        // k + 1
+  Step* step;               // k + 2
+  std::int32_t* labels;     // k + 2
   double* exact = nullptr;  // stride, aligned to 64 bytes; what certificates are computed in
   T* carry = nullptr;       // stride; low digits of the intercepts (weights.hpp), or null
 };
@@ -146,18 +146,18 @@ template <class T, class Duals>
 const Kernels<T, Duals>& kernels();
 template <class T>
 const RebuildKernels<T>& rebuild_kernels();
-}
+}  // namespace baseline
 namespace avx2 {
 template <class T, class Duals>
 const Kernels<T, Duals>& kernels();
 template <class T>
 const RebuildKernels<T>& rebuild_kernels();
-}
+}  // namespace avx2
 namespace avx512 {
 template <class T, class Duals>
 const Kernels<T, Duals>& kernels();
 template <class T>
 const RebuildKernels<T>& rebuild_kernels();
-}
+}  // namespace avx512
 
 }  // namespace manyclass

@@ -289,8 +289,7 @@ class LaneVisitor {
     if (row.bias == 0) return;
     T* const intercepts = feature(w_.n_features);
     if (!carry_) return add_to(intercepts, row.bias);
-    const auto [sum, rest] =
-        two_sum(Lanes::at(intercepts), Lanes::at(carry_) + step * row.bias);
+    const auto [sum, rest] = two_sum(Lanes::at(intercepts), Lanes::at(carry_) + step * row.bias);
     sum.put(intercepts);
     rest.put(carry_);
   }

@@ -144,8 +144,7 @@ class SliceTeam {
         ClassSums<T> sums(examples.x);
         for_slices(static_cast<std::size_t>(member), [&](int slice) {
           const auto at = static_cast<std::size_t>(slice);
-          errors[at].add(
-              rebuild_tables(examples, w_.slices[at], w_.first(slice), columns, sums));
+          errors[at].add(rebuild_tables(examples, w_.slices[at], w_.first(slice), columns, sums));
         });
       });
       poll();

@@ -200,7 +200,8 @@ inline void DenseWeights<T>::add_vectors(const Row<T>& row, const T* dense_step)
   if (!carry) return add_to(feature(n_features), row.bias);
   T* const w = feature(n_features);
   for (std::int64_t c = 0; c < width; c += static_cast<std::int64_t>(kLanes<T>)) {
-    const auto [sum, rest] = two_sum(load(w + c), load(carry + c) + row.bias * load(dense_step + c));
+    const auto [sum, rest] =
+        two_sum(load(w + c), load(carry + c) + row.bias * load(dense_step + c));
     store(w + c, sum);
     store(carry + c, rest);
   }

@@ -195,7 +195,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
                     f"training needs more memory than there is ({choice}); use float32, fewer "
                     "features (hashing, selection), a smaller C or fewer classes"
                 ) from error
-            checkpoints.write(solution.start)
+            checkpoints.write(solution.start.astype(problem.dataset.dtype))
         return solution
 
     def _remembered(self, problem: Problem, classes: NDArray[Any]) -> Start | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -136,6 +136,11 @@ class Start:
     def at_zero(cls, n_examples: int, n_classes: int, dtype: np.dtype[Any]) -> Start:
         """Return z = 0."""
         return cls(sp.csr_array((n_examples, n_classes), dtype=dtype))
+
+    def astype(self, dtype: np.dtype[Any]) -> Start:
+        """Return z and W as numbers of another type."""
+        W = None if self.weights is None else self.weights.astype(dtype)
+        return replace(self, duals=sp.csr_array(self.duals.astype(dtype)), weights=W)
 
     @property
     def n_epochs(self) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.instruction_sets import instruction_set
 from manyclass.problem import Problem
-from manyclass.solvers.weights import BLOCK_BYTES
+from manyclass.solvers.weights import BLOCK_BYTES, class_means, squared_norm
 
 NO_COMMON = np.empty(0)  # nothing is taken off every class
 # Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
@@ -31,6 +32,35 @@ def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:
 def mean_apart(problem: Problem) -> bool:
     """Whether the kernels' memory has a column k for the mean of W, which is centred."""
     return problem.formulation.centred and not in_lanes(problem)
+
+
+def as_returned(
+    problem: Problem, weights: NDArray[Any]
+) -> tuple[NDArray[np.float64], float, float]:
+    """Describe a dense W as users have it: intercepts are bias * w, rounded to the type of W.
+
+    Returns
+    -------
+    common : ndarray of shape (d + 1,), or empty
+        What rounding leaves of the mean where W is to sum to zero.
+    square : float
+        ||W||^2.
+    moved : float
+        How far that W is from the given one.
+    """
+    data = problem.dataset
+    k = data.n_classes
+    common = class_means(weights, k) if problem.formulation.centred else NO_COMMON
+    square = squared_norm(weights, k, apart=False)
+    if data.bias == 0:
+        return common, square, 0.0
+    w = weights[-1, :k]
+    held = w.astype(np.float64)
+    returned = (w * w.dtype.type(data.bias)).astype(np.float64) / data.bias
+    if len(common):
+        common[-1] = returned.mean()
+    moved = float(np.linalg.norm(returned - held))
+    return common, square + float(returned @ returned - held @ held), moved
 
 
 def core_classes(problem: Problem, *, shifted: bool = False) -> tuple[type[Any], type[Any]]:

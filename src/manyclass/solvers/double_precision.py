@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
@@ -23,9 +22,9 @@ from manyclass.problem import Problem
 from manyclass.solution import Certificate, Solution, Start, Status, Weights
 from manyclass.solvers.base import Interrupted, Progress
 from manyclass.solvers.choice import Kind, dense_bytes
-from manyclass.solvers.core import NO_COMMON, core_classes, mean_apart, trainer_arguments
+from manyclass.solvers.core import as_returned, core_classes, mean_apart, trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights import allocate_weights, class_means, squared_norm
+from manyclass.solvers.weights import allocate_weights
 
 SINGLE = np.dtype(np.float32)
 
@@ -67,15 +66,14 @@ def go_on(
     Returns
     -------
     Solution
-        In float32: that of a lower P.
+        W in float32: that of the two with the lower P. z stays in float64, or it would not prove
+        as much.
     """
-    start = replace(reached.start, duals=reached.start.duals.astype(np.float64))
-    if start.weights is not None:
-        start = replace(start, weights=start.weights.astype(np.float64))
+    start = reached.start.astype(np.dtype(np.float64))
     try:
         found = train(in_double(problem), start, _told_in_single(on_epoch))
     except Interrupted as interrupt:
-        raise Interrupted(_single_start(interrupt.start)) from interrupt
+        raise Interrupted(interrupt.start.astype(SINGLE)) from interrupt
     W: Weights = found.weights.astype(SINGLE)
     certificate = certify_rounded(problem, W, found.certificate)
     status = Status.STALLED if found.status is Status.CONVERGED else found.status
@@ -83,7 +81,7 @@ def go_on(
         W, certificate = reached.weights, _with_dual(reached.certificate, certificate)
     return Solution(
         W,
-        _single_start(found.start),
+        found.start,
         found.history,
         Status.CONVERGED if rule.met(certificate) else status,
         certificate,
@@ -120,17 +118,11 @@ def _inspect(
     trainer = trainer_of(**trainer_arguments(problem))
     _, padded = allocate_weights(len(W), k + mean_apart(problem), data.dtype)
     padded[:, :k] = W
-    common = class_means(W, k) if problem.formulation.centred else NO_COMMON
-    square = squared_norm(W, k, apart=False)
+    common, square, _ = as_returned(problem, W)
     arguments = (padded, duals_of(n, k), common, math.sqrt(square))
     empty = np.flatnonzero(trainer.squared_norms() == 0).tolist()
     constant = sum(trainer.inspect(*arguments, i, i + 1).loss for i in empty)
     return square, common, trainer.inspect(*arguments, 0, n), float(constant)
-
-
-def _single_start(start: Start) -> Start:
-    W = None if start.weights is None else start.weights.astype(SINGLE)
-    return replace(start, duals=sp.csr_array(start.duals.astype(SINGLE)), weights=W)
 
 
 def _told_in_single(
@@ -145,7 +137,7 @@ def _told_in_single(
             replace(
                 progress,
                 weights=lambda: progress.weights().astype(SINGLE),
-                start=lambda: _single_start(progress.start()),
+                start=lambda: progress.start().astype(SINGLE),
             )
         )
 

@@ -26,6 +26,7 @@ from manyclass.problem import Problem
 from manyclass.solution import Certificate, EpochRecord, Start
 from manyclass.solvers.core import (
     NO_COMMON,
+    as_returned,
     core_classes,
     in_lanes,
     mean_apart,
@@ -38,7 +39,6 @@ from manyclass.solvers.stochastic_start import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights import (
     allocate_weights,
-    class_means,
     classes_of,
     pack,
     squared_norm,
@@ -116,9 +116,7 @@ class SequentialDual(NewtonRounds):
         """D(0): what the examples with x_i = 0 add, whose loss is constant."""
         look = state.trainer.inspect  # W = 0
         at = empty.tolist()
-        return float(
-            sum(look(state.weights, state.z, NO_COMMON, 0.0, i, i + 1).loss for i in at)
-        )
+        return float(sum(look(state.weights, state.z, NO_COMMON, 0.0, i, i + 1).loss for i in at))
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """One of descent, or a round of the Newton phase."""
@@ -204,9 +202,8 @@ class SequentialDual(NewtonRounds):
 
         Where W is to sum to zero, what rounding leaves of its mean is taken off first.
         """
-        k = problem.dataset.n_classes
-        common = class_means(weights, k) if problem.formulation.centred else NO_COMMON
-        square = squared_norm(weights, k, apart=False)
+        common, square, moved = as_returned(problem, weights)
+        distance += moved
 
         def inspect(part: tuple[int, int]) -> _core.SweepResult:
             found: _core.SweepResult = state.trainer.inspect(
@@ -215,6 +212,7 @@ class SequentialDual(NewtonRounds):
             return found
 
         found = list(self._map(inspect, list(self._ranges(problem))))
+        k = problem.dataset.n_classes
         return Certificate.from_gap(
             0.5 * (square - k * float(common @ common)) + sum(part.loss for part in found),
             sum(part.gap for part in found) + 0.5 * distance**2,

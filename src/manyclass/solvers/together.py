@@ -167,9 +167,7 @@ class OfRanks(ABC):
         return W.gather() if self.gathers else W
 
 
-def slack_errors(
-    problem: Problem, norms: NDArray[np.float64], norm: float
-) -> NDArray[np.float64]:
+def slack_errors(problem: Problem, norms: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
     """Return how far a slack of an example may be off by rounding; as certificate.hpp, shape (n,).
 
     ``norms`` are the ||x_i||^2, ``norm`` is ||W||.
