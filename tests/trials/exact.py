@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from manyclass.formulations import Formulation
 from manyclass.objective import targets_of
 
+# Integers are multiplied by so much before they are divided.
+DIGITS = 1 << 100
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exact:
@@ -169,8 +172,8 @@ class ExactProblem:
         elif self.formulation.aggregation == "sum":
             ints = np.minimum(ints, bound[:, None])
         else:
-            for row, most in zip(ints, bound, strict=True):
-                _shorten(row, most)
+            ints = np.array([_scaled(row, most) for row, most in zip(ints, bound, strict=True)])
+            return Exact(ints, z.unit * costs.unit * DIGITS)
         return Exact(ints, z.unit * costs.unit)
 
     def _empty(self) -> NDArray[np.bool_]:
@@ -185,12 +188,7 @@ class ExactProblem:
         return (self.costs * Exact(losses * self._empty())).total()
 
 
-def _shorten(row: NDArray[Any], most: int) -> None:
-    """Bring the sum of a row of integers that are not negative to at most ``most``."""
-    excess = row.sum() - most
-    for c in np.argsort(-row):
-        if excess <= 0:
-            return
-        cut = min(excess, row[c])
-        row[c] -= cut
-        excess -= cut
+def _scaled(row: NDArray[Any], most: int) -> NDArray[Any]:
+    """DIGITS times a row of integers that are not negative, scaled to a sum of at most ``most``."""
+    total = row.sum()
+    return row * DIGITS if total <= most else row * (DIGITS * most) // total

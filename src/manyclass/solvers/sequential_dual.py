@@ -40,6 +40,7 @@ from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights import (
     allocate_weights,
     classes_of,
+    distance,
     pack,
     squared_norm,
 )
@@ -189,21 +190,21 @@ class SequentialDual(NewtonRounds):
         state.dual = certificate.dual_objective  # free of the rounding of many small gains
         state.returned = None
         if state.newton is not None and math.isfinite(state.newton.primal):
-            W, k = state.newton.weights, problem.dataset.n_classes
-            apart = math.sqrt(squared_norm(W - state.weights, k, apart=False))
+            W = state.newton.weights
+            apart = distance(W, state.weights, problem.dataset.n_classes)
             other = self._judge(problem, state, W, apart + rounding)
             if other.primal_objective < certificate.primal_objective:
                 state.returned = W
                 return other
         return certificate
 
-    def _judge(self, problem: Problem, state: State, weights: Any, distance: float) -> Certificate:
-        """P at some W, D at z; ``distance`` is an upper bound of ||W - W(z)||.
+    def _judge(self, problem: Problem, state: State, weights: Any, apart: float) -> Certificate:
+        """P at some W, D at z; ``apart`` is an upper bound of ||W - W(z)||.
 
         Where W is to sum to zero, what rounding leaves of its mean is taken off first.
         """
         common, square, moved = as_returned(problem, weights)
-        distance += moved
+        apart += moved
 
         def inspect(part: tuple[int, int]) -> _core.SweepResult:
             found: _core.SweepResult = state.trainer.inspect(
@@ -215,7 +216,7 @@ class SequentialDual(NewtonRounds):
         k = problem.dataset.n_classes
         return Certificate.from_gap(
             0.5 * (square - k * float(common @ common)) + sum(part.loss for part in found),
-            sum(part.gap for part in found) + 0.5 * distance**2,
+            sum(part.gap for part in found) + 0.5 * apart**2,
             max((part.max_violation for part in found), default=0.0),
         )
 

@@ -85,13 +85,13 @@ class SparseDual(SequentialDual):
         """W <- W(z); return an upper bound of the distance that rounding leaves."""
         return float(state.trainer.rebuild(state.weights, state.z))
 
-    def _judge(self, problem: Problem, state: State, weights: Any, distance: float) -> Certificate:
+    def _judge(self, problem: Problem, state: State, weights: Any, apart: float) -> Certificate:
         square = weights.squared_norm()
         found = state.trainer.inspect(
             weights, state.z, math.sqrt(square), 0, problem.dataset.n_examples
         )
         primal = 0.5 * square + found.loss
-        return Certificate.from_gap(primal, found.gap + 0.5 * distance**2, found.max_violation)
+        return Certificate.from_gap(primal, found.gap + 0.5 * apart**2, found.max_violation)
 
     def _duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return z, shape (n, k)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,17 @@ def class_means(weights: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
             for begin in range(0, len(weights), step)
         ]
     )
+
+
+def distance(a: NDArray[Any], b: NDArray[Any], n_classes: int) -> float:
+    """Return ||A - B|| of the first columns, in float64."""
+    total = 0.0
+    step = max(1, PART // a.shape[1])
+    for begin in range(0, len(a), step):
+        rows = slice(begin, begin + step)
+        part = a[rows, :n_classes].astype(np.float64) - b[rows, :n_classes]
+        total += float(np.einsum("ij,ij->", part, part))
+    return math.sqrt(total)
 
 
 def squared_norm(weights: NDArray[Any], n_classes: int, *, apart: bool) -> float:
