@@ -95,6 +95,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
             self._set_fitted(solution, classes)
             self._remember(problem, solution.start, classes)
         if ranks.rank == 0:
+            self._warn_of_weights(problem)
             self._warn(solution)
         task.end()
         return solution
@@ -241,6 +242,17 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
                 classes,
                 self.formulation,
                 self.loss,
+            )
+
+    def _warn_of_weights(self, problem: Problem) -> None:
+        low, high = float(problem.costs.min()), float(problem.costs.max())
+        if high * np.finfo(np.float64).eps > low:
+            warnings.warn(
+                f"C times the weights of examples range from {low:.2g} to {high:.2g}: the light "
+                "ones are lost in the rounding of the heavy ones; check sample_weight and "
+                "class_weight",
+                UserWarning,
+                stacklevel=5 + WRAPPERS,  # the caller of fit
             )
 
     def _warn(self, solution: Solution) -> None:
