@@ -84,8 +84,9 @@ def names(folder):
 # train
 
 
-def test_a_gap_below_zero_is_rounding():
-    assert proven(-1e-9) == "within 0 % of the optimum"
+def test_how_a_proven_gap_is_printed():
+    assert proven(0.0) == "within 0 % of the optimum"
+    assert proven(-1e-4) == "within -0.01 % of the optimum"  # a wrong one would be seen
     assert proven(1.5e-4) == "within 0.015 % of the optimum"
 
 

@@ -114,7 +114,10 @@ def test_probabilities(run, corpus):
         (["--solver", "stochastic", "-C", "2"], "argument -C: goes with --solver dual"),
         (["--solver", "stochastic", "--formulation", "ww"], "argument --formulation: goes with"),
         (["--solver", "stochastic", "--loss", "squared_hinge"], "argument --loss: squared_hinge"),
-        (["--solver", "stochastic", "--out-of-core", "--n-features", f"{2**63 - 1}"], "data: n_f"),
+        (
+            ["--solver", "stochastic", "--out-of-core", "--n-features", f"{2**63 - 1}"],
+            "data: --n-features",
+        ),
         (["--solver", "stochastic", "--alpha", "0"], "argument --alpha: must be a positive"),
         (
             ["--solver", "stochastic", "--out-of-core", "--early-stopping"],

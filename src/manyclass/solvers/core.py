@@ -52,15 +52,17 @@ def as_returned(
     k = data.n_classes
     common = class_means(weights, k) if problem.formulation.centred else NO_COMMON
     square = squared_norm(weights, k, apart=False)
-    if data.bias == 0:
+    if data.bias in (-1, 0, 1):  # nothing is rounded
         return common, square, 0.0
     w = weights[-1, :k]
     held = w.astype(np.float64)
     returned = (w * w.dtype.type(data.bias)).astype(np.float64) / data.bias
     if len(common):
         common[-1] = returned.mean()
-    moved = float(np.linalg.norm(returned - held))
-    return common, square + float(returned @ returned - held @ held), moved
+    with np.errstate(over="ignore", invalid="ignore"):  # W that overflows is refused later
+        moved = float(np.linalg.norm(returned - held))
+        square += float(returned @ returned - held @ held)
+    return common, square, moved
 
 
 def core_classes(problem: Problem, *, shifted: bool = False) -> tuple[type[Any], type[Any]]:

@@ -216,7 +216,7 @@ class OverBundles(OfRanks, Generic[S]):
 
     def _norm_and_rounding(self, state: S) -> tuple[float, float]:
         """Return ||W||^2, and how far W is from W(z) at most, squared; of all ranks."""
-        mine = np.array([state.round.squared_norm(), state.rounding**2])
+        mine = np.array([state.round.squared_norm(), state.rounding * state.rounding])
         square, rounding = self.communicator.all_sum(mine).tolist()
         return square, rounding
 

@@ -216,7 +216,7 @@ class SequentialDual(NewtonRounds):
         k = problem.dataset.n_classes
         return Certificate.from_gap(
             0.5 * (square - k * float(common @ common)) + sum(part.loss for part in found),
-            sum(part.gap for part in found) + 0.5 * apart**2,
+            sum(part.gap for part in found) + 0.5 * apart * apart,
             max((part.max_violation for part in found), default=0.0),
         )
 

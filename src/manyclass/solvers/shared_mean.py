@@ -168,7 +168,7 @@ class SharedMean(OfRanks):
         n, k = problem.dataset.n_examples, problem.dataset.n_classes
         rounding = self._rebuild(problem, state)
         mean = self._means(problem, state)[1]  # what rounding leaves of it
-        mine = [squared_norm(state.weights, self._size(state), apart=False), rounding**2]
+        mine = [squared_norm(state.weights, self._size(state), apart=False), rounding * rounding]
         square, distance = self.communicator.all_sum(np.array(mine)).tolist()
         here = Findings()
         if state.problem is not None:

@@ -91,7 +91,7 @@ class SparseDual(SequentialDual):
             weights, state.z, math.sqrt(square), 0, problem.dataset.n_examples
         )
         primal = 0.5 * square + found.loss
-        return Certificate.from_gap(primal, found.gap + 0.5 * apart**2, found.max_violation)
+        return Certificate.from_gap(primal, found.gap + 0.5 * apart * apart, found.max_violation)
 
     def _duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
         """Return z, shape (n, k)."""
