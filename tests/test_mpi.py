@@ -246,8 +246,7 @@ sys.exit(cli.main(sys.argv[1:]))
     assert model.read_text() == "before"
     if "OSError" in action:
         assert len(told(done)) == 1
-        # A rank that is ended leaves its file where the system has no files without a name.
-        assert sum(1 for _ in tmp_path.iterdir()) <= 1 + (rank == 1)
+        assert sum(1 for _ in tmp_path.iterdir()) == 1  # no unfinished file
 
 
 def test_a_full_disk_is_told_once(data, tmp_path):
@@ -324,6 +323,6 @@ if os.environ["PMI_RANK"] == "{rank}":
 sys.exit(cli.main(sys.argv[1:]))
 """
     done = mpiexec(2, "-c", script, "train", str(data), str(tmp_path / "model"))
-    assert done.returncode in (15, 255)  # the latter where mpiexec loses its own ranks meanwhile
+    assert done.returncode == 15
     assert "Segmentation" not in done.stdout + done.stderr
     assert told(done) == ["manyclass: interrupted; nothing was written"]
