@@ -245,7 +245,7 @@ class PairTrainer : public OwnedExamples<T> {
   template <class Each>
   RebuildError rebuild_slots(const PairView<T>& pair, const Examples<T>& examples,
                              Each each) const {
-    return rebuild_columns(rebuild_kernels_, examples, pair.w, nullptr, each, this->poll());
+    return rebuild_dense(rebuild_kernels_, examples, pair.w, nullptr, each, this->poll());
   }
   template <class Each>
   RebuildError rebuild_slots(const TablePairView<T>& pair, const Examples<T>& examples,
@@ -253,9 +253,9 @@ class PairTrainer : public OwnedExamples<T> {
     RebuildError error;
     ClassSums<T> sums(examples.x);
     for (WeightTables<T>* slot : pair.slots) slot->clear();
-    each_range(examples.x.n_rows, 2 * pair.width, 1, each, [&](const CoefficientColumns& columns) {
+    each_range(examples.x.n_rows, 2 * pair.width, 1, each, [&](const CoefficientBlocks& blocks) {
       for (int slot = 0; slot < 2; ++slot) {
-        error.add(rebuild_tables(examples, *pair.slots[slot], slot * pair.width, columns, sums));
+        error.add(rebuild_tables(examples, *pair.slots[slot], slot * pair.width, blocks, sums));
       }
       this->poll()();
     });

@@ -123,21 +123,28 @@ SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T
   return result;
 }
 
+// Gathering the weights of some classes pays while they number no more than the vectors of U in a
+// row; their scores, those of y and of the mean must fit into the scratch.
+template <class U, class T>
+std::int64_t gathered_classes(const WeightsView<T>& w) {
+  constexpr auto kLanesOfU = static_cast<std::int64_t>(kLanes<U>);
+  const std::int64_t vectors = (w.stride + kLanesOfU - 1) / kLanesOfU;
+  return std::min(std::max<std::int64_t>(vectors, 4), w.stride);
+}
+
 // kShrunk: the non-zero z of each example only, where that is cheaper than all classes, which are
 // w's.
 template <bool kShrunk, class T, class Visitor>
 SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const WeightsView<T>& w,
                      DualLists<T>& z, std::span<const std::int32_t> order, double min_gap,
                      std::int32_t* active) {
-  // Gathering the weights of some classes pays while they number no more than the vectors of a
-  // row; their scores, those of y and of the mean must fit into the scratch.
-  const std::int64_t vectors = w.stride / static_cast<std::int64_t>(kLanes<T>);
-  const std::int64_t few = std::min(std::max<std::int64_t>(vectors, 4), w.stride);
+  const std::int64_t few = gathered_classes<T>(w);
+  // Float and double count as float does: equal efforts then allow equally many visits.
+  const std::int64_t few_counted = gathered_classes<float>(w);
   const auto look = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
-    const bool gather = kShrunk && static_cast<std::int64_t>(list.size()) + 2 <= few;
-    // The scores that the visit needs: how they are computed, which depends on T, must not change
-    // how many visits an effort allows.
-    result.evaluations += kShrunk ? static_cast<std::int64_t>(list.size()) + 1 : w.n_classes;
+    const auto needed = static_cast<std::int64_t>(list.size()) + 2;
+    const bool gather = kShrunk && needed <= few;
+    result.evaluations += kShrunk && needed <= few_counted ? needed - 1 : w.n_classes;
     return gather ? visitor.look_at_support(i, list) : visitor.look_at_all(i, list);
   };
   return visit_all(visitor, examples, z, order, min_gap, active, look);

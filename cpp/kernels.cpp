@@ -30,7 +30,7 @@ const Kernels<T, Duals>& kernels() {
 
 template <class T>
 const RebuildKernels<T>& rebuild_kernels() {
-  static constexpr RebuildKernels<T> table{add_column<T>, add_lanes<T>, store_block<T>};
+  static constexpr RebuildKernels<T> table{add_block<T>, store_block<T>};
   return table;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include "coefficient_blocks.hpp"
 #include "csr.hpp"
 #include "duals.hpp"
 #include "formulation.hpp"
@@ -122,19 +123,16 @@ struct Kernels {
   void (*squared_norms)(const Csr<T>&, double* norms);
 };
 
-// Classes whose weights of one feature fill 64 bytes.
-template <class T>
-inline constexpr std::int64_t kBlockClasses = 64 / sizeof(T);
+// Classes whose sums in double of one feature fill 64 bytes.
+inline constexpr std::int64_t kBlockClasses = 8;
 
 // The loops that rebuild a block of classes of W (rebuild.hpp): `sums` has a row of
-// kBlockClasses<T> numbers for every feature and, last, the intercept.
+// kBlockClasses numbers for every feature and, last, the intercept.
 template <class T>
 struct RebuildKernels {
-  // w_c += a_i x_i, class c of the block; returns sum_i |a_i| ||x_i||.
-  double (*add_column)(const Examples<T>&, std::span<const std::int32_t> rows,
-                       const double* coefficients, std::int64_t c, double* sums);
-  // The same with all coefficients of the classes from `first` on.
-  double (*add_lanes)(const Examples<T>&, const LaneDuals<T>&, std::int64_t first, double* sums);
+  // w_c += a_ic x_i, classes c >= first of the block; returns sum_ic |a_ic| ||x_i||.
+  double (*add_block)(const Examples<T>&, std::span<const Coefficient> entries, std::int32_t first,
+                      double* sums);
   // Round to the classes of W from `first` on, less `common` (or null); zeros where W has none.
   // Returns the sum of the squared errors.
   double (*store_block)(const double* sums, const double* common, const WeightsView<T>&,

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "aligned.hpp"
-#include "coefficient_columns.hpp"
+#include "coefficient_blocks.hpp"
 #include "feasible.hpp"
 #include "kernels.hpp"
 #include "lane_duals.hpp"
@@ -16,51 +16,33 @@
 
 namespace manyclass {
 
-// Dense W of the classes whose coefficients `each` calls (coefficient_columns.hpp), less `common`
+// Dense W of the classes whose coefficients `each` calls (coefficient_blocks.hpp), less `common`
 // for every class unless that is null.
 template <class T, class Each>
-RebuildError rebuild_columns(const RebuildKernels<T>& kernels, const Examples<T>& examples,
-                             const WeightsView<T>& w, const double* common, Each each,
-                             const Poll& poll) {
-  constexpr auto kWidth = static_cast<std::int32_t>(kBlockClasses<T>);
+RebuildError rebuild_dense(const RebuildKernels<T>& kernels, const Examples<T>& examples,
+                           const WeightsView<T>& w, const double* common, Each each,
+                           const Poll& poll) {
+  constexpr auto kWidth = static_cast<std::int32_t>(kBlockClasses);
   AlignedArray<double> sums(static_cast<std::size_t>((w.n_features + 1) * kWidth));
   RebuildError error;
   const auto stride = static_cast<std::int32_t>(w.stride);
-  each_range(examples.x.n_rows, stride, kWidth, each, [&](const CoefficientColumns& columns) {
-    for (std::int32_t c = columns.first; c < columns.last(); ++c) {
-      if (c % kWidth == 0) std::fill_n(sums.data(), sums.size(), 0.0);
-      error.magnitude += kernels.add_column(examples, columns.rows_of(c), columns.values_of(c),
-                                            c % kWidth, sums.data());
-      if ((c + 1) % kWidth != 0) continue;
-      error.squared += kernels.store_block(sums.data(), common, w, c + 1 - kWidth);
+  each_range(examples.x.n_rows, stride, kWidth, each, [&](const CoefficientBlocks& blocks) {
+    for (std::int32_t b = blocks.first; b < blocks.last(); ++b) {
+      if (b > 0) std::fill_n(sums.data(), sums.size(), 0.0);
+      error.magnitude += kernels.add_block(examples, blocks.of(b), b * kWidth, sums.data());
+      error.squared += kernels.store_block(sums.data(), common, w, b * kWidth);
       poll();
     }
   });
   return error;
 }
 
-template <class T>
+template <class T, class Duals>
 RebuildError rebuild(const RebuildKernels<T>& kernels, const Examples<T>& examples,
-                     const WeightsView<T>& w, const DualLists<T>& z, const double* common,
+                     const WeightsView<T>& w, const Duals& z, const double* common,
                      const Poll& poll) {
   const auto each = [&](std::int64_t i, auto f) { each_coefficient(examples, z, i, f); };
-  return rebuild_columns(kernels, examples, w, common, each, poll);
-}
-
-template <class T>
-RebuildError rebuild(const RebuildKernels<T>& kernels, const Examples<T>& examples,
-                     const WeightsView<T>& w, const LaneDuals<T>& z, const double* common,
-                     const Poll& poll) {
-  constexpr std::int64_t kWidth = kBlockClasses<T>;
-  AlignedArray<double> sums(static_cast<std::size_t>((w.n_features + 1) * kWidth));
-  RebuildError error;
-  for (std::int64_t first = 0; first < w.stride; first += kWidth) {
-    std::fill_n(sums.data(), sums.size(), 0.0);
-    error.magnitude += kernels.add_lanes(examples, z, first, sums.data());
-    error.squared += kernels.store_block(sums.data(), common, w, first);
-    poll();
-  }
-  return error;
+  return rebuild_dense(kernels, examples, w, common, each, poll);
 }
 
 // The weights of one class in double, and which features have some.
@@ -98,19 +80,18 @@ class ClassSums {
   std::vector<std::int64_t> touched_;
 };
 
-// Fill empty tables, of the classes from `first` on, as far as the columns have them.
+// Fill empty tables, of the classes from `first` on, as far as the blocks, each of one class, have
+// them.
 template <class T>
 RebuildError rebuild_tables(const Examples<T>& examples, WeightTables<T>& tables,
-                            std::int32_t first, const CoefficientColumns& columns,
+                            std::int32_t first, const CoefficientBlocks& blocks,
                             ClassSums<T>& sums) {
   RebuildError error;
-  const std::int32_t end = std::min(first + tables.n_classes(), columns.last());
-  for (std::int32_t c = std::max(first, columns.first); c < end; ++c) {
-    const std::span<const std::int32_t> rows = columns.rows_of(c);
-    for (std::size_t e = 0; e < rows.size(); ++e) {
-      const double a = columns.values_of(c)[e];
-      sums.add(rows[e], a);
-      error.magnitude += std::abs(a) * std::sqrt(examples.norms[rows[e]]);
+  const std::int32_t end = std::min(first + tables.n_classes(), blocks.last());
+  for (std::int32_t c = std::max(first, blocks.first); c < end; ++c) {
+    for (const Coefficient& a : blocks.of(c)) {
+      sums.add(a.row, a.value);
+      error.magnitude += std::abs(a.value) * std::sqrt(examples.norms[a.row]);
     }
     sums.drain([&](std::int64_t j, double weight) {
       const T rounded = static_cast<T>(weight);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "aligned.hpp"
-#include "coefficient_columns.hpp"
+#include "coefficient_blocks.hpp"
 #include "feasible.hpp"
 #include "loops.hpp"
 #include "rebuild.hpp"
@@ -139,12 +139,12 @@ class SliceTeam {
     for (WeightTables<T>& tables : w_.slices) tables.clear();
     std::vector<RebuildError> errors(w_.slices.size());
     const auto each = [&](std::int64_t i, auto f) { each_coefficient(examples, z, i, f); };
-    each_range(examples.x.n_rows, w_.n_classes, 1, each, [&](const CoefficientColumns& columns) {
+    each_range(examples.x.n_rows, w_.n_classes, 1, each, [&](const CoefficientBlocks& blocks) {
       team_.run([&](int member) {
         ClassSums<T> sums(examples.x);
         for_slices(static_cast<std::size_t>(member), [&](int slice) {
           const auto at = static_cast<std::size_t>(slice);
-          errors[at].add(rebuild_tables(examples, w_.slices[at], w_.first(slice), columns, sums));
+          errors[at].add(rebuild_tables(examples, w_.slices[at], w_.first(slice), blocks, sums));
         });
       });
       poll();

@@ -39,6 +39,7 @@ from manyclass.solvers.stochastic_start import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights import (
     allocate_weights,
+    antisymmetric,
     classes_of,
     distance,
     pack,
@@ -61,7 +62,7 @@ FAST = 1.5
 # gain for sums of losses).
 SKIPPED = 1
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
-REBUILD_EVERY = 10
+REBUILD_EVERY = 16
 
 
 class SequentialDual(NewtonRounds):
@@ -201,8 +202,11 @@ class SequentialDual(NewtonRounds):
     def _judge(self, problem: Problem, state: State, weights: Any, apart: float) -> Certificate:
         """P at some W, D at z; ``apart`` is an upper bound of ||W - W(z)||.
 
-        Where W is to sum to zero, what rounding leaves of its mean is taken off first.
+        Where W is to sum to zero, what rounding leaves of its mean is taken off first. Of two
+        classes, the estimator keeps the difference.
         """
+        if problem.dataset.n_classes == 2 and problem.formulation.sum_to_zero != "no":
+            apart += antisymmetric(weights)
         common, square, moved = as_returned(problem, weights)
         apart += moved
 

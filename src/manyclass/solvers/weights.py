@@ -53,6 +53,18 @@ def class_means(weights: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     )
 
 
+def antisymmetric(weights: NDArray[Any]) -> float:
+    """For k = 2: W <- (-v, v), v = (w_1 - w_0) / 2, so that coef_ = w_1 - w_0 is exact.
+
+    A column that holds the mean becomes 0. Returned: how far W moves.
+    """
+    before = weights[:, :2].astype(np.float64)
+    weights[:, 1] = 0.5 * (weights[:, 1] - weights[:, 0])
+    weights[:, 0] = -weights[:, 1]
+    weights[:, 2:3] = 0
+    return float(np.linalg.norm(weights[:, :2] - before))
+
+
 def distance(a: NDArray[Any], b: NDArray[Any], n_classes: int) -> float:
     """Return ||A - B|| of the first columns, in float64."""
     total = 0.0
