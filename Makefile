@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 # What the slowest instruction set must pass as well: not every machine has the fastest.
-SOLVER_TESTS := $(addprefix tests/test_,sequential_dual.py separate_classes.py newton.py \
-	newton_kernels.py warm_start.py sparse_dual.py several_ranks.py shared_budget.py stochastic.py)
+SOLVER_TESTS := tests/solvers/dual tests/solvers/distributed/test_certified.py \
+	tests/solvers/distributed/test_crammer_singer.py tests/solvers/stochastic \
+	tests/kernels/test_newton.py tests/estimators/test_warm_start.py
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

@@ -2,7 +2,8 @@
 
     python -m benchmarks.growth [--formulations crammer_singer one_vs_rest]
 
-trains on text of ``manyclass.synthetic``, one size growing over two decades while the others stay,
+trains on text of ``manyclass.datasets.synthetic``, one size growing over two decades while the
+others stay,
 prints the slopes in log-log scale (1: linear), writes growth.json and draws bench-growth.png.
 
 An epoch is as many loops over the shrunk problem as look worthwhile, and a full one; so beside its
@@ -29,7 +30,7 @@ from benchmarks import report
 from benchmarks.solvers.manyclass import SOLVERS
 from experiments import write_results
 from manyclass import MulticlassSVC
-from manyclass.synthetic import make_text_corpus
+from manyclass.datasets.synthetic import make_text_corpus
 
 EPOCHS = 3
 # Words repeat, so that rows hold fewer non-zeros than words.

@@ -2,7 +2,8 @@
 
     python -m benchmarks.many_classes_growth [--formulations crammer_singer weston_watkins]
 
-trains to a gap of 1e-2 on text of ``manyclass.synthetic``, classes or examples growing while the
+trains to a gap of 1e-2 on text of ``manyclass.datasets.synthetic``, classes or examples growing
+while the
 rest stays, each training in a process of its own. Prints the slopes in log-log scale (1: linear),
 writes many_classes_growth.json and draws bench-many-classes-growth.png, which
 ``python -m benchmarks.page`` puts into docs/many_classes.md.

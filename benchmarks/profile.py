@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets.base import find_datasets
-from manyclass.dataset import Dataset
-from manyclass.formulations import FORMULATIONS
-from manyclass.problem import Problem
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.problem import Problem
 from manyclass.solvers.base import solve
-from manyclass.solvers.core import NO_COMMON
-from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.kernels import NO_COMMON
 from manyclass.solvers.stopping import GapRule
 
 PHASES = {

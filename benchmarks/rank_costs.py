@@ -4,7 +4,7 @@
 
 trains every setting of ``rank_settings`` for a few epochs by mpiexec, all in turn so that a slow
 spell of the machine hits all alike, and writes the medians to ``results/rank_costs.json``; fits the
-rates to the runs that are for it, writes ``src/manyclass/parallel/cost_rates.json``; and puts a
+rates to the runs that are for it, writes ``src/manyclass/planning/cost_rates.json``; and puts a
 table of the others, measured beside predicted, into docs/plan.md. Takes an hour on an idle machine.
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from manyclass.parallel.communicator import Communicator
-from manyclass.parallel.cost_model import steps
+from manyclass.planning.cost_model import steps
 
 
 @dataclass(slots=True)

@@ -21,8 +21,8 @@ from benchmarks.rank_settings import CHECKED, FITTED, TITLES, TOL
 from experiments import read_results, write_results
 from manyclass.parallel.communicator import Communicator
 from manyclass.solvers.stopping import RULES
-from manyclass.solvers.training import train
-from tests.ranks import on_ranks
+from manyclass.solvers.train import train
+from tests.helpers.ranks import on_ranks
 
 RESULTS = report.RESULTS / "rank_epochs.json"
 NAMES = ("sector", "lshtc1", "lshtc-small")

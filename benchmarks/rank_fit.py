@@ -12,8 +12,7 @@ from scipy.optimize import nnls
 
 from benchmarks.rank_settings import TOL
 from experiments import ROOT, read_results, write_between, write_results
-from manyclass.formulations import FORMULATIONS
-from manyclass.parallel.cost_model import (
+from manyclass.planning.cost_model import (
     LOCAL,
     Engine,
     Habits,
@@ -23,9 +22,10 @@ from manyclass.parallel.cost_model import (
     memory,
     work,
 )
-from manyclass.parallel.cost_rates import FILE as RATES
-from manyclass.parallel.cost_rates import name_of as solver_name
-from manyclass.plan import engine_for
+from manyclass.planning.plan import engine_for
+from manyclass.planning.rates import FILE as RATES
+from manyclass.planning.rates import name_of as solver_name
+from manyclass.problem.formulations import FORMULATIONS
 
 PAGE = ROOT / "docs" / "plan.md"
 GAINS_PAGE = ROOT / "docs" / "distributed.md"

@@ -19,15 +19,15 @@ import scipy.sparse as sp
 from benchmarks import training
 from benchmarks.datasets.base import Data
 from benchmarks.rank_counts import Counting, Counts
-from manyclass.dataset import Dataset
-from manyclass.formulations import FORMULATIONS
-from manyclass.parallel.agreement import world
 from manyclass.parallel.communicator import Communicator
-from manyclass.problem import Problem
-from manyclass.solvers.base import Progress
-from manyclass.solvers.spread_weights import SpreadWeights
+from manyclass.parallel.consensus import world
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Progress
 from manyclass.solvers.stopping import RULES
-from manyclass.solvers.training import train
+from manyclass.solvers.train import train
+from manyclass.solvers.weights.sharded import SpreadWeights
 
 PREFIX = "measured "
 

@@ -8,8 +8,8 @@ from typing import Any
 from benchmarks.datasets.base import BaseDataset
 from benchmarks.datasets.real import RealDataset
 from benchmarks.shaped_text import ShapedText
-from manyclass.formulations import FORMULATIONS
-from manyclass.synthetic import corpus_shape
+from manyclass.datasets.synthetic import corpus_shape
+from manyclass.problem.formulations import FORMULATIONS
 
 EPOCHS = 6
 TOL = 1e-3

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets.base import BaseDataset, Data
-from manyclass.synthetic import corpus_shape, make_text_corpus
+from manyclass.datasets.synthetic import corpus_shape, make_text_corpus
 
 
 @dataclass

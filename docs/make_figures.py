@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.formulations import FORMULATIONS, Formulation
+from manyclass.problem.formulations import FORMULATIONS, Formulation
 
 FIGURES = Path(__file__).with_name("figures")
 DIFFERENCE = np.linspace(-2.5, 4.5, 701)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from manyclass import _core
-from manyclass.instruction_sets import VARIABLE
+from manyclass.utils.instruction_sets import VARIABLE
 
 # The same examples in every run; new ones with --hypothesis-profile=explore.
 settings.register_profile("repeatable", derandomize=True, database=None)

@@ -6,22 +6,22 @@ import pytest
 
 TESTS = {
     "kernels": [
-        "tests/test_block.py",
-        "tests/test_kernels.py",
-        "tests/test_newton.py",
-        "tests/test_newton_kernels.py",
-        "tests/test_pair_simplex.py",
-        "tests/test_pairs.py",
-        "tests/test_prediction.py",
-        "tests/test_shared_mean.py",
-        "tests/test_slot_rows.py",
-        "tests/test_sparse_dual.py",
-        "tests/test_sparse_prediction.py",
-        "tests/test_stochastic.py",
-        "tests/test_stochastic_start.py",
-        "tests/test_svmlight_fuzz.py",
+        "tests/kernels/test_subproblem.py",
+        "tests/kernels/test_dual.py",
+        "tests/solvers/dual/test_proximal_newton.py",
+        "tests/kernels/test_newton.py",
+        "tests/kernels/test_pair_crammer_singer.py",
+        "tests/kernels/test_class_pairs.py",
+        "tests/prediction/test_scoring.py",
+        "tests/solvers/distributed/test_sum_to_zero.py",
+        "tests/kernels/test_pack_rows.py",
+        "tests/solvers/dual/test_table_weights.py",
+        "tests/prediction/test_sparse_scoring.py",
+        "tests/solvers/stochastic/test_sgd.py",
+        "tests/solvers/dual/test_stochastic_init.py",
+        "tests/io/svmlight/test_fuzz.py",
     ],
-    "threads": ["tests/test_threads.py"],
+    "threads": ["tests/estimators/test_threads.py"],
 }
 
 if __name__ == "__main__":

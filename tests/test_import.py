@@ -38,7 +38,7 @@ def test_public_names_are_there_when_asked_for() -> None:
     for name in manyclass.__all__:
         assert name in dir(manyclass)
         assert getattr(manyclass, name) is not None
-    from manyclass.estimators import MulticlassSVC
+    from manyclass.estimators.svc import MulticlassSVC
 
     assert manyclass.MulticlassSVC is MulticlassSVC
 

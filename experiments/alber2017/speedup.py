@@ -24,10 +24,10 @@ from benchmarks.rank_costs import by_mpiexec, save
 from benchmarks.rank_settings import CHECKED
 from benchmarks.solvers.manyclass import SOLVERS
 from experiments import read_results, write_between, write_results
-from manyclass.parallel.cost_model import Network, Shape
-from manyclass.parallel.cost_rates import Measured
-from manyclass.plan import Question, options
-from manyclass.synthetic import corpus_shape
+from manyclass.datasets.synthetic import corpus_shape
+from manyclass.planning.cost_model import Network, Shape
+from manyclass.planning.plan import Question, options
+from manyclass.planning.rates import Measured
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "speedup.json"

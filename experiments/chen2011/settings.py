@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets.base import BaseDataset
 from benchmarks.datasets.real import RealDataset
 from benchmarks.shaped_text import ShapedText
-from manyclass.synthetic import corpus_shape
+from manyclass.datasets.synthetic import corpus_shape
 
 # Arguments of StochasticClassifier; the paper has the first three, with the last iterate.
 METHODS: dict[str, dict[str, Any]] = {

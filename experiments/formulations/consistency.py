@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from experiments import ROOT, write_between, write_results
-from manyclass.formulations import FORMULATIONS, Formulation
+from manyclass.problem.formulations import FORMULATIONS, Formulation
 
 RESULTS = Path(__file__).with_name("consistency.json")
 PAGE = ROOT / "docs" / "formulations.md"

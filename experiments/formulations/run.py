@@ -32,7 +32,7 @@ from experiments import (
     write_results,
 )
 from manyclass import MulticlassSVC
-from manyclass.formulations import FORMULATIONS
+from manyclass.problem.formulations import FORMULATIONS
 
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = ROOT / "docs" / "formulations.md"

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from manyclass.version import __version__
-
-if TYPE_CHECKING:
-    from manyclass.data_file import load_data, save_data
-    from manyclass.estimators import MulticlassSVC
-    from manyclass.model_file import load_model, save_model
-    from manyclass.stochastic_classifier import StochasticClassifier
-    from manyclass.svmlight import load_svmlight
 
 __all__ = [
     "MulticlassSVC",
@@ -27,13 +20,13 @@ __all__ = [
 
 # Imported when first used: `manyclass --help` need not wait for NumPy and scikit-learn.
 _HOMES = {
-    "MulticlassSVC": "manyclass.estimators",
-    "StochasticClassifier": "manyclass.stochastic_classifier",
-    "load_data": "manyclass.data_file",
-    "load_model": "manyclass.model_file",
-    "load_svmlight": "manyclass.svmlight",
-    "save_data": "manyclass.data_file",
-    "save_model": "manyclass.model_file",
+    "MulticlassSVC": "manyclass.estimators.svc",
+    "StochasticClassifier": "manyclass.estimators.stochastic",
+    "load_data": "manyclass.io.dataset_file.format",
+    "load_model": "manyclass.persistence.model_file",
+    "load_svmlight": "manyclass.io.svmlight.reader",
+    "save_data": "manyclass.io.dataset_file.format",
+    "save_model": "manyclass.persistence.model_file",
 }
 
 

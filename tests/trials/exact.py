@@ -1,6 +1,6 @@
 """P and D without rounding: every float is an integer over a power of two.
 
-Arguments as in ``manyclass.objective``: ``weights`` W of shape (d + 1, k), last row for the
+Arguments as in ``manyclass.problem.objective``: ``weights`` W of shape (d + 1, k), last row for the
 appended feature of value ``bias``; ``duals`` z of shape (n, k), zero where c is no target.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.formulations import Formulation
-from manyclass.objective import targets_of
+from manyclass.problem.formulations import Formulation
+from manyclass.problem.objective import targets_of
 
 # Integers are multiplied by so much before they are divided.
 DIGITS = 1 << 100

@@ -23,8 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from manyclass import MulticlassSVC, StochasticClassifier, _core, save_data
-from manyclass.instruction_sets import instruction_set
-from manyclass.solvers.weights import allocate_weights
+from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.utils.instruction_sets import instruction_set
 
 BATCH = 250
 SECONDS = 120  # for a batch, most of which take two

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import MulticlassSVC
-from manyclass.formulations import FORMULATIONS
-from manyclass.solution import Certificate, Solution
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.solution import Certificate, Solution
 from tests.trials.exact import Exact, ExactProblem
 from tests.trials.random_problems import RandomProblem
 

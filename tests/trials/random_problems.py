@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.formulations import FORMULATIONS
+from manyclass.problem.formulations import FORMULATIONS
 
 HAS_SPARSE_WEIGHTS = ("crammer_singer", "weston_watkins", "one_vs_rest")
 EXTREME_WEIGHTS = (1e-5, 1e30, 2.0, 1e5)

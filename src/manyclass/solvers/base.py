@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from manyclass.problem import Problem
-from manyclass.solution import Certificate, EpochRecord, Solution, Start, Status, Weights
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import (
+    Certificate,
+    EpochRecord,
+    Progress,
+    Solution,
+    Start,
+    Status,
+    Weights,
+)
 from manyclass.solvers.stopping import StoppingRule
 
 # Training has stalled when this many epochs in a row neither raise the dual objective by more than
@@ -22,7 +30,6 @@ HALVES = 0.9
 # the estimates met the rule does not lower the least proven gap to that part, or when the gap, once
 # below NEAR of P, has not fallen to FALL of the least before in SHORT epochs.
 SHORT, NEAR, FALL = 6, 1e-4, 0.7
-
 S = TypeVar("S")
 
 
@@ -52,26 +59,6 @@ class Solver(Protocol[S]):
 
     def finish(self, problem: Problem, state: S) -> Weights:
         """Return W like ``weights``, in the state's own memory; the state ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What a training run shows after each epoch, and may be asked for.
-
-    ``proven_gap`` is the relative gap of the last certificate, where one was computed because the
-    estimates met the rule, and did not meet it itself.
-    """
-
-    record: EpochRecord
-    weights: Callable[[], Weights]
-    start: Callable[[], Start]
-    proven_gap: float | None = None
-
-    def __str__(self) -> str:
-        """One line for people."""
-        if self.proven_gap is None:
-            return str(self.record)
-        return f"{self.record}  (proven {self.proven_gap:.2e})"
 
 
 class Interrupted(KeyboardInterrupt):

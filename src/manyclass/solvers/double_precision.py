@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.memory import available_memory
-from manyclass.problem import Problem
-from manyclass.solution import Certificate, Solution, Start, Status, Weights
-from manyclass.solvers.base import Interrupted, Progress
-from manyclass.solvers.choice import Kind, dense_bytes
-from manyclass.solvers.core import as_returned, core_classes, mean_apart, trainer_arguments
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, Progress, Solution, Start, Status, Weights
+from manyclass.solvers.base import Interrupted
+from manyclass.solvers.kernels import as_returned, core_classes, trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights import allocate_weights
+from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.solvers.weights.layout import mean_apart
+from manyclass.solvers.weights.storage_choice import Kind, dense_bytes
+from manyclass.utils.memory import available_memory
 
 SINGLE = np.dtype(np.float32)
 

@@ -10,7 +10,7 @@ import math
 import sys
 from typing import Protocol
 
-from manyclass.solution import Certificate
+from manyclass.problem.solution import Certificate
 
 # Shrunk loops end at this share of the gap that the full loop before them found: less leaves work
 # to the costlier full loops, more polishes a problem that the next full loop changes.

@@ -1,0 +1,10 @@
+"""The public names, for type checkers; __init__.py imports them when they are first used."""
+
+from manyclass.estimators.stochastic import StochasticClassifier as StochasticClassifier
+from manyclass.estimators.svc import MulticlassSVC as MulticlassSVC
+from manyclass.io.dataset_file.format import load_data as load_data
+from manyclass.io.dataset_file.format import save_data as save_data
+from manyclass.io.svmlight.reader import load_svmlight as load_svmlight
+from manyclass.persistence.model_file import load_model as load_model
+from manyclass.persistence.model_file import save_model as save_model
+from manyclass.version import __version__ as __version__

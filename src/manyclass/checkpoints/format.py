@@ -1,0 +1,244 @@
+"""Checkpoint files: from where a training can go on. Reading one runs no code.
+
+Format: safetensors. Tensors: z as CSR, ``duals.indptr`` (n + 1, int64), ``duals.classes`` (int32)
+and ``duals.values`` (of the type of X); ``weights`` (features + 1, classes), a W that is not W(z),
+where there is one; ``history`` (epochs, float64), a column for each field of EpochRecord;
+``epochs`` (classes, int64), how many of them each class has had; ``seed`` (1, int64), from which,
+and from the epochs before, the random orders are drawn. Header, every value a string:
+``format`` = "manyclass checkpoint", ``format_version``, ``version``, ``problem`` (JSON: the facts
+that identify it), ``checksum`` (CRC-32 of ``problem`` and of the tensors in the order of their
+names).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass.io.tensors.files import (
+    Tensors,
+    checksum,
+    one_line,
+    read_about,
+    read_tensors,
+    write_tensors,
+)
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import EpochRecord, Start
+from manyclass.utils.fingerprints import Facts
+from manyclass.version import __version__
+
+FORMAT = "manyclass checkpoint"
+FORMAT_VERSION = 1
+DUALS = ("duals.indptr", "duals.classes", "duals.values")
+SEEDS = 2**31
+BEGINNING = 1 << 16  # bytes that tell a format
+# By how much rounding may have let z exceed its bounds.
+ROUNDING = {4: 1e-4, 8: 1e-8}
+
+
+class DamagedError(ValueError):
+    """A file is truncated, damaged or no checkpoint."""
+
+
+def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts) -> None:
+    """Write a checkpoint; it appears whole, on disk, or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    start : Start
+    seed : int
+        From 0 to 2^31 - 1.
+    facts : dict of str
+        Of the problem.
+
+    Raises
+    ------
+    OSError
+    """
+    z = sp.csr_array(start.duals)
+    records = [astuple(record) for record in start.history]
+    tensors = {
+        "duals.indptr": z.indptr.astype(np.int64),
+        "duals.classes": z.indices.astype(np.int32),
+        "duals.values": np.ascontiguousarray(z.data),
+        "history": np.array(records, np.float64).reshape(-1, len(fields(EpochRecord))),
+        "epochs": np.ascontiguousarray(start.epochs_of_classes(), np.int64),
+        "seed": np.array([seed], np.int64),
+    }
+    if start.weights is not None:
+        tensors["weights"] = np.ascontiguousarray(start.weights)
+    problem = json.dumps(facts)
+    header = {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "version": __version__,
+        "problem": problem,
+    }
+    write_tensors(path, tensors, header, checksum(tensors, problem))
+
+
+def begins_as_checkpoint(path: Path) -> bool:
+    """Whether a file begins as a checkpoint does, however little of it there is.
+
+    Raises
+    ------
+    OSError
+    """
+    with path.open("rb") as file:
+        return f'"{FORMAT}"'.encode() in file.read(BEGINNING)
+
+
+def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
+    """Return what a checkpoint holds, and the facts of its problem.
+
+    Raises
+    ------
+    DamagedError
+    ValueError
+        If a newer version wrote it.
+    OSError
+    """
+    with path.open("rb") as file:
+        try:
+            names, header = read_about(file)
+            tensors = read_tensors(file, names)
+        except ValueError as error:
+            raise _damaged(path, error) from None
+    if header.get("format") != FORMAT:
+        raise _damaged(path, "it is a file of something else")
+    version = header.get("format_version", "")
+    if version != str(FORMAT_VERSION) and version.isdecimal() and len(version) < 10:
+        writer = one_line(header.get("version", "?"))
+        raise ValueError(f"{path}: was written by manyclass {writer}, which is newer; upgrade")
+    problem = header.get("problem", "")
+    if header.get("checksum") != checksum(tensors, problem):
+        raise _damaged(path, "the checksum differs")
+    try:
+        facts = json.loads(problem)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, error) from None
+    if not isinstance(facts, dict) or not all(isinstance(v, str) for v in facts.values()):
+        raise _damaged(path, "its facts are no text")
+    return tensors, facts
+
+
+def start_of_tensors(path: Path, tensors: Tensors, problem: Problem) -> Start:
+    """Return the start that a checkpoint holds, checked: a certificate relies on a feasible z.
+
+    Raises
+    ------
+    DamagedError
+    """
+    try:
+        return Start(
+            _duals(tensors, problem),
+            _weights(tensors, problem),
+            _history(tensors),
+            _epochs(tensors, problem),
+        )
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise _damaged(path, error) from None
+
+
+def seed_of_tensors(path: Path, tensors: Tensors) -> int:
+    """Return the seed that a checkpoint holds.
+
+    Raises
+    ------
+    DamagedError
+    """
+    try:
+        _expect(tensors["seed"], np.dtype(np.int64), (1,))
+        seed = int(tensors["seed"][0])
+        if not 0 <= seed < SEEDS:
+            raise ValueError("the seed is out of range")
+    except (KeyError, ValueError) as error:
+        raise _damaged(path, error) from None
+    return seed
+
+
+def _duals(tensors: Tensors, problem: Problem) -> sp.csr_array[Any]:
+    n, k = problem.dataset.n_examples, problem.dataset.n_classes
+    indptr, classes, values = (tensors[name] for name in DUALS)
+    _expect(indptr, np.dtype(np.int64), (n + 1,))
+    size = (int(indptr[-1]),)
+    _expect(classes, np.dtype(np.int32), size)
+    _expect(values, problem.dataset.dtype, size)
+    if indptr[0] != 0 or (np.diff(indptr) < 0).any():
+        raise ValueError("z has no rows")
+    if size[0] and (classes.min() < 0 or classes.max() >= k):
+        raise ValueError("z has classes that do not exist")
+    small = indptr.astype(np.int32) if size[0] <= np.iinfo(np.int32).max else indptr
+    z = sp.csr_array((values, classes, small), shape=(n, k))
+    z.sort_indices()
+    if not z.has_canonical_format:
+        raise ValueError("z has a class twice")
+    _check_feasible(z, problem)
+    return z
+
+
+def _check_feasible(z: sp.csr_array[Any], problem: Problem) -> None:
+    rows = np.repeat(np.arange(z.shape[0]), np.diff(z.indptr))
+    own = z.indices == problem.dataset.labels[rows]
+    targets = problem.formulation.targets
+    if (targets == "others" and own.any()) or (targets == "own" and not own.all()):
+        raise ValueError("z is not 0 where a class is no target")
+    if not (np.isfinite(z.data).all() and (z.data >= 0).all()):
+        raise ValueError("z is negative or not finite")
+    if problem.squared:
+        return
+    bound = problem.costs * (1 + ROUNDING[z.dtype.itemsize])
+    if problem.formulation.aggregation == "max":
+        feasible = z.sum(axis=1, dtype=np.float64) <= bound
+    else:
+        feasible = z.data <= bound[rows]
+    if not feasible.all():
+        raise ValueError("z exceeds its bounds")
+
+
+def _weights(tensors: Tensors, problem: Problem) -> NDArray[Any] | None:
+    if "weights" not in tensors:
+        return None
+    data, W = problem.dataset, tensors["weights"]
+    _expect(W, data.dtype, (data.n_features + 1, data.n_classes))
+    if not np.isfinite(W).all():
+        raise ValueError("weights are not finite")
+    return W
+
+
+def _history(tensors: Tensors) -> tuple[EpochRecord, ...]:
+    names = fields(EpochRecord)
+    _expect(tensors["history"], np.dtype(np.float64), (len(tensors["history"]), len(names)))
+    kinds = [int if name.type == "int" else float for name in names]
+    history = []
+    for row in tensors["history"].tolist():
+        values: list[Any] = [kind(value) for kind, value in zip(kinds, row, strict=True)]
+        history.append(EpochRecord(*values))
+    return tuple(history)
+
+
+def _epochs(tensors: Tensors, problem: Problem) -> NDArray[np.int64]:
+    epochs = tensors["epochs"]
+    _expect(epochs, np.dtype(np.int64), (problem.dataset.n_classes,))
+    if (epochs < 0).any():
+        raise ValueError("numbers of epochs are negative")
+    return epochs
+
+
+def _expect(array: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    if array.dtype != dtype or array.shape != shape:
+        raise ValueError(
+            f"an array of {array.dtype} {array.shape} stands in the place of {dtype} {shape}"
+        )
+
+
+def _damaged(path: Path, why: object) -> DamagedError:
+    return DamagedError(f"{path}: is damaged, truncated or no checkpoint ({one_line(why)})")

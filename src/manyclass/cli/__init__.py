@@ -1,0 +1,15 @@
+"""The command line: one module per command, options, console messages.
+
+May import every other room. Begin with commands.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; see manyclass.cli.commands.main."""
+    from manyclass.cli import commands
+
+    return commands.main(argv)

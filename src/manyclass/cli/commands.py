@@ -1,0 +1,193 @@
+"""The command line: ``manyclass train | predict | evaluate | info | convert | plan | demo``.
+
+Every command ends with exit code 0, or 2 and one line on stderr that says what is wrong, where, and
+what to do. What needs NumPy or scikit-learn is imported when a command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from manyclass.cli import console
+from manyclass.cli.console import Parser, UsageError, positive_int, say
+from manyclass.cli.data import convert
+from manyclass.cli.evaluate import LABELS, _evaluate
+from manyclass.cli.info import _info
+from manyclass.cli.options import (
+    convert_options,
+    data_options,
+    force_option,
+    in_flags,
+    train_options,
+)
+from manyclass.cli.plan import plan, plan_options
+from manyclass.cli.predict import FEATURES, _predict
+from manyclass.cli.train import train
+from manyclass.io import atomic
+from manyclass.parallel import mpiexec
+from manyclass.version import __version__
+
+if TYPE_CHECKING:
+    pass
+CONVERTED = """\
+DATA is read twice, in blocks. OUT takes the place of DATA in every command: it is mapped into
+memory and not parsed, and processes that use it share one copy.
+"""
+# What a command imports is loaded before it begins.
+NEEDS = (
+    "manyclass.persistence.model_file",
+    "manyclass.io.svmlight.reader",
+    "manyclass.cli.label_matching",
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    argv : sequence of str, default=None
+        Arguments; those of the process when None.
+
+    Returns
+    -------
+    int
+        Exit code: 0, 2 after an error, 130 after Ctrl-C, 143 after SIGTERM where it is heard.
+    """
+    words: Callable[[str], str] = str
+    try:
+        args = _parsed(argv)
+        words = partial(in_flags, args=args)
+        with console.plain_warnings(words):
+            with console.interrupt_held_back():
+                for name in args.needs:
+                    importlib.import_module(name)
+            args.run(args)
+            console.flush()
+    except KeyboardInterrupt as error:
+        code = console.interrupted(error)
+        if mpiexec.started() > 1:
+            console.die_of_interrupt()
+        return code
+    except BrokenPipeError:
+        console.give_up_stdout()
+        return console.BROKEN_PIPE
+    except OSError as error:
+        return console.failed(f"manyclass: error: {atomic.explain(error)}")
+    except MemoryError as error:
+        what = words(str(error)) or "the memory does not suffice"
+        advice = "" if ";" in what else "; use --dtype float32 or less data"
+        return console.failed(f"manyclass: error: out of memory: {what}{advice}")
+    except (RuntimeError, ImportError) as error:
+        if not _lacks_memory(error):
+            raise
+        return console.failed(f"manyclass: error: out of memory: {error}; raise the limit on it")
+    except (ValueError, FloatingPointError) as error:
+        return console.failed(f"manyclass: error: {words(str(error))}")
+    return 0
+
+
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments; of several processes that were started, one tells what is wrong."""
+    try:
+        args = _parser().parse_args(argv)
+        if args.run is not train and mpiexec.started() > 1:
+            raise UsageError(
+                f"manyclass {args.command} runs in one process, and mpiexec started "
+                f"{mpiexec.started()}; leave out mpiexec"
+            )
+    except UsageError as error:
+        if not _tells(error):
+            raise SystemExit(console.FAILED) from error
+        raise
+    return args
+
+
+def _tells(error: UsageError) -> bool:
+    """Whether this process is the one that tells what is wrong; no other waits for it any more."""
+    if mpiexec.started() == 1:
+        return True
+    from manyclass.parallel.consensus import agreed, world
+
+    def fail() -> None:
+        raise error
+
+    try:
+        ranks = world()
+    except ValueError:
+        return mpiexec.is_first()
+    with contextlib.suppress(UsageError):
+        agreed(ranks, fail)
+    return ranks.rank == getattr(error, "told_by", 0)
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether there was no memory for a thread or a library."""
+    signs = ("new thread", "failed to map", "cannot allocate", "Cannot allocate")
+    return any(sign in str(error) for sign in signs)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="manyclass",
+        description="Train linear classifiers for many classes to a proven distance from their "
+        "optimum. Data files are in svmlight / LIBSVM format: LABEL INDEX:VALUE ...",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"manyclass {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, run: Callable[[Any], None], text: str, epilog: str = "") -> Parser:
+        sub: Parser = commands.add_parser(
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        sub.set_defaults(command=name, run=run, needs=NEEDS)
+        return sub
+
+    train_options(command("train", train, "train a model on a data file"))
+    predict = command("predict", _predict, "write the predicted label of every row", FEATURES)
+    data_options(predict)
+    predict.add_argument("out", metavar="OUT", help="file to write, one line per row; - for stdout")
+    predict.add_argument(
+        "--top-k",
+        type=positive_int,
+        metavar="K",
+        help="write the K best labels, the best first, separated by tabs",
+    )
+    predict.add_argument(
+        "--probabilities",
+        action="store_true",
+        help="write its probability behind every label (models trained with --loss log_loss)",
+    )
+    force_option(predict)
+    evaluate = command("evaluate", _evaluate, "compare predictions with a file's labels", LABELS)
+    data_options(evaluate)
+    evaluate.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
+    info = command("info", _info, "describe a model file")
+    info.add_argument("model", metavar="MODEL")
+    info.add_argument("--json", action="store_true", help="print JSON")
+    convert_options(
+        command("convert", convert, "write a data file as one that training maps", CONVERTED)
+    )
+    plan_parser = command("plan", plan, "say what training on several ranks would take")
+    plan_options(plan_parser)
+    plan_parser.set_defaults(needs=["manyclass.planning.plan"])
+    demo = command("demo", _demo, "train on digits and on made-up text, beside LinearSVC")
+    demo.set_defaults(needs=["manyclass.cli.demo"])
+    return parser
+
+
+def _demo(_: argparse.Namespace) -> None:
+    from manyclass.cli.demo import run_demo
+
+    run_demo(say)

@@ -1,0 +1,209 @@
+"""The console of a command: types of arguments, messages, warnings, SIGINT and SIGTERM.
+
+Needs no NumPy, so that ``manyclass --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import math
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from manyclass.io.atomic import _resolved, is_special, naming
+from manyclass.io.temporary_files import Unfinished
+
+FAILED = 2
+INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals
+
+
+class UsageError(ValueError):
+    """The command line asks for something that does not exist."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Leaves it to ``main`` to report errors, in one line and without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing and exiting."""
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def number(text: str, convert: Callable[[str], Any], wanted: str, ok: Callable[[Any], bool]) -> Any:
+    """Convert an argument, or say what was ``wanted``."""
+    try:
+        value = convert(text)
+    except ValueError:
+        value = None
+    if value is None or not ok(value):
+        raise argparse.ArgumentTypeError(f"must be {wanted}, not {text!r}")
+    return value
+
+
+positive = partial(number, convert=float, wanted="a positive number", ok=lambda v: 0 < v < math.inf)
+positive_int = partial(number, convert=int, wanted="a positive integer", ok=lambda v: 0 < v < 2**63)
+jobs = partial(
+    number,
+    convert=int,
+    wanted="a number of threads up to 1024, or -1 for all cores",
+    ok=lambda v: 0 < abs(v) <= 1024,
+)
+seed = partial(
+    number, convert=int, wanted="an integer from 0 to 2^32 - 1", ok=lambda v: 0 <= v < 2**32
+)
+
+
+def check_target(name: str, inputs: Sequence[str], *, special: bool) -> None:
+    """Check, before any work, that a file can be written; ``special``: or a device, or a pipe."""
+    path = Path(name)
+    if any(path.exists() and Path(other).exists() and path.samefile(other) for other in inputs):
+        raise UsageError(f"{name}: is an input too and would be overwritten; choose another name")
+    if special and is_special(path):  # nothing to create
+        return
+    with naming(f"cannot write {name}"):
+        target, _ = _resolved(name)
+        Unfinished(target).close()
+
+
+@contextlib.contextmanager
+def plain_warnings(words: Callable[[str], str]) -> Iterator[None]:
+    """Show each warning for users as one line on stderr, in these words."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        complain(f"manyclass: warning: {words(str(message))}")
+
+    with warnings.catch_warnings():
+        for category in (UserWarning, RuntimeWarning):
+            warnings.simplefilter("always", category)
+        warnings.showwarning = show
+        yield
+
+
+def count(n: int, what: str) -> str:
+    """Return a number with its noun."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def proven(relative_gap: float) -> str:
+    """Return how far from the optimum at most."""
+    return f"within {100 * relative_gap:.2g} % of the optimum"
+
+
+def be_quiet(text: str) -> None:
+    """Say nothing."""
+
+
+def say(text: str) -> None:
+    """Write one line to stdout."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "is closed", "standard output")
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    with naming("standard output"):
+        print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+
+
+def complain(text: str) -> None:
+    """Write one line to stderr, whatever the message holds."""
+    with contextlib.suppress(OSError):
+        print(printable(text), file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """Return a text as one line, whatever it holds."""
+    line = " ".join(text.splitlines())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
+def failed(text: str, code: int = FAILED) -> int:
+    """Complain, and return the exit code."""
+    complain(text)
+    try:
+        flush()
+    except OSError:
+        give_up_stdout()
+    return code
+
+
+def flush() -> None:
+    """Let errors of stdout come now."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def give_up_stdout() -> None:
+    """Let Python's own flush at exit succeed, though nobody can read stdout."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, where it is heard."""
+
+
+@contextlib.contextmanager
+def termination_heard() -> Iterator[None]:
+    """Let SIGTERM interrupt as Ctrl-C does; at the end of the block it is a Terminated."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived = threading.Event()
+
+    def interrupt(*_: object) -> NoReturn:
+        arrived.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if arrived.is_set():
+            raise Terminated from error
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def interrupted(error: KeyboardInterrupt) -> int:
+    """Say that a signal ended the command, and what is left of its work; return the exit code."""
+    terminated = isinstance(error, Terminated)
+    left = "; ".join(getattr(error, "__notes__", ["nothing was written"]))
+    what = "terminated" if terminated else "interrupted"
+    return failed(f"manyclass: {what}; {left}", TERMINATED if terminated else INTERRUPTED)
+
+
+def die_of_interrupt() -> None:
+    """End this process by a signal: mpiexec ends the others then, which may wait for this one.
+
+    By SIGTERM: MPICH's mpiexec combines the numbers of the signals that ended the ranks by OR, and
+    kills the others (9); with SIGINT (2) it would tell of a segmentation fault (11).
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def interrupt_held_back() -> Iterator[None]:
+    """Let Ctrl-C wait until the end of the block, as imports may swallow or disguise it."""
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    arrived = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: arrived.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if arrived.is_set():
+        raise KeyboardInterrupt

@@ -1,0 +1,190 @@
+"""The data file of a command: read, mapped, in blocks; ``manyclass convert``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from manyclass.cli import console
+from manyclass.cli.console import UsageError, be_quiet, count, say
+from manyclass.io import atomic
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from manyclass.io.dataset_file.mapped_dataset import StoredBlocks
+    from manyclass.io.svmlight.stream import SvmlightBlocks
+    from manyclass.parallel.communicator import Communicator
+    from manyclass.persistence.model_schema import Estimator
+Say = Callable[[str], None]
+B = TypeVar("B", bound="SvmlightBlocks | StoredBlocks")
+# Text of a file that a compressed byte may stand for, and the share of the memory that data may
+# take before they are read in blocks.
+EXPANSION = 6
+SHARE_OF_MEMORY = 0.2
+# Text in a block: rows enough to be shuffled, few enough for any memory.
+BLOCK_BYTES = 1 << 24
+BLOCK_VALUES = BLOCK_BYTES >> 3  # of converted data
+
+
+def convert(args: argparse.Namespace) -> None:
+    """Run the command: write a text file as one that training maps."""
+    from manyclass.cli.file_kinds import DATA, check_output
+    from manyclass.io.dataset_file.format import looks_like_data, save_blocks
+
+    tell = be_quiet if args.quiet else say
+    check_output(args.out, [args.data], DATA, force=args.force)
+    if looks_like_data(args.data):
+        raise ValueError(f"{args.data}: is no text, but converted already or something else")
+    blocks = _looked_through(args, tell, _text_blocks)
+    began = time.perf_counter()
+    save_blocks(args.out, blocks)
+    size = Path(args.out).stat().st_size
+    tell(f"saved {args.out} in {time.perf_counter() - began:.2f} s: {size / 1e6:,.3g} MB")
+
+
+def may_not_fit(path: str) -> bool:
+    """Whether the rows of a file may take more than a good part of the memory."""
+    from manyclass.utils.memory import available_memory
+
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        packed = opened.read(3) in (b"\x1f\x8b\x08", b"BZh", b"\xfd7z")
+    size = file.stat().st_size * (EXPANSION if packed else 1)
+    return size > SHARE_OF_MEMORY * available_memory()
+
+
+def read_in_blocks(args: argparse.Namespace, tell: Say) -> SvmlightBlocks | StoredBlocks:
+    """Return the data file of a command in blocks."""
+    return _looked_through(args, tell, _blocks)
+
+
+def _looked_through(args: argparse.Namespace, tell: Say, blocks_of: Callable[[Any], B]) -> B:
+    """Return the data file of a command in blocks, and tell what is in it."""
+    began = time.perf_counter()
+    with atomic.naming(args.data):
+        blocks = blocks_of(args)
+    seconds = time.perf_counter() - began
+    tell(
+        f"looked through {args.data} in {seconds:.2f} s: {count(blocks.n_rows, 'row')}, "
+        f"{count(blocks.n_features, 'feature')}, {len(blocks.classes)} classes, "
+        f"{count(blocks.n_nonzero, 'non-zero')}; reading blocks of up to "
+        f"{count(blocks.largest_block, 'row')}"
+    )
+    return blocks
+
+
+def _blocks(args: argparse.Namespace) -> SvmlightBlocks | StoredBlocks:
+    from manyclass.io.dataset_file.format import looks_like_data, open_data
+    from manyclass.io.dataset_file.mapped_dataset import StoredBlocks
+
+    if looks_like_data(args.data):
+        _check_converted(args)
+        explain_bus_errors(args.data)
+        rows = open_data(args.data).wanted(args.data, args.n_features, None)
+        return StoredBlocks(rows, BLOCK_VALUES)
+    return _text_blocks(args)
+
+
+def explain_bus_errors(path: str) -> None:
+    """Let one line tell why the process ends when a file that it has mapped becomes shorter.
+
+    The command line alone does that: signals of a program in Python are its own.
+    """
+    from manyclass import _core
+
+    text = f"manyclass: error: {path}: was overwritten while it was in use, or cannot be read; "
+    advice = "put another file in its place (mv), do not copy into it (cp)"
+    _core.explain_bus_errors(console.printable(text + advice).encode() + b"\n")
+
+
+def _text_blocks(args: argparse.Namespace) -> SvmlightBlocks:
+    from manyclass.io.svmlight.stream import SvmlightBlocks
+
+    return SvmlightBlocks(
+        args.data,
+        args.n_features,
+        args.dtype,
+        args.jobs,
+        block_bytes=BLOCK_BYTES,
+        **_format(args),
+    )
+
+
+def read(
+    args: argparse.Namespace,
+    dtype: Any,
+    tell: Say,
+    n_features: int | None = None,
+    ranks: Communicator | None = None,
+) -> tuple[csr_array[Any], NDArray[Any]]:
+    """Read the data file of a command, on all ranks together, and tell what is in it."""
+    import numpy as np
+
+    began = time.perf_counter()
+    X, y = _loaded(args, dtype, n_features, ranks)
+    seconds = time.perf_counter() - began
+    tell(
+        f"read {args.data} in {seconds:.2f} s: {count(len(y), 'row')}, "
+        f"{count(X.shape[1], 'feature')}, {len(np.unique(y))} classes, "
+        f"{count(X.nnz, 'non-zero')}"
+    )
+    return X, y
+
+
+def _loaded(
+    args: argparse.Namespace, dtype: Any, n_features: int | None, ranks: Communicator | None
+) -> tuple[csr_array[Any], NDArray[Any]]:
+    from manyclass.io.dataset_file.format import load_data, looks_like_data
+    from manyclass.io.shared.dataset import load_common
+    from manyclass.io.svmlight.reader import load_svmlight
+    from manyclass.parallel.consensus import agreed
+
+    if ranks is not None and ranks.size > 1:
+        agreed(ranks, lambda: _check_converted(args))
+        explain_bus_errors(args.data)
+        return load_common(ranks, args.data, n_features, dtype, args.jobs, **_format(args))
+    with atomic.naming(args.data):
+        if looks_like_data(args.data):
+            _check_converted(args)
+            explain_bus_errors(args.data)
+            return load_data(args.data, n_features, dtype)
+        return load_svmlight(args.data, n_features, dtype, args.jobs, **_format(args))
+
+
+def _format(args: argparse.Namespace) -> dict[str, bool]:
+    """Return what the command line says about how text is written."""
+    return {name: getattr(args, name) for name in ("zero_based", "sort", "sum_duplicates")}
+
+
+def _check_converted(args: argparse.Namespace) -> None:
+    from manyclass.io.dataset_file.format import looks_like_data
+
+    if args.zero_based and looks_like_data(args.data):
+        raise UsageError(
+            f"argument --zero-based: {args.data} is converted, so its features have their numbers; "
+            "convert it again with --zero-based"
+        )
+
+
+def _load(args: argparse.Namespace) -> Estimator:
+    from manyclass.persistence.model_file import load_model
+
+    model = load_model(args.model)
+    model.n_jobs = args.jobs
+    return model
+
+
+def _read_for(
+    args: argparse.Namespace, model: Estimator, tell: Callable[[str], None]
+) -> tuple[csr_array[Any], NDArray[Any]]:
+    """Read data with the columns of a model; it knows nothing about any other."""
+    X, y = read(args, model.intercept_.dtype, tell)
+    X.resize((len(y), model.n_features_in_))
+    return X, y

@@ -1,0 +1,97 @@
+"""What a command may replace: files of the kind that it writes, and empty ones, unless forced."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from manyclass.cli import console
+from manyclass.cli.console import UsageError
+from manyclass.io import atomic
+from manyclass.io.tensors.files import read_about
+
+LONGEST_LINE = 1 << 24  # bytes
+INTEGER = re.compile(rb"[+-]?[0-9]+")
+SHARE = re.compile(rb"[0-9]*\.?[0-9]+(e-[0-9]+)?")
+
+
+class Kind(NamedTuple):
+    """A kind of file, and how to tell whether a file that is not empty is of it."""
+
+    name: str
+    matches: Callable[[Path], bool]
+
+
+def check_output(
+    name: str, inputs: Sequence[str], kind: Kind, *, force: bool, special: bool = False
+) -> None:
+    """Refuse, before any work, an output that cannot be written or would overwrite another kind.
+
+    Parameters
+    ----------
+    name : str
+        Of the output.
+    inputs : sequence of str
+        Files that are read: never overwritten.
+    kind : Kind
+        What is written.
+    force : bool
+        Whether a file of another kind may be replaced.
+    special : bool
+        Whether it may be a device or a pipe.
+
+    Raises
+    ------
+    UsageError, OSError
+    """
+    if special and atomic.is_stdout(name):
+        return
+    console.check_target(name, inputs, special=special)
+    path = Path(name)
+    if force or not path.is_file() or path.stat().st_size == 0:
+        return
+    with atomic.naming(f"cannot look whether {name} may be overwritten"):
+        same = kind.matches(path)
+    if not same:
+        raise UsageError(
+            f"{name}: is no {kind.name} and would be overwritten; choose another name, or give "
+            "--force"
+        )
+
+
+def labels_of(classes: Iterable[object]) -> Kind:
+    """Return the kind of files that predictions of these classes are, or of numbered classes."""
+    return Kind(
+        "file of predicted labels", partial(_has_labels, {str(c).encode() for c in classes})
+    )
+
+
+def _has_format(format_: str, path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            return read_about(file)[1].get("format") == format_
+        except ValueError:
+            return False
+
+
+MODEL = Kind("manyclass model", partial(_has_format, "manyclass"))
+DATA = Kind("converted data file", partial(_has_format, "manyclass-data"))
+
+
+def _has_labels(classes: set[bytes], path: Path) -> bool:
+    """Whether every line holds labels; an INDEX:VALUE of data is none."""
+    with path.open("rb") as file:
+        lines = iter(partial(file.readline, LONGEST_LINE), b"")
+        return all(_is_of_labels(line, classes) for line in lines)
+
+
+def _is_of_labels(line: bytes, classes: set[bytes]) -> bool:
+    fields = line.removesuffix(b"\n").split(b"\t")
+    if classes.issuperset(fields):
+        return True
+    if len(fields) == 1:  # of another model, perhaps
+        return INTEGER.fullmatch(fields[0]) is not None
+    return classes.issuperset(fields[::2]) and all(map(SHARE.fullmatch, fields[1::2]))

@@ -1,0 +1,65 @@
+"""``manyclass predict``: write the labels of rows, the best first, with probabilities."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from manyclass.cli.console import UsageError, be_quiet
+from manyclass.cli.data import _load, _read_for
+from manyclass.io import atomic
+
+# Lines of predictions put together at a time.
+LINES_AT_A_TIME = 1 << 16
+SCORES_AT_A_TIME = 1 << 22
+FEATURES = "Features that the model was not trained on are ignored."
+
+
+def _predict(args: argparse.Namespace) -> None:
+    from manyclass.cli.file_kinds import check_output, labels_of
+
+    model = _load(args)
+    n_classes = len(model.classes_)
+    if args.top_k is not None and args.top_k > n_classes:
+        raise UsageError(
+            f"argument --top-k: must be from 1 to {n_classes}, the number of classes in "
+            f"{args.model}, not {args.top_k}"
+        )
+    if any(mark in str(name) for name in model.classes_.tolist() for mark in "\t\n\r"):
+        raise ValueError(
+            f"{args.model}: class names with a tab or line break cannot be written one row per "
+            "line; predict in Python, with load_model"
+        )
+    check_output(
+        args.out,
+        [args.data, args.model],
+        labels_of(model.classes_.tolist()),
+        force=args.force,
+        special=True,
+    )
+    if args.probabilities and not hasattr(model, "predict_proba"):
+        raise UsageError(
+            f"argument --probabilities: {args.model} has none; train with --solver stochastic "
+            "--loss log_loss"
+        )
+    X, _ = _read_for(args, model, be_quiet)
+    top = args.top_k or 1
+    with atomic.output(args.out) as file:
+        step = max(1, SCORES_AT_A_TIME // n_classes) if args.probabilities else LINES_AT_A_TIME
+        for begin in range(0, X.shape[0], step):
+            columns = _columns(model, X[begin : begin + step], top, args.probabilities)
+            lines = zip(*columns, strict=True)
+            file.write("".join("\t".join(map(str, line)) + "\n" for line in lines).encode())
+
+
+def _columns(model: Any, X: Any, top: int, probabilities: bool) -> list[list[Any]]:
+    """Return the best labels of rows, the best first, each with its probability if wanted."""
+    import numpy as np
+
+    if not probabilities:
+        best = model.predict_top_k(X, top) if top > 1 else model.predict(X)[:, None]
+        return [column.tolist() for column in best.T]
+    chances = model.predict_proba(X)
+    order = np.argsort(-chances, axis=1, kind="stable")[:, :top]
+    labels, shares = model.classes_[order], np.take_along_axis(chances, order, axis=1)
+    return [column.tolist() for pair in zip(labels.T, shares.T, strict=True) for column in pair]

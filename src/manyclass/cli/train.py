@@ -1,0 +1,206 @@
+"""``manyclass train``: both ways to train."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyclass.cli import console
+from manyclass.cli.console import UsageError, be_quiet, count, proven, say
+from manyclass.cli.data import Say, may_not_fit, read, read_in_blocks
+from manyclass.cli.options import settle
+from manyclass.parallel import mpiexec
+
+if TYPE_CHECKING:
+    from manyclass.estimators.stochastic import StochasticClassifier
+    from manyclass.parallel.communicator import Communicator
+
+# What may differ from rank to rank.
+OF_RANKS = ("run", "needs", "data", "model", "jobs", "quiet", "force")
+
+
+def train(args: argparse.Namespace) -> None:
+    """Run the command: here, or with all processes that mpiexec started; one tells an error."""
+    from manyclass.parallel.consensus import OtherRankError, ending_others, world
+
+    try:
+        ranks = world()
+    except ValueError as error:
+        if not mpiexec.is_first():
+            raise SystemExit(console.FAILED) from error
+        raise
+    try:
+        with ending_others(ranks):
+            _train_on(args, ranks)
+    except (OSError, MemoryError, ValueError, FloatingPointError, OtherRankError) as error:
+        if ranks.rank != getattr(error, "told_by", 0):
+            raise SystemExit(console.FAILED) from error
+        raise
+
+
+def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
+    from manyclass.checkpoints.problem_identity import facts_of_rank
+    from manyclass.parallel.consensus import agreed, check_same
+
+    agreed(ranks, lambda: _check(args, ranks))
+    options = {name: value for name, value in vars(args).items() if name not in OF_RANKS}
+    check_same(ranks, facts_of_rank({}, options))
+    tell = say if ranks.rank == 0 and not args.quiet else be_quiet
+    if args.solver == "dual":
+        with _going_on(args, ranks):
+            _train_dual(args, ranks, tell)
+    else:
+        _train_stochastic(args, tell)
+    tell(f"saved {args.model}")
+
+
+@contextlib.contextmanager
+def _going_on(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
+    """Let SIGTERM end training as Ctrl-C does, with a checkpoint; and tell how it goes on."""
+    from manyclass.checkpoints.manager import found_in
+
+    if not args.checkpoint or ranks.size > 1:
+        yield
+        return
+    try:
+        with console.termination_heard():
+            yield
+    except KeyboardInterrupt as interrupt:
+        if Path(args.checkpoint).is_dir() and found_in(Path(args.checkpoint)):
+            interrupt.add_note(f"to go on: --resume {args.checkpoint}")
+        raise
+
+
+def _check(args: argparse.Namespace, ranks: Communicator) -> None:
+    """Refuse what is known to fail before the data are read."""
+    from manyclass.checkpoints import manager
+    from manyclass.cli.file_kinds import MODEL, check_output
+
+    settle(args)
+    if args.solver == "stochastic" and ranks.size > 1:
+        raise UsageError(
+            "argument --solver: stochastic trains in one process, and mpiexec started "
+            f"{ranks.size}; leave out mpiexec, and use --jobs for threads"
+        )
+    if ranks.rank == 0:
+        check_output(args.model, [args.data], MODEL, force=args.force)
+        if args.checkpoint:
+            manager.check(Path(args.checkpoint), resume=args.resume)
+
+
+def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> None:
+    import numpy as np
+
+    from manyclass.cli.label_matching import check_labels
+    from manyclass.estimators.svc import MulticlassSVC
+    from manyclass.parallel.consensus import agreed
+    from manyclass.persistence.sharded_model import SpreadTraining
+
+    model = MulticlassSVC(
+        formulation=args.formulation,
+        C=args.C,
+        stopping=args.stopping,
+        communicator=ranks if ranks.size > 1 else None,
+        checkpoint=args.checkpoint,
+        checkpoint_minutes=args.checkpoint_minutes,
+        resume=args.resume,
+        **_common(args),
+    )
+
+    X, y = read(args, np.dtype(args.dtype), tell, args.n_features, ranks)
+    agreed(ranks, lambda: check_labels(args.data, y))
+    training = SpreadTraining(model)
+    seconds = _timed(args, lambda: training.fit(X, y))
+    training.save(args.model)
+    if ranks.rank != 0:
+        return
+    proof = model.certificate_
+    tell(
+        f"trained {count(model.n_iter_, 'epoch')} in {seconds:.2f} s: "
+        f"objective {proof.primal_objective:.6g}, "
+        f"proven {proven(proof.relative_gap)}"
+    )
+
+
+def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
+    import numpy as np
+
+    from manyclass.cli.label_matching import check_labels
+    from manyclass.estimators.stochastic import StochasticClassifier
+    from manyclass.persistence.model_file import save_model
+
+    model = StochasticClassifier(
+        alpha=args.alpha,
+        batch_size=args.batch_size,
+        max_steps=args.max_steps,
+        average=args.average,
+        early_stopping=args.early_stopping,
+        **_common(args),
+    )
+    if args.out_of_core or may_not_fit(args.data):
+        seconds = _train_in_blocks(args, model, tell)
+    else:
+        X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
+        check_labels(args.data, y)
+        seconds = _timed(args, lambda: model.fit(X, y))
+    save_model(args.model, model)
+    tell(
+        f"trained {count(model.n_iter_, 'epoch')}, {count(model.n_steps_, 'step')} in "
+        f"{seconds:.2f} s: mean loss {model.history_[-1].loss:.6g} in the last"
+    )
+
+
+def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell: Say) -> float:
+    """Train on a file that stays where it is; return the seconds."""
+    import numpy as np
+
+    from manyclass.cli.label_matching import check_labels
+
+    if args.early_stopping:
+        raise UsageError(
+            "argument --early-stopping: needs all rows in memory, to hold some out; "
+            f"{args.data} is read in blocks"
+        )
+    blocks = read_in_blocks(args, tell)
+    check_labels(args.data, blocks.classes)
+    if args.class_weight:
+        weights = blocks.n_rows / (len(blocks.classes) * blocks.class_counts)
+        model.class_weight = dict(zip(blocks.classes.tolist(), weights.tolist(), strict=True))
+    shape = blocks.classes, blocks.n_features, np.dtype(args.dtype)
+    return _timed(args, lambda: model.fit_blocks(blocks.labelled(), *shape))
+
+
+def _common(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters that both estimators have."""
+    return {
+        "loss": args.loss,
+        "tol": args.tol,
+        "fit_intercept": not args.no_intercept,
+        "class_weight": args.class_weight,
+        "max_iter": args.max_iter,
+        "weights": args.weights,
+        "n_jobs": args.jobs,
+        "random_state": args.seed,
+        "verbose": 0 if args.quiet else 1,
+    }
+
+
+def _timed(args: argparse.Namespace, fit: Callable[[], Any]) -> float:
+    """Return the seconds of a fit, whose errors name a file: that of the data if no other."""
+    from manyclass.parallel.consensus import known_to_all
+
+    files = tuple(str(Path(name)) for name in (args.data, args.checkpoint) if name)
+    files += (args.data,)
+    began = time.perf_counter()
+    try:
+        fit()
+    except (ValueError, FloatingPointError) as error:
+        words = str(error)
+        named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
+        told_by = getattr(error, "told_by", None)
+        raise (named if told_by is None else known_to_all(named, told_by)) from error
+    return time.perf_counter() - began

@@ -1,0 +1,4 @@
+"""Synthetic text corpora.
+
+May import nothing of manyclass. Begin with synthetic.py.
+"""

@@ -1,0 +1,283 @@
+"""What every linear classifier does once it is fitted: scores, classes, sparse coefficients."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from manyclass.prediction.scoring import Coefficients, best_classes, scores_of
+from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.prediction.thresholding import thresholded
+from manyclass.problem.solution import Weights
+from manyclass.utils.sparse_check import check_sparse
+from manyclass.utils.threads import effective_n_jobs
+
+# What the validation of the input sets.
+INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+
+
+class LinearClassifier(ClassifierMixin):
+    """Mixin for estimators with ``coef_``, ``intercept_``, ``classes_`` and ``n_jobs``."""
+
+    intercept_: NDArray[Any]
+    classes_: NDArray[Any]
+    n_jobs: int | None
+    _coefficients: Coefficients
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of shape (n_classes, n_features), or (1, n_features) when binary.
+
+        An ndarray, or a CSR array after sparse training or ``sparsify``: a sparse model is kept by
+        features, for prediction; its CSR array is a second one of its size, made when it is asked
+        for, kept and read-only. Assigning an ndarray or any sparse matrix replaces the weights.
+        """
+        coef = getattr(self, "_coefficients", None)
+        if coef is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'coef_'")
+        return coef.by_class() if isinstance(coef, SparseCoefficients) else coef
+
+    @coef_.setter
+    def coef_(self, value: Any) -> None:
+        self._coefficients = SparseCoefficients.from_matrix(value) if sp.issparse(value) else value
+
+    def decision_function(self, X: ArrayLike) -> NDArray[Any]:
+        """Score every class for every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) when binary
+            w_c . x + intercept_c; when binary, positive for ``classes_[1]``.
+
+        Raises
+        ------
+        ValueError
+            If X has another number of features than in ``fit``, NaN or infinity.
+
+        Examples
+        --------
+        >>> from manyclass import MulticlassSVC
+        >>> model = MulticlassSVC().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+        >>> model.decision_function([[0.5]]).shape
+        (1, 3)
+        """
+        now = self._as_of_now()
+        scores = now._scores(now._check_rows(X))
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the class of every row, that of the largest score.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Entries of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If X has another number of features than in ``fit``, NaN or infinity.
+
+        Examples
+        --------
+        >>> from manyclass import MulticlassSVC
+        >>> model = MulticlassSVC(C=10).fit([[-1.0], [1.0]], ["left", "right"])
+        >>> model.predict([[-3.0], [2.0]]).tolist()
+        ['left', 'right']
+        """
+        now = self._as_of_now()
+        best = now._labels(now._check_rows(X), 1)
+        return np.asarray(now.classes_[best[:, 0]])
+
+    def predict_top_k(self, X: ArrayLike, k: int) -> NDArray[Any]:
+        """Predict the k best classes of every row, the best first.
+
+        Scores are computed for a few rows at a time, and the best of each are kept: with 30,000
+        classes a million rows take the memory of their k labels, not of 3e10 scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+        k : int
+            From 1 to the number of classes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k)
+            Entries of ``classes_``; equal scores in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If k is out of range, or X as in ``predict``.
+
+        Examples
+        --------
+        >>> from manyclass import MulticlassSVC
+        >>> model = MulticlassSVC(C=10).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+        >>> model.predict_top_k([[2.0]], 2).tolist()
+        [[2, 1]]
+        """
+        now = self._as_of_now()
+        rows = now._check_rows(X)
+        n_classes = len(now.classes_)
+        if not 1 <= k <= n_classes:
+            raise ValueError(f"k must be from 1 to {n_classes}, the number of classes; got {k}")
+        return np.asarray(now.classes_[now._labels(rows, k)])
+
+    def sparsify(self, threshold: float = 0.0) -> Self:
+        """Leave out small weights and keep the others as a sparse array.
+
+        Parameters
+        ----------
+        threshold : float, default=0.0
+            Weights of at most this magnitude become zero; the intercepts stay.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the threshold is negative.
+        """
+        check_is_fitted(self)
+        self._coefficients = thresholded(self._coefficients, threshold)
+        return self
+
+    def densify(self) -> Self:
+        """Turn ``coef_`` back into an ndarray.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MemoryError
+            If n_classes x n_features weights do not fit into the machine's memory.
+
+        Examples
+        --------
+        >>> from manyclass import MulticlassSVC
+        >>> model = MulticlassSVC().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]).sparsify()
+        >>> model.densify().coef_.shape
+        (1, 2)
+        """
+        check_is_fitted(self)
+        if isinstance(self._coefficients, SparseCoefficients):
+            self._coefficients = self._coefficients.toarray()
+        return self
+
+    def _as_of_now(self) -> Self:
+        """Return a model of its own with all that this one has now; other threads may train it."""
+        now = object.__new__(type(self))
+        now.__dict__ = self.__dict__.copy()
+        return now
+
+    def _check_rows(self, X: ArrayLike) -> Any:
+        check_is_fitted(self)
+        check_sparse(X, indices=False)  # the core looks at them
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=False,
+            ensure_all_finite=False,  # NaN and infinity are found where rows are scored
+        )
+
+    def _check_finite(self, rows: Any) -> None:
+        assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
+
+    @contextlib.contextmanager
+    def _input_restored(self) -> Iterator[dict[str, Any]]:
+        """After an error, take back what the validation of the input has set.
+
+        What is given is what would come back; empty it to keep what there is now.
+        """
+        before = {name: self.__dict__.get(name) for name in INPUT_ATTRIBUTES}
+        try:
+            yield before
+        except BaseException:
+            for name, value in before.items():
+                self.__dict__.pop(name, None)
+                if value is not None:
+                    setattr(self, name, value)
+            raise
+
+    def __sklearn_tags__(self) -> Any:
+        """Tags: sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _scores(self, rows: Any) -> NDArray[Any]:
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return scores_of(rows, self._coefficients, self.intercept_, n_jobs, self._check_finite)
+
+    def _labels(self, rows: Any, top: int) -> NDArray[np.int64]:
+        """Positions in ``classes_`` of the best classes of every row, shape (n, top)."""
+        n_jobs = effective_n_jobs(self.n_jobs)
+        coef = self._coefficients
+        return best_classes(rows, coef, self.intercept_, top, n_jobs, self._check_finite)
+
+
+def split_weights(
+    W: Weights, bias: float, *, one_is_enough: bool = False
+) -> tuple[Coefficients, NDArray[Any]]:
+    """Turn W into coefficients and intercepts.
+
+    Parameters
+    ----------
+    W : ndarray or CSR array of shape (d + 1, k)
+    bias : float
+        Value of the appended feature; 0 = no intercept.
+    one_is_enough : bool, default=False
+        When k = 2: whether the second class's weights alone tell, not their difference.
+
+    Returns
+    -------
+    coef : ndarray of shape (k, d), or (1, d) when k = 2; or SparseCoefficients
+    intercept : ndarray of shape (k,) or (1,)
+    """
+    if W.shape[1] == 2:
+        W = W[:, 1:] if one_is_enough else W[:, 1:] - W[:, :1]
+    if isinstance(W, np.ndarray):
+        return W[:-1].T, bias * W[-1]
+    coef = SparseCoefficients.from_rows(W, W.shape[0] - 1)
+    return coef, bias * W[-1:].toarray().ravel()
+
+
+def join_weights(coef: Coefficients, intercept: NDArray[Any], bias: float) -> Weights:
+    """Turn coefficients and intercepts into W, shape (d + 1, k).
+
+    When k = 2, they are split evenly between the two classes.
+    """
+    halves = np.array([-0.5, 0.5], coef.dtype)
+    last = intercept / bias if bias else np.zeros_like(intercept)
+    if isinstance(coef, SparseCoefficients):
+        W = sp.vstack([coef.by_feature(), sp.csr_array(last[None])], format="csr")
+        return sp.csr_array(W @ sp.csr_array(halves[None])) if coef.shape[0] == 1 else W
+    W = np.vstack([coef.T, last[None].astype(coef.dtype)])
+    return W * halves if coef.shape[0] == 1 else W

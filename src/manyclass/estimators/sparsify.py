@@ -1,0 +1,208 @@
+"""``sparsify`` of the support vector machines: small weights left out, and what that costs."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from manyclass.estimators.linear import LinearClassifier
+from manyclass.estimators.validation import training_data
+from manyclass.prediction.scoring import Coefficients, scores_of
+from manyclass.prediction.thresholding import SCORES_AT_A_TIME, count_nonzero, density, squared_norm
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.objective import losses_of
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, relative
+from manyclass.utils.threads import effective_n_jobs
+
+# Share of the objective that float32 may lose.
+ROUNDING = 1e-4
+
+
+class SparsifyMixin(LinearClassifier):
+    """Mixin for linear classifiers that minimise a known objective on known data."""
+
+    formulation: str
+    loss: str
+    C: float
+    fit_intercept: bool
+    intercept_scaling: float
+    class_weight: dict[Any, float] | str | None
+    certificate_: Certificate | None
+    sparsity_report_: SparsityReport
+
+    def _dataset(
+        self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> tuple[Dataset, NDArray[Any]]:
+        """Turn the arguments of ``fit`` into a data set and its classes."""
+        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        return training_data(X, y, sample_weight, self.class_weight, bias)
+
+    def sparsify(
+        self,
+        threshold: float = 0.0,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Leave out small weights, keep the others as a sparse array, and tell what that cost.
+
+        Sets ``sparsity_report_``. Where it makes a weight zero, ``certificate_`` becomes None: what
+        was proven was proven of other weights. With the data of ``fit`` the report has a new proof:
+        the dual objective still is a bound of the optimum, so the gap to it counts.
+
+        Parameters
+        ----------
+        threshold : float, default=0.0
+            Weights of at most this magnitude become zero; the intercepts stay.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            Data for the report: objectives and accuracies, before and after.
+        y : array-like of shape (n_samples,), default=None
+            Their classes, at least two.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the threshold is negative, or the data are not as in ``fit``; the model is unchanged.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from manyclass import MulticlassSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = MulticlassSVC(random_state=0).fit(X, y).sparsify(0.3, X, y)
+        >>> model.coef_.format
+        'csr'
+        >>> report = model.sparsity_report_
+        >>> report.density_after < report.density_before
+        True
+        >>> report.objective_after > report.objective_before
+        True
+        """
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise ValueError("sparsify needs both X and y for its report, or neither")
+        sparse = copy.copy(self)
+        LinearClassifier.sparsify(sparse, threshold)
+        report = SparsityReport(
+            float(threshold), density(self._coefficients), density(sparse._coefficients)
+        )
+        if X is not None and y is not None:
+            report = self._with_costs(report, sparse, X, y, sample_weight)
+        if count_nonzero(sparse._coefficients) < count_nonzero(self._coefficients):
+            self.certificate_ = None
+        self._coefficients, self.sparsity_report_ = sparse._coefficients, report
+        return self
+
+    def _with_costs(
+        self,
+        report: SparsityReport,
+        sparse: Self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+    ) -> SparsityReport:
+        """Return the report with what data say of this model and the sparse one."""
+        problem, n_jobs = self._problem_like(X, y, sample_weight), effective_n_jobs(self.n_jobs)
+        before, after = (
+            primal_of(problem, model._coefficients, model.intercept_, n_jobs)
+            for model in (self, sparse)
+        )
+        # P is below the bound that was proven, by more than rounding, only where the data or C are
+        # not those of fit, or where the new W breaks the constraint that its columns sum to zero.
+        dual = self.certificate_.dual_objective if self.certificate_ else np.inf
+        return replace(
+            report,
+            objective_before=before,
+            objective_after=after,
+            relative_gap=relative(after - dual, after) if after >= (1 - ROUNDING) * dual else None,
+            accuracy_before=float(self.score(X, y, sample_weight)),
+            accuracy_after=float(sparse.score(X, y, sample_weight)),
+        )
+
+    def _problem_like(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Problem:
+        """Return the problem of ``fit`` on data that hold some or all of its classes."""
+        check_consistent_length(X, y, sample_weight)
+        dataset, found = self._dataset(self._check_rows(X), column_or_1d(y), sample_weight)
+        if not np.isin(found, self.classes_).all():
+            raise ValueError("y holds classes that the model does not know")
+        labels = np.searchsorted(self.classes_, found)[dataset.labels].astype(np.int32)
+        dataset = replace(dataset, labels=labels, n_classes=len(self.classes_))
+        return Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
+
+
+@dataclass(frozen=True, slots=True)
+class SparsityReport:
+    """What ``sparsify`` did to a model.
+
+    Attributes
+    ----------
+    threshold : float
+        Weights of at most this magnitude became zero.
+    density_before, density_after : float
+        Share of the weights of ``coef_`` that are not zero.
+    objective_before, objective_after : float or None
+        P on the data that were given.
+    relative_gap : float or None
+        (P - D) / P of the new weights, with D of the certificate that the model had: when the data
+        and C are those of ``fit``, the new objective is proven to be within this share of the
+        optimum. None without a certificate, or where P < D shows that they are not (or that W no
+        longer sums to zero over the classes, where the formulation asks for that).
+    accuracy_before, accuracy_after : float or None
+        On the same data.
+    """
+
+    threshold: float
+    density_before: float
+    density_after: float
+    objective_before: float | None = None
+    objective_after: float | None = None
+    relative_gap: float | None = None
+    accuracy_before: float | None = None
+    accuracy_after: float | None = None
+
+
+def primal_of(problem: Problem, coef: Coefficients, intercept: NDArray[Any], n_jobs: int) -> float:
+    """P of a model in parts of the rows: no array of n x k scores, none of d x k weights.
+
+    Binary models, of one score, stand for the two columns -W and W (one-vs-rest) or their halves.
+
+    Parameters
+    ----------
+    problem : Problem
+    coef : ndarray or SparseCoefficients of shape (k, d), or (1, d) when binary
+    intercept : ndarray of shape (k,) or (1,)
+    n_jobs : int
+        Threads.
+
+    Returns
+    -------
+    float
+    """
+    data = problem.dataset
+    binary = coef.shape[0] == 1
+    scale = np.array([-1.0, 1.0]) if binary else np.ones(1)
+    if binary and problem.formulation.sum_to_zero != "no":
+        scale /= 2
+    bias = np.divide(intercept, data.bias, dtype=np.float64) if data.bias else np.zeros(1)
+    norm = float(scale @ scale) * (squared_norm(coef) + float(bias @ bias))
+    loss = 0.0
+    step = max(1, SCORES_AT_A_TIME // data.n_classes)
+    matrix = data.matrix()
+    for begin in range(0, data.n_examples, step):
+        part = slice(begin, begin + step)
+        scores = scores_of(matrix[part], coef, intercept, n_jobs).astype(np.float64)
+        losses = losses_of(problem, data.labels[part], scores * scale)
+        loss += float(problem.costs[part] @ losses)
+    return 0.5 * norm + loss

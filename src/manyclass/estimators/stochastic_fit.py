@@ -1,0 +1,419 @@
+"""How a stochastic classifier is trained, and what it has learnt."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import unique_labels
+
+from manyclass.estimators.callbacks import WRAPPERS, FitTask
+from manyclass.estimators.linear import (
+    INPUT_ATTRIBUTES,
+    LinearClassifier,
+    join_weights,
+    split_weights,
+)
+from manyclass.estimators.validation import stream_data, validated
+from manyclass.prediction.scoring import Coefficients, best_classes
+from manyclass.problem.dataset import MAX_INDEX, Dataset, few_are_shared
+from manyclass.problem.solution import Status
+from manyclass.solvers.stochastic.objective import stochastic_objective
+from manyclass.solvers.stochastic.sgd import (
+    NoImprovement,
+    Plan,
+    Stochastic,
+    StochasticRecord,
+    new_clock,
+    train_stochastic,
+)
+from manyclass.solvers.stochastic.storage_choice import check_weights, choose_sums, new_sums
+from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.utils.threads import effective_n_jobs
+
+# Value of the appended feature where rows are sparse. Their length is often one: a feature of 1
+# would be as long as all others together, its steps too long (SGDClassifier takes 0.01 of them).
+SPARSE_BIAS = 0.1
+Learnt = tuple[Coefficients, NDArray[Any]]  # coefficients and intercepts
+# The locks of models, which are no part of them: of their copies, for one.
+TURNS: WeakKeyDictionary[StochasticModel, threading.RLock] = WeakKeyDictionary()
+TURNS_CHANGE = threading.Lock()
+OF_INPUT = (*INPUT_ATTRIBUTES, "objective_")
+
+
+class Running:
+    """A run that may go on, and the coefficients that it has come to.
+
+    Parameters
+    ----------
+    run : Stochastic
+    classes : ndarray of shape (k,)
+    bias : float
+        Value of the appended feature.
+
+    Attributes
+    ----------
+    moving : RLock
+        Held while there are steps: whoever reads W waits for the last of them.
+    """
+
+    def __init__(self, run: Stochastic, classes: NDArray[Any], bias: float) -> None:
+        self.moving = threading.RLock()
+        self.run = run
+        self.classes = classes
+        self.bias = bias
+        self._learnt: tuple[int, Learnt] | None = None
+
+    def learnt(self) -> Learnt:
+        """Return coefficients and intercepts as of the last step, put together once."""
+        with self.moving:
+            steps = self.run.clock.steps
+            if self._learnt is None or self._learnt[0] != steps:
+                self._learnt = steps, self._split(self.run.weights())
+            return self._learnt[1]
+
+    def finish(self) -> Learnt:
+        """Return coefficients and intercepts; the run ends."""
+        return self._split(self.run.finish())
+
+    def _split(self, W: Any) -> Learnt:
+        coef, intercept = split_weights(W, self.bias)
+        if not np.isfinite(intercept).all():
+            raise FloatingPointError("the weights overflow; scale the features or raise alpha")
+        return coef, intercept
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be put together again; steps of other threads wait for the copy."""
+        with self.moving:
+            state = {**self.__dict__, "_learnt": None, "run": copy.deepcopy(self.run)}
+        del state["moving"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Undo ``__getstate__``."""
+        self.__dict__.update(state, moving=threading.RLock())
+
+
+class Manner(NamedTuple):
+    """What rows are like, and how they are taken."""
+
+    bias: float  # value of the appended feature
+    is_sparse: bool  # whether they share few features
+    n_rows: int  # of the first block, where there are several
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks of rows as data sets, as often as they are asked for."""
+
+    estimator: Any
+    blocks: Iterable[tuple[Any, ArrayLike]]
+    classes: NDArray[Any]
+    dtype: np.dtype[Any]
+    bias: float
+
+    def __iter__(self) -> Iterator[Dataset]:
+        """Validate one block after the other."""
+        model = self.estimator
+        for X, y in self.blocks:
+            rows, targets = validated(model, X, y, [self.dtype], reset=False)
+            yield stream_data(rows, targets, None, model.class_weight, self.classes, self.bias)
+
+
+class StochasticModel(LinearClassifier):
+    """Mixin whose coefficients are put together when they are asked for.
+
+    To turn the sums of a run into coefficients takes a pass over all of them, which a stream of
+    small pieces could not afford after each of them.
+    """
+
+    _learnt: Learnt | None  # what predicts, if it is not the run
+    _running: Running | None  # what training goes on with
+
+    @property
+    def _coefficients(self) -> Coefficients:
+        return self._now()[0]
+
+    @_coefficients.setter
+    def _coefficients(self, value: Coefficients) -> None:
+        fitted = any(self.__dict__.get(name) is not None for name in ("_learnt", "_running"))
+        self._replace((value, self._now()[1] if fitted else np.zeros(value.shape[0], value.dtype)))
+
+    @property
+    def intercept_(self) -> NDArray[Any]:
+        """Intercepts of shape (n_classes,), or (1,) when binary."""
+        return self._now()[1]
+
+    @intercept_.setter
+    def intercept_(self, value: NDArray[Any]) -> None:
+        self._replace((self._now()[0], value))
+
+    def _now(self) -> Learnt:
+        state = self.__dict__.copy()
+        if state.get("_learnt") is not None:
+            return cast(Learnt, state["_learnt"])
+        if state.get("_running") is not None:
+            return cast(Running, state["_running"]).learnt()
+        raise AttributeError(f"{type(self).__name__!r} object is not fitted")
+
+    def _replace(self, learnt: Learnt) -> None:
+        """Take other coefficients; the run would not know them."""
+        self.__dict__.update(_learnt=learnt, _running=None)
+
+    def _as_of_now(self) -> Self:
+        """Return a model that no step of another thread reaches any more."""
+        now = super()._as_of_now()
+        if now.__dict__.get("_running") is not None:
+            now._learnt = now._now()
+        return now
+
+    # Training, by one thread at a time
+
+    def _like_this(self) -> Self:
+        """Return what the validation of the input may write to."""
+        return super()._as_of_now()
+
+    def _turn(self) -> threading.RLock:
+        """Return the lock of whoever trains this model."""
+        with TURNS_CHANGE:
+            return TURNS.setdefault(self, threading.RLock())
+
+    def _manner_of(self, X: Any, *, go_on: bool) -> Manner:
+        """Return how rows like these are taken; a run that goes on keeps its feature's value."""
+        is_sparse = sp.issparse(X) and few_are_shared(X.nnz, *X.shape)
+        bias = 0.0
+        if self.fit_intercept and self.intercept_scaling == "auto":
+            before = getattr(self, "intercept_scaling_", 0.0) if go_on else 0.0
+            bias = before or (SPARSE_BIAS if sp.issparse(X) else 1.0)
+        elif self.fit_intercept:
+            bias = float(self.intercept_scaling)
+        return Manner(bias, is_sparse, 0 if X is None else np.shape(X)[0])
+
+    def _dtype(self) -> np.dtype[Any]:
+        """Type of the weights, without putting them together."""
+        running: Running | None = self.__dict__.get("_running")
+        return self._now()[1].dtype if running is None else running.run.shape.dtype
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _plan(self) -> Plan:
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return Plan(self.loss, min(int(self.batch_size), MAX_INDEX), self.shuffle, n_jobs)
+
+    def _refuse_for(self, method: str) -> None:
+        """Refuse parameters that need all rows at once."""
+        if self.early_stopping:
+            raise ValueError(
+                f"early_stopping must be False for {method}, which has no rows to hold out"
+            )
+        if self.class_weight == "balanced":
+            raise ValueError(
+                f"class_weight='balanced' is not for {method}, which sees some rows at a time; "
+                "give a dict with n / (k n_c) for class c"
+            )
+
+    def _known_classes(self, classes: ArrayLike | None) -> NDArray[Any]:
+        """Return all classes, given those of a call of ``partial_fit``."""
+        before: NDArray[Any] | None = getattr(self, "classes_", None)
+        if classes is not None:
+            known = two_at_least(unique_labels(classes))
+            if before is None or np.array_equal(known, before):
+                return known
+            raise ValueError(f"classes={classes!r} are not those of before, {before}")
+        if before is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return before
+
+    def _started(
+        self, shape: Shape, classes: NDArray[Any], manner: Manner, *, go_on: bool
+    ) -> Running:
+        """Begin at W = 0 or, to ``go_on`` with the same classes, where training ended."""
+        check_weights(self.loss, self.weights)
+        running: Running | None = self.__dict__.get("_running") if go_on else None
+        if running is not None and self._suits(running, shape, classes, manner):
+            return running
+        averages = bool(self.average)
+        choice = choose_sums(
+            shape,
+            self.loss,
+            self.weights,
+            averages=averages,
+            is_sparse=manner.is_sparse,
+            batch_size=min(int(self.batch_size), manner.n_rows),
+        )
+        if self.verbose and choice.matters:
+            print(choice, flush=True)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        sums = new_sums(shape, choice, averages=averages, n_jobs=n_jobs)
+        run = Stochastic(sums, new_clock(float(self.alpha), self.average))
+        if go_on and self._is_fitted_like(shape, classes):
+            W = join_weights(*self._now(), manner.bias)
+            run.resume(W, self.weight_seen_, self.n_steps_)
+        return Running(run, classes, manner.bias)
+
+    def _suits(self, running: Running, shape: Shape, classes: NDArray[Any], manner: Manner) -> bool:
+        """Whether a run can go on with the parameters of now."""
+        return (
+            np.array_equal(running.classes, classes)
+            and running.bias == manner.bias
+            and running.run.suits(shape, self.loss, float(self.alpha), self.average)
+        )
+
+    def _is_fitted_like(self, shape: Shape, classes: NDArray[Any]) -> bool:
+        fitted = getattr(self, "classes_", None)
+        same = fitted is not None and np.array_equal(fitted, classes)
+        return same and self._now()[0].shape[1] == shape.n_features
+
+    def _train(
+        self,
+        blocks: Iterable[Dataset],
+        running: Running,
+        rng: np.random.Generator,
+        task: FitTask,
+        given: Self,
+        score: Callable[[Running], float] | None = None,
+    ) -> Status:
+        """Train until the end, and become what was learnt from input like that of ``given``."""
+        if self.warm_start:  # an interrupt leaves the model, and where the next fit goes on
+            old = self._now() if hasattr(self, "classes_") else None
+            self.__dict__.update(_learnt=old, _running=running)
+
+        def on_epoch(record: StochasticRecord) -> bool:
+            if self.verbose:
+                print(_line(record), flush=True)
+            return task.epoch(lambda: {**_attributes(running), **given._input_attributes()})
+
+        with running.moving:
+            history, status = train_stochastic(
+                running.run,
+                blocks,
+                self._plan(),
+                NoImprovement(self.tol, self.n_iter_no_change),
+                rng,
+                max_iter=self.max_iter,
+                max_steps=self.max_steps,
+                validate=None if score is None else lambda: score(running),
+                on_epoch=on_epoch,
+            )
+            learnt = None if self.warm_start else running.finish()
+            given.__dict__.pop("objective_", None)
+            if self.compute_objective:
+                given.objective_ = self._objective(blocks, learnt or running.learnt())
+            self._adopt(running, history, given, learnt)
+        task.end()
+        return status
+
+    def _train_once(self, dataset: Dataset, running: Running, given: Self) -> None:
+        """Visit some rows once; steps that were made before Ctrl-C count."""
+        began, steps, loss = time.perf_counter(), running.run.clock.steps, np.nan
+        with running.moving:
+            try:
+                loss = running.run.epoch([dataset], self._plan(), self._rng())
+            finally:
+                made = running.run.clock.steps
+                if made > steps or not np.isnan(loss):  # else there was an error before any step
+                    seconds = time.perf_counter() - began
+                    self._adopt(running, [StochasticRecord(1, seconds, made, loss)], given)
+
+    def _adopt(
+        self,
+        running: Running,
+        history: list[StochasticRecord],
+        given: Self,
+        learnt: Learnt | None = None,
+    ) -> None:
+        """Become what a run has come to, which goes on unless it has ended in ``learnt``.
+
+        All at once: other threads that predict have the old model or the new one.
+        """
+        running.run.forget()
+        state = {name: value for name, value in self.__dict__.items() if name not in OF_INPUT}
+        state.update(given._input_attributes())
+        state.update(
+            _learnt=learnt,
+            _running=running if learnt is None else None,
+            classes_=running.classes,
+            intercept_scaling_=running.bias,
+            n_steps_=running.run.clock.steps,
+            weight_seen_=running.run.seen,
+            history_=history,
+            n_iter_=len(history),
+        )
+        self.__dict__ = state
+
+    def _input_attributes(self) -> dict[str, Any]:
+        """Return what is known from the rows alone."""
+        return {name: self.__dict__[name] for name in OF_INPUT if name in self.__dict__}
+
+    def _scorer(
+        self, X: Any, y: NDArray[Any], weights: NDArray[np.float64]
+    ) -> Callable[[Running], float]:
+        """Return what tells the accuracy of a run on these rows."""
+        n_jobs = effective_n_jobs(self.n_jobs)
+
+        def score(running: Running) -> float:
+            best = best_classes(X, *running.learnt(), 1, n_jobs)[:, 0]
+            right = running.classes[best] == y
+            return float(weights @ right / weights.sum())
+
+        return score
+
+    def _objective(self, blocks: Iterable[Dataset], learnt: Learnt) -> float:
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return stochastic_objective(blocks, self.loss, float(self.alpha), *learnt, n_jobs)
+
+    def _warn(self, status: Status) -> None:
+        if status is not Status.MAX_ITER or self.tol is None:
+            return
+        kind = "validation score" if self.early_stopping else "loss"
+        warnings.warn(
+            f"training stopped after {self.n_iter_} epoch(s), when its {kind} still improved by "
+            f"more than tol={self.tol:g}: raise max_iter or tol, or scale the features",
+            ConvergenceWarning,
+            stacklevel=4 + WRAPPERS,  # the caller of fit
+        )
+
+
+def shape_of(dataset: Dataset) -> Shape:
+    """Return what W is like for these examples."""
+    return Shape(dataset.n_features, dataset.n_classes, dataset.dtype)
+
+
+def two_at_least(classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes if there are two.
+
+    Raises
+    ------
+    ValueError
+        If not.
+    """
+    if len(classes) < 2:
+        raise ValueError(f"training needs at least two classes; there is {len(classes)}")
+    return classes
+
+
+def _attributes(running: Running) -> dict[str, Any]:
+    """Return what prediction needs."""
+    coef, intercept = running.learnt()
+    return {"classes_": running.classes, "coef_": coef, "intercept_": intercept}
+
+
+def _line(record: StochasticRecord) -> str:
+    score = record.validation_score
+    words = "" if score is None else f"  validation {100 * score:.2f} %"
+    return (
+        f"epoch {record.epoch:4d}  {record.seconds:8.2f} s  steps {record.steps}  "
+        f"loss {record.loss:.6g}{words}"
+    )

@@ -1,0 +1,237 @@
+"""scikit-learn estimators."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from manyclass.estimators.svc_fit import TrainingMixin
+from manyclass.problem.formulations import FORMULATIONS, LOSSES
+from manyclass.solvers.stopping import RULES
+
+
+class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
+    """Multi-class linear support vector machine, trained to a proven distance from its optimum.
+
+    Solves, for the examples (x_i, y_i), i = 1..n, and W = (w_1, ..., w_k),
+
+        min_W  1/2 ||W||_F^2 + sum_i C_i agg_{c in T_i} max(0, gamma_c - mu_c(x_i, y_i))
+
+    with margins mu, targets T_i and an aggregation agg that the formulation chooses
+    (C_i = C * sample_weight_i * class_weight_{y_i}), by the sequential dual method, until the
+    relative duality gap is at most ``tol``. For the default, Crammer-Singer, the loss is
+    max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i).
+
+    Parameters
+    ----------
+    formulation : str, default="crammer_singer"
+        "crammer_singer", "weston_watkins", "lee_lin_wahba", "adm", "ats", "atm", "reinforced",
+        "mmr" or "one_vs_rest"; see ``manyclass.problem.formulations``. All predict the class of the
+        largest score.
+    C : float, default=1.0
+        Cost of a unit of loss; smaller regularises more.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The loss of a margin; "squared_hinge" for the formulations that add losses (not
+        "crammer_singer", "adm" and "atm", which take their maximum).
+    tol : float, default=1e-3
+        With ``stopping="gap"``, relative duality gap (P - D) / P at which training stops: the
+        objective is then proven to be within a share ``tol`` of the optimum. With "kkt", the
+        largest violation of the optimality conditions, in units of the score (the papers' epsilon;
+        they use 0.1).
+    stopping : {"gap", "kkt"}, default="gap"
+        What ``tol`` means.
+    fit_intercept : bool, default=True
+        Whether to append a constant feature; its weights are regularised like the others.
+    intercept_scaling : float, default=1.0
+        Value of that feature. A larger one regularises the intercept less.
+    class_weight : dict or "balanced", default=None
+        Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
+        n / (k n_c).
+    max_iter : int, default=1000
+        Epochs at most (of each part, where "one_vs_rest" with sparse weights trains some classes
+        after the other). An epoch is one loop over all examples and classes, with up to ten times
+        its effort in loops over the examples and classes that still move; or, where examples far
+        outnumber features, a round of Newton steps.
+    warm_start : bool, default=False
+        Whether the next fit on the same rows and classes starts where this one ended: from its dual
+        variables, scaled when C or the weights changed, and from its W where that is not theirs.
+        Also makes a fit that Ctrl-C stopped resumable.
+    weights : {"auto", "dense", "sparse"}, default="auto"
+        How W is held in memory. "dense": n_features x n_classes numbers. "sparse": a table of
+        classes for every feature, for "crammer_singer", "weston_watkins" and "one_vs_rest" with
+        thousands of classes; ``coef_`` is then sparse too. "auto" chooses by the number of classes
+        and the memory that the machine, or a limit on the process, leaves; ``verbose`` shows what
+        was chosen, and why.
+    n_jobs : int, default=None
+        Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for sparse
+        weights, for Newton steps, the certificate and prediction. Other formulations visit on one
+        thread. In a worker of joblib no more than its share of the cores.
+    random_state : int, RandomState instance, default=None
+        Orders the visits. An int gives the same result every time, for the same `n_jobs`.
+    communicator : mpi4py.MPI.Comm, default=None
+        Processes among which the classes are spread, such as ``MPI.COMM_WORLD``; for all
+        formulations but "adm" and "atm". Every rank calls ``fit`` with the same X, y and
+        parameters, and has the same fitted model afterwards; rank 0 alone prints and warns. An
+        error on one rank ends all of them.
+    checkpoint : str or path-like, default=None
+        Folder for checkpoints of the training, from which it goes on after a crash, with `resume`;
+        rank 0 writes them. The last one is of the end. Must hold none yet, unless with `resume`.
+    checkpoint_minutes : float, default=10.0
+        Between two checkpoints, at least; they are written after an epoch, and on Ctrl-C.
+    resume : bool, default=False
+        Whether to go on from the newest checkpoint in `checkpoint`, which must be of the same X, y,
+        weights, formulation, C, loss and intercept; all else, such as the number of processes, may
+        differ. ``history_`` goes on, and its epochs count for `max_iter`.
+    verbose : int, default=0
+        1 prints one line per epoch, and before them how large weights are held, and why.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) when binary
+        float32 for float32 X, else float64; a CSR array after sparse training or ``sparsify``. When
+        binary, the difference of the two classes' weights.
+    intercept_ : ndarray of shape (n_classes,), or (1,) when binary
+    n_iter_ : int
+        Epochs, of all parts together.
+    certificate_ : Certificate
+        primal_objective, dual_objective, gap, relative_gap, max_violation at the returned weights;
+        None once ``sparsify`` has changed them.
+    sparsity_report_ : SparsityReport
+        After ``sparsify``: what it cost.
+    history_ : list of EpochRecord
+        One record per epoch: seconds, primal and gap estimates, violation, active share, numbers
+        of W and z that are held.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape ``(n_features_in_,)``
+        When X had string column names.
+
+    Notes
+    -----
+    Binary problems: ``coef_`` is w_1 - w_0, for "one_vs_rest" w_1 alone (of the two machines that
+    it trains, each the other's negative).
+
+    See Also
+    --------
+    sklearn.svm.LinearSVC : With ``multi_class="crammer_singer"``, the same problem.
+
+    References
+    ----------
+    S. S. Keerthi, S. Sundararajan, K.-W. Chang, C.-J. Hsieh, C.-J. Lin: A sequential dual method
+    for large scale multi-class linear SVMs. KDD 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass import MulticlassSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MulticlassSVC(tol=1e-4, random_state=0).fit(X, y)
+    >>> model.certificate_.relative_gap <= 1e-4
+    True
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "formulation": [StrOptions(set(FORMULATIONS))],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "loss": [StrOptions(set(LOSSES))],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "stopping": [StrOptions(set(RULES))],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "weights": [StrOptions({"auto", "dense", "sparse"})],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "communicator": [HasMethods("Get_rank"), HasMethods("send_receive"), None],
+        "checkpoint": [str, os.PathLike, None],
+        "checkpoint_minutes": [Interval(Real, 0.0, None, closed="left")],
+        "resume": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        formulation: str = "crammer_singer",
+        C: float = 1.0,
+        loss: str = "hinge",
+        tol: float = 1e-3,
+        stopping: str = "gap",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        weights: str = "auto",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        communicator: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_minutes: float = 10.0,
+        resume: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.formulation = formulation
+        self.C = C
+        self.loss = loss
+        self.tol = tol
+        self.stopping = stopping
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.weights = weights
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.communicator = communicator
+        self.checkpoint = checkpoint
+        self.checkpoint_minutes = checkpoint_minutes
+        self.resume = resume
+        self.verbose = verbose
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Examples; float32 trains in float32, all else in float64. CSR without duplicate entries
+            is used where it lies; anything else is converted to CSR.
+        y : array-like of shape (n_samples,)
+            Classes: numbers or strings, at least two of them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Not negative; a weight of 2 equals two copies, of 0 no row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If X or y have the wrong shape, hold NaN or infinity, there are fewer than two classes,
+            or a weight is negative; if ``checkpoint`` and ``resume`` do not fit what is there.
+        OSError
+            If ``checkpoint`` is no folder that can be written to.
+        FloatingPointError
+            If the weights overflow.
+        MemoryError
+            If W does not fit into memory, before training if that can be known.
+        """
+        with self._input_restored():
+            self._fit(X, y, sample_weight)
+        return self

@@ -1,0 +1,224 @@
+"""Arguments of ``fit`` as a data set."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from manyclass.problem.dataset import MAX_INDEX, Dataset
+from manyclass.utils.sparse_check import check_sparse
+
+FLOATS = [np.float64, np.float32]
+
+
+def validated(
+    estimator: Any, X: ArrayLike, y: ArrayLike, dtype: Any = FLOATS, *, reset: bool = True
+) -> tuple[Any, NDArray[Any]]:
+    """Check the arguments of ``fit`` or, without ``reset``, of ``partial_fit``.
+
+    Returns
+    -------
+    X : ndarray or CSR of shape (n, d), of one of the types in ``dtype`` (else the first)
+    y : ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If they have the wrong shape, hold NaN or infinity, or y holds no classes.
+    """
+    check_sparse(X)
+    rows, targets = validate_data(
+        estimator, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=reset
+    )
+    with warnings.catch_warnings():
+        # Many classes, which is what this is for.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        check_classification_targets(targets)
+    return rows, targets
+
+
+def training_data(
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: ArrayLike | None,
+    class_weight: dict[Any, float] | str | None,
+    bias: float,
+) -> tuple[Dataset, NDArray[Any]]:
+    """Turn rows and their classes into a data set; rows of weight 0 go.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n, d)
+    y : ndarray of shape (n,)
+    sample_weight : array-like of shape (n,) or None
+    class_weight : dict, "balanced" or None
+    bias : float
+        Value of the appended constant feature; 0 = no intercept.
+
+    Returns
+    -------
+    Dataset
+    ndarray of shape (k,)
+        The classes, ascending.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative, or fewer than two classes have a row with a positive weight.
+    """
+    X, y, weights = _weighted(X, y, sample_weight, class_weight)
+    classes, labels = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        found = f"one class, {classes.tolist()[0]!r}" if len(classes) else "no row"
+        raise ValueError(
+            f"training needs rows of at least two classes with a positive weight; there is {found}"
+        )
+    dataset = Dataset.from_matrix(X, labels, n_classes=len(classes), weights=weights, bias=bias)
+    return dataset, classes
+
+
+def checked_width(n_features: int) -> int:
+    """Return a number of features that the compiled core can count."""
+    width = operator.index(n_features)
+    if not 0 < width < MAX_INDEX:
+        raise ValueError(f"n_features must be from 1 to 2^31 - 2, got {n_features}")
+    return width
+
+
+def checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return a type that the compiled core knows."""
+    if np.dtype(dtype) not in FLOATS:
+        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+    return np.dtype(dtype)
+
+
+def stream_data(
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: ArrayLike | None,
+    class_weight: dict[Any, float] | None,
+    classes: NDArray[Any],
+    bias: float,
+) -> Dataset:
+    """Turn some rows of a stream, whose classes are known, into a data set.
+
+    Parameters
+    ----------
+    X, y, sample_weight, class_weight, bias
+        As in ``training_data``.
+    classes : ndarray of shape (k,), ascending
+
+    Returns
+    -------
+    Dataset
+        Of rows with a positive weight; there may be none.
+
+    Raises
+    ------
+    ValueError
+        If y holds another class.
+    """
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(
+            f"y holds {unknown.tolist()[0]!r}, which is none of the classes that were given; all "
+            "must be given at the beginning"
+        )
+    X, y, weights = _weighted(X, y, sample_weight, _complete(class_weight, classes))
+    labels = np.searchsorted(classes, y)
+    return Dataset.from_matrix(X, labels, n_classes=len(classes), weights=weights, bias=bias)
+
+
+def _complete(
+    class_weight: dict[Any, float] | None, classes: NDArray[Any]
+) -> dict[Any, float] | None:
+    """Give classes that a dict does not name the weight 1: some rows may hold no other."""
+    if class_weight is None:
+        return None
+    return {c: class_weight.get(c, 1.0) for c in classes.tolist()}
+
+
+Sample = tuple[Any, NDArray[Any], NDArray[np.float64]]  # rows, their classes, their weights
+
+
+def hold_out(
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: ArrayLike | None,
+    share: float,
+    rng: np.random.Generator,
+) -> tuple[Sample, Sample]:
+    """Draw rows to hold out, of those with a positive weight; one row of every class stays.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n, d)
+    y : ndarray of shape (n,)
+    sample_weight : array-like of shape (n,) or None
+    share : float
+        Of the rows, to hold out.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    kept, held : (X, y, weights)
+        In the order of the rows.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative, or no class has two rows.
+    """
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    rows = rng.permutation(np.flatnonzero(weights))
+    _, first = np.unique(y[rows], return_index=True)
+    spare = np.delete(rows, first)
+    if len(spare) == 0:
+        raise ValueError(
+            "early_stopping holds out rows of classes with two rows at least; there is no such "
+            "class; use early_stopping=False"
+        )
+    held = np.sort(spare[: max(1, round(share * len(rows)))])
+    kept = np.setdiff1d(np.flatnonzero(weights), held, assume_unique=True)
+    return (X[kept], y[kept], weights[kept]), (X[held], y[held], weights[held])
+
+
+def _weighted(
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: ArrayLike | None,
+    class_weight: dict[Any, float] | str | None,
+) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
+    """Return the rows with a positive weight, their classes and weights."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = weights * _class_weights(class_weight, y, weights)
+    if not weights.all():
+        kept = np.flatnonzero(weights)
+        X, y, weights = X[kept], y[kept], weights[kept]
+    return X, y, weights
+
+
+def _class_weights(
+    class_weight: dict[Any, float] | str | None, y: NDArray[Any], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weight of each row's class, shape (n,), given the rows' own weights."""
+    classes, labels = np.unique(y, return_inverse=True)
+    if class_weight == "balanced":
+        totals = np.bincount(labels, weights=weights)
+        present = totals > 0
+        share = np.divide(weights.sum(), present.sum() * totals, where=present, out=totals.copy())
+        return np.asarray(share[labels])
+    if isinstance(class_weight, dict) and not all(
+        isinstance(w, Real) and w >= 0 for w in class_weight.values()
+    ):
+        raise ValueError(f"class weights must be numbers and not negative, got {class_weight}")
+    per_class = compute_class_weight(class_weight, classes=classes, y=y)
+    return np.asarray(per_class, dtype=np.float64)[labels]

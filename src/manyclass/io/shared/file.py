@@ -1,0 +1,157 @@
+"""Arrays that the ranks of a machine fill together and then map: one copy for all of them.
+
+They lie in a file without a name, in the folder for temporary files (TMPDIR): nothing is left of
+it however the processes end, and the system may write it out where memory is short.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.io.atomic import naming, reserve
+from manyclass.parallel.communicator import Communicator
+from manyclass.parallel.consensus import agreed
+
+# Bytes that are written, or told to other machines, at a time.
+PIECE = 1 << 22
+ALIGNMENT = 64
+
+
+class CommonFile:
+    """Arrays of given lengths, 0 at first, one set on each machine.
+
+    Every rank calls the same methods in the same order. Once it is closed, what was mapped stays.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    lengths : dict of (int, dtype)
+        Of each array, by name; the same on every rank.
+
+    Raises
+    ------
+    OSError
+        If there is no room for them, on the first rank of the machine.
+    OtherRankError
+        On the other ranks.
+    """
+
+    def __init__(
+        self, communicator: Communicator, lengths: Mapping[str, tuple[int, np.dtype[Any]]]
+    ) -> None:
+        self._ranks = communicator
+        self._machines = communicator.first_on_machine()
+        self._leads = self._machines[communicator.rank] == communicator.rank
+        self._lengths = lengths
+        self._offsets: dict[str, int] = {}
+        end = 0
+        for name, (length, dtype) in lengths.items():
+            self._offsets[name] = end
+            end += -(-length * dtype.itemsize // ALIGNMENT) * ALIGNMENT
+        self._file = self._open()
+        try:
+            agreed(communicator, lambda: self._reserve(end))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def put(self, name: str, begins: list[int], mine: NDArray[Any]) -> None:
+        """Write what every rank has of an array, each from its own place in `begins` on."""
+        dtype = self._lengths[name][1]
+        failure = self._write(name, begins[self._ranks.rank], mine)
+        if len(set(self._machines)) > 1:
+            lengths = np.concatenate(self._ranks.all_gather(np.array([len(mine)], np.int64)))
+            for root, length in enumerate(lengths.tolist()):
+                elsewhere = self._machines[root] != self._machines[self._ranks.rank]
+                for first, piece in self._told(root, mine, length, dtype):
+                    if elsewhere and self._leads:
+                        failure = failure or self._write(name, begins[root] + first, piece)
+        agreed(self._ranks, lambda: _raise(failure))
+
+    def map(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays, read-only, as all ranks of this machine have put them together."""
+        return {name: self._map(name, *about) for name, about in self._lengths.items()}
+
+    def _map(self, name: str, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        if not length:  # nothing can be mapped then
+            return np.empty(0, dtype)
+        return np.asarray(np.memmap(self._file, dtype, "r", self._offsets[name], (length,)))
+
+    def _open(self) -> IO[bytes]:
+        """Open the file of this machine, which its first rank makes, and take its name away."""
+        made = ""
+
+        def make() -> None:
+            nonlocal made
+            made = _empty_file(tempfile.gettempdir()) if self._leads else ""
+
+        try:
+            agreed(self._ranks, make)
+            told = self._ranks.all_gather(np.frombuffer(os.fsencode(made), np.uint8))
+            path = Path(os.fsdecode(told[self._machines[self._ranks.rank]].tobytes()))
+            return agreed(self._ranks, lambda: path.open("r+b", buffering=0))
+        finally:
+            if made:
+                Path(made).unlink()
+
+    def _reserve(self, size: int) -> None:
+        if self._leads:
+            with naming(tempfile.gettempdir()):
+                reserve(self._file.fileno(), size)
+
+    def _told(
+        self, root: int, mine: NDArray[Any], length: int, dtype: np.dtype[Any]
+    ) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the array of a rank on all ranks, in pieces with their places."""
+        step = PIECE // dtype.itemsize
+        for first in range(0, length, step):
+            piece = np.empty(min(step, length - first), dtype)
+            if root == self._ranks.rank:
+                piece[:] = mine[first : first + step]
+            self._ranks.broadcast(piece, root)
+            yield first, piece
+
+    def _write(self, name: str, begin: int, values: NDArray[Any]) -> OSError | None:
+        """Write values from a place of an array on; returns the error, as others are waiting."""
+        dtype = self._lengths[name][1]
+        step = PIECE // dtype.itemsize
+        try:
+            for first in range(0, len(values), step):
+                piece = np.ascontiguousarray(values[first : first + step], dtype)
+                place = self._offsets[name] + (begin + first) * dtype.itemsize
+                _write_all(self._file.fileno(), piece.data.cast("B"), place)
+        except OSError as error:
+            error.filename = tempfile.gettempdir()
+            return error
+        return None
+
+
+def _empty_file(folder: str) -> str:
+    with naming(folder):
+        handle, path = tempfile.mkstemp(prefix="manyclass-")
+    os.close(handle)
+    return path
+
+
+def _write_all(handle: int, content: memoryview, place: int) -> None:
+    while content:
+        written = os.pwrite(handle, content, place)
+        content, place = content[written:], place + written
+
+
+def _raise(error: Exception | None) -> None:
+    if error is not None:
+        raise error

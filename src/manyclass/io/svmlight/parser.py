@@ -1,0 +1,170 @@
+"""The text of a file in svmlight format, parsed chunk by chunk, in threads if asked to."""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from manyclass import _core
+from manyclass.io.svmlight.chunks import DamagedError, Piece
+
+THREAD_NAME = "svmlight"
+R = TypeVar("R")
+
+
+class Chunk(NamedTuple):
+    """What the core makes of a piece."""
+
+    indices: npt.NDArray[Any]
+    values: npt.NDArray[Any]
+    row_ends: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int32]
+    labels: list[bytes]
+    label_lines: npt.NDArray[np.int64]
+    n_lines: int
+    max_index: int
+
+
+class Placed(NamedTuple):
+    """A chunk, the lines before it, and the `share` of its piece."""
+
+    chunk: Chunk
+    n_lines: int
+    share: float
+
+
+class LineError(ValueError):
+    """What is wrong with a line of a file."""
+
+    def __init__(self, name: str, line: int, words: str) -> None:
+        super().__init__(name, line, words)
+
+    def __str__(self) -> str:
+        return "{}:{}: {}".format(*self.args)
+
+    def behind(self, n_lines: int) -> LineError:
+        """Return the same error, so many lines farther down."""
+        name, line, words = self.args
+        return LineError(name, line + n_lines, words)
+
+
+class Parser:
+    """The compiled parser with its options, checked."""
+
+    def __init__(
+        self,
+        n_features: int | None,
+        dtype: npt.DTypeLike,
+        *,
+        zero_based: bool,
+        sort: bool,
+        sum_duplicates: bool,
+    ) -> None:
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64 (found {self.dtype})")
+        # 0: as many as the largest index tells
+        self.n_features = 0 if n_features is None else operator.index(n_features)
+        if n_features is not None and not 1 <= self.n_features < 2**63:
+            raise ValueError(f"n_features must be from 1 to 2**63 - 1 (found {n_features})")
+        self._options: dict[str, Any] = {
+            "float64": self.dtype == np.float64,
+            "n_features": self.n_features,
+            "zero_based": bool(zero_based),
+            "sort": bool(sort),
+            "sum_duplicates": bool(sum_duplicates),
+        }
+
+    def __call__(self, piece: Piece) -> Chunk:
+        """Parse a piece; ValueError(line, problem, found, advice) if it is malformed."""
+        return Chunk(*_core.parse_svmlight(piece.text, **self._options))
+
+
+def read_chunks(
+    name: str, parts: Iterable[Piece], parse: Callable[[Piece], Chunk], n_jobs: int
+) -> Generator[Placed]:
+    """Yield the pieces of the file `name` parsed, in order; ValueError says where it is wrong."""
+    n_lines = 0
+    try:
+        with closing(_in_order(partial(_as_far_as_good, parse), parts, n_jobs)) as chunks:
+            for (chunk, error), share in chunks:
+                yield Placed(chunk, n_lines, share)
+                n_lines += chunk.n_lines
+                if error is not None:
+                    raise error
+    except DamagedError as error:
+        fail(name, n_lines + 1, str(error), None, error.advice)
+    except ValueError as error:
+        if len(error.args) != 4:  # none of the core's
+            raise
+        _, problem, found, advice = error.args
+        fail(name, n_lines + 1, problem, found, advice)
+
+
+def fail(name: str, line: int, problem: str, found: bytes | str | None, advice: str) -> NoReturn:
+    """Raise the error of a line."""
+    shown = "" if found is None else f" (found {_abbreviated(found)})"
+    raise LineError(name, line, f"{problem}{shown}; {advice}") from None
+
+
+def fail_without_examples(name: str, n_lines: int) -> NoReturn:
+    """Raise the error of a file that holds no row."""
+    fail(name, max(n_lines, 1), "no examples", None, "is this the right file?")
+
+
+def _abbreviated(found: bytes | str) -> str:
+    text = found if isinstance(found, str) else found.decode(errors="backslashreplace")
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return f"'{text}'" if len(text) <= 40 else f"'{text[:37]}...'"
+
+
+def _as_far_as_good(
+    parse: Callable[[Piece], Chunk], piece: Piece
+) -> tuple[Chunk, ValueError | None]:
+    """Parse the lines before the first malformed one, whose labels may be bad; and its error."""
+    try:
+        return parse(piece), None
+    except ValueError as error:
+        if len(error.args) != 4:  # none of the core's
+            raise
+        lines = bytes(piece.text).split(b"\n", error.args[0] - 1)[:-1]
+        before = b"".join(line + b"\n" for line in lines)
+        return parse(Piece(before, piece.share)), error
+
+
+def _in_order(
+    parse: Callable[[Piece], R], parts: Iterable[Piece], n_jobs: int
+) -> Generator[tuple[R, float]]:
+    """Parse the pieces and yield what becomes of them, in order; few are in memory at once."""
+    if n_jobs == 1:
+        for piece in parts:
+            yield parse(piece), piece.share
+        return
+    under_way: deque[tuple[Future[R], float]] = deque()
+    executor = ThreadPoolExecutor(n_jobs, thread_name_prefix=THREAD_NAME)
+    try:
+        damage = None
+        try:
+            for piece in parts:
+                under_way.append((executor.submit(parse, piece), piece.share))
+                if len(under_way) > 2 * n_jobs:
+                    future, share = under_way.popleft()
+                    yield future.result(), share
+                    del future
+        except DamagedError as error:  # after the lines before it, which may hold errors
+            damage = error
+        while under_way:
+            future, share = under_way.popleft()
+            yield future.result(), share
+        if damage is not None:
+            raise damage
+    finally:
+        executor.shutdown(cancel_futures=True)

@@ -1,0 +1,307 @@
+"""Read files in svmlight / LIBSVM format in blocks of rows: for data larger than the memory.
+
+The first pass over the file checks it and counts. Every later one parses it anew, as the first did,
+and checks that it is still the same file.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import stat
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from manyclass.io.svmlight.chunks import Piece, pieces
+from manyclass.io.svmlight.csr_builder import Rows
+from manyclass.io.svmlight.labels import Labels
+from manyclass.io.svmlight.parser import (
+    THREAD_NAME,
+    Parser,
+    Placed,
+    fail_without_examples,
+    read_chunks,
+)
+from manyclass.utils.prefetch import made_ahead
+from manyclass.utils.threads import effective_n_jobs
+
+__all__ = ["SvmlightBlocks"]
+MAX_BLOCK_BYTES = 1 << 40
+Block = tuple[csr_array[Any], npt.NDArray[np.int32]]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledBlocks:
+    """Blocks with labels in the place of codes."""
+
+    blocks: SvmlightBlocks
+
+    def __iter__(self) -> Iterator[tuple[csr_array[Any], npt.NDArray[Any]]]:
+        """Make one pass; closing the generator releases file and threads."""
+        with closing(iter(self.blocks)) as blocks:
+            for X, codes in blocks:
+                yield X, self.blocks.classes[codes]
+
+
+class SvmlightBlocks:
+    r"""A file in svmlight / LIBSVM format, read in blocks of rows, again and again.
+
+    Making it reads the file once, to check it and to count. Each iteration over it is one more
+    pass: pairs ``(X, codes)``, in the order of the file, which put together are what
+    `load_svmlight` returns. About two blocks are in memory at a time, however long the file is;
+    with several threads, the next block is made while the caller works on this one.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file, as for `load_svmlight`, but a regular one: a pipe cannot be read twice.
+    n_features : int, default=None
+        Number of columns of `X`; None: as many as the largest index asks for.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Type of the values of `X`.
+    n_jobs : int, default=None
+        Number of threads, as in joblib: None is 1, -1 one per core.
+    zero_based : bool, default=False
+        Whether the file's indices count from 0 instead of 1.
+    sort : bool, default=False
+        Whether to sort a row whose indices are not ascending; else it is an error.
+    sum_duplicates : bool, default=False
+        Whether to add up the values that a row gives for the same index; else it is an error.
+    block_bytes : int, default=2**26
+        Bytes of text, decompressed, in a block, roughly: it holds whole lines, one at least.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        Type of the values of every block.
+    n_rows : int
+        Number of examples.
+    n_features : int
+        Number of columns of every block.
+    n_nonzero : int
+        Number of stored values of all blocks, zeros that the file spells out included.
+    classes : ndarray of shape (n_classes,)
+        The distinct labels, ascending: int64, float64 or text, as `load_svmlight` returns them.
+    class_counts : ndarray of shape (n_classes,), int64
+        How many examples each class has.
+    largest_block : int
+        Number of rows of the largest block.
+
+    Raises
+    ------
+    ValueError
+        If the file is malformed, as from `load_svmlight`, or can be read only once; if an
+        argument is out of range. While iterating: if the file is no longer what it was.
+    OSError
+        If the file can't be read, at any time.
+    MemoryError
+        If a block doesn't fit into the machine's memory; the message names the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from manyclass.io.svmlight.stream import SvmlightBlocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "tiny.txt"
+    ...     _ = path.write_text("cat 1:0.5 3:2\ndog 2:1\ncat 1:4\n")
+    ...     blocks = SvmlightBlocks(path, block_bytes=20)
+    ...     for X, codes in blocks:
+    ...         print(X.shape, blocks.classes[codes])
+    (1, 3) ['cat']
+    (2, 3) ['dog' 'cat']
+    >>> blocks.class_counts
+    array([2, 1])
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        n_features: int | None = None,
+        dtype: npt.DTypeLike = np.float32,
+        n_jobs: int | None = None,
+        *,
+        zero_based: bool = False,
+        sort: bool = False,
+        sum_duplicates: bool = False,
+        block_bytes: int = 1 << 26,
+    ) -> None:
+        self._parser = Parser(
+            n_features, dtype, zero_based=zero_based, sort=sort, sum_duplicates=sum_duplicates
+        )
+        self.dtype = self._parser.dtype
+        self._block_bytes = operator.index(block_bytes)
+        if not 1 <= self._block_bytes <= MAX_BLOCK_BYTES:
+            raise ValueError(f"block_bytes must be from 1 to 2**40 (found {block_bytes})")
+        self._n_jobs = n_jobs
+        self._name = os.fspath(path)
+        self._path = Path(path).absolute()  # the working directory may change between the passes
+        self._stamp: tuple[int, int] | None = None
+        survey = self._survey()
+        self.n_rows = survey.n_rows
+        self.n_features = self._parser.n_features or survey.max_index + 1
+        self.n_nonzero = survey.n_nonzero
+        self.largest_block = survey.largest_block
+        # Labels that are written differently may be equal: 1, 01 and +1.
+        self.classes, positions = np.unique(survey.labels.decode(), return_inverse=True)
+        self.class_counts = np.zeros(len(self.classes), np.int64)
+        np.add.at(self.class_counts, positions, survey.label_counts[: len(positions)])
+        self._codes = dict(zip(survey.labels.as_written(), positions.tolist(), strict=True))
+
+    def __iter__(self) -> Generator[Block]:
+        """Make one pass; closing the generator, or leaving its loop, releases file and threads."""
+        n_jobs = effective_n_jobs(self._n_jobs)
+        blocks = partial(self._blocks, n_jobs)
+        return blocks(Event()) if n_jobs == 1 else made_ahead(blocks, THREAD_NAME)
+
+    def labelled(self) -> LabelledBlocks:
+        """Return the same blocks with labels in the place of codes, as ``fit_blocks`` wants them.
+
+        Returns
+        -------
+        iterable of (X, y)
+            One more pass over the file whenever it is gone through.
+        """
+        return LabelledBlocks(self)
+
+    def _survey(self) -> Survey:
+        survey = Survey(self._name)
+        try:
+            with closing(self._read(effective_n_jobs(self._n_jobs), Event())) as chunks:
+                for placed in chunks:
+                    survey.add(placed)
+        except MemoryError:
+            raise self._memory_error() from None
+        if survey.n_rows == 0:
+            fail_without_examples(self._name, survey.n_lines)
+        return survey
+
+    def _blocks(self, n_jobs: int, stopped: Event) -> Generator[Block]:
+        """Make a later pass, in which any error in the text means that the file has changed."""
+        try:
+            with closing(self._read(n_jobs, stopped)) as chunks:
+                yield from self._filled(chunks)
+        except MemoryError:
+            raise self._memory_error() from None
+        except _ChangedError:
+            raise
+        except ValueError as error:
+            raise self._changed(str(error)) from None
+
+    def _filled(self, chunks: Iterable[Placed]) -> Generator[Block]:
+        n_rows = n_nonzero = 0
+        rows = Rows(self._parser.dtype)
+        for placed in chunks:
+            rows.append(placed.chunk, self._codes_of(placed), placed.share)
+            is_full = placed.share == 1.0
+            del placed  # nothing of a block that the caller is done with stays in memory
+            if is_full and len(rows):
+                n_rows, n_nonzero = n_rows + len(rows), n_nonzero + rows.n_stored
+                yield rows.finish(self.n_features)
+                rows = Rows(self._parser.dtype)
+        if (n_rows + len(rows), n_nonzero + rows.n_stored) != (self.n_rows, self.n_nonzero):
+            raise self._changed("the number of rows or values")
+        if len(rows):
+            yield rows.finish(self.n_features)
+
+    def _codes_of(self, placed: Placed) -> npt.NDArray[np.int32]:
+        chunk = placed.chunk
+        if chunk.max_index >= self.n_features:
+            raise self._changed("an index beyond the largest")
+        codes = [self._codes.get(label, -1) for label in chunk.labels]
+        if -1 in codes:
+            line = placed.n_lines + int(chunk.label_lines[codes.index(-1)])
+            raise self._changed(f"a new label in line {line}")
+        return np.array(codes, np.int32)[chunk.codes]
+
+    def _read(self, n_jobs: int, stopped: Event) -> Generator[Placed]:
+        """Parse the file, until `stopped`; a share of 1 ends a block."""
+        with self._open() as file:
+            self._check_stamp(file)
+            parts = pieces(file, self._block_bytes, may_map=False)
+            shared = _shared_out(parts, self._block_bytes, stopped)
+            with (
+                closing(parts),
+                closing(read_chunks(self._name, shared, self._parser, n_jobs)) as chunks,
+            ):
+                yield from chunks
+            self._check_stamp(file)
+
+    def _open(self) -> IO[bytes]:
+        mode = self._path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a pipe might wait forever
+            raise ValueError(
+                f"{self._name}: a pipe or device can't be read twice; write it to a file first"
+            )
+        return self._path.open("rb")
+
+    def _check_stamp(self, file: IO[bytes]) -> None:
+        status = os.fstat(file.fileno())
+        stamp = status.st_size, status.st_mtime_ns
+        if self._stamp is None:
+            self._stamp = stamp
+        elif stamp != self._stamp:
+            raise self._changed("its size or time of change")
+
+    def _changed(self, reason: str) -> _ChangedError:
+        return _ChangedError(
+            f"{self._name}: the file has changed since reading it began ({reason}); "
+            "make SvmlightBlocks of it again and leave it alone meanwhile"
+        )
+
+    def _memory_error(self) -> MemoryError:
+        advice = "use float32 or a smaller block_bytes"
+        return MemoryError(f"{self._name}: a block does not fit into the memory; {advice}")
+
+
+class _ChangedError(ValueError):
+    """The file is not the one that the first pass read."""
+
+
+def _shared_out(parts: Iterable[Piece], block_bytes: int, stopped: Event) -> Generator[Piece]:
+    """Give each piece its share of a block, 1 to the last one in it."""
+    n_bytes = 0
+    for text, _ in parts:
+        if stopped.is_set():
+            return
+        n_bytes += len(text)
+        is_last = n_bytes + len(text) / 2 >= block_bytes  # one more would lead farther away
+        yield Piece(text, 1.0 if is_last else n_bytes / block_bytes)
+        if is_last:
+            n_bytes = 0
+
+
+class Survey:
+    """Counts that chunks are added to; memory grows with the number of labels alone."""
+
+    def __init__(self, name: str) -> None:
+        self.labels = Labels(name)
+        self.label_counts = np.zeros(0, np.int64)  # may be longer than there are labels
+        self.n_rows = self.n_nonzero = self.n_lines = self.largest_block = 0
+        self.max_index = -1
+        self._block = 0  # rows of the block under way
+
+    def add(self, placed: Placed) -> None:
+        """Count a chunk in."""
+        chunk = placed.chunk
+        codes = self.labels.merge(chunk.labels, placed.n_lines + chunk.label_lines)
+        if len(self.labels) > len(self.label_counts):
+            self.label_counts.resize(2 * len(self.labels), refcheck=False)
+        self.label_counts[codes] += np.bincount(chunk.codes, minlength=len(codes))
+        self.n_rows += len(chunk.codes)
+        self.n_nonzero += len(chunk.indices)
+        self.n_lines += chunk.n_lines
+        self.max_index = max(self.max_index, chunk.max_index)
+        self._block += len(chunk.codes)
+        self.largest_block = max(self.largest_block, self._block)
+        if placed.share == 1.0:
+            self._block = 0

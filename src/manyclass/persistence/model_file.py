@@ -1,0 +1,254 @@
+"""Model files: safetensors with the rest of the model in the header. Loading one runs no code.
+
+Format. Tensors: ``weights`` (features x scores, C order, as training and prediction use them; one
+column when binary; float32 or float64) or, of a sparse model, the same as CSR:
+``weights.indptr`` (features + 1, int64), ``weights.classes`` (int32, ascending for each feature)
+and ``weights.values``; ``intercept`` (scores,), and ``classes`` (ascending) when these are numbers
+(int64, float64, bool or their kin). Header, every value a string: ``format`` = "manyclass",
+``format_version``, ``version``, ``model`` (JSON: estimator, params, n_iter; certificate or null, or
+n_steps, weight_seen and objective or null; class names when they are strings, feature names when
+there were any), ``checksum`` (CRC-32 of the tensors in the order of their names). Version 1 has
+neither sparse weights nor a certificate that is null; version 2 no estimator but MulticlassSVC.
+
+A model is read into memory, so that nothing that becomes of its file harms it. Only a large sparse
+one stays in the file, mapped; loading looks at all of it for the checksum and for its structure.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import stat
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from manyclass.io.tensors.files import checksum, one_line, read_about, read_tensors, write_tensors
+from manyclass.persistence.model_schema import (
+    KINDS,
+    SPARSE,
+    Estimator,
+    format_version,
+    pack,
+    unpack,
+)
+from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.prediction.thresholding import count_nonzero
+from manyclass.utils.memory import available_memory
+from manyclass.version import __version__
+
+FORMAT_VERSION = 3
+# A sparse model is mapped where its file has more bytes, or more of the memory, than this.
+LARGE, SHARE_OF_MEMORY = 1 << 30, 0.25
+
+
+def save_model(path: str | os.PathLike[str], estimator: Estimator) -> None:
+    """Write a fitted estimator to a file.
+
+    The file appears whole or not at all: it is written under a temporary name in the same folder
+    and renamed. A link is followed, and the permissions of an existing file stay. Not kept: the
+    history, what warm starts need, and a ``random_state`` that is no int.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to; an existing file is replaced.
+    estimator : MulticlassSVC or StochasticClassifier
+        Fitted.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    sklearn.exceptions.NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If the classes or parameters are of a kind that the file cannot hold, or the weights are
+        not finite.
+    OSError
+        If the file cannot be written, or there is a folder, device or pipe of that name.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from manyclass import MulticlassSVC, load_model, save_model
+    >>> model = MulticlassSVC().fit([[0.0], [1.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(pathlib.Path(folder, "model"), model)
+    ...     load_model(pathlib.Path(folder, "model")).predict([[1.0]]).tolist()
+    ['yes']
+    """
+    check_kind(estimator)
+    check_is_fitted(estimator)
+    tensors, model = pack(estimator)
+    write_tensors(path, tensors, header_of(tensors, model, tensors), checksum(tensors))
+
+
+def check_kind(estimator: object) -> None:
+    """Refuse what a model file cannot hold.
+
+    Raises
+    ------
+    TypeError
+    """
+    kind = type(estimator)
+    known = KINDS.get(kind.__name__)
+    if known is None or known.estimator is not kind:
+        hint = ""
+        if hasattr(estimator, "steps") or hasattr(estimator, "best_estimator_"):
+            hint = "; save the fitted classifier in it, and its other steps apart"
+        elif isinstance(estimator, type):
+            hint = ", fitted, not the class"
+        name = estimator.__name__ if isinstance(estimator, type) else kind.__name__
+        raise TypeError(f"save_model takes a {' or a '.join(KINDS)}, not {name}{hint}")
+
+
+def header_of(
+    tensors: dict[str, NDArray[Any]], model: dict[str, Any], names: Collection[str]
+) -> dict[str, str]:
+    """Return the header of a file with tensors of these names, but for the checksum.
+
+    Raises
+    ------
+    ValueError
+        If an estimator of `tensors` and `model` could not be read.
+    """
+    try:
+        text = json.dumps(model)
+        unpack(tensors, json.loads(text))
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise ValueError(f"the model cannot be saved: {one_line(error)}") from error
+    return {
+        "format": "manyclass",
+        "format_version": str(format_version(names, model)),
+        "version": __version__,
+        "model": text,
+    }
+
+
+def load_model(path: str | os.PathLike[str]) -> Estimator:
+    """Read an estimator from a file of ``save_model``.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    MulticlassSVC or StochasticClassifier
+        Fitted, without history, in memory. The weights of a sparse model of more than 1 GiB, or a
+        quarter of the memory, stay in the file, mapped: such a file may be replaced or removed, but
+        must not be overwritten in its place, as ``cp`` does, while the model is in use
+        (``save_model`` never does that).
+
+    Raises
+    ------
+    ValueError
+        If the file is truncated, damaged, no model, or of a newer version.
+    OSError
+        If the file cannot be read.
+    """
+    return _load(Path(path))[0]
+
+
+def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Tell what a model file holds.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    dict
+        JSON-ready: estimator, loss, n_classes, n_features, density, n_nonzero, sparse, dtype,
+        n_iter, format_version, version; formulation, C, certificate (None for weights that were
+        left out after training), all None for a StochasticClassifier, which has alpha, n_steps,
+        weight_seen and objective (None if it was not computed) in their place.
+
+    Raises
+    ------
+    ValueError, OSError
+        As ``load_model``.
+    """
+    estimator, header = _load(Path(path))
+    coef, name = estimator._coefficients, type(estimator).__name__
+    n_nonzero = count_nonzero(coef)
+    return {
+        "estimator": name,
+        "loss": estimator.loss,
+        "n_classes": len(estimator.classes_),
+        "n_features": estimator.n_features_in_,
+        "density": n_nonzero / (coef.shape[0] * coef.shape[1]),
+        "n_nonzero": n_nonzero,
+        "sparse": isinstance(coef, SparseCoefficients),
+        "dtype": str(coef.dtype),
+        "n_iter": estimator.n_iter_,
+        **KINDS[name].describe(estimator),
+        "format_version": int(header["format_version"]),
+        "version": header.get("version", ""),
+    }
+
+
+def _load(path: Path) -> tuple[Estimator, dict[str, str]]:
+    """Read an estimator and the header of its file."""
+    tensors, model, header = _read(path)
+    try:
+        return unpack(tensors, model), header
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise _invalid(path, f"its contents do not fit together ({one_line(error)})") from None
+
+
+def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, str]]:
+    """Tensors, model and header of a file, checked as far as they can be without each other."""
+    if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # reading may never end
+        raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
+    with path.open("rb") as file:  # a folder, a lack of permission: OSError with the name
+        try:
+            names, header = read_about(file)
+        except ValueError as error:
+            raise _damaged(path, error) from None
+        _check_header(path, header)
+        large = os.fstat(file.fileno()).st_size > min(LARGE, SHARE_OF_MEMORY * available_memory())
+        try:
+            tensors = read_tensors(file, names, names.intersection(SPARSE) if large else ())
+        except ValueError as error:
+            raise _damaged(path, error) from None
+    if header.get("checksum") != checksum(tensors):
+        raise _invalid(path, "its contents are damaged: the checksum differs")
+    try:
+        model = json.loads(header["model"])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise _invalid(path, f"its header is damaged ({one_line(error)})") from None
+    if not isinstance(model, dict) or str(model.get("estimator")) not in KINDS:
+        raise _invalid(path, "it holds no estimator that this version knows")
+    return tensors, model, header
+
+
+def _check_header(path: Path, header: dict[str, str]) -> None:
+    if header.get("format") != "manyclass":
+        raise _invalid(path, "it is a safetensors file of something else")
+    version = header.get("format_version", "")
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", version):
+        raise _invalid(path, "its format version is damaged")
+    if int(version) > FORMAT_VERSION:
+        writer = one_line(header.get("version", "?"))
+        raise ValueError(
+            f"{path}: model file of format {version}, written by manyclass "
+            f"{writer}; this version reads up to {FORMAT_VERSION}: upgrade"
+        )
+
+
+def _invalid(path: Path, why: str) -> ValueError:
+    return ValueError(
+        f"{os.fspath(path)}: cannot be read as a manyclass model: {why}; save it again"
+    )
+
+
+def _damaged(path: Path, error: Exception) -> ValueError:
+    return _invalid(path, f"it is damaged, truncated or no model file ({one_line(error)})")

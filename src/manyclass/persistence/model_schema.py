@@ -1,0 +1,299 @@
+"""What a model file holds of an estimator: tensors, and the rest as JSON.
+
+Nothing that comes from a file is trusted: whatever is odd about it raises a ValueError or another
+mishap of Python (KeyError, TypeError, OverflowError, AttributeError), before it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.estimators.stochastic import StochasticClassifier
+from manyclass.estimators.svc import MulticlassSVC
+from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.solution import Certificate
+
+Estimator: TypeAlias = MulticlassSVC | StochasticClassifier
+
+SPARSE = ("weights.indptr", "weights.classes", "weights.values")
+# An array of strings takes 4 bytes for each character of the longest one, for every one: class
+# names that would need more than this become Python strings.
+MAX_NAME_BYTES = 64 << 20
+# Parameters that belong to a run, not to a model.
+OF_A_RUN = ("communicator", "checkpoint", "checkpoint_minutes", "resume")
+MAX_STEPS = 1 << 62  # so that more can be counted
+
+
+def pack(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return the tensors of a fitted estimator, and the rest, ready for JSON.
+
+    Raises
+    ------
+    ValueError
+        As ``pack_facts``.
+    """
+    tensors, model = pack_facts(estimator)
+    weights = _weight_tensors(estimator._coefficients)
+    return {**weights, "intercept": np.ascontiguousarray(estimator.intercept_), **tensors}, model
+
+
+def pack_facts(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return what ``pack`` does, but for the weights and intercepts.
+
+    Raises
+    ------
+    ValueError
+        If the classes are neither numbers nor strings.
+    """
+    params = estimator.get_params()
+    for name in OF_A_RUN:
+        params.pop(name, None)
+    if not isinstance(params["random_state"], int | None):
+        params["random_state"] = None
+    if isinstance(params["class_weight"], dict):
+        params["class_weight"] = {
+            "items": [[_plain(c), _plain(w)] for c, w in params["class_weight"].items()]
+        }
+    name = type(estimator).__name__
+    model: dict[str, Any] = {
+        "estimator": name,
+        "params": {key: _plain(value) for key, value in params.items()},
+        "n_iter": estimator.n_iter_,
+        **KINDS[name].facts(estimator),
+    }
+    tensors: dict[str, NDArray[Any]] = {}
+    classes = estimator.classes_
+    if classes.dtype.kind in "iufb":
+        tensors["classes"] = classes
+    elif all(isinstance(c, str) for c in classes.tolist()):
+        model["classes"] = classes.tolist()
+        model["classes_are_objects"] = classes.dtype.kind == "O"
+    else:
+        raise ValueError(f"classes must be numbers or strings to be saved, not {classes.dtype}")
+    if hasattr(estimator, "feature_names_in_"):
+        model["feature_names"] = estimator.feature_names_in_.tolist()
+    return tensors, model
+
+
+def _weight_tensors(coef: NDArray[Any] | SparseCoefficients) -> dict[str, NDArray[Any]]:
+    """Return the weights by feature, without a copy if they are as training leaves them."""
+    if isinstance(coef, SparseCoefficients):
+        return dict(zip(SPARSE, (coef.indptr, coef.classes, coef.values), strict=True))
+    return {"weights": np.ascontiguousarray(coef.T)}
+
+
+def format_version(tensors: Collection[str], model: dict[str, Any]) -> int:
+    """Return the first version that knows what the model holds."""
+    if model["estimator"] != MulticlassSVC.__name__:
+        return 3
+    return 1 if "weights" in tensors and model["certificate"] else 2
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy scalars as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def unpack(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> Estimator:
+    """Put an estimator together; undoes ``pack``."""
+    kind = KINDS[model["estimator"]]
+    estimator: Estimator = kind.estimator(**_params(model["params"]))
+    estimator._validate_params()
+    kind.check(estimator)
+    classes = _classes(tensors, model)
+    coef, intercept = _coefficients(tensors, len(classes)), tensors["intercept"]
+    _check_intercept(intercept, len(classes))
+    estimator._coefficients = coef
+    estimator.intercept_, estimator.classes_ = intercept, classes
+    estimator.n_iter_ = _count(model, "n_iter")
+    kind.learn(estimator, model)
+    estimator.n_features_in_ = coef.shape[1]
+    if "feature_names" in model:
+        names = _texts(model["feature_names"], "feature names")
+        if len(names) != coef.shape[1]:
+            raise ValueError(f"{coef.shape[1]} features, {len(names)} names")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return estimator
+
+
+def _params(stored: dict[str, Any]) -> dict[str, Any]:
+    params = dict(stored)
+    if isinstance(params.get("class_weight"), dict):
+        params["class_weight"] = dict(params["class_weight"]["items"])
+    return params
+
+
+def _check_common(estimator: Estimator, *names: str) -> None:
+    for name in (*names, "tol", "intercept_scaling"):
+        value = getattr(estimator, name)
+        if value is not None and not isinstance(value, str) and not math.isfinite(value):
+            raise ValueError(f"{name} is not finite")
+    if estimator.n_jobs == 0:
+        raise ValueError("n_jobs is 0")
+
+
+def _n_scores(n_classes: int) -> int:
+    return 1 if n_classes == 2 else n_classes
+
+
+def _coefficients(
+    tensors: dict[str, NDArray[Any]], n_classes: int
+) -> NDArray[Any] | SparseCoefficients:
+    if "weights" in tensors:
+        weights = tensors["weights"]
+        wrong = weights.ndim != 2 or weights.shape[0] == 0
+        if wrong or weights.shape[1] != _n_scores(n_classes):
+            raise ValueError(f"{n_classes} classes, weights of shape {weights.shape}")
+        _check_numbers(weights)
+        return weights.T
+    indptr, entries, values = (tensors[name] for name in SPARSE)
+    sparse = SparseCoefficients(indptr, entries, values, _n_scores(n_classes))
+    if sparse.shape[1] == 0:
+        raise ValueError(f"{n_classes} classes, weights of no feature")
+    if not sparse.core.finite():
+        raise ValueError("weights or intercepts are not finite")
+    return sparse
+
+
+def _check_intercept(intercept: NDArray[Any], n_classes: int) -> None:
+    if intercept.shape != (_n_scores(n_classes),):
+        raise ValueError(f"{n_classes} classes, intercepts of shape {intercept.shape}")
+    _check_numbers(intercept)
+
+
+def _check_numbers(array: NDArray[Any]) -> None:
+    if array.dtype not in (np.float32, np.float64):
+        raise ValueError(f"weights or intercepts of type {array.dtype}")
+    if not np.isfinite(array).all():
+        raise ValueError("weights or intercepts are not finite")
+
+
+def _classes(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> NDArray[Any]:
+    if "classes" in tensors:
+        classes = tensors["classes"]
+        if classes.ndim != 1 or classes.dtype.kind not in "iufb":
+            raise ValueError(f"classes of type {classes.dtype}, shape {classes.shape}")
+        ascending = bool((classes[1:] > classes[:-1]).all())  # false for NaN
+    else:
+        names = _texts(model["classes"], "class names")
+        widest = 4 * max(map(len, names), default=0)
+        as_objects = model["classes_are_objects"] or widest * len(names) > MAX_NAME_BYTES
+        classes = np.array(names, dtype=object if as_objects else np.str_)
+        ascending = all(a < b for a, b in pairwise(names))
+    if len(classes) < 2 or not ascending:
+        raise ValueError("classes must be two at least, distinct and ascending")
+    return classes
+
+
+def _texts(texts: Any, what: str) -> list[str]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{what} must be a list of strings")
+    for text in texts:
+        text.encode()  # UnicodeEncodeError, a ValueError, for half a surrogate pair
+    return texts
+
+
+def _certificate(stored: dict[str, Any] | None) -> Certificate | None:
+    if stored is None:
+        return None
+    numbers = {field.name: stored[field.name] for field in fields(Certificate)}
+    ok = all(type(v) in (int, float) and math.isfinite(v) for v in numbers.values())
+    if len(stored) != len(numbers) or not ok:
+        raise ValueError("the certificate must be five finite numbers")
+    return Certificate(**{name: float(value) for name, value in numbers.items()})
+
+
+def _count(model: dict[str, Any], name: str) -> int:
+    stored = model[name]
+    if type(stored) is not int or not 0 <= stored < 2**63:
+        raise ValueError(f"{name} must be an integer that is not negative")
+    return stored
+
+
+def _number(model: dict[str, Any], name: str) -> float:
+    stored = model[name]
+    if type(stored) not in (int, float) or not 0 <= stored < math.inf:
+        raise ValueError(f"{name} must be finite and not negative")
+    return float(stored)
+
+
+# What the two estimators do not have in common.
+
+
+def _svc_facts(estimator: Any) -> dict[str, Any]:
+    proof = estimator.certificate_
+    return {"certificate": proof.as_dict() if proof else None}
+
+
+def _check_svc(estimator: Any) -> None:
+    _check_common(estimator, "C")
+    if estimator.loss not in FORMULATIONS[estimator.formulation].losses():
+        raise ValueError(f"{estimator.loss} does not go with {estimator.formulation}")
+
+
+def _learn_svc(estimator: Any, model: dict[str, Any]) -> None:
+    estimator.certificate_ = _certificate(model["certificate"])
+
+
+def _describe_svc(estimator: Any) -> dict[str, Any]:
+    return {"formulation": estimator.formulation, "C": estimator.C, **_svc_facts(estimator)}
+
+
+def _stochastic_facts(estimator: Any) -> dict[str, Any]:
+    objective = getattr(estimator, "objective_", None)
+    return {
+        "n_steps": estimator.n_steps_,
+        "weight_seen": estimator.weight_seen_,
+        "intercept_scaling": estimator.intercept_scaling_,
+        "objective": objective if objective is None or math.isfinite(objective) else None,
+    }
+
+
+def _check_stochastic(estimator: Any) -> None:
+    _check_common(estimator, "alpha")
+
+
+def _learn_stochastic(estimator: Any, model: dict[str, Any]) -> None:
+    estimator.n_steps_ = _count(model, "n_steps")
+    if estimator.n_steps_ > MAX_STEPS:
+        raise ValueError(f"n_steps must be at most {MAX_STEPS}")
+    estimator.weight_seen_ = _number(model, "weight_seen")
+    estimator.intercept_scaling_ = _number(model, "intercept_scaling")
+    if model["objective"] is not None:
+        estimator.objective_ = _number(model, "objective")
+
+
+def _describe_stochastic(estimator: Any) -> dict[str, Any]:
+    none = dict.fromkeys(("formulation", "C", "certificate"))
+    return {**none, "alpha": estimator.alpha, **_stochastic_facts(estimator)}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """An estimator: its class, what it knows beside weights, and how that is checked and shown."""
+
+    estimator: Callable[..., Any]
+    facts: Callable[[Any], dict[str, Any]]
+    check: Callable[[Any], None]
+    learn: Callable[[Any, dict[str, Any]], None]
+    describe: Callable[[Any], dict[str, Any]]
+
+
+KINDS = {
+    "MulticlassSVC": Kind(MulticlassSVC, _svc_facts, _check_svc, _learn_svc, _describe_svc),
+    "StochasticClassifier": Kind(
+        StochasticClassifier,
+        _stochastic_facts,
+        _check_stochastic,
+        _learn_stochastic,
+        _describe_stochastic,
+    ),
+}

@@ -1,0 +1,393 @@
+"""What training on several ranks costs: work, seconds, memory, bytes. Pure functions of sizes.
+
+    seconds of an epoch = sum_f rate_f work_f  +  latency messages  +  bytes / bandwidth
+
+The work of a rank is counted from the sizes of the data, from what training is expected
+to do (`Habits`) and from the number of ranks p; the rates are measured (rates.py). With n
+examples of r non-zeros, d features and k classes, in an epoch of 2p - 1 rounds where bundles of
+classes meet:
+
+    engine       visits on a rank   scores on a rank   numbers of W passed over
+    alone        n                  n k                -
+    centred      the same: sums to zero, whose visits look at all z of an example
+    bundles      n (2p - 1) / p     n k / p            d k (2p - 1) / 2p
+    budgets      the same: Crammer-Singer, whose z go round with their classes
+    separate     n k / 32p          n k / p            -
+    shared_mean  n                  n k / p            d
+
+A visit reads r non-zeros, a score multiplies r times. The examples of a class are visited where the
+class is, so in each round all may wait for the rank that has the largest one. Source: Alber et al.
+2017, which counts visits and what travels likewise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from manyclass.planning.weight_density import share_of_uses
+from manyclass.solvers.distributed.batches import batch_size
+
+Engine = Literal["alone", "centred", "bundles", "budgets", "separate", "shared_mean"]
+Kind = Literal["dense", "sparse"]
+
+BLOCK_BYTES = 64  # rows of W are padded to whole blocks
+PART = 1 << 20  # numbers of W that travel at a time; rows of tables:
+SPARSE_ROWS = 1 << 12
+SEPARATE_CLASSES = 32  # of one-vs-rest, visited together
+LABEL = 4  # bytes of a class, a feature, a place in W
+DATA_ROW = 48  # bytes of an example beside its non-zeros: begin, class, costs, norm
+TABLE_NUMBERS = 6  # of W that a table has room for, for each that is not zero
+TABLE_BYTES = 32  # of a feature's tables
+CACHE = 32 << 20  # bytes of W, of all classes, that the ranks of a machine find in its caches
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes of a data set.
+
+    Attributes
+    ----------
+    n_examples, n_features, n_classes, n_nonzero : int
+    largest_class : int
+        Examples of the largest class.
+    item : int, default=4
+        Bytes of a number of X and W.
+    """
+
+    n_examples: int
+    n_features: int
+    n_classes: int
+    n_nonzero: int
+    largest_class: int
+    item: int = 4
+
+    @property
+    def row(self) -> float:
+        """Non-zeros of an example."""
+        return self.n_nonzero / self.n_examples
+
+    @property
+    def weights(self) -> float:
+        """Numbers of W, the intercepts among them."""
+        return (self.n_features + 1.0) * self.n_classes
+
+    def padded(self, n_columns: float) -> float:
+        """Columns of dense W that so many classes take."""
+        per_block = BLOCK_BYTES // self.item
+        return max(1, math.ceil(n_columns / per_block)) * per_block
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What training is expected to do, which the sizes do not tell.
+
+    Attributes
+    ----------
+    scores : float
+        Scores computed in an epoch, for each example and class.
+    duals : float
+        Numbers of z that are not 0, for each example.
+    density : float
+        Share of W that is not 0.
+    fill : float
+        The same share where features count as often as X has them: frequent ones have weights
+        for more classes.
+    packed : float
+        Share of the bytes of dense W that travel: of each feature all weights, or those that are
+        not 0 and their classes, if these are less.
+    epochs : float
+        To the tolerance, of one process or of two ranks.
+    growth : float, default=0
+        Epochs grow like p^growth with the number of ranks.
+    beside : float, default=0
+        How many epochs' work more all takes: the first, which begins at z = 0 and is unlike the
+        others, what comes before it, and the certificate.
+    """
+
+    scores: float
+    duals: float
+    density: float
+    fill: float
+    packed: float
+    epochs: float
+    growth: float = 0.0
+    beside: float = 0.0
+
+    def epochs_on(self, n_ranks: int) -> float:
+        """Return how many epochs so many ranks need."""
+        return self.epochs * math.pow(max(1.0, n_ranks / 2), self.growth)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a rank does in an epoch.
+
+    Attributes
+    ----------
+    visits : float
+        Of an example, with the scores of all classes at hand.
+    entries : float
+        Non-zeros of X that they read.
+    dense : float
+        Multiply-adds of these scores.
+    far : float
+        Those of them, of sum-to-zero machines, with rows of W that are too many for the caches.
+    lists : float
+        Multiply-adds of other scores: in loops over the shrunk problem.
+    swept : float
+        Numbers of W zeroed, looked through, copied.
+    rows : float
+        Examples looked through between visits.
+    duals : float
+        Numbers of z put together and sorted out.
+    batches : float
+        Calls of the core, between which ranks may talk.
+    messages, bytes : float
+        One after the other; received.
+    uneven : float, default=1
+        How much longer the visits of a round take on the rank that all others wait for.
+    """
+
+    visits: float = 0.0
+    entries: float = 0.0
+    dense: float = 0.0
+    far: float = 0.0
+    lists: float = 0.0
+    swept: float = 0.0
+    rows: float = 0.0
+    duals: float = 0.0
+    batches: float = 0.0
+    messages: float = 0.0
+    bytes: float = 0.0
+    uneven: float = 1.0
+
+    def seconds(self, rates: Mapping[str, float], *, waiting: bool = False) -> float:
+        """Return how long the local work takes.
+
+        Parameters
+        ----------
+        rates : mapping
+            Seconds of a unit of each kind of local work.
+        waiting : bool, default=False
+            Whether to count the time in which a rank waits for others to end their visits.
+        """
+        visits, between = (
+            math.fsum(rates.get(name, 0.0) * getattr(self, name) for name in names)
+            for names in (VISITS, BETWEEN)
+        )
+        return visits * (self.uneven if waiting else 1.0) + between
+
+
+VISITS = ("visits", "entries", "dense", "far", "lists")
+BETWEEN = ("swept", "rows", "duals", "batches")
+LOCAL = VISITS + BETWEEN
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How ranks are joined: seconds of a message, bytes a second into a rank."""
+
+    latency: float
+    bandwidth: float
+
+    def seconds(self, messages: float, n_bytes: float) -> float:
+        """Return how long messages take."""
+        return self.latency * messages + n_bytes / self.bandwidth
+
+
+def engine_of(*, separate: bool, centred: bool, maximum: bool, n_ranks: int) -> Engine:
+    """Return which solver serves so many ranks."""
+    if separate:
+        return "separate"
+    if centred:
+        return "centred" if n_ranks == 1 else "shared_mean"
+    if n_ranks == 1:
+        return "alone"
+    return "budgets" if maximum else "bundles"
+
+
+def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
+    """Count what a rank does in an epoch.
+
+    Parameters
+    ----------
+    engine : {"alone", "centred", "bundles", "budgets", "separate", "shared_mean"}
+    kind : {"dense", "sparse"}
+        How W is held while training.
+    shape : Shape
+    habits : Habits
+    n_ranks : int
+        1 for "alone" and "centred".
+
+    Returns
+    -------
+    Work
+
+    Examples
+    --------
+    >>> from manyclass.planning.cost_model import Habits, Shape, work
+    >>> shape = Shape(1000, 500, 64, 20_000, 30)
+    >>> habits = Habits(scores=2.0, duals=5.0, density=0.1, fill=0.5, packed=0.2, epochs=10)
+    >>> work("bundles", "dense", shape, habits, n_ranks=2).visits
+    1500.0
+    """
+    if engine in ("bundles", "budgets"):
+        return _of_bundles(engine, kind, shape, habits, n_ranks)
+    if engine == "separate":
+        return _of_separate(shape, habits, n_ranks)
+    n, share = shape.n_examples, shape.n_classes / n_ranks
+    if engine == "shared_mean":
+        return _of_shared_mean(shape, habits, n_ranks)
+    dense = (habits.fill * share if kind == "sparse" else shape.padded(share)) * shape.n_nonzero
+    return Work(
+        visits=n,
+        entries=shape.n_nonzero,
+        dense=dense,
+        far=dense * far(shape) if engine == "centred" else 0.0,
+        lists=max(0.0, habits.scores - 1) * share * shape.n_nonzero,
+        duals=max(1.0, habits.scores) * habits.duals * n,
+    )
+
+
+def far(shape: Shape) -> float:
+    """Return the share of all reads of rows of dense W that do not find them in a cache.
+
+    The most frequent features' rows stay there, as many as if all ranks were on one machine.
+    """
+    stay = CACHE / (shape.padded(shape.n_classes) * shape.item)
+    return 1 - share_of_uses(shape.n_examples, shape.n_features, shape.n_nonzero, stay)
+
+
+def _of_separate(shape: Shape, habits: Habits, n_ranks: int) -> Work:
+    """One-vs-rest: groups of classes, each with visits of its own; ranks tell a few sums."""
+    share = shape.n_classes / n_ranks
+    groups = math.ceil(share / SEPARATE_CLASSES)
+    columns = habits.scores * groups * shape.padded(share / groups)
+    return Work(
+        visits=habits.scores * groups * shape.n_examples,
+        entries=habits.scores * groups * shape.n_nonzero,
+        dense=columns * shape.n_nonzero,
+        batches=1.0,
+        messages=6 * steps(n_ranks),
+        bytes=160.0 * (n_ranks - 1),
+    )
+
+
+def _of_shared_mean(shape: Shape, habits: Habits, n_ranks: int) -> Work:
+    """Batches of examples, after each of which ranks sum a number for each of them."""
+    n, share = shape.n_examples, shape.n_classes / n_ranks
+    batch = batch_size(n, shape.n_nonzero, shape.n_classes, n_ranks, has_intercept=False)
+    summed = habits.scores * n + max(0.0, habits.scores - 1) * n / 2
+    dense = habits.scores * shape.padded(share + 1) * shape.n_nonzero
+    return Work(
+        visits=habits.scores * n,
+        entries=habits.scores * shape.n_nonzero,
+        dense=dense,
+        far=dense * far(shape),
+        swept=shape.n_features + 1.0,  # the column of m
+        duals=habits.scores * habits.duals * n / n_ranks,
+        batches=habits.scores * n / batch,
+        messages=2 * steps(n_ranks) * (habits.scores * n / batch + 5),
+        bytes=16.0 * summed * (n_ranks - 1) / n_ranks,
+    )
+
+
+def _of_bundles(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
+    """Bundles that meet: 2p - 1 rounds, after each of which one bundle goes and one comes."""
+    bundles = min(shape.n_classes, 2 * n_ranks)
+    rounds, bundle = bundles - 1, shape.n_classes / bundles
+    here = 2 / bundles  # share of the examples that a rank visits in a round
+    padding = shape.padded(bundle) / bundle
+    filled, held = (habits.fill, habits.density) if kind == "sparse" else (padding, padding)
+    columns = here * shape.n_classes  # each met once
+    z = habits.duals * shape.n_examples
+    # A bundle's own z go with it; all are told at the end of an epoch.
+    going = z / bundles if engine == "budgets" else z / bundles**2
+    numbers = (rounds - 1) * going + z * (n_ranks - 1) / n_ranks
+    return Work(
+        visits=rounds * here * shape.n_examples,
+        entries=rounds * here * shape.n_nonzero,
+        dense=min(1.0, habits.scores) * columns * filled * shape.n_nonzero,
+        lists=max(0.0, habits.scores - 1) * columns * shape.n_nonzero,
+        swept=shape.weights * held * rounds / bundles,
+        rows=float(rounds * shape.n_examples),
+        duals=z * (1 + 2 * rounds / bundles),
+        messages=_messages_of_bundles(kind, shape, bundles, n_ranks),
+        bytes=(rounds - 1) * _bundle_bytes(shape, habits, bundle)
+        + numbers * (2 * LABEL + shape.item),
+        uneven=unevenness(shape, bundles),
+    )
+
+
+def _messages_of_bundles(kind: Kind, shape: Shape, bundles: int, n_ranks: int) -> float:
+    """Of a bundle: four for each part of its W, four for its z; then sums and all z."""
+    rows = max(1, PART // round(shape.padded(shape.n_classes / bundles)))
+    parts = math.ceil((shape.n_features + 1) / max(rows, SPARSE_ROWS if kind == "sparse" else 1))
+    return (bundles - 2) * (4.0 * parts + 4) + 10 * steps(n_ranks)
+
+
+def _bundle_bytes(shape: Shape, habits: Habits, bundle: float) -> float:
+    """W of a bundle as it travels: a number for each feature, and what is not zero."""
+    listed = habits.density * bundle * (LABEL + shape.item)
+    whole = habits.packed * shape.padded(bundle) * shape.item
+    return (shape.n_features + 1) * (LABEL + min(listed, whole))
+
+
+def unevenness(shape: Shape, n_bundles: int) -> float:
+    """Return how much more is visited in a round where the largest class is than on average.
+
+    There it is, never cut, with an average bundle; it goes round, but in each round all wait.
+    """
+    average = shape.n_examples / n_bundles
+    return (max(average, shape.largest_class) + average) / (2 * average)
+
+
+def steps(n_ranks: int) -> int:
+    """Return how many messages one after the other let all ranks hear from all."""
+    return math.ceil(math.log2(n_ranks))
+
+
+def memory(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> float:
+    """Count the bytes of a rank while it trains: X, z, W.
+
+    Ranks of one machine share X; each is counted with all of it. W is not put together, as
+    ``manyclass train`` does not (`returned_bytes` come on top after ``fit``).
+
+    Parameters
+    ----------
+    engine, kind, shape, habits, n_ranks
+        As of ``work``.
+
+    Returns
+    -------
+    float
+    """
+    z = shape.n_examples * habits.duals
+    if kind == "sparse":
+        numbers = TABLE_NUMBERS * habits.density * shape.weights * shape.item
+        held = min(shape.weights * shape.item, numbers) + TABLE_BYTES * shape.n_features
+    else:
+        held = shape.weights * shape.item
+    if engine in ("alone", "centred"):
+        return data_bytes(shape) + held + z * (LABEL + shape.item)
+    share = 2 * held / min(shape.n_classes, 2 * n_ranks)
+    if engine in ("separate", "shared_mean"):
+        return data_bytes(shape) + share + z / n_ranks * (LABEL + shape.item)
+    # All z, as it was before the epoch, and as it is gathered.
+    return data_bytes(shape) + share + 2 * z * (2 * LABEL + shape.item)
+
+
+def returned_bytes(kind: Kind, shape: Shape, habits: Habits) -> float:
+    """Count the bytes of W as it is returned or written."""
+    whole = shape.weights * shape.item
+    if kind == "dense":
+        return whole
+    return min(whole, habits.density * shape.weights * (LABEL + shape.item))
+
+
+def data_bytes(shape: Shape) -> float:
+    """Count the bytes of X, y and what is kept of each example."""
+    return shape.n_nonzero * (LABEL + shape.item) + float(shape.n_examples * DATA_ROW)

@@ -1,0 +1,293 @@
+"""Scores and best classes of rows from coefficients, in parts and in threads.
+
+Conventions
+-----------
+``coef`` is of shape (k, d), a row of it the weights of one class. Dense coefficients go to the
+compiled core as their transpose (d, k), which is how training leaves them in memory; sparse ones
+as they are (sparse_coefficients.py). No array of n x k numbers exists where only labels are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+
+from manyclass import _core
+from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.utils.instruction_sets import instruction_set
+
+# Multiply-adds in one part, about a millisecond: Ctrl-C is heard between parts, no thread waits
+# long for the last one, and less work than this is not worth a second thread.
+WORK_AT_A_TIME = 1 << 22
+CORE_DTYPES = (np.float32, np.float64)
+# Non-zeros of the rows whose features are asked for their entries, to know what all of them take.
+SAMPLE = 1 << 16
+Coefficients = NDArray[Any] | SparseCoefficients
+
+# Raises ValueError if rows hold NaN or infinity.
+Check = Callable[[Any], None]
+
+
+class Model(Protocol):
+    """Coefficients that score rows."""
+
+    dtype: np.dtype[Any]
+
+    def work(self, rows: Any) -> float:
+        """Return the multiply-adds that all rows take, roughly."""
+
+    def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
+        """Write the scores of a part of the rows, shape (n, k)."""
+
+    def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
+        """Write the best columns of a part of the rows, shape (n, top), the best first."""
+
+
+class CoreModel:
+    """Dense coefficients, by the compiled core.
+
+    Dense rows are checked only where their scores are not finite: to look at all of X first takes a
+    third as long as to score it.
+    """
+
+    def __init__(
+        self, coef: NDArray[Any], intercept: Any, dtype: np.dtype[Any], check: Check
+    ) -> None:
+        self.dtype = dtype
+        self._check = check
+        predictor_of = _core.Predictor32 if dtype == np.float32 else _core.Predictor64
+        self._predictor = predictor_of(
+            np.ascontiguousarray(coef.T, dtype),
+            np.ascontiguousarray(np.broadcast_to(intercept, coef.shape[0]), dtype),
+            instruction_set(),
+        )
+        self._n_classes = coef.shape[0]
+
+    def work(self, rows: Any) -> float:
+        """Return the multiply-adds that all rows take."""
+        entries = rows.nnz if sp.issparse(rows) else rows.size
+        return float(self._n_classes * (entries + rows.shape[0]))
+
+    def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
+        """Write the scores of a part of the rows."""
+        if sp.issparse(rows):
+            self._predictor.csr_scores(*_csr(rows, part, self.dtype), out)
+        elif not self._predictor.dense_scores(self._dense(rows, part), out):
+            self._check(rows[part])
+
+    def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
+        """Write the best columns of a part of the rows; equal scores in the order of columns."""
+        if sp.issparse(rows):
+            self._predictor.csr_labels(*_csr(rows, part, self.dtype), out)
+        elif not self._predictor.dense_labels(self._dense(rows, part), out):
+            self._check(rows[part])
+
+    def _dense(self, rows: Any, part: slice) -> NDArray[Any]:
+        return np.ascontiguousarray(rows[part], self.dtype)
+
+
+class SparseCoreModel:
+    """Sparse coefficients, by the compiled core; dense rows without their zeros."""
+
+    def __init__(self, coef: SparseCoefficients, intercept: Any, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        predictor_of: type[_core._SparsePredictor] = _core.SparsePredictor64
+        if coef.dtype == np.float32:
+            single = dtype == np.float32
+            predictor_of = _core.SparsePredictor32 if single else _core.SparsePredictor64Of32
+        intercepts = np.ascontiguousarray(np.broadcast_to(intercept, coef.shape[0]), dtype)
+        self._predictor = predictor_of(coef.core, intercepts, instruction_set())
+        self._coef = coef
+
+    def work(self, rows: Any) -> float:
+        """Return the multiply-adds that all rows take, from a sample of their non-zeros."""
+        n_classes, n_features = self._coef.shape
+        if not sp.issparse(rows):
+            return float(rows.shape[0] * (self._coef.nnz + n_classes))
+        sample = rows.indices[:: 1 + rows.nnz // SAMPLE].clip(0, n_features - 1)
+        entries = self._coef.indptr[sample + 1] - self._coef.indptr[sample]
+        return float(rows.shape[0] * n_classes + rows.nnz * (entries.mean() if rows.nnz else 0))
+
+    def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
+        """Write the scores of a part of the rows."""
+        self._predictor.csr_scores(*self._rows(rows, part), out)
+
+    def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
+        """Write the best columns of a part of the rows; equal scores in the order of columns."""
+        self._predictor.csr_labels(*self._rows(rows, part), out)
+
+    def _rows(
+        self, rows: Any, part: slice
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+        if sp.issparse(rows):
+            return _csr(rows, part, self.dtype)
+        return _csr(sp.csr_array(rows[part]), slice(0, part.stop - part.start), self.dtype)
+
+
+def _csr(
+    rows: Any, part: slice, dtype: np.dtype[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+    """Return a part of CSR rows as the compiled core takes them."""
+    indptr = rows.indptr[part.start : part.stop + 1].astype(np.int64)
+    entries = slice(indptr[0], indptr[-1])
+    indices = rows.indices[entries]
+    if indices.dtype != np.int32:
+        # What does not fit into an int32 would wrap to the index of another feature.
+        indices = np.clip(indices, -1, np.iinfo(np.int32).max).astype(np.int32)
+    values = np.ascontiguousarray(rows.data[entries], dtype)
+    return indptr - indptr[0], np.ascontiguousarray(indices), values
+
+
+class NumPyModel:
+    """Dense coefficients of a type that the compiled core does not know, by NumPy."""
+
+    def __init__(self, coef: NDArray[Any], intercept: Any, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        self._weights = coef.T
+        self._intercept = intercept
+
+    def work(self, rows: Any) -> float:
+        """Return the number of scores: what they cost is not known, but they take memory."""
+        return float(self._weights.shape[1] * rows.shape[0])
+
+    def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
+        """Write the scores of a part of the rows."""
+        out[:] = rows[part] @ self._weights
+        out += self._intercept
+
+    def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
+        """Write the best columns of a part of the rows; equal scores in the order of columns."""
+        scores = np.empty((len(out), self._weights.shape[1]), self.dtype)
+        self.scores(rows, part, scores)
+        if out.shape[1] == 1:
+            out[:] = scores.argmax(axis=1, keepdims=True)
+        else:
+            out[:] = np.argsort(-scores, axis=1, kind="stable")[:, : out.shape[1]]
+
+
+def model_of(rows: Any, coef: Coefficients, intercept: Any, check: Check) -> Model:
+    """Return what scores such rows with these coefficients; checks rows that it will not."""
+    dtype = np.result_type(rows.dtype, coef.dtype)
+    dense = not isinstance(coef, SparseCoefficients)
+    if sp.issparse(rows) or not (dense and dtype in CORE_DTYPES):
+        check(rows)
+    if isinstance(coef, SparseCoefficients):
+        return SparseCoreModel(coef, intercept, dtype)
+    if dtype not in CORE_DTYPES:
+        return NumPyModel(coef, intercept, dtype)
+    return CoreModel(coef, intercept, dtype, check)
+
+
+def scores_of(
+    rows: Any,
+    coef: Coefficients,
+    intercept: Any,
+    n_jobs: int,
+    check: Check = assert_all_finite,
+) -> NDArray[Any]:
+    """Score every row for every class.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR of shape (n, d)
+    coef : ndarray or SparseCoefficients of shape (k, d)
+    intercept : ndarray of shape (k,)
+    n_jobs : int
+        Threads.
+    check : callable, default=sklearn.utils.assert_all_finite
+        Called with rows that may hold NaN or infinity; raises if they do.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+
+    Raises
+    ------
+    ValueError
+        If the rows are no valid CSR matrix, or by ``check``.
+    """
+    model = model_of(rows, coef, intercept, check)
+    out = np.empty((rows.shape[0], coef.shape[0]), model.dtype)
+    parts = _parts(rows.shape[0], model.work(rows), n_jobs)
+    _for_each(parts, lambda part: model.scores(rows, part, out[part]), n_jobs)
+    return out
+
+
+def labels_of(
+    rows: Any,
+    coef: Coefficients,
+    intercept: Any,
+    top: int,
+    n_jobs: int,
+    check: Check = assert_all_finite,
+) -> NDArray[np.int64]:
+    """Find the classes of the largest scores of every row.
+
+    Parameters
+    ----------
+    rows, coef, intercept, n_jobs, check
+        As in ``scores_of``.
+    top : int
+        How many classes, from 1 to k.
+
+    Returns
+    -------
+    ndarray of shape (n, top), int64
+        The largest score first, equal scores in the order of the classes.
+    """
+    model = model_of(rows, coef, intercept, check)
+    out = np.empty((rows.shape[0], top), np.int64)
+    parts = _parts(rows.shape[0], model.work(rows), n_jobs)
+    _for_each(parts, lambda part: model.labels(rows, part, out[part]), n_jobs)
+    return out
+
+
+def best_classes(
+    rows: Any,
+    coef: Coefficients,
+    intercept: Any,
+    top: int,
+    n_jobs: int,
+    check: Check = assert_all_finite,
+) -> NDArray[np.int64]:
+    """Find the best classes of every row, as ``labels_of``, also of binary coefficients (1, d)."""
+    if coef.shape[0] > 1:
+        return labels_of(rows, coef, intercept, top, n_jobs, check)
+    positive = (scores_of(rows, coef, intercept, n_jobs, check) > 0).astype(np.int64)
+    return np.hstack([positive, 1 - positive])[:, :top]
+
+
+def _parts(n_rows: int, work: float, n_jobs: int) -> list[slice]:
+    """Cut the rows into equal parts, as many for each thread."""
+    count = -(-work // WORK_AT_A_TIME)
+    if count > 1:
+        count = -(-count // n_jobs) * n_jobs
+    size = max(1, -int(-n_rows // max(1, count)))
+    return [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
+
+
+def _for_each(parts: list[slice], fill: Callable[[slice], None], n_jobs: int) -> None:
+    """Call ``fill`` for every part, in so many threads, of which the caller's is one."""
+    queue = iter(parts)
+
+    def work() -> None:
+        for part in queue:
+            fill(part)
+
+    if n_jobs == 1 or len(parts) == 1:
+        work()
+        return
+    with ThreadPoolExecutor(n_jobs - 1) as threads:
+        others = [threads.submit(work) for _ in range(min(n_jobs, len(parts)) - 1)]
+        try:
+            work()
+        finally:
+            list(queue)  # after an error or Ctrl-C here the others find nothing more to do
+        for other in others:
+            other.result()

@@ -1,0 +1,206 @@
+"""Coefficients that are mostly zero, in the order in which prediction reads them.
+
+Conventions
+-----------
+A row per feature: the entries of feature j are ``[indptr[j], indptr[j + 1])`` of ``classes``
+(int32, ascending) and ``values``. ``indptr`` is int64. Nothing here makes a second array of all
+entries but where it says so: there may be 10^8 of them and more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.utils.memory import available_memory
+from manyclass.utils.sparse_check import check_sparse
+
+# Numbers that are looked at a time.
+PART = 1 << 18
+# Some features: how many entries of each are kept, and which of these classes and values.
+Part = tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int32], NDArray[Any]]
+
+
+class SparseCoefficients:
+    """The ``coef_`` of a sparse model, of shape (n_classes, n_features), as rows of features.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_features + 1,), int64
+    classes : ndarray of shape (nnz,), int32
+        Ascending for each feature.
+    values : ndarray of shape (nnz,), float32 or float64
+    n_classes : int
+
+    The arrays are taken as they are, may be read-only or mapped from a file, and must not change
+    any more.
+
+    Raises
+    ------
+    ValueError
+        If they are no valid CSR matrix.
+    TypeError
+        If they are of another type.
+    """
+
+    def __init__(
+        self,
+        indptr: NDArray[np.int64],
+        classes: NDArray[np.int32],
+        values: NDArray[Any],
+        n_classes: int,
+    ) -> None:
+        arrays: tuple[NDArray[Any], ...] = indptr, classes, values
+        kinds = [str(array.dtype) for array in arrays]
+        if any(array.ndim != 1 for array in arrays):
+            raise TypeError("sparse weights that are no vectors")
+        if kinds not in (["int64", "int32", "float32"], ["int64", "int32", "float64"]):
+            raise TypeError(f"sparse weights of types {', '.join(kinds)}")
+        core_of = _core.SparseWeights32 if values.dtype == np.float32 else _core.SparseWeights64
+        self.core = core_of(indptr, classes, values, n_classes)
+        self.indptr, self.classes, self.values = map(_read_only, arrays)
+        self.shape = (n_classes, len(indptr) - 1)
+        self._by_class: sp.csr_array[Any] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the arrays once, whatever was made from them."""
+        return type(self), (self.indptr, self.classes, self.values, self.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return self.values.dtype
+
+    @property
+    def nnz(self) -> int:
+        """Number of entries."""
+        return len(self.values)
+
+    def by_feature(self) -> sp.csr_array[Any]:
+        """Return a SciPy array (n_features, n_classes) on the same memory."""
+        # SciPy makes both kinds of indices as wide as the wider of them.
+        narrow = np.int32 if self.nnz <= np.iinfo(np.int32).max else np.int64
+        arrays = self.values, self.classes, self.indptr.astype(narrow)
+        turned = sp.csr_array(arrays, shape=self.shape[::-1], copy=False)
+        turned.has_canonical_format = True
+        return turned
+
+    def by_class(self) -> sp.csr_array[Any]:
+        """Return a CSR array (n_classes, n_features): a second array, made once, read-only."""
+        if self._by_class is None:
+            turned = self.by_feature().T.tocsr()
+            for array in (turned.data, turned.indices, turned.indptr):
+                array.flags.writeable = False
+            self._by_class = turned
+        return self._by_class
+
+    def toarray(self) -> NDArray[Any]:
+        """Return an ndarray (n_classes, n_features), F-ordered as prediction wants it.
+
+        Raises
+        ------
+        MemoryError
+            If the machine does not have the memory.
+        """
+        k, d = self.shape
+        needed, there = k * d * self.dtype.itemsize, available_memory()
+        if needed > there:
+            raise MemoryError(
+                f"dense coefficients of {k} classes and {d} features need {needed / 1e9:.1f} GB, "
+                f"there are {there / 1e9:.1f} GB; keep the model sparse"
+            )
+        return np.asarray(self.by_feature().toarray().T)
+
+    def thresholded(self, threshold: float) -> SparseCoefficients:
+        """Return the entries of a magnitude above the threshold, in arrays of their own."""
+
+        def parts() -> Iterator[Part]:
+            for begin, end in _runs_of(self.indptr):
+                ends = self.indptr[begin : end + 1]
+                entries = slice(ends[0], ends[-1])
+                kept = _above(self.values[entries], threshold)
+                counts = np.diff(np.concatenate([[0], np.cumsum(kept)])[ends - ends[0]])
+                yield counts, kept, self.classes[entries], self.values[entries]
+
+        return _collect(parts, self.shape, self.dtype)
+
+    @classmethod
+    def from_dense(cls, coef: NDArray[Any], threshold: float = 0.0) -> SparseCoefficients:
+        """Return the entries above a threshold of an ndarray (n_classes, n_features)."""
+        step = max(1, PART // coef.shape[0])
+        classes = np.arange(coef.shape[0], dtype=np.int32)
+
+        def parts() -> Iterator[Part]:
+            for begin in range(0, coef.shape[1], step):
+                weights = np.ascontiguousarray(coef[:, begin : begin + step].T)
+                kept = _above(weights, threshold)
+                yield kept.sum(axis=1), kept, np.broadcast_to(classes, kept.shape), weights
+
+        return _collect(parts, coef.shape, _core_dtype(coef.dtype))
+
+    @classmethod
+    def from_rows(cls, weights: sp.csr_array[Any], n_features: int) -> SparseCoefficients:
+        """Take the first rows of a SciPy CSR array (features, n_classes) as they lie in memory."""
+        if not weights.has_canonical_format:
+            weights = weights.copy()
+            weights.sum_duplicates()
+        indptr = weights.indptr[: n_features + 1].astype(np.int64)
+        return cls(
+            indptr,
+            weights.indices[: indptr[-1]].astype(np.int32, copy=False),
+            weights.data[: indptr[-1]].astype(_core_dtype(weights.dtype), copy=False),
+            weights.shape[1],
+        )
+
+    @classmethod
+    def from_matrix(cls, coef: Any) -> SparseCoefficients:
+        """Copy a SciPy sparse matrix (n_classes, n_features)."""
+        if not (np.isrealobj(coef) and coef.ndim == 2):
+            raise ValueError("coef_ must be a matrix of real numbers")
+        check_sparse(coef)  # SciPy turns it round without looking
+        return cls.from_rows(sp.csr_array(coef.T, copy=True), coef.shape[1])
+
+
+def _collect(
+    parts: Callable[[], Iterator[Part]], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> SparseCoefficients:
+    """Join parts: once to count, once to fill, so that no entry is held twice."""
+    k, d = shape
+    indptr = np.zeros(d + 1, np.int64)
+    np.cumsum(np.concatenate([counts for counts, *_ in parts()]), out=indptr[1:])
+    classes, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], dtype)
+    begin = 0
+    for counts, kept, some_classes, some_values in parts():
+        end = begin + counts.sum()
+        classes[begin:end], values[begin:end] = some_classes[kept], some_values[kept]
+        begin = end
+    return SparseCoefficients(indptr, classes, values, k)
+
+
+def _runs_of(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Cut the features into runs of about ``PART`` entries, of one feature at least."""
+    begin, d = 0, len(indptr) - 1
+    while begin < d:
+        end = int(np.searchsorted(indptr, indptr[begin] + PART, side="right")) - 1
+        end = min(d, max(begin + 1, end))
+        yield begin, end
+        begin = end
+
+
+def _above(values: NDArray[Any], threshold: float) -> NDArray[np.bool_]:
+    return np.asarray(~(np.abs(values) <= threshold))  # what is no number stays
+
+
+def _core_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.float32 if dtype == np.float32 else np.float64)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view(np.ndarray)
+    view.flags.writeable = False
+    return view

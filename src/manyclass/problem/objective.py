@@ -1,0 +1,148 @@
+"""Primal, dual, gap and certificate in NumPy: readable, and independent of the compiled core.
+
+Arguments, everywhere: ``problem`` (n examples, d features, k classes); ``weights`` W of shape
+(d + 1, k), last row for the appended constant feature; ``duals`` z, sparse of shape (n, k), zero
+where c is no target.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass.problem.formulations import Formulation
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate
+
+
+def scores(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
+    """w_c . x_i, shape (n, k), in float64."""
+    data = problem.dataset
+    W = weights.astype(np.float64)
+    product = data.matrix().astype(np.float64) @ W[: data.n_features]
+    return np.asarray(product + data.bias * W[data.n_features], dtype=np.float64)
+
+
+def targets_of(
+    formulation: Formulation, labels: NDArray[np.int32], n_classes: int
+) -> NDArray[np.bool_]:
+    """Whether c is in T_i of rows of these labels, shape (rows, k)."""
+    own = labels[:, None] == np.arange(n_classes)
+    wanted = formulation.targets
+    return own if wanted == "own" else np.ones_like(own) if wanted == "all" else ~own
+
+
+def targets(problem: Problem) -> NDArray[np.bool_]:
+    """Whether c is in T_i, shape (n, k)."""
+    return targets_of(problem.formulation, problem.dataset.labels, problem.dataset.n_classes)
+
+
+def slacks_of(
+    formulation: Formulation, labels: NDArray[np.int32], s: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Slacks xi of some rows, from their labels and scores."""
+    rows, n_classes = np.arange(len(labels)), s.shape[1]
+    own = s[rows, labels]
+    if formulation.margin == "relative":
+        xi = 1 - (own[:, None] - s)
+    else:
+        xi = 1 + s
+        xi[rows, labels] = formulation.own_margin(n_classes) - own
+    return np.where(targets_of(formulation, labels, n_classes), xi, -np.inf)
+
+
+def slacks(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
+    """xi_{i,c} = gamma_c - mu_c(x_i, y_i), shape (n, k); -inf where c is no target."""
+    return slacks_of(problem.formulation, problem.dataset.labels, scores(problem, weights))
+
+
+def losses_of(
+    problem: Problem, labels: NDArray[np.int32], s: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Loss of some rows before their cost, from their labels and scores."""
+    positive = np.maximum(0, slacks_of(problem.formulation, labels, s))
+    if problem.squared:
+        positive = positive**2
+    together = np.max if problem.formulation.aggregation == "max" else np.sum
+    return np.asarray(together(positive, axis=1))
+
+
+def losses(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
+    """Loss of each example, shape (n,), before its cost."""
+    return losses_of(problem, problem.dataset.labels, scores(problem, weights))
+
+
+def primal(problem: Problem, weights: NDArray[Any]) -> float:
+    """P(W) = 1/2 ||W||^2 + sum_i C_i loss_i."""
+    W = weights.astype(np.float64)
+    return float(0.5 * np.sum(W * W) + problem.costs @ losses(problem, weights))
+
+
+def weights_of(
+    problem: Problem, duals: sp.csr_array[Any], *, centred: bool | None = None
+) -> NDArray[np.float64]:
+    """W(z), shape (d + 1, k), as in the catalogue of formulations; or U where not centred."""
+    data = problem.dataset
+    z = duals.toarray().astype(np.float64)
+    own = data.labels[:, None] == np.arange(data.n_classes)
+    if problem.formulation.margin == "relative":
+        coefficients = own * z.sum(axis=1, keepdims=True) - z
+    else:
+        coefficients = np.where(own, z, -z)
+    if problem.formulation.centred if centred is None else centred:
+        coefficients = coefficients - coefficients.mean(axis=1, keepdims=True)
+    W = np.empty((data.n_features + 1, data.n_classes))
+    W[:-1] = data.matrix().astype(np.float64).T @ coefficients
+    W[-1] = data.bias * coefficients.sum(axis=0)
+    return W
+
+
+def dual(problem: Problem, duals: sp.csr_array[Any]) -> float:
+    """D(z), with the constant loss of each x_i = 0, whose best z is known."""
+    data = problem.dataset
+    W = weights_of(problem, duals)
+    z = duals.toarray().astype(np.float64)
+    gamma = np.ones_like(z)
+    own = problem.formulation.own_margin(data.n_classes)
+    gamma[np.arange(data.n_examples), data.labels] = own
+    ridge = (z**2).sum(axis=1) / (4 * problem.costs) if problem.squared else 0.0
+    constant = problem.costs * losses(problem, np.zeros_like(W)) * ~_has_features(problem)
+    return float(np.sum(gamma * z) - 0.5 * np.sum(W * W) + np.sum(constant - ridge))
+
+
+def max_violation(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[Any]) -> float:
+    """Largest violation of the optimality conditions (Keerthi et al. 2008, eq. 6 and 18).
+
+    agg = max: max(0, max_c xi) - min {xi_c : z_c > 0, and 0 where sum z is below its bound}.
+    agg = sum: with the gradient g = xi (squared hinge: xi - z / (2 C_i)), |g| where z is free,
+    max(0, g) at z = 0, max(0, -g) at z = C_i.
+    """
+    z = duals.toarray().astype(np.float64)
+    xi = slacks(problem, weights)
+    costs = problem.costs[:, None]
+    bound = costs * (1 - (1e-6 if duals.dtype == np.float32 else 1e-12))  # rounding
+    if problem.formulation.aggregation == "max":
+        lowest = np.where(z > 0, xi, np.inf).min(axis=1)
+        lowest = np.where(z.sum(axis=1) < bound[:, 0], np.minimum(lowest, 0), lowest)
+        violations = np.maximum(0, xi.max(axis=1)) - lowest
+    else:
+        g = xi - z / (2 * costs) if problem.squared else xi
+        capped = (z >= bound) & (not problem.squared)
+        free = np.where(capped, np.maximum(0, -g), np.abs(g))
+        violations = np.where(z > 0, free, np.maximum(0, g)).max(axis=1)
+    return float(max(0.0, violations[_has_features(problem)].max(initial=0.0)))
+
+
+def certificate(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[Any]) -> Certificate:
+    """Judge W and z, each number computed on its own."""
+    p, d = primal(problem, weights), dual(problem, duals)
+    return Certificate.from_gap(p, p - d, max_violation(problem, weights, duals))
+
+
+def _has_features(problem: Problem) -> NDArray[np.bool_]:
+    data = problem.dataset
+    squares = data.matrix().astype(np.float64).power(2).sum(axis=1)
+    return np.asarray(squares).ravel() + data.bias**2 > 0

@@ -1,0 +1,215 @@
+"""What a solver returns: weights, dual variables, and what was proven about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+# W, shape (d + 1, k): dense, or CSR where it is held sparse.
+Weights: TypeAlias = "NDArray[Any] | sp.csr_array[Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How far the returned weights are from the optimum, at most.
+
+    Attributes
+    ----------
+    primal_objective : float
+        P at the returned weights.
+    dual_objective : float
+        D at the returned dual variables. The optimum lies between D and P.
+    gap : float
+        P - D, a sum of non-negative terms: one per example, and 1/2 ||W - W(z)||^2; computed in
+        double, with a bound of what rounding may hide.
+    relative_gap : float
+        gap / P.
+    max_violation : float
+        Largest violation v_i of the optimality conditions of an example, in units of the score.
+    """
+
+    primal_objective: float
+    dual_objective: float
+    gap: float
+    relative_gap: float
+    max_violation: float
+
+    @classmethod
+    def from_gap(cls, primal: float, gap: float, max_violation: float) -> Certificate:
+        """Return the certificate of P and P - D."""
+        return cls(primal, primal - gap, gap, relative(gap, primal), max_violation)
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the five numbers by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """One epoch of training: the loops over the shrunk problem, then one over everything.
+
+    Or a round of the Newton phase (solvers/newton.py), which knows P and the gap as they are then.
+
+    Attributes
+    ----------
+    epoch : int
+        Counted from 1.
+    seconds : float
+        Of training.
+    primal_estimate, gap_estimate : float
+        From the terms that the visits of the full loop found, each just before it changed them.
+    violation : float
+        Largest v_i that the full loop found.
+    active_share : float
+        Share of the examples that the next shrunk loops will visit; in a round of Newton steps, of
+        those with a z strictly inside its bounds.
+    loops : int
+        Loops over the shrunk problem in this epoch, or Newton steps.
+    evaluations : int
+        Scores w_c . x computed in this epoch.
+    n_weights : int
+        Numbers of W that are held: all of them where W is dense.
+    n_duals : int
+        Numbers of z that are not 0.
+    """
+
+    epoch: int
+    seconds: float
+    primal_estimate: float
+    gap_estimate: float
+    violation: float
+    active_share: float
+    loops: int
+    evaluations: int
+    n_weights: int
+    n_duals: int
+
+    @property
+    def relative_gap(self) -> float:
+        """gap_estimate / primal_estimate."""
+        return relative(self.gap_estimate, self.primal_estimate)
+
+    def __str__(self) -> str:
+        """One line for people."""
+        return (
+            f"epoch {self.epoch:4d}  {self.seconds:8.2f} s  primal {self.primal_estimate:.6g}  "
+            f"gap {self.relative_gap:.2e}  active {100 * self.active_share:.0f} %"
+        )
+
+
+class Status(Enum):
+    """How training ended; the value says what to do about it."""
+
+    CONVERGED = "converged to the tolerance that was asked for"
+    MAX_ITER = "max_iter ended training first; scale the features, or raise max_iter or tol"
+    STALLED = "rounding keeps it from coming closer; use float64, scale the features or raise tol"
+    STOPPED = "a callback stopped training"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Where training may begin, or go on.
+
+    Attributes
+    ----------
+    duals : sparse array of shape (n, n_classes)
+        Feasible z.
+    weights : ndarray of shape (n_features + 1, n_classes), default=None
+        A W that is not W(z), where the Newton phase left one.
+    history : tuple of EpochRecord
+        The epochs that led there, where they count as the same training's.
+    epochs : ndarray of shape (n_classes,), int64, default=None
+        How many of them each class has had; none when None.
+    """
+
+    duals: sp.csr_array[Any]
+    weights: NDArray[Any] | None = None
+    history: tuple[EpochRecord, ...] = ()
+    epochs: NDArray[np.int64] | None = None
+
+    @classmethod
+    def at_zero(cls, n_examples: int, n_classes: int, dtype: np.dtype[Any]) -> Start:
+        """Return z = 0."""
+        return cls(sp.csr_array((n_examples, n_classes), dtype=dtype))
+
+    def astype(self, dtype: np.dtype[Any]) -> Start:
+        """Return z and W as numbers of another type."""
+        W = None if self.weights is None else self.weights.astype(dtype)
+        return replace(self, duals=sp.csr_array(self.duals.astype(dtype)), weights=W)
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs that a class has had at most."""
+        return int(self.epochs_of_classes().max(initial=0))
+
+    def epochs_of_classes(self) -> NDArray[np.int64]:
+        """Return `epochs`, zeros when None."""
+        return np.zeros(self.duals.shape[1], np.int64) if self.epochs is None else self.epochs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """The result of a solver.
+
+    Attributes
+    ----------
+    weights : ndarray or CSR array of shape (n_features + 1, n_classes)
+        W, which is W(z) or (where the Newton phase found one) a W with a lower P; the last row
+        belongs to the appended constant feature (zeros without an intercept).
+    start : Start
+        Where another training may go on.
+    history : list of EpochRecord
+    status : Status
+    certificate : Certificate
+    """
+
+    weights: Weights
+    start: Start
+    history: list[EpochRecord]
+    status: Status
+    certificate: Certificate
+
+    @property
+    def duals(self) -> sp.csr_array[Any]:
+        """z, shape (n, n_classes)."""
+        return self.start.duals
+
+
+def relative(gap: float, primal: float) -> float:
+    """Gap / primal, and 0 when both vanish."""
+    return float(np.divide(gap, primal)) if primal > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a training run shows after each epoch, and may be asked for.
+
+    ``proven_gap`` is the relative gap of the last certificate, where one was computed because the
+    estimates met the rule, and did not meet it itself.
+    """
+
+    record: EpochRecord
+    weights: Callable[[], Weights]
+    start: Callable[[], Start]
+    proven_gap: float | None = None
+
+    def __str__(self) -> str:
+        """One line for people."""
+        if self.proven_gap is None:
+            return str(self.record)
+        return f"{self.record}  (proven {self.proven_gap:.2e})"
+
+
+def start_of(start: Start | None, classes: slice | NDArray[np.int64]) -> Start | None:
+    """Return the same start for some classes only, without the history of all."""
+    if start is None:
+        return None
+    W = None if start.weights is None else start.weights[:, classes]
+    epochs = start.epochs_of_classes()[classes]
+    return Start(sp.csr_array(start.duals[:, classes]), W, epochs=epochs)

@@ -1,0 +1,188 @@
+"""What the solvers of several ranks share: sums, z and W of all, errors that end all."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, field
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.parallel.communicator import Communicator, Serial
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import EpochRecord, Weights
+from manyclass.solvers.distributed.coo_duals import Entries
+from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.weights.sharded import SpreadWeights
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class Findings:
+    """What loops found, summed up; of the violation and the number of loops the largest."""
+
+    gap: float = 0.0
+    loss: float = 0.0
+    dual_gain: float = 0.0
+    evaluations: float = 0.0
+    n_active: float = 0.0
+    n_duals: float = 0.0
+    n_visited: float = 0.0
+    max_violation: float = 0.0
+    loops: float = 0.0
+
+    def add(self, other: Findings | _core.SweepResult) -> None:
+        """Add what another loop found."""
+        self.gap += other.gap
+        self.loss += other.loss
+        self.dual_gain += other.dual_gain
+        self.evaluations += other.evaluations
+        self.n_active += other.n_active
+        self.max_violation = max(self.max_violation, other.max_violation)
+        if isinstance(other, Findings):
+            self.n_duals += other.n_duals
+            self.n_visited += other.n_visited
+            self.loops = max(self.loops, other.loops)
+
+    def over(self, communicator: Communicator) -> Findings:
+        """Return the findings of all ranks, to the last digit the same on each."""
+        total = Findings()
+        for values in communicator.all_gather(np.array(astuple(self), np.float64)):
+            total.add(Findings(*values.tolist()))
+        return total
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Standing:
+    """Where training stands, as all ranks know."""
+
+    began: float = field(default_factory=time.perf_counter)
+    dual: float = 0.0
+    epoch: int = 0
+    full: Findings = field(default_factory=Findings)  # of the last epoch
+
+    @property
+    def primal(self) -> float:
+        """P, as the last epoch estimates it."""
+        return self.dual + self.full.gap
+
+
+def ending_all(method: F) -> F:
+    """Let an error in a solver's method end all ranks, which would wait for this one for ever."""
+
+    @wraps(method)
+    def call(self: OfRanks, *args: Any, **kwargs: Any) -> Any:
+        try:
+            # Interrupted between two methods: the other ranks are elsewhere and will not answer.
+            if isinstance(sys.exception(), KeyboardInterrupt) and self.communicator.size > 1:
+                raise KeyboardInterrupt
+            return method(self, *args, **kwargs)
+        except FloatingPointError:  # the same on every rank
+            raise
+        except BaseException as error:
+            self.communicator.abort(error)
+            raise
+
+    return call  # type: ignore[return-value]  # the same signature
+
+
+class OfRanks(ABC):
+    """What every solver of several ranks begins with.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        In the same state on every rank.
+    communicator : Communicator, default=None
+        One process alone when None.
+
+    Attributes
+    ----------
+    communicator : Communicator
+    common, rng : numpy.random.Generator
+        The same on every rank; another on each.
+    gathers : bool
+        Whether every rank is given W in the end; otherwise ``finish`` leaves it spread.
+    keeps_duals : bool
+        Whether z is wanted; otherwise ``start`` may leave it out, where ranks have shares of it.
+    """
+
+    gathers = True
+    keeps_duals = True
+
+    def __init__(self, rng: np.random.Generator, communicator: Communicator | None = None) -> None:
+        self.communicator = Serial() if communicator is None else communicator
+        seed = int(rng.integers(2**63))
+        self.common = np.random.default_rng(seed)
+        self.rng = np.random.default_rng([seed, self.communicator.rank])
+
+    def promising(self, state: Standing, rule: StoppingRule) -> bool:
+        """Whether the last epoch's estimates say that the rule may be met."""
+        return rule.promising(state.full, state.primal)
+
+    def dual_objective(self, state: Standing) -> float:
+        """Return D, as training keeps it along."""
+        return state.dual
+
+    def _end_epoch(
+        self, state: Standing, found: Findings, dual: float, n_weights: int
+    ) -> EpochRecord:
+        """Keep what all ranks found in an epoch, and D; return its record."""
+        state.full, state.dual = found, dual
+        state.epoch += 1
+        return EpochRecord(
+            epoch=state.epoch,
+            seconds=time.perf_counter() - state.began,
+            primal_estimate=state.primal,
+            gap_estimate=found.gap,
+            violation=found.max_violation,
+            active_share=found.n_active / max(1.0, found.n_visited),
+            loops=int(found.loops),
+            evaluations=int(found.evaluations),
+            n_weights=n_weights,
+            n_duals=int(found.n_duals),
+        )
+
+    @abstractmethod
+    def spread(self, problem: Problem, state: Any) -> SpreadWeights:
+        """Return W, shape (d + 1, k), as it is held."""
+
+    @ending_all
+    def weights(self, problem: Problem, state: Any) -> Weights:
+        """Return W, shape (d + 1, k), on every rank."""
+        return self.spread(problem, state).gather()
+
+    @ending_all
+    def finish(self, problem: Problem, state: Any) -> Weights | SpreadWeights:
+        """Return W, shape (d + 1, k), on every rank, or spread; the state ends."""
+        W = self.spread(problem, state)
+        return W.gather() if self.gathers else W
+
+
+def slack_errors(problem: Problem, norms: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
+    """Return how far a slack of an example may be off by rounding; as certificate.hpp, shape (n,).
+
+    ``norms`` are the ||x_i||^2, ``norm`` is ||W||.
+    """
+    nnz = np.diff(problem.dataset.indptr)
+    unit = np.finfo(np.float64).eps / 2
+    return np.asarray(unit * (nnz + 8) * (1 + 2 * norm * np.sqrt(norms)))
+
+
+def gather_entries(communicator: Communicator, mine: Entries) -> Entries:
+    """Put together the z of all ranks, on every rank."""
+    return Entries(*(np.concatenate(communicator.all_gather(part)) for part in mine))
+
+
+def shares(n_classes: int, n_ranks: int) -> list[slice]:
+    """Return the classes of each rank: neighbours, as many on each, up to one."""
+    ends = np.linspace(0, n_classes, n_ranks + 1).round().astype(int).tolist()
+    return [slice(first, last) for first, last in itertools.pairwise(ends)]

@@ -1,0 +1,247 @@
+"""What the solvers have in common whose classes go round the ranks in bundles.
+
+In an epoch W goes round, two bundles on each rank, until every pair has met; where two meet, a
+solver visits what it may move there. Each epoch has new bundles at random. Between epochs each rank
+is told all z, which are few numbers per example, and builds W of its next two bundles from them, so
+that W never drifts from W(z).
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.parallel.communicator import Communicator
+from manyclass.parallel.round_robin import BUNDLES_PER_RANK, Schedule, work_of_classes
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, EpochRecord, Start
+from manyclass.solvers.distributed.base import (
+    Findings,
+    OfRanks,
+    Standing,
+    ending_all,
+    gather_entries,
+)
+from manyclass.solvers.distributed.class_blocks import Bundles, GoingRound
+from manyclass.solvers.distributed.coo_duals import Entries, entries_of, to_core
+from manyclass.solvers.dual.table_weights import SHRUNK_LOOPS
+from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.weights.sharded import SpreadWeights
+from manyclass.solvers.weights.tables import dense_from
+
+# Shrunk loops at a meeting end at this share of the gap that its first loop found, or after so many
+# such loops' worth of scores (with W in tables: of loops over all z > 0). Where the first loop
+# alone brings so much, which each epoch's first meeting tells, there are none.
+POLISHED = 0.5
+EFFORT = 5
+
+# Visits some rows, over all that is looked at or (shrunk) z > 0 alone; those that still move go to
+# the front of the second array.
+Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.SweepResult]
+
+
+@dataclass(slots=True, eq=False)
+class State(Standing):
+    """Where training stands on this rank."""
+
+    trainer: Any  # of the core
+    schedule: Schedule
+    work: NDArray[np.float64]  # of the classes
+    round: GoingRound
+    duals: Entries  # all z, as they were before this epoch
+    filled: NDArray[np.bool_]  # whether x_i != 0
+    constant: float  # loss of the examples with x_i = 0
+    rounding: float = 0.0  # how far W is from W(z) at most, when an epoch begins
+    polishes: bool = True  # whether shrunk loops pay
+
+
+S = TypeVar("S", bound=State)
+
+
+class OverBundles(OfRanks, Generic[S]):
+    """The frame of a solver for relative margins.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Orders the loops and draws the bundles; in the same state on every rank.
+    communicator : Communicator, default=None
+        One process alone when None.
+    sparse : bool, default=False
+        Whether W is held in tables, and returned as a CSR array.
+    """
+
+    state_of: type[S]
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        communicator: Communicator | None = None,
+        *,
+        sparse: bool = False,
+    ) -> None:
+        super().__init__(rng, communicator)
+        self.sparse = sparse
+
+    @ending_all
+    def init(self, problem: Problem, start: Start | None) -> S:
+        """Begin from z = 0, or where another training ended."""
+        began = time.perf_counter()
+        data = problem.dataset
+        n_ranks = self.communicator.size
+        schedule = Schedule.of(min(data.n_classes, BUNDLES_PER_RANK * n_ranks), n_ranks)
+        single = data.dtype == np.float32
+        trainer_of = _core.PairTrainer32 if single else _core.PairTrainer64
+        trainer = trainer_of(**trainer_arguments(problem))
+        norms = trainer.squared_norms()
+        if not np.isfinite(norms).all():
+            raise FloatingPointError("the square of a row of X overflows; scale the features")
+        filled = norms > 0
+        work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
+        tables = dense_from(problem, n_ranks) if self.sparse else None
+        going = GoingRound(self.communicator, schedule, data, tables)
+        duals = entries_of(start, filled, data.dtype)
+        constant = float(problem.costs[~filled].sum()) * self._largest_loss(problem)
+        state = self.state_of(
+            trainer, schedule, work, going, duals, filled, constant, dual=constant, began=began
+        )
+        self._begin_epoch(problem, state)
+        if start is not None:
+            self.certify(problem, state)
+        return state
+
+    @ending_all
+    def epoch(self, problem: Problem, state: S, rule: StoppingRule) -> EpochRecord:
+        """Let every bundle meet every other."""
+        here = Findings()
+        state.round.run(lambda: here.add(self._meet(problem, state, rule)))
+        found = here.over(self.communicator)
+        state.duals = gather_entries(self.communicator, self._moved(problem, state))
+        self._begin_epoch(problem, state)
+        found.n_duals = len(state.duals.rows)
+        dual = state.dual + found.dual_gain
+        record = self._end_epoch(state, found, dual, self._n_weights(problem, state))
+        rule.cool(found, state.primal)
+        return record
+
+    @abstractmethod
+    def certify(self, problem: Problem, state: S) -> Certificate:
+        """Judge z and W(z): each rank all examples, as far as they meet the classes that it holds.
+
+        All w_{y_i} . x_i are exchanged first.
+        """
+
+    def start(self, problem: Problem, state: S) -> Start:
+        """Return z as it was when the last epoch ended, which every rank knows."""
+        return Start(state.duals.matrix(problem.dataset.n_classes, len(state.filled)))
+
+    def spread(self, problem: Problem, state: S) -> SpreadWeights:  # noqa: ARG002 (SharedMean's needs it)
+        """Return W, shape (d + 1, k), as it is held."""
+        return state.round.spread(sparse=self.sparse)
+
+    @abstractmethod
+    def _largest_loss(self, problem: Problem) -> float:
+        """Return the loss of an example with x_i = 0."""
+
+    @abstractmethod
+    def _feasible(
+        self, problem: Problem, z: Entries
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return sum_c z_ic, within the constraints, and by what to multiply z for it; (n,)."""
+
+    @abstractmethod
+    def _share_out(self, problem: Problem, state: S) -> None:
+        """Keep what an epoch begins with of all z: where this rank may move them."""
+
+    @abstractmethod
+    def _meet(self, problem: Problem, state: S, rule: StoppingRule) -> Findings:
+        """Visit the examples that what meets here may move."""
+
+    @abstractmethod
+    def _moved(self, problem: Problem, state: S) -> Entries:
+        """Return the z that this rank has at the end of an epoch; each is on one rank."""
+
+    def _begin_epoch(self, problem: Problem, state: S) -> None:
+        """Draw bundles; take W and z of the first ones from all z."""
+        bundles = Bundles.of(state.work, state.schedule.n_bundles, self.common)
+        state.round.begin(bundles)
+        core, _ = self._meeting(problem, state)
+        totals, scale = self._feasible(problem, state.duals)
+        z = self._core_duals(state, state.duals)
+        state.rounding = state.trainer.rebuild(core, state.round.weights, z, totals, scale)
+        self._share_out(problem, state)
+
+    def _loops(
+        self,
+        state: S,
+        z: Any,
+        rows: NDArray[np.int32],
+        loop: Loop,
+        rule: StoppingRule,
+    ) -> Findings:
+        """One loop over everything, then shrunk ones."""
+        active = np.empty_like(rows)
+        first = loop(rows, active, False)
+        found = Findings(n_visited=float(len(rows)))
+        found.add(first)
+        if not (state.polishes or state.round.is_first):
+            return found
+        n_active = int(first.n_active)
+        gap, violation = rule.shrunk_goal()
+        goal = max(POLISHED * first.gap, gap / state.schedule.n_meetings)
+        budget = EFFORT * first.evaluations
+        if self.sparse:
+            budget = min(budget, SHRUNK_LOOPS * (z.count + n_active))
+        while n_active and found.evaluations < first.evaluations + budget:
+            some = loop(active[:n_active], active, True)
+            found.dual_gain += some.dual_gain
+            found.evaluations += some.evaluations
+            found.loops += 1
+            if state.round.is_first and found.loops == 1:
+                state.polishes = some.gap > POLISHED * first.gap
+            n_active = some.n_active
+            if some.gap <= goal or some.max_violation < violation:
+                break
+        found.n_active = n_active
+        return found
+
+    def _own_scores(self, problem: Problem, state: S) -> NDArray[np.float64]:
+        """Exchange w_{y_i} . x_i, shape (n,); each is known to one rank."""
+        core, labels = self._meeting(problem, state)
+        scores = np.zeros(len(labels))
+        rows = np.flatnonzero(labels >= 0).astype(np.int32)
+        state.trainer.own_scores(core, state.round.weights, rows, scores)
+        return self.communicator.all_sum(scores)
+
+    def _norm_and_rounding(self, state: S) -> tuple[float, float]:
+        """Return ||W||^2, and how far W is from W(z) at most, squared; of all ranks."""
+        mine = np.array([state.round.squared_norm(), state.rounding * state.rounding])
+        square, rounding = self.communicator.all_sum(mine).tolist()
+        return square, rounding
+
+    def _meeting(self, problem: Problem, state: S) -> tuple[Any, NDArray[np.int32]]:
+        """Tell the core which bundles are held; and the column of every y_i, -1 elsewhere."""
+        sizes = [0, 0]
+        for bundle, slot in state.round.slots.items():
+            sizes[slot] = len(state.round.bundles.classes[bundle])
+        labels = state.round.columns_of()[problem.dataset.labels]
+        own_too = state.round.is_first
+        return _core.Meeting(state.round.width, sizes[0], sizes[1], labels, own_too), labels
+
+    def _core_duals(self, state: S, z: Entries) -> Any:
+        """Return z of the classes that are held, as the core takes it."""
+        return to_core(z, state.round.columns_of(), 2 * state.round.width, len(state.filled))
+
+    def _n_weights(self, problem: Problem, state: S) -> int:
+        """Count the numbers of W that all ranks hold together."""
+        if not self.sparse:
+            return (problem.dataset.n_features + 1) * problem.dataset.n_classes
+        return int(self.communicator.all_sum(np.array([state.round.weights.n_slots]))[0])

@@ -1,0 +1,182 @@
+"""Crammer-Singer with its classes spread over ranks: budgets are shares that classes trade.
+
+    max_z  D(z) = sum_i sum_{c != y_i} z_ic - 1/2 ||W(z)||^2    s.t.  z_ic >= 0, sum_c z_ic = C_i
+    w_c(z) = sum_i (C_i [c = y_i] - z_ic) x_i,    dD / dz_ic = a_ic = [c != y_i] + w_c . x_i
+
+Here y_i, too, has a share of the budget C_i: what the others leave. So every z_{i,c} reads and
+changes w_c alone, and lives where w_c does: bundles of classes go round the ranks with their W and
+their shares. Where two meet, what an example has in their classes may move among these, while other
+ranks move what it has elsewhere: all sums stay C_i, and nothing that is read is stale.
+
+Each example has a home, the bundle of its largest share when an epoch begins. Where the home meets
+another bundle, all classes of that one are looked at, as on a full visit; everywhere else shares
+move among the classes that have one. At an optimum no class is better than the home's, and no two
+of the example's classes differ. Bundles are drawn anew for each epoch.
+
+Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank.
+Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and a home
+keeps a share of about C_i / k: in the end no class can be better (docs/distributed.md).
+Sources: Keerthi et al. 2008, sec. 2, for the visits (there alpha_i^c = C_i [c = y_i] - z_ic);
+Alber et al. 2017, algorithm 5, for who meets when. How the simplex is split is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate
+from manyclass.solvers.distributed.base import Findings, ending_all, slack_errors
+from manyclass.solvers.distributed.class_pairs import OverBundles, State
+from manyclass.solvers.distributed.coo_duals import Entries, from_core, together
+from manyclass.solvers.stopping import StoppingRule
+
+# Whether sum z is at its bound, within rounding (kernels.hpp).
+AT_BOUND = {np.dtype(np.float32): 1 - 1e-6, np.dtype(np.float64): 1 - 1e-12}
+NO_SLOTS = np.empty(0, np.uint8)
+
+
+@dataclass(slots=True, eq=False)
+class SharesState(State):
+    """Its duals are all z of c != y_i, its round's own duals the shares of a bundle's classes."""
+
+    # Bundle of each example's largest share, as of the epoch's beginning.
+    homes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+
+
+class SharedBudget(OverBundles[SharesState]):
+    """Solver for the largest loss of relative margins; parameters as OverBundles."""
+
+    state_of = SharesState
+
+    @ending_all
+    def certify(self, problem: Problem, state: SharesState) -> Certificate:
+        """Judge z and W(z): each rank all examples, as far as they meet the classes that it holds.
+
+        All w_{y_i} . x_i are exchanged first, then the largest slacks.
+        """
+        largest, smallest, z_dot_xi = self._survey(problem, state)
+        square, rounding = self._norm_and_rounding(state)
+        totals, scale = self._feasible(problem, state.duals)
+        gap = self.communicator.all_sum(np.array([-float(scale @ z_dot_xi)]))[0]
+        worst = self.communicator.all_max(largest)
+        least = -self.communicator.all_max(-smallest)
+        least = np.where(_at_bound(problem, state.duals), least, np.minimum(least, 0))
+        filled, costs = state.filled, problem.costs
+        e = slack_errors(problem, state.trainer.squared_norms(), math.sqrt(square))
+        gap += float((costs * np.maximum(0, worst + e) + e * totals)[filled].sum())
+        proof = Certificate.from_gap(
+            0.5 * square + float((costs * np.maximum(0, worst))[filled].sum()) + state.constant,
+            gap + 0.5 * rounding,
+            float((np.maximum(0, worst) - least)[filled].max(initial=0.0)),
+        )
+        state.dual = proof.dual_objective  # free of the rounding of many small gains
+        return proof
+
+    def _survey(
+        self, problem: Problem, state: SharesState
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return what the classes here say of each example: extreme slacks, and z . xi."""
+        own_scores = self._own_scores(problem, state)
+        core, _ = self._meeting(problem, state)
+        z = self._core_duals(state, state.duals)
+        largest, smallest, z_dot_xi = np.empty((3, len(own_scores)))
+        state.trainer.survey(core, state.round.weights, z, own_scores, largest, smallest, z_dot_xi)
+        return largest, smallest, z_dot_xi
+
+    def _feasible(
+        self, problem: Problem, z: Entries
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return sum_c z_ic with z scaled so that it is C_i at most, and the scale."""
+        totals = _totals(problem, z)
+        scale = problem.costs / np.maximum(problem.costs, totals)
+        return scale * totals, scale
+
+    def _largest_loss(self, problem: Problem) -> float:  # noqa: ARG002 (the frame's verb)
+        """Return the loss of an example with x_i = 0."""
+        return 1.0
+
+    def _begin_epoch(self, problem: Problem, state: SharesState) -> None:
+        """Draw bundles; take W and the shares of the first ones from all z, within budgets."""
+        state.duals = _within_budgets(problem, state.duals)
+        super()._begin_epoch(problem, state)
+
+    def _share_out(self, problem: Problem, state: SharesState) -> None:
+        """Keep the shares of the bundles that are held; and where all examples are at home."""
+        data, z = problem.dataset, state.duals
+        left = (problem.costs - _totals(problem, z)).astype(data.dtype)
+        rest = Entries(np.arange(data.n_examples, dtype=np.int32), data.labels, left)
+        shares = together(
+            [rest.of(state.filled & ~_at_bound(problem, z)), z],
+            data.dtype,
+        )
+        bundle = state.round.bundles.bundle_of[shares.labels]
+        state.round.own_duals = {b: shares.of(bundle == b) for b in state.round.held}
+        ascending = np.lexsort((shares.values, shares.rows))
+        state.homes = np.zeros(data.n_examples, np.int32)
+        state.homes[shares.rows[ascending]] = bundle[ascending]  # the last one stays
+
+    def _moved(self, problem: Problem, state: SharesState) -> Entries:
+        """Return the z that this rank has at the end of an epoch; each is on one rank."""
+        shares = together(list(state.round.own_duals.values()), problem.dataset.dtype)
+        return shares.of(shares.labels != problem.dataset.labels[shares.rows])
+
+    def _meet(self, problem: Problem, state: SharesState, rule: StoppingRule) -> Findings:
+        """Visit the examples with a share in what meets, then those that still move."""
+        core, _ = self._meeting(problem, state)
+        held, dtype = state.round.held, problem.dataset.dtype
+        shares = together([state.round.own_duals[b] for b in held], dtype)
+        lists = self._core_duals(state, shares)
+        scored = self._slots_to_score(state)
+        numbers = np.bincount(shares.rows, minlength=len(scored))
+        rows = np.flatnonzero((numbers > 1) | ((numbers > 0) & (scored > 0))).astype(np.int32)
+
+        def loop(
+            some: NDArray[np.int32], active: NDArray[np.int32], shrunk: bool
+        ) -> _core.SweepResult:
+            slots, seed = NO_SLOTS if shrunk else scored, int(self.rng.integers(2**63))
+            result: _core.SweepResult = state.trainer.trade(
+                core, state.round.weights, lists, some, active, slots, seed
+            )
+            return result
+
+        found = self._loops(state, lists, rows, loop, rule)
+        moved = from_core(lists, state.round.classes_of())
+        bundle = state.round.bundles.bundle_of[moved.labels]
+        state.round.own_duals.update({b: moved.of(bundle == b) for b in held})
+        return found
+
+    def _slots_to_score(self, state: SharesState) -> NDArray[np.uint8]:
+        """Return bit s of an example where it looks at all classes of slot s, shape (n,).
+
+        Those that its home meets; in the first round of an epoch also the home's own.
+        """
+        slots = state.round.slots
+        of_home = np.zeros(state.schedule.n_bundles, np.uint8)
+        for home in slots:
+            others = slots if state.round.is_first else slots.keys() - {home}
+            of_home[home] = sum(1 << slots[b] for b in others)
+        return of_home[state.homes]
+
+
+def _totals(problem: Problem, z: Entries) -> NDArray[np.float64]:
+    """Sum the shares that y_i has not, shape (n,)."""
+    values = z.values.astype(np.float64)
+    totals = np.bincount(z.rows, values, minlength=len(problem.costs))
+    return totals.astype(np.float64, copy=False)
+
+
+def _at_bound(problem: Problem, z: Entries) -> NDArray[np.bool_]:
+    """Whether y_i has no share left, shape (n,)."""
+    return _totals(problem, z) >= problem.costs * AT_BOUND[problem.dataset.dtype]
+
+
+def _within_budgets(problem: Problem, z: Entries) -> Entries:
+    """Scale what rounding has brought above a budget back to it."""
+    scale = problem.costs / np.maximum(problem.costs, _totals(problem, z))
+    return z._replace(values=(z.values * scale[z.rows]).astype(z.values.dtype))

@@ -1,0 +1,154 @@
+"""The Newton phase: where examples far outnumber features, it takes over from descent.
+
+    min_W  1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - eps/2 ||z - zbar_i||^2]
+
+Given: zbar, the feasible dual variables that descent has reached. A round minimises this by
+semismooth Newton steps, moves zbar to the maximising z (the proximal point of D) as far as D rises,
+and lowers eps. Returned: zbar, feasible and with D never lower, and W, which is not W(zbar) here:
+its P is what counts. The formulas are in cpp/newton.hpp, the rounds in cpp/newton_phase.hpp.
+Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorithm); Li, Sun, Toh
+2018 (semismooth Newton inside it, for the lasso); Yin, Li 2019 (for support vector machines).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+
+# Where descent leaves off: its gap is at most this part of P, or it has had so many epochs,
+START, LATE = 0.3, 20
+# ... and it were to need more than so many passes over the examples.
+NEWTON_PASSES = 25
+# The first eps, in gaps over ||z||^2: large enough for Newton's method to take whole steps.
+FIRST_EPSILON = 5.0
+# eps follows the number of Newton steps in a round: with up to so many, it is multiplied by this.
+IDLE_STEPS = 1
+EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (10, 4.0))
+# A round ends after so many passes over the examples; the next one then goes on with the same eps.
+# Some good ones need hundreds.
+ROUND_PASSES = 1000
+# W(zbar) and the scores are rebuilt after so many rounds.
+REBUILD_EVERY = 10
+# The phase ends after so many rounds in a row that do not lower the least gap to this part, or only
+# at this part of the pace that descent had; descent then has so many epochs before it is tried
+# again, and twice as many each time. A round of next to no steps counts for little: eps was so
+# large that it cost nothing.
+PATIENCE = 3
+IDLE_SHARE = 0.25
+PROGRESS = 0.9
+SLOWER = 0.25
+PAUSE = 10
+
+
+@dataclass(slots=True, eq=False)
+class NewtonPhase:
+    """Where the phase stands; it is entered anew after it has ended."""
+
+    core: _core.Newton32 | _core.Newton64
+    scores: int  # of a pass: n k
+    weights: NDArray[Any]  # the W of least P so far, padded like that of descent
+    primal: float = math.inf  # its P, less that of the examples x_i = 0
+    running: bool = False
+    epsilon: float = 0.0
+    rounds: int = 0
+    fruitless: float = 0.0
+    gap: float = math.inf  # the least since it began
+    rate: float = 0.0  # by how much a pass of descent lowered the gap's logarithm
+    wait: int = 0  # epochs of descent that are due
+    pause: int = PAUSE
+
+    def begin(self, gap: float, rate: float) -> None:
+        """Start from the dual variables as they are, and W(z); ``rate`` is that of descent."""
+        self.core.rebuild(anew=True)
+        self._begin(gap, rate)
+
+    def resume(self, gap: float, primal: float) -> None:
+        """Go on from ``weights``, whose P this is, where another phase ended; ``gap`` is W(z)'s.
+
+        That gap and not theirs, or eps would begin too small for whole steps.
+        """
+        self.core.write_weights(self.weights)
+        self.core.rebuild(anew=False)
+        self.primal = primal
+        self._begin(gap, rate=0.0)
+
+    def _begin(self, gap: float, rate: float) -> None:
+        squares = self.core.squared_duals
+        self.epsilon = FIRST_EPSILON * gap / squares if squares > 0 else math.nan
+        self.running = math.isfinite(self.epsilon) and self.epsilon > 0
+        self.rounds, self.fruitless = 0, 0.0
+        self.gap, self.rate = gap, rate
+
+    def round(self) -> _core.NewtonRound:
+        """Minimise, move the dual variables, lower eps."""
+        if self.rounds and self.rounds % REBUILD_EVERY == 0:
+            self.core.rebuild(anew=False)
+        found = self.core.round(self.epsilon, ROUND_PASSES * self.scores)
+        self.rounds += 1
+        passes = found.evaluations / self.scores
+        fall = max(-math.log(PROGRESS), self.rate * passes * SLOWER)
+        good = found.gap < self.gap * math.exp(-fall)  # neither rounding to 0 nor NaN is
+        weight = IDLE_SHARE if found.steps <= IDLE_STEPS else 1.0
+        self.fruitless = 0.0 if good else self.fruitless + weight
+        self.gap = min(self.gap, found.gap)
+        if found.evaluations < ROUND_PASSES * self.scores:
+            self.epsilon *= next(by for steps, by in EPSILON_STEPS if found.steps <= steps)
+        if found.primal < self.primal:
+            self.primal = found.primal
+            self.core.read_weights(self.weights)
+        if self.fruitless >= PATIENCE or not math.isfinite(found.primal):
+            self.end()
+        return found
+
+    def end(self, *, for_good: bool = False) -> None:
+        """Leave the next epochs to descent, or all."""
+        self.running = False
+        self.wait, self.pause = sys.maxsize if for_good else self.pause, 2 * self.pause
+
+    def may_begin(self) -> bool:
+        """Whether descent has had its epochs since the phase ended; counts them."""
+        self.wait -= 1
+        return self.wait < 0
+
+
+class Pace:
+    """How fast descent comes closer: whether its way to the goal is longer than Newton's."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[float, float]] = []  # (distance, passes), the last epochs
+        self._hidden = 0.0  # by how much they were too good
+
+    def add(self, distance: float, passes: float) -> None:
+        """Record an epoch: the logarithm of what is left over the goal, the work it took."""
+        self._seen = [*self._seen, (distance, passes)][-3:]
+
+    def correct(self, distance: float) -> None:
+        """Take note of what a certificate proved: the estimates may be too good by much."""
+        if self._seen:
+            self._hidden = max(0.0, distance - self._seen[-1][0])
+
+    def rate(self) -> float:
+        """By how much a pass lowers the distance, over the last epochs."""
+        if len(self._seen) < 2:
+            return math.inf
+        work = sum(passes for _, passes in self._seen[1:])
+        return (self._seen[0][0] - self._seen[-1][0]) / work
+
+    def is_slow(self) -> bool:
+        """Whether descent needs more than ``NEWTON_PASSES`` more, at its last epochs' pace."""
+        left = self._seen[-1][0] + self._hidden if self._seen else 0.0
+        return left > 0 and left > NEWTON_PASSES * self.rate()
+
+
+def is_allowed(problem: Problem) -> bool:
+    """Whether the d x d factor is no larger than the data, and its making no dearer than passes."""
+    data = problem.dataset
+    d, size = data.n_features + 1, len(data.values)
+    return d**2 <= size and d**3 <= 100 * size * data.n_classes

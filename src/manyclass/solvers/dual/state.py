@@ -1,0 +1,43 @@
+"""Where the sequential dual method stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.solution import Certificate
+from manyclass.solvers.dual.proximal_newton import NewtonPhase, Pace
+from manyclass.solvers.stopping import Findings
+
+
+def _no_rows() -> NDArray[np.int32]:
+    return np.empty(0, np.int32)
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """Where training stands."""
+
+    trainer: Any  # of the core, with the z and the W that it takes
+    z: Any
+    buffer: NDArray[Any]
+    weights: Any
+    began: float
+    rows: NDArray[np.int32] = field(default_factory=_no_rows)  # the examples with x_i != 0
+    active: NDArray[np.int32] = field(default_factory=_no_rows)
+    n_active: int = 0
+    constant: float = 0.0  # loss of the examples with x_i = 0
+    steps_first: bool = False  # whether the first epoch begins with stochastic steps
+    dual: float = 0.0
+    epoch: int = 0
+    fast: bool = True  # whether the last epoch divided the gap by FAST
+    full: Findings = field(default_factory=_core.SweepResult)
+    pace: Pace = field(default_factory=Pace)
+    refuted: Certificate | None = None  # what it found instead of what the loops had estimated
+    newton: NewtonPhase | None = None  # once it has been entered
+    returned: NDArray[Any] | None = None  # W if it is not `weights`, which is W(z)
+    names: NDArray[np.int32] = field(default_factory=_no_rows)  # of sparse weights' classes

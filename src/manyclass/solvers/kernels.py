@@ -1,0 +1,100 @@
+"""Which of the compiled core's classes serve a problem, and the problem as they take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+from manyclass.solvers.weights.dense import class_means, squared_norm
+from manyclass.solvers.weights.layout import in_lanes
+from manyclass.utils.instruction_sets import instruction_set
+
+NO_COMMON = np.empty(0)  # nothing is taken off every class
+# Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
+CALL_WORK = 1 << 28
+
+
+def as_returned(
+    problem: Problem, weights: NDArray[Any]
+) -> tuple[NDArray[np.float64], float, float]:
+    """Describe a dense W as users have it: intercepts are bias * w, rounded to the type of W.
+
+    Returns
+    -------
+    common : ndarray of shape (d + 1,), or empty
+        What rounding leaves of the mean where W is to sum to zero.
+    square : float
+        ||W||^2.
+    moved : float
+        How far that W is from the given one.
+    """
+    data = problem.dataset
+    k = data.n_classes
+    common = class_means(weights, k) if problem.formulation.centred else NO_COMMON
+    square = squared_norm(weights, k, apart=False)
+    if data.bias in (-1, 0, 1):  # nothing is rounded
+        return common, square, 0.0
+    w = weights[-1, :k]
+    held = w.astype(np.float64)
+    returned = (w * w.dtype.type(data.bias)).astype(np.float64) / data.bias
+    if len(common):
+        common[-1] = returned.mean()
+    with np.errstate(over="ignore", invalid="ignore"):  # W that overflows is refused later
+        moved = float(np.linalg.norm(returned - held))
+        square += float(returned @ returned - held @ held)
+    return common, square, moved
+
+
+def core_classes(problem: Problem, *, shifted: bool = False) -> tuple[type[Any], type[Any]]:
+    """Trainer and dual variables of the compiled core that suit the problem."""
+    single = problem.dataset.dtype == np.float32
+    if in_lanes(problem, shifted=shifted):
+        if single:
+            return _core.LaneTrainer32, _core.LaneDuals32
+        return _core.LaneTrainer64, _core.LaneDuals64
+    if single:
+        return _core.Trainer32, _core.Duals32
+    return _core.Trainer64, _core.Duals64
+
+
+def trainer_arguments(problem: Problem) -> dict[str, Any]:
+    """Return what every trainer of the compiled core takes."""
+    data = problem.dataset
+    return {
+        "formulation": core_formulation(problem),
+        "indptr": data.indptr,
+        "indices": data.indices,
+        "values": data.values,
+        "n_features": data.n_features,
+        "bias": data.bias,
+        "labels": data.labels,
+        "n_classes": data.n_classes,
+        "costs": problem.costs,
+        "instruction_set": instruction_set(),
+    }
+
+
+def core_formulation(problem: Problem) -> _core.Formulation:
+    """Return the formulation as the compiled core takes it."""
+    formulation = problem.formulation
+    return _core.Formulation(
+        relative=formulation.margin == "relative",
+        others=formulation.targets != "own",
+        own=formulation.targets != "others",
+        maximum=formulation.aggregation == "max",
+        centred=formulation.centred,
+        squared=problem.squared,
+        gamma=1.0,
+        gamma_own=formulation.own_margin(problem.dataset.n_classes),
+    )
+
+
+def rows_per_call(problem: Problem) -> int:
+    """Return how many rows one call takes at most."""
+    data = problem.dataset
+    per_row = data.n_classes * (len(data.values) / max(1, data.n_examples) + 1)
+    return max(1, int(CALL_WORK / per_row))

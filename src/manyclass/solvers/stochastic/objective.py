@@ -1,0 +1,80 @@
+"""The objective of the stochastic solver in NumPy, independent of the compiled core's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.special
+from numpy.typing import NDArray
+
+from manyclass.prediction.scoring import Coefficients, scores_of
+from manyclass.prediction.thresholding import SCORES_AT_A_TIME, squared_norm
+from manyclass.problem.dataset import Dataset
+
+
+def losses(loss: str, labels: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
+    """l(W; x_i, y_i) of rows, from their scores.
+
+    Parameters
+    ----------
+    loss : {"hinge", "log_loss", "perceptron"}
+    labels : ndarray of shape (n,), integers
+    scores : ndarray of shape (n, k)
+        w_c . x_i
+
+    Returns
+    -------
+    ndarray of shape (n,), float64
+    """
+    rows = np.arange(len(labels))
+    s = np.array(scores, np.float64)
+    own = s[rows, labels]
+    if loss == "log_loss":
+        return np.asarray(scipy.special.logsumexp(s, axis=1) - own)
+    s[rows, labels] = -np.inf
+    ahead = s.max(axis=1) - own
+    return np.asarray(np.maximum(0, 1 + ahead if loss == "hinge" else ahead))
+
+
+def stochastic_objective(
+    blocks: Iterable[Dataset],
+    loss: str,
+    alpha: float,
+    coef: Coefficients,
+    intercept: NDArray[Any],
+    n_jobs: int = 1,
+) -> float:
+    """Return f = alpha/2 ||W||^2 + sum_i v_i l_i / sum_i v_i, some rows at a time.
+
+    Parameters
+    ----------
+    blocks : iterable of Dataset
+    loss : {"hinge", "log_loss", "perceptron"}
+    alpha : float
+    coef : ndarray or SparseCoefficients of shape (k, d), or (1, d) when binary
+        When binary, w_1 - w_0; the two are each other's negative.
+    intercept : ndarray of shape (k,) or (1,)
+    n_jobs : int, default=1
+        Threads.
+
+    Returns
+    -------
+    float
+    """
+    scale = np.array([-0.5, 0.5]) if coef.shape[0] == 1 else np.ones(1)
+    norm = squared_norm(coef)
+    total = weight = 0.0
+    for data in blocks:
+        step = max(1, SCORES_AT_A_TIME // data.n_classes)
+        matrix = data.matrix()
+        for begin in range(0, data.n_examples, step):
+            part = slice(begin, begin + step)
+            scores = scores_of(matrix[part], coef, intercept, n_jobs).astype(np.float64) * scale
+            total += float(data.weights[part] @ losses(loss, data.labels[part], scores))
+        weight += float(data.weights.sum())
+        bias = data.bias
+    if bias:
+        norm += float(np.sum(np.square(np.divide(intercept, bias, dtype=np.float64))))
+    return 0.5 * alpha * float(scale @ scale) * norm + total / weight

@@ -1,0 +1,357 @@
+"""Stochastic sub-gradient steps for multi-class hinge, logistic and perceptron losses (MCID).
+
+Minimises, for examples x_i with classes y_i and weights v_i,
+
+    f(W) = alpha/2 ||W||_F^2 + sum_i v_i l(W; x_i, y_i) / sum_i v_i
+
+    hinge        l = max(0, 1 + max_{c != y} w_c . x - w_y . x)
+    log_loss     l = log sum_c exp(w_c . x) - w_y . x
+    perceptron   l = max(0, max_{c != y} w_c . x - w_y . x)
+
+Given: batches A_t of rows, in an order that is random or the caller's. Step t is
+
+    W_t = T_{t-1}/T_t W_{t-1} - 1/(alpha T_t) sum_{i in A_t} v_i dl_i(W_{t-1}),
+
+T_t the weight of the examples of steps 1 to t; with v_i = 1 and |A_t| = r that is the step
+1/(alpha t) of Chen et al. 2011, algorithm 1 (eq. 14), lambda being alpha. Returned: W_T, or a mean
+of W_t: with weights T_t^2 (``average=True``: polynomial decay, Shamir and Zhang 2013), or with
+equal weights from some step on (suffix average: Rakhlin, Shamir, Sridharan 2012).
+
+A row is drawn without replacement: every epoch visits all rows once. alpha = 1/(n C) makes f of the
+hinge the Crammer-Singer objective divided by n C. The perceptron's f has its minimum, 0, at W = 0:
+what it learns is the direction of W, which does not depend on alpha.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.solution import Status, Weights
+from manyclass.solvers.weights.accumulators import Sums
+from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.solvers.weights.tables import TableSums
+from manyclass.utils.instruction_sets import instruction_set
+
+LOSSES = ("hinge", "log_loss", "perceptron")
+LONGEST = 1 << 62  # more examples than there ever are
+# What the core's clock counts.
+CLOCK = (
+    "alpha",
+    "seen",
+    "steps",
+    "reach",
+    "average_from",
+    "rising",
+    "average_steps",
+    "average_weight",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StochasticRecord:
+    """One epoch of stochastic training.
+
+    Attributes
+    ----------
+    epoch : int
+        Counted from 1.
+    seconds : float
+        Since training began.
+    steps : int
+        All steps so far.
+    loss : float
+        Mean loss of the epoch's examples, each before its step; without the penalty.
+    validation_score : float or None
+        Accuracy on the examples that were held out.
+    """
+
+    epoch: int
+    seconds: float
+    steps: int
+    loss: float
+    validation_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How rows are visited.
+
+    Attributes
+    ----------
+    loss : {"hinge", "log_loss", "perceptron"}
+    batch_size : int
+        r, rows in a step.
+    shuffle : bool
+        Whether each epoch has a random order (of the rows in memory); otherwise the given one.
+    n_jobs : int
+        Threads at most.
+    """
+
+    loss: str
+    batch_size: int
+    shuffle: bool
+    n_jobs: int
+
+
+def new_clock(alpha: float, average: bool | int) -> _core.StochasticClock:
+    """Begin to count; ``average``: False, True (weights T_t^2) or after so much weight."""
+    clock = _core.StochasticClock()
+    clock.alpha = alpha
+    if average:
+        clock.rising = isinstance(average, bool | np.bool_)
+        clock.average_from = 0.0 if clock.rising else float(min(average, LONGEST))
+    return clock
+
+
+class Stochastic:
+    """A training run: S, how far it has come, and how it goes on.
+
+    Parameters
+    ----------
+    sums : Sums
+    clock : StochasticClock
+
+    Attributes
+    ----------
+    unit : float
+        A power of two near the first examples' weights: the clock counts in it, so that weights of
+        any size leave the numbers of S in their range.
+    """
+
+    def __init__(self, sums: Sums, clock: _core.StochasticClock) -> None:
+        self.sums = sums
+        self.clock = clock
+        self.unit = 1.0
+        self._average_from = clock.average_from  # in the examples' weight
+        self._trainer: tuple[Dataset, Any] | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """What W is like."""
+        return self.sums.shape
+
+    @property
+    def seen(self) -> float:
+        """Weight of the examples of all steps."""
+        return self.clock.seen * self.unit
+
+    def epoch(
+        self,
+        blocks: Iterable[Dataset],
+        plan: Plan,
+        rng: np.random.Generator,
+        max_steps: int | None = None,
+    ) -> float:
+        """Visit all rows of all blocks once, or so many that there are ``max_steps`` steps.
+
+        Returns
+        -------
+        float
+            Mean loss of the visited examples, each before its step.
+
+        Raises
+        ------
+        FloatingPointError
+            If the weights may overflow; no step of the block was made.
+        """
+        loss = 0.0
+        before = self.clock.seen
+        for dataset in blocks:
+            left = None if max_steps is None else max(0, max_steps - self.clock.steps)
+            if left == 0:
+                break
+            n = dataset.n_examples
+            order = rng.permutation(n) if plan.shuffle else np.arange(n)
+            rows = order[: None if left is None else left * plan.batch_size].astype(np.int32)
+            loss += self._steps(dataset, rows, plan)
+        return loss / max(self.clock.seen - before, np.finfo(float).tiny)
+
+    def suits(self, shape: Shape, loss: str, alpha: float, average: bool | int) -> bool:
+        """Whether a run with these can go on from here."""
+        like = new_clock(alpha, average)
+        return (
+            shape == self.shape
+            and not (loss == "log_loss" and isinstance(self.sums, TableSums))
+            and (self.clock.alpha, self._average_from, self.clock.rising)
+            == (like.alpha, like.average_from, like.rising)
+        )
+
+    def resume(self, weights: Weights, seen: float, steps: int) -> None:
+        """Go on from a W that steps on examples of so much weight led to; averages begin anew."""
+        self._count_in(seen / max(1, steps))
+        self.clock.seen, self.clock.steps = seen / self.unit, steps
+        self.sums.load(weights, self.clock.alpha * self.clock.seen)
+        self.clock.reach = self.sums.largest()
+
+    def weights(self) -> Weights:
+        """Return W, shape (d + 1, k), in memory of its own."""
+        return self.sums.weights(self.clock)
+
+    def finish(self) -> Weights:
+        """Return W; the run ends."""
+        self.forget()
+        return self.sums.finish(self.clock)
+
+    def forget(self) -> None:
+        """Let go of the examples of the last call."""
+        self._trainer = None
+
+    def _count_in(self, weight: float) -> None:
+        """Let the clock count in a power of two near this weight."""
+        self.unit = float(2.0 ** np.frexp(weight)[1]) if weight > 0 else 1.0
+        self.clock.average_from = self._average_from / self.unit
+
+    def _steps(self, dataset: Dataset, rows: NDArray[np.int32], plan: Plan) -> float:
+        if self.clock.steps == 0 and len(rows):
+            self._count_in(float(dataset.weights.max()))
+        passage = _core.Passage(
+            _core.StochasticLoss[plan.loss], plan.batch_size, n_threads_for(dataset, plan)
+        )
+        try:
+            return self.sums.steps(self._trainer_of(dataset), self.clock, passage, rows)
+        except OverflowError:
+            raise FloatingPointError(
+                "the weights may overflow; scale the features (and sample weights) to about one, "
+                "raise alpha or use float64"
+            ) from None
+        except MemoryError:
+            raise MemoryError(
+                "training needs more memory than there is; use a smaller batch_size, float32, "
+                "fewer features (hashing, selection) or fewer classes"
+            ) from None
+
+    def _trainer_of(self, dataset: Dataset) -> Any:
+        """Return the examples as the core takes them; those of the last call are kept."""
+        if self._trainer is None or self._trainer[0] is not dataset:
+            self._trainer = None
+            trainer_of = (
+                _core.StochasticTrainer32 if self.shape.single else _core.StochasticTrainer64
+            )
+            tables = self.sums if isinstance(self.sums, TableSums) else None
+            labels = dataset.labels if tables is None else tables.places_of(dataset.labels)
+            trainer = trainer_of(
+                dataset.indptr,
+                dataset.indices,
+                dataset.values,
+                dataset.n_features,
+                dataset.bias,
+                labels,
+                dataset.n_classes,
+                dataset.weights / self.unit,
+                instruction_set(),
+            )
+            self._trainer = dataset, trainer
+        return self._trainer[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what refers to the examples."""
+        clock = {name: getattr(self.clock, name) for name in CLOCK}
+        own = {"sums": self.sums, "unit": self.unit, "_average_from": self._average_from}
+        return {**own, "clock": clock}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Undo ``__getstate__``."""
+        clock = _core.StochasticClock()
+        for name, value in state.pop("clock").items():
+            setattr(clock, name, value)
+        self.__dict__.update(state, clock=clock, _trainer=None)
+
+
+class NoImprovement:
+    """Ends training when a number has not fallen by ``tol`` for so many epochs."""
+
+    def __init__(self, tol: float | None, n_iter_no_change: int) -> None:
+        self._tol = -np.inf if tol is None else tol
+        self._patience = n_iter_no_change
+        self._best = np.inf
+        self._idle = 0
+
+    def met(self, value: float) -> bool:
+        """Take the number of one more epoch."""
+        improved = value <= self._best - self._tol
+        self._idle = 0 if improved else self._idle + 1
+        self._best = min(self._best, value)
+        return self._idle >= self._patience
+
+
+def train_stochastic(
+    run: Stochastic,
+    blocks: Iterable[Dataset],
+    plan: Plan,
+    rule: NoImprovement,
+    rng: np.random.Generator,
+    *,
+    max_iter: int,
+    max_steps: int | None = None,
+    validate: Callable[[], float] | None = None,
+    on_epoch: Callable[[StochasticRecord], bool] | None = None,
+) -> tuple[list[StochasticRecord], Status]:
+    """Train until neither the loss nor (where it is given) the validation score improves.
+
+    Parameters
+    ----------
+    run : Stochastic
+    blocks : iterable of Dataset
+        Gone through once in every epoch.
+    plan : Plan
+    rule : NoImprovement
+    rng : numpy.random.Generator
+        Orders the rows.
+    max_iter : int
+        Epochs at most.
+    max_steps : int, default=None
+        Steps of the run at most, those before this call included.
+    validate : callable, default=None
+        Returns the accuracy on other examples; then its errors are what the rule looks at.
+    on_epoch : callable, default=None
+        Called after each epoch; training stops when it returns True.
+
+    Returns
+    -------
+    history : list of StochasticRecord
+    Status
+
+    Raises
+    ------
+    ValueError
+        If there are no rows.
+    FloatingPointError
+        If the weights may overflow.
+    """
+    began = time.perf_counter()
+    history: list[StochasticRecord] = []
+    while len(history) < max_iter:
+        steps = run.clock.steps
+        if max_steps is not None and steps >= max_steps:
+            return history, Status.STOPPED
+        loss = run.epoch(blocks, plan, rng, max_steps)
+        if run.clock.steps == steps:
+            raise ValueError("the blocks hold no rows (with a positive weight) to train on")
+        score = validate() if validate else None
+        seconds = time.perf_counter() - began
+        history.append(StochasticRecord(len(history) + 1, seconds, run.clock.steps, loss, score))
+        stop = on_epoch is not None and on_epoch(history[-1])
+        if rule.met(loss if score is None else -score):
+            return history, Status.CONVERGED
+        if stop:
+            return history, Status.STOPPED
+    return history, Status.MAX_ITER
+
+
+# Multiply-adds of a batch that make a thread worth waiting for.
+WORK_OF_THREAD = 1 << 16
+
+
+def n_threads_for(dataset: Dataset, plan: Plan) -> int:
+    """Return how many threads make a batch faster; they meet once in each."""
+    per_row = dataset.n_classes * len(dataset.values) / max(1, dataset.n_examples)
+    wanted = int(plan.batch_size * per_row / WORK_OF_THREAD)
+    return max(1, min(plan.n_jobs, wanted))

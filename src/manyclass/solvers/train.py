@@ -1,0 +1,200 @@
+"""The solver for a problem, run to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from manyclass.parallel.communicator import Communicator, Serial
+from manyclass.parallel.consensus import any_of, ending_others
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Progress, Solution, Start, Status
+from manyclass.solvers.base import Solver, solve
+from manyclass.solvers.distributed.crammer_singer import SharedBudget
+from manyclass.solvers.distributed.one_vs_rest import SeparateRanks
+from manyclass.solvers.distributed.sum_to_zero import SharedMean
+from manyclass.solvers.distributed.weston_watkins import ClassPartitioned
+from manyclass.solvers.double_precision import go_on, may_go_on
+from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.dual.one_vs_rest import SeparateClasses
+from manyclass.solvers.dual.one_vs_rest_chunked import solve_in_parts
+from manyclass.solvers.dual.table_weights import SparseDual
+from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.weights.chunks import classes_in_part
+from manyclass.solvers.weights.storage_choice import Kind
+
+
+def in_parts(problem: Problem, weights: Kind) -> bool:
+    """Whether some classes are trained after the others, each with ``max_iter`` epochs at most."""
+    return problem.formulation.sum_to_zero == "no" and weights == "sparse"
+
+
+def train(
+    problem: Problem,
+    weights: Kind,
+    rule_of: Callable[[], StoppingRule],
+    *,
+    rng: np.random.Generator,
+    n_jobs: int,
+    max_iter: int,
+    start: Start | None = None,
+    on_epoch: Callable[[Progress], bool] | None = None,
+    keep_duals: bool = True,
+    communicator: Communicator | None = None,
+    gathers: bool = True,
+) -> Solution:
+    """Train until a rule is met.
+
+    Parameters
+    ----------
+    problem : Problem
+    weights : {"dense", "sparse"}
+        How W is held (storage_choice.py).
+    rule_of : callable
+        Makes the stopping rule.
+    rng : numpy.random.Generator
+    n_jobs : int
+        Threads.
+    max_iter : int
+        Epochs at most, of each part where there are some.
+    start : Start, default=None
+        Where to begin; z = 0 when None.
+    on_epoch : callable, default=None
+        Called after each epoch; training stops when it returns True.
+    keep_duals : bool, default=True
+        Whether z is wanted; otherwise it may be missing.
+    communicator : Communicator, default=None
+        The ranks among which the classes are spread. An error on one of them ends all, unless it
+        is the same on each (FloatingPointError).
+    gathers : bool, default=True
+        Whether every rank is given W; otherwise several ranks return a ``SpreadWeights``.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    Interrupted, FloatingPointError, MemoryError
+        As ``solve``.
+    """
+    ranks = Serial() if communicator is None else communicator
+    several = ranks.size > 1
+
+    def solver_of() -> Solver[Any]:
+        if not several:
+            return solver_alone(problem, weights, rng, n_jobs, keeps_duals=keep_duals)
+        return solver_of_ranks(
+            problem, weights, rng, ranks, n_jobs, gathers=gathers, keeps_duals=keep_duals
+        )
+
+    if several:
+        on_epoch = _on_any_rank(ranks, on_epoch)
+    wider = not several and not in_parts(problem, weights) and may_go_on(problem, weights)
+    keep_duals = keep_duals or wider
+    with ending_others(ranks):
+        if in_parts(problem, weights):
+            return solve_in_parts(
+                problem,
+                solver_of,
+                rule_of,
+                part_size=classes_in_part(problem, n_jobs, ranks),
+                max_iter=max_iter,
+                start=start,
+                on_epoch=on_epoch,
+                keep_duals=keep_duals,
+            )
+        reached = solve(
+            problem,
+            solver_of(),
+            rule_of(),
+            max_iter=max_iter,
+            start=start,
+            on_epoch=on_epoch,
+            leaves_early=wider,
+        )
+    if not (wider and reached.status is Status.STALLED):
+        return reached
+
+    def train_in_double(
+        problem: Problem, start: Start, on_epoch: Callable[[Progress], bool] | None
+    ) -> Solution:
+        solver = solver_alone(problem, weights, rng, n_jobs)
+        rule = rule_of()
+        rule.tighten()  # for what rounding W to float32 adds
+        return solve(problem, solver, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
+
+    return go_on(problem, reached, train_in_double, rule_of(), on_epoch)
+
+
+def solver_alone(
+    problem: Problem,
+    weights: Kind,
+    rng: np.random.Generator,
+    n_jobs: int,
+    *,
+    keeps_duals: bool = True,
+) -> Solver[Any]:
+    """Return the solver of one process; `weights` is how W is held (of one-vs-rest: dense)."""
+    if problem.formulation.sum_to_zero == "no":
+        return SeparateClasses(rng, n_jobs)
+    solver = SparseDual(rng, n_jobs) if weights == "sparse" else SequentialDual(rng, n_jobs)
+    solver.keeps_duals = keeps_duals
+    return solver
+
+
+def solver_of_ranks(
+    problem: Problem,
+    weights: Kind,
+    rng: np.random.Generator,
+    communicator: Communicator,
+    n_jobs: int,
+    *,
+    gathers: bool = True,
+    keeps_duals: bool = True,
+) -> Solver[Any]:
+    """Return the solver that spreads the classes over ranks.
+
+    `weights` is how W is held (of one-vs-rest: returned).
+    """
+    check_ranks(problem)
+    sparse = weights == "sparse"
+    solver: Any
+    if problem.formulation.sum_to_zero == "no":
+        solver = SeparateRanks(rng, communicator, n_jobs, sparse=sparse)
+    elif problem.formulation.centred:
+        solver = SharedMean(rng, communicator)
+    elif problem.formulation.aggregation == "max":
+        solver = SharedBudget(rng, communicator, sparse=sparse)
+    else:
+        solver = ClassPartitioned(rng, communicator, sparse=sparse)
+    solver.gathers, solver.keeps_duals = gathers, keeps_duals
+    return cast(Solver[Any], solver)
+
+
+def check_ranks(problem: Problem) -> None:
+    """Refuse what cannot be spread over ranks.
+
+    Raises
+    ------
+    ValueError
+    """
+    if problem.formulation.aggregation == "max" and problem.formulation.centred:
+        raise ValueError(
+            "this formulation takes the largest loss of an example under weights that sum to zero, "
+            "and is trained by one process; several processes train all others but 'adm' and 'atm',"
+            " such as formulation='crammer_singer'"
+        )
+
+
+def _on_any_rank(
+    communicator: Communicator, on_epoch: Callable[[Progress], bool] | None
+) -> Callable[[Progress], bool]:
+    """Stop on all ranks when one wants to."""
+
+    def call(progress: Progress) -> bool:
+        return any_of(communicator, on_epoch is not None and on_epoch(progress))
+
+    return call

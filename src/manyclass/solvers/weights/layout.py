@@ -1,0 +1,38 @@
+"""How the kernels lay out W and z for a problem: blocks of 64 bytes, lanes, groups of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manyclass.problem.problem import Problem
+
+# Blocks of 64 bytes that the weights of a group's classes fill, for one feature: one is slower by a
+# fifth (news20, letter).
+GROUP_BLOCKS = 2
+
+
+def classes_in_group(dtype: np.dtype[Any]) -> int:
+    """Return how many classes a group has, at most."""
+    return GROUP_BLOCKS * BLOCK_BYTES // dtype.itemsize
+
+
+BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
+MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
+
+
+def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:
+    """Whether the kernels for few classes serve: a visit holds all of them in registers.
+
+    ``shifted``: W has a column more.
+    """
+    formulation = problem.formulation
+    per_block = BLOCK_BYTES // problem.dataset.dtype.itemsize
+    simple = formulation.aggregation == "sum" or formulation.margin == "relative"
+    return simple and problem.dataset.n_classes + shifted <= MAX_BLOCKS * per_block
+
+
+def mean_apart(problem: Problem) -> bool:
+    """Whether the kernels' memory has a column k for the mean of W, which is centred."""
+    return problem.formulation.centred and not in_lanes(problem)

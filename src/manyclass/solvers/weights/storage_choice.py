@@ -1,0 +1,289 @@
+"""Which solver serves a problem, and how it holds W: what fits into memory, then what is faster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from manyclass.problem.problem import Problem
+from manyclass.solvers.weights.chunks import part_bytes
+from manyclass.solvers.weights.layout import in_lanes
+from manyclass.utils.memory import available_memory
+
+Kind = Literal["dense", "sparse"]
+# From so many classes on, Crammer-Singer and Weston-Watkins are faster with sparse weights.
+MANY_CLASSES = 2000
+# Dense weights that take more than this share of the memory give way to sparse ones.
+LARGE_SHARE = 0.25
+# z of relative margins: so many classes of an example (16 to 52 were seen in the end).
+CLASSES_PER_EXAMPLE = 64
+# What sparse weights are expected to need: so many classes with a weight for every non-zero of X
+# (16 to 52 are in the lists of an example, but examples share them), so many bytes for each in
+# tables that are partly vacant, and in the copy that is returned.
+CLASSES_PER_ENTRY = 16
+BYTES_PER_WEIGHT = 24
+# ... and for one-vs-rest, whose parts are put together in a copy (20 to 39 were seen).
+SEPARATE_CLASSES_PER_ENTRY = 40
+ROW_BYTES = 16  # of a feature's table, for each thread (weight_tables.hpp)
+WORTH_TELLING = 10**8
+DENSE_BY_NATURE = (
+    "weights='sparse' does not go with this formulation, whose weights are dense by nature; use "
+    "weights='auto', or formulation='crammer_singer', 'weston_watkins' or 'one_vs_rest'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How W is held, and what both ways would need.
+
+    Attributes
+    ----------
+    kind : {"dense", "sparse"}
+    dense_bytes : int
+        Memory of dense weights and of z.
+    sparse_bytes : int or None
+        The same for sparse weights, roughly; None where the formulation has none.
+    """
+
+    kind: Kind
+    dense_bytes: int
+    sparse_bytes: int | None
+
+    @property
+    def needed(self) -> int:
+        """Bytes of what was chosen."""
+        sparse = self.sparse_bytes if self.kind == "sparse" else None
+        return self.dense_bytes if sparse is None else sparse
+
+    @property
+    def matters(self) -> bool:
+        """Whether it is worth telling: that dense weights of a small problem fit is not."""
+        return self.kind == "sparse" or self.needed > WORTH_TELLING
+
+    def __str__(self) -> str:
+        """One line for people."""
+        dense = f"dense {size_text(self.dense_bytes)}"
+        if self.sparse_bytes is None:
+            return f"weights are dense: {dense}"
+        return f"weights are {self.kind}: {dense}, sparse about {size_text(self.sparse_bytes)}"
+
+
+def choose_weights(
+    problem: Problem, wanted: str, n_jobs: int = 1, *, keeps_duals: bool = True
+) -> Choice:
+    """Choose how W is held.
+
+    Parameters
+    ----------
+    problem : Problem
+    wanted : {"auto", "dense", "sparse"}
+    n_jobs : int, default=1
+        Threads, each of which needs memory of its own.
+    keeps_duals : bool, default=True
+        Whether z is returned, too.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    ValueError
+        If sparse weights are wanted of a formulation whose W is dense by nature.
+    MemoryError
+        If neither fits, or not the one that is wanted.
+    """
+    dense = dense_bytes(problem, keeps_duals=keeps_duals)
+    sparse = sparse_bytes(problem, n_jobs)
+    if wanted == "sparse" and sparse is None:
+        raise ValueError(DENSE_BY_NATURE)
+    memory = available_memory()
+    if sparse is None or wanted == "dense":
+        choice = Choice("dense", dense, sparse)
+    elif wanted == "sparse" or _prefers_sparse(problem, dense, sparse, memory):
+        choice = Choice("sparse", dense, sparse)
+    else:
+        choice = Choice("dense", dense, sparse)
+    if choice.needed > memory:
+        raise MemoryError(_refusal(problem, choice, memory))
+    return choice
+
+
+def choose_for_ranks(
+    problem: Problem,
+    wanted: str,
+    n_ranks: int,
+    *,
+    gathers: bool = True,
+    keeps_duals: bool = True,
+    sharing: int = 1,
+) -> Choice:
+    """Choose how W is held and returned where its classes are spread over ranks.
+
+    Parameters
+    ----------
+    problem : Problem
+    wanted : {"auto", "dense", "sparse"}
+    n_ranks : int
+    gathers : bool, default=True
+        Whether every rank is given W in the end.
+    keeps_duals : bool, default=True
+        Whether z is returned, too.
+    sharing : int, default=1
+        Ranks on this machine.
+
+    Returns
+    -------
+    Choice
+        What each rank needs: its share, all z and, if it is given W, that.
+
+    Raises
+    ------
+    ValueError
+        If sparse weights are wanted of a formulation whose W is dense by nature.
+    MemoryError
+        If that does not fit.
+    """
+    memory = available_memory(sharing)
+    if problem.formulation.centred:
+        if wanted == "sparse":
+            raise ValueError(DENSE_BY_NATURE)
+        held = dense_bytes(problem, keeps_duals=False) // n_ranks
+        dense = held + _weights_bytes(problem) * gathers
+        dense += _told_duals_bytes(problem, n_ranks) * keeps_duals
+        choice = Choice("dense", dense, None)
+    else:
+        dense, sparse = _held_by_rank(problem, n_ranks, sharing)
+        whole, some = _weights_bytes(problem), _returned_bytes(problem)
+        many = _prefers_sparse(problem, dense + whole, sparse + some, memory)
+        kind: Kind = "sparse" if wanted == "sparse" or (wanted == "auto" and many) else "dense"
+        choice = Choice(kind, dense + whole * gathers, sparse + some * gathers)
+    if choice.needed > memory:
+        raise MemoryError(_refusal(problem, choice, memory))
+    return choice
+
+
+def _told_duals_bytes(problem: Problem, n_ranks: int) -> int:
+    """Bytes of all z, as every rank is told them and keeps them, and of its own on their way."""
+    data = problem.dataset
+    item, n_duals = data.dtype.itemsize, data.n_examples * data.n_classes
+    return n_duals * (12 + 2 * item) + n_duals * (24 + item) // n_ranks
+
+
+def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, int]:
+    """Bytes of W and z on a rank while training, W dense or, roughly, sparse.
+
+    Threads do not count: each rank may have its own number of them, and all choose alike.
+    """
+    data, everything = problem.dataset, _weights_bytes(problem)
+    item = data.dtype.itemsize
+    if problem.formulation.margin != "relative":  # one-vs-rest
+        packed = _packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
+        part = part_bytes(problem, 1, sharing)
+        return dense_bytes(problem) // n_ranks, part + packed // n_ranks
+    # z of all examples is on every rank, and that of the pairs that meet there.
+    duals = 2 * _relative_duals_bytes(problem)
+    entries = len(data.values) + data.n_examples
+    weights = min(everything // item, CLASSES_PER_ENTRY * entries) * BYTES_PER_WEIGHT * item // 4
+    rows = 2 * (data.n_features + 1) * ROW_BYTES
+    return everything // n_ranks + duals, weights // n_ranks + rows + duals
+
+
+def _returned_bytes(problem: Problem) -> int:
+    """Bytes of a sparse W as it is returned, roughly."""
+    if problem.formulation.margin != "relative":  # parts, and what is put together from them
+        return 2 * _packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
+    return _packed_bytes(problem, CLASSES_PER_ENTRY)
+
+
+def _packed_bytes(problem: Problem, classes_per_entry: int) -> int:
+    """Bytes of the rows of W without zeros: a class and a number each."""
+    data = problem.dataset
+    entries = classes_per_entry * (len(data.values) + data.n_examples)
+    weights = min((data.n_features + 1) * data.n_classes, entries)
+    return weights * (data.dtype.itemsize + 4)
+
+
+def _weights_bytes(problem: Problem) -> int:
+    """Bytes of a dense W."""
+    data = problem.dataset
+    return (data.n_features + 1) * data.n_classes * data.dtype.itemsize
+
+
+def _relative_duals_bytes(problem: Problem) -> int:
+    """Bytes of the z of relative margins: a class and a number each."""
+    data = problem.dataset
+    return data.n_examples * min(data.n_classes, CLASSES_PER_EXAMPLE) * 2 * data.dtype.itemsize
+
+
+def dense_bytes(problem: Problem, *, keeps_duals: bool = True) -> int:
+    """Bytes of dense weights and of z while training, and as it is returned."""
+    data = problem.dataset
+    item, n, k = data.dtype.itemsize, data.n_examples, data.n_classes
+    weights = _weights_bytes(problem)
+    if problem.formulation.sum_to_zero == "no":
+        # The groups' weights, and those of all that are put together from them.
+        return 2 * weights + n * k * item
+    if in_lanes(problem):
+        return weights + n * k * item
+    if problem.formulation.margin == "relative":
+        return weights + _relative_duals_bytes(problem)
+    # A class and a number each, and once more in what is returned.
+    return weights + n * k * 2 * item + n * k * (item + 4) * keeps_duals
+
+
+def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
+    """Bytes of sparse weights and of z while training, roughly; None where there are none."""
+    if problem.formulation.centred:
+        return None
+    data = problem.dataset
+    item, entries = data.dtype.itemsize, len(data.values) + data.n_examples
+    everything = (data.n_features + 1) * data.n_classes
+    if problem.formulation.sum_to_zero == "no":
+        return part_bytes(problem, n_jobs) + _returned_bytes(problem)
+    weights = min(everything, CLASSES_PER_ENTRY * entries)
+    duals = _relative_duals_bytes(problem)
+    rows = (data.n_features + 1) * ROW_BYTES * n_jobs
+    return weights * BYTES_PER_WEIGHT * item // 4 + duals + rows
+
+
+def _prefers_sparse(problem: Problem, dense: int, sparse: int, memory: int) -> bool:
+    """Whether sparse weights are faster, or need less memory where it is short."""
+    relative = problem.formulation.margin == "relative"
+    many = relative and problem.dataset.n_classes > MANY_CLASSES and problem.dataset.is_sparse
+    return sparse < dense and (many or dense > LARGE_SHARE * memory)
+
+
+def _refusal(problem: Problem, choice: Choice, memory: int) -> str:
+    data = problem.dataset
+    asked = f"{data.n_features} features and {data.n_classes} classes"
+    words = f"dense weights for {asked} need {size_text(choice.dense_bytes)}"
+    if choice.sparse_bytes is not None:
+        words += f", sparse ones about {size_text(choice.sparse_bytes)}"
+    advice = "use float32, fewer features (hashing, selection) or fewer classes"
+    if choice.sparse_bytes is None:
+        advice += ", or 'crammer_singer', 'weston_watkins' or 'one_vs_rest' with weights='sparse'"
+    elif min(choice.dense_bytes, choice.sparse_bytes) <= memory:
+        advice = f"use weights='{'sparse' if choice.kind == 'dense' else 'dense'}'"
+    return f"{words} (with z); there are {size_text(memory)}. Advice: {advice}"
+
+
+def size_text(n_bytes: int) -> str:
+    """Bytes for people."""
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 10**9 else f"{n_bytes / 1e6:.3g} MB"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What W is like: d features and the appended one, k classes."""
+
+    n_features: int
+    n_classes: int
+    dtype: np.dtype[Any]
+
+    @property
+    def single(self) -> bool:
+        """Whether numbers are float32."""
+        return self.dtype == np.float32

@@ -1,0 +1,155 @@
+"""W in hash tables, one per feature: sums for stochastic training, export as CSR."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Weights
+from manyclass.solvers.weights.storage_choice import Shape, sparse_bytes
+from manyclass.utils.memory import available_memory
+
+# Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more
+# than SPACIOUS of the memory, for every SMALL (measured on wordnet: 2 and 4 take a quarter more
+# time than 8; on a corpus like LSHTC-large 2 takes a tenth more time and a fifth less memory).
+FAST, SMALL = 8, 2
+SPACIOUS = 0.1
+
+
+def csr_on(
+    values: NDArray[Any],
+    labels: NDArray[np.int32],
+    indptr: NDArray[np.int64],
+    shape: tuple[int, int],
+) -> sp.csr_array[Any]:
+    """Return a CSR array on the same memory: SciPy wants indices of one type, and would copy."""
+    small = indptr[-1] <= np.iinfo(np.int32).max
+    return sp.csr_array((values, labels, indptr.astype(np.int32) if small else indptr), shape=shape)
+
+
+def dense_from(problem: Problem, n_ranks: int = 1) -> int:
+    """Return how many classes to a slot make a plain row worth its memory (weight_tables.hpp)."""
+    expected = (sparse_bytes(problem) or 0) // n_ranks
+    return FAST if expected < SPACIOUS * available_memory() else SMALL
+
+
+def inverse(names: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the places of all classes in a random order of them."""
+    places = np.empty_like(names)
+    places[names] = np.arange(len(names), dtype=np.int32)
+    return places
+
+
+class TableSums:
+    """S and U as one table per feature, class -> number (weight_tables.hpp).
+
+    The classes are held in random order, so that tables fill evenly.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        *,
+        averages: bool,
+        n_slices: int,
+        spacious: bool,
+    ) -> None:
+        self.shape = shape
+        self._names = np.random.default_rng(0).permutation(shape.n_classes).astype(np.int32)
+        self._n_slices = min(n_slices, shape.n_classes)
+        self._dense_from = FAST if spacious else SMALL
+        self._sum = self._zeros()
+        self._average = self._zeros() if averages else None
+
+    def places_of(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the labels as these tables number them."""
+        return inverse(self._names)[labels]
+
+    def steps(
+        self, trainer: Any, clock: _core.StochasticClock, passage: Any, rows: NDArray[np.int32]
+    ) -> float:
+        """Make the steps of some rows, whose labels are ``places_of`` the real ones."""
+        return float(trainer.table_steps(self._sum, self._average, clock, passage, rows))
+
+    def weights(self, clock: _core.StochasticClock) -> sp.csr_array[Any]:
+        """Return W, shape (d + 1, k)."""
+        W = self._matrix(self._sum)
+        if self._average is not None and clock.average_weight:
+            W *= clock.average_steps
+            W = sp.csr_array(W - self._matrix(self._average))
+        W.data *= _factor(clock)
+        return W
+
+    def finish(self, clock: _core.StochasticClock) -> sp.csr_array[Any]:
+        """Return W, shape (d + 1, k); S ends."""
+        W = self.weights(clock)
+        self._sum.clear()
+        self._average = None
+        return W
+
+    def load(self, weights: Weights, factor: float) -> Self:
+        """S <- factor W, U <- 0."""
+        W = sp.csr_array(weights)
+        self._fill(self._sum, W, factor)
+        if self._average is not None:
+            self._average.clear()
+        return self
+
+    def largest(self) -> float:
+        """Return a bound of the columns' norms ||S_c||."""
+        return math.sqrt(self._sum.squared_norm())
+
+    def _zeros(self) -> Any:
+        shape = self.shape
+        tables = _core.WeightTables32 if shape.single else _core.WeightTables64
+        return tables.zeros(
+            n_rows=shape.n_features + 1,
+            n_classes=shape.n_classes,
+            n_slices=self._n_slices,
+            dense_from=self._dense_from,
+        )
+
+    def _fill(self, tables: Any, W: sp.csr_array[Any], factor: float = 1) -> None:
+        if not W.has_canonical_format:
+            W = W.copy()
+            W.sum_duplicates()
+        tables.load_csr(
+            W.indptr.astype(np.int64),
+            W.indices.astype(np.int32),
+            np.asarray(W.data * factor, self.shape.dtype),
+            inverse(self._names),
+        )
+
+    def _matrix(self, tables: Any) -> sp.csr_array[Any]:
+        indptr, labels, values = tables.to_csr(self._names)
+        shape = (self.shape.n_features + 1, self.shape.n_classes)
+        return csr_on(values, labels, indptr, shape)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Turn tables into matrices."""
+        average = None if self._average is None else self._matrix(self._average)
+        own = {name: v for name, v in self.__dict__.items() if name not in ("_sum", "_average")}
+        return {**own, "sum": self._matrix(self._sum), "average": average}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Undo ``__getstate__``."""
+        S, U = state.pop("sum"), state.pop("average")
+        self.__dict__.update(state)
+        self._sum = self._zeros()
+        self._fill(self._sum, S)
+        self._average = None
+        if U is not None:
+            self._average = self._zeros()
+            self._fill(self._average, U)
+
+
+def _factor(clock: _core.StochasticClock) -> float:
+    """W = factor S, or factor (A S - U)."""
+    weight = clock.average_weight or clock.seen
+    return 1 / (clock.alpha * weight) if weight else 0.0

@@ -1,0 +1,238 @@
+"""The benchmark of many classes: its data, its trainings, its tables."""
+
+import argparse
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from benchmarks import many_classes, many_classes_growth, training
+from benchmarks.fresh_process import FailedError, in_fresh_process
+from benchmarks.many_classes_tables import all_tables, costs_table, data_table, in_order, runs_table
+from benchmarks.shaped_text import SHAPES, ShapedText
+from experiments import write_results
+from manyclass import MulticlassSVC
+from manyclass.datasets.synthetic import corpus_shape
+
+SMALL = ShapedText("small", corpus_shape("lshtc-small", 0.05))
+SETTING = {"formulation": "crammer_singer", "weights": "dense", "n_jobs": 1, "tol": 1e-2, "C": 1.0}
+
+
+def entry(**changes):
+    found = {
+        "date": "2026-01-02",
+        "seconds": 1.25,
+        "megabytes": 2000.0,
+        "training_megabytes": 1500.0,
+        "epochs": 7,
+        "objective": 10.0,
+        "gap": 0.005,
+        "accuracy": 0.385,
+        "weights_density": 0.02,
+        "duals_per_example": 3.2,
+    }
+    sizes = {"n": 1000, "d": 50_000, "k": 2000, "nnz": 80_000, "n_test": 10}
+    return {"data": "text", **sizes, **SETTING, **found, **changes}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small")
+    return folder, training.save(SMALL, folder)
+
+
+def set_call(monkeypatch, call):
+    for module in (many_classes, many_classes_growth):
+        monkeypatch.setattr(module, "in_fresh_process", call)
+
+
+def test_the_training_part_has_the_shape_and_all_classes():
+    data = SMALL.load()
+    assert data.X.shape == (223, 2552)
+    assert data.n_classes == 57
+    assert data.X_test.shape == (55, 2552)
+    assert data.labels_test.min() >= 0
+    assert np.unique(data.labels).tolist() == list(range(57))
+
+
+def test_what_is_saved_is_read_again(saved):
+    data, again = SMALL.load(), training.read(*saved)
+    assert again.fingerprint == data.fingerprint
+    assert (again.X_test != data.X_test).nnz == 0
+    np.testing.assert_array_equal(again.labels_test, data.labels_test)
+    assert saved[1] == data.describe()
+
+
+def test_a_training_records_what_the_model_says(saved):
+    found = training.train(*saved, SETTING)
+    data = SMALL.load()
+    model = MulticlassSVC(**SETTING, fit_intercept=False, random_state=0).fit(data.X, data.labels)
+    assert found["objective"] == model.certificate_.primal_objective
+    assert found["gap"] == model.certificate_.relative_gap <= 1e-2
+    assert found["epochs"] == model.n_iter_
+    assert found["accuracy"] == model.score(data.X_test, data.labels_test)
+    assert found["weights_density"] == np.mean(np.abs(model.coef_) > training.NEGLIGIBLE)
+    assert 0.5 < found["duals_per_example"] < 57
+    assert found["megabytes"] > 20
+    assert found["training_megabytes"] >= 0
+    assert found["seconds"] > 0
+
+
+def test_dense_and_sparse_weights_are_counted_alike(monkeypatch):
+    monkeypatch.setattr(training, "_WEIGHTS_AT_A_TIME", 10)
+    rng = np.random.default_rng(0)
+    coef = rng.standard_normal((7, 9)) * (rng.random((7, 9)) < 0.3)
+    coef[0, :2] = 1e-12, 1.0
+    expected = np.count_nonzero(np.abs(coef) > 1e-8)
+    assert training.count_weights(coef) == training.count_weights(sp.csr_array(coef)) == expected
+
+
+@pytest.mark.slow
+def test_a_fresh_process_answers_or_says_why_not():
+    assert in_fresh_process(os.path.join, "a", "b") == str(Path("a") / "b")
+    with pytest.raises(FailedError, match="ValueError: invalid literal"):
+        in_fresh_process(int, "x")
+    with pytest.raises(FailedError, match="ended with exit code 3"):
+        in_fresh_process(os._exit, 3)
+
+
+@pytest.mark.slow
+def test_a_fresh_process_has_a_time_limit():
+    with pytest.raises(FailedError, match="more than 0 s"):
+        in_fresh_process(os.path.join, "a", limit=0)
+
+
+def test_a_refused_training_is_noted_down(saved, monkeypatch):
+    def refuse(*_, limit):
+        raise FailedError(f"more than {limit:g} s")
+
+    set_call(monkeypatch, refuse)
+    found = many_classes.attempt(*saved, SETTING, 5.0)
+    assert found["failed"] == "more than 5 s"
+
+
+def test_a_run_measures_what_it_is_asked_for(tmp_path, monkeypatch, capsys):
+    def call(function, *arguments, limit=None):
+        return function(*arguments)
+
+    words = ["--data", "small", "--formulations", "crammer_singer", "--weights", "dense"]
+    words += ["--jobs", "1", "--tol", "1e-1", "1e-2", "--output", str(tmp_path)]
+    set_call(monkeypatch, call)
+    monkeypatch.setattr(many_classes, "DATASETS", {"small": SMALL})
+    monkeypatch.setattr("sys.argv", ["many_classes", *words])
+    many_classes.main()
+    many_classes.main()  # takes the place of the first
+    entries = many_classes.read_results(tmp_path / "many_classes.json")["entries"]
+    assert [entry["tol"] for entry in entries] == [1e-1, 1e-2]
+    assert capsys.readouterr().out.count("| small | Crammer-Singer | dense | 1 |") == 4
+
+
+def test_w_too_large_to_be_dense_is_not_tried(monkeypatch):
+    set_call(monkeypatch, lambda *_, **__: SMALL.load().describe())
+    monkeypatch.setattr(many_classes, "attempt", lambda *_: {})
+    settings = [SETTING, {**SETTING, "weights": "sparse"}]
+    arguments = many_classes._parser().parse_args(["--dense-limit", "1e-6"])
+    entries = list(many_classes.measure(SMALL, settings, arguments))
+    assert [entry["weights"] for entry in entries] == ["sparse"]
+
+
+def test_tables():
+    entries = [
+        entry(),
+        entry(tol=1e-3, C=10.0),
+        entry(tol=1e-3),
+        entry(data="more", failed="more than 9 s"),
+    ]
+    data = data_table(entries).splitlines()
+    assert data[2:] == [
+        "| text | 1,000 | 50,000 | 2,000 | 80 | 0.4 |",
+        "| more | 1,000 | 50,000 | 2,000 | 80 | 0.4 |",
+    ]
+    runs = runs_table([*entries, entry(n_jobs=2, seconds=0.7)]).splitlines()
+    assert len(runs) == 6
+    assert len({line.count("|") for line in runs}) == 1
+    assert runs[2].startswith(
+        "| text | Crammer-Singer | dense | 1 | 0.01 | 1.25 | 0.7 | 7 | 5.0e-03"
+    )
+    assert runs[2].endswith("| 38.5 % | 2,000 | 1,500 | 2 % | 3.2 |")
+    assert "more than 9 s" in runs[5]
+    assert costs_table(entries).splitlines()[2:] == ["| text | Crammer-Singer | 38.5 % | 38.5 % |"]
+    assert len(costs_table(entries[:2]).splitlines()) == 2  # one C each: nothing to compare
+    machine = {"cpu": "CPU", "cores": 2}
+    page = all_tables({"machine": machine, "entries": entries})
+    assert page.endswith("2026-01-02, CPU, 2 cores, float32.")
+
+
+def test_rows_stand_in_order_whenever_they_were_measured():
+    fine, coarse = entry(data="b", tol=1e-3), entry(data="b", tol=1e-2)
+    other, last = entry(data="b", formulation="one_vs_rest"), entry(data="a")
+    assert in_order([fine, last, other, coarse]) == [coarse, fine, other, last]
+
+
+@pytest.fixture
+def grown():
+    def series(what):
+        return [
+            {
+                **entry(**{what: size}),
+                "found": {"crammer_singer": entry(seconds=size / 1000, training_megabytes=5.0)},
+            }
+            for size in (1000, 10_000)
+        ]
+
+    series_of = {what: series(what) for what in ("k", "n")}
+    series_of["n"].append({**entry(n=10**5), "found": {}})  # failed there
+    settings = {"tol": 0.01, "weights": "auto", "time_limit": 60.0}
+    return {"date": "today", "machine": {"cpu": "CPU"}, **settings, "series": series_of}
+
+
+def test_growth_makes_a_table(grown):
+    rows = many_classes_growth.growth_table(grown).splitlines()
+    expected = "| classes | `crammer_singer` | 1,000 | 10,000 | 1 to 10 | 1.00 | 5 to 5 | 0.00 |"
+    assert rows[2] == expected
+
+
+@pytest.mark.slow
+def test_the_page_gets_tables_and_a_picture(grown, tmp_path, monkeypatch):
+    page = pytest.importorskip("benchmarks.page", reason="needs matplotlib")
+    copy = tmp_path / "page.md"
+    copy.write_text(page.MANY_CLASSES.read_text())
+    monkeypatch.setattr(page, "MANY_CLASSES", copy)
+    monkeypatch.setattr(page, "FIGURES", tmp_path)
+    machine = {"cpu": "CPU", "cores": 2}
+    write_results(tmp_path / "many_classes.json", {"machine": machine, "entries": [entry()]})
+    write_results(tmp_path / "many_classes_growth.json", grown)
+    page._many_classes(tmp_path)
+    page._many_classes(tmp_path)  # in the place of the first
+    text = copy.read_text()
+    assert text.count("2026-01-02, CPU, 2 cores") == 1
+    assert text.count(f"(figures/{many_classes_growth.FIGURE})") == 1
+    assert (tmp_path / many_classes_growth.FIGURE).stat().st_size > 1000
+
+
+def test_growth_gives_a_formulation_up_after_it_failed(monkeypatch):
+    tried = []
+
+    def call(function, *arguments, limit=None):
+        if function is training.save:
+            return {"n": 1, "d": 2, "k": 3}
+        tried.append(arguments[-1]["formulation"])
+        if arguments[-1]["formulation"] == "slow":
+            raise FailedError("more than 1 s")
+        return {"seconds": 1.0}
+
+    set_call(monkeypatch, call)
+    arguments = argparse.Namespace(
+        formulations=["slow", "fast"], tol=1.0, weights="auto", time_limit=1.0
+    )
+    points = many_classes_growth.measure("k", arguments)
+    n_sizes = len(many_classes_growth.GROWING["k"])
+    assert tried.count("slow") == 1
+    assert tried.count("fast") == n_sizes == len(points)
+    assert [list(point["found"]) for point in points] == [["fast"]] * n_sizes
+
+
+def test_shapes_have_names_of_their_own():
+    assert len({shape.name for shape in SHAPES}) == len(SHAPES)

@@ -1,0 +1,312 @@
+"""The command line: training and prediction, what they do and print."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from manyclass import MulticlassSVC, load_model, load_svmlight, save_model
+from manyclass.cli import commands, predict
+from manyclass.cli import options as cli_options
+from manyclass.cli.console import proven
+from manyclass.datasets.synthetic import make_text_corpus
+from manyclass.problem.formulations import FORMULATIONS
+
+TINY = "a 1:1\nb 2:1\nc 3:1\na 1:2\nb 2:2\nc 3:2\n"
+
+
+class Cli:
+    """Runs commands in this process."""
+
+    def __init__(self, capsys):
+        self.capsys = capsys
+
+    def __call__(self, *arguments):
+        """Exit code, lines of stdout, lines of stderr."""
+        self.capsys.readouterr()
+        code = commands.main([str(a) for a in arguments])
+        out, err = self.capsys.readouterr()
+        return code, out.splitlines(), err.splitlines()
+
+    def works(self, *arguments):
+        """Lines of stdout of a command that must end well, without a word on stderr."""
+        code, out, err = self(*arguments)
+        assert (code, err) == (0, [])
+        return out
+
+    def fails(self, *arguments):
+        """The one line on stderr of a command that must fail."""
+        code, _, err = self(*arguments)
+        assert code == 2
+        assert len(err) == 1, err
+        assert err[0].startswith("manyclass: error: ")
+        return err[0].removeprefix("manyclass: error: ")
+
+
+@pytest.fixture(name="run")
+def run_fixture(capsys):
+    return Cli(capsys)
+
+
+@pytest.fixture(name="corpus", scope="module")
+def corpus_fixture(tmp_path_factory):
+    """Folder with train.txt and test.txt: 20 classes, 400 features."""
+    folder = tmp_path_factory.mktemp("corpus")
+    X, y = make_text_corpus(500, 400, 20, random_state=0)
+    dump_svmlight_file(X[:400], y[:400], str(folder / "train.txt"), zero_based=False)
+    dump_svmlight_file(X[400:], y[400:], str(folder / "test.txt"), zero_based=False)
+    assert commands.main(["train", f"{folder}/train.txt", f"{folder}/model", "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture(name="here")
+def here_fixture(tmp_path, monkeypatch):
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(name="tiny")
+def tiny_fixture(here):
+    """A folder to work in, with data `tiny` of classes a, b, c and a model `abc` of it."""
+    Path("tiny").write_text(TINY)
+    assert commands.main(["train", "tiny", "abc", "--quiet", "-C", "10"]) == 0
+    return here
+
+
+def names(folder):
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+# train
+
+
+def test_how_a_proven_gap_is_printed():
+    assert proven(0.0) == "within 0 % of the optimum"
+    assert proven(-1e-4) == "within -0.01 % of the optimum"  # a wrong one would be seen
+    assert proven(1.5e-4) == "within 0.015 % of the optimum"
+
+
+def test_train_tells_what_it_read_did_and_saved(run, corpus, here):
+    lines = run.works("train", corpus / "train.txt", "m")
+    assert "400 rows, 400 features, 20 classes, " in lines[0]
+    epochs = [line for line in lines if line.startswith("epoch ")]
+    assert len(lines) == len(epochs) + 3
+    assert lines[-2].startswith(f"trained {len(epochs)} epochs in ")
+    assert "proven within 0.0" in lines[-2]
+    assert lines[-1] == "saved m"
+    assert load_model("m").certificate_.relative_gap <= 1e-3
+    assert names(here) == ["m"]
+
+
+def test_train_is_the_estimator(corpus, run, here):
+    run.works(
+        *("train", corpus / "train.txt", "m", "-C", "0.5", "--tol", "0.1", "--stopping", "kkt"),
+        *("--seed", "3", "--no-intercept", "--class-weight", "balanced", "--max-iter", "77"),
+        *("--dtype", "float64", "--n-features", "500", "--jobs", "2", "--formulation"),
+        *("crammer_singer", "--loss", "hinge", "--quiet"),
+    )
+    X, y = load_svmlight(corpus / "train.txt", 500, np.float64)
+    expected = MulticlassSVC(
+        C=0.5,
+        tol=0.1,
+        stopping="kkt",
+        random_state=3,
+        fit_intercept=False,
+        class_weight="balanced",
+        max_iter=77,
+        n_jobs=2,
+    ).fit(X, y)
+    model = load_model("m")
+    assert model.get_params() == expected.get_params()
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+def test_train_defaults_are_the_estimator_s(tiny):
+    expected = MulticlassSVC(C=10, random_state=0, n_jobs=1).get_params()
+    assert load_model("abc").get_params() == expected
+    assert load_model("abc").coef_.dtype == np.float32
+
+
+def test_quiet_train_prints_nothing(run, tiny):
+    assert run.works("train", "tiny", "m", "--quiet") == []
+
+
+def test_zero_based(run, here):
+    Path("data").write_text(TINY.replace("3:", "0:"))
+    assert "line" not in run.fails("train", "data", "m")
+    assert "3 features" in run.works("train", "data", "m", "--zero-based")[0]
+    run.works("predict", "data", "m", "out", "--zero-based")
+    assert Path("out").read_text() == "a\nb\nc\na\nb\nc\n"
+
+
+def test_not_converged_is_a_warning(run, corpus, here):
+    code, _, err = run("train", corpus / "train.txt", "m", "--max-iter", "1", "--quiet")
+    assert code == 0
+    assert len(err) == 1
+    assert err[0].startswith("manyclass: warning: training stopped after 1 ")
+    assert "max_iter" in err[0]
+    assert load_model("m").n_iter_ == 1
+
+
+def test_an_existing_model_is_replaced(run, tiny):
+    run.works("train", "tiny", "abc", "--quiet", "-C", "0.125")
+    assert load_model("abc").C == 0.125
+    assert names(tiny) == ["abc", "tiny"]
+
+
+def test_a_link_is_followed(run, tiny):
+    Path("folder").mkdir()
+    Path("link").symlink_to("folder/model")
+    Path("out_link").symlink_to("folder/out")
+    run.works("train", "tiny", "link", "--quiet")
+    run.works("predict", "tiny", "link", "out_link")
+    assert Path("link").is_symlink()
+    assert Path("out_link").is_symlink()
+    assert names("folder") == ["model", "out"]
+
+
+@pytest.mark.parametrize(("short", "full"), [*cli_options.SHORTHANDS.items(), ("adm", "adm")])
+def test_formulations_have_short_names(run, tiny, short, full):
+    run.works("train", "tiny", "m", "--quiet", "--formulation", short)
+    run.works("train", "tiny", "n", "--quiet", "--formulation", full)
+    assert load_model("m").formulation == load_model("n").formulation == full
+    np.testing.assert_array_equal(load_model("m").coef_, load_model("n").coef_)
+
+
+def test_every_formulation_with_every_loss_that_it_takes(run, tiny):
+    for name, formulation in FORMULATIONS.items():
+        for loss in formulation.losses():
+            run.works("train", "tiny", "m", "--quiet", "--formulation", name, "--loss", loss)
+            about = json.loads(run.works("info", "m", "--json")[0])
+            assert (about["formulation"], about["loss"]) == (name, loss)
+
+
+def test_an_existing_file_keeps_its_permissions(run, tiny):
+    for name in ("abc", "out"):
+        Path(name).touch()
+        Path(name).chmod(0o640)
+    run.works("train", "tiny", "abc", "--quiet")
+    run.works("predict", "tiny", "abc", "out")
+    assert [Path(name).stat().st_mode & 0o777 for name in ("abc", "out")] == [0o640] * 2
+
+
+def test_names_as_long_as_the_system_allows(run, tiny):
+    model, out = "m" * 255, "o" * 255
+    run.works("train", "tiny", model, "--quiet")
+    run.works("predict", "tiny", model, out)
+    assert names(tiny) == ["abc", model, out, "tiny"]
+
+
+# predict
+
+
+def test_predict_writes_a_label_per_row(run, corpus, here):
+    assert run.works("predict", corpus / "test.txt", corpus / "model", "out") == []
+    X, _ = load_svmlight(corpus / "test.txt", 400)
+    expected = load_model(corpus / "model").predict(X)
+    assert Path("out").read_text().split("\n")[:-1] == [str(c) for c in expected]
+    assert names(here) == ["out"]
+    umask = os.umask(0)
+    os.umask(umask)
+    assert Path("out").stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_predict_to_stdout(run, tiny):
+    assert run.works("predict", "tiny", "abc", "-") == list("abcabc")
+
+
+def test_predict_top_k(run, corpus, here, monkeypatch):
+    monkeypatch.setattr(predict, "LINES_AT_A_TIME", 7)
+    lines = run.works("predict", corpus / "test.txt", corpus / "model", "-", "--top-k", "3")
+    X, _ = load_svmlight(corpus / "test.txt", 400)
+    expected = load_model(corpus / "model").predict_top_k(X, 3)
+    assert lines == ["\t".join(map(str, row)) for row in expected]
+
+
+def test_predict_in_several_threads(run, tiny):
+    assert run.works("predict", "tiny", "abc", "-", "--jobs", "-1") == list("abcabc")
+
+
+def test_dummy_labels_do_not_matter(run, tiny):
+    Path("data").write_text("0 1:1\n0.5 2:1\n")
+    assert run.works("predict", "data", "abc", "-") == ["a", "b"]
+
+
+def test_fewer_and_more_features_than_the_model(run, tiny):
+    Path("fewer").write_text("b 2:1\n")
+    Path("more").write_text("c 3:1 900:5\nb 2:1 4:7\na 4:1\n")
+    assert run.works("predict", "fewer", "abc", "-") == ["b"]
+    assert run.works("predict", "more", "abc", "-")[:2] == ["c", "b"]
+    assert json.loads(run.works("evaluate", "fewer", "abc", "--json")[0])["accuracy"] == 1
+
+
+def test_labels_that_are_not_ascii(run, here):
+    Path("data").write_text("猫 1:1\nchien 2:1\n", encoding="utf-8")
+    run.works("train", "data", "m", "--quiet")
+    assert run.works("predict", "data", "m", "-") == ["猫", "chien"]
+
+
+def test_class_names_with_spaces(run, tiny):
+    save_model("m", MulticlassSVC().fit([[0.0], [1.0]], ["New York", "Rome"]))
+    Path("data").write_text("0 1:0\n0 1:9\n")
+    assert run.works("predict", "data", "m", "-", "--top-k", "2") == [
+        "New York\tRome",
+        "Rome\tNew York",
+    ]
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "a\ttab", "car\rriage"])
+def test_class_names_that_no_line_can_hold(run, tiny, name):
+    save_model("m", MulticlassSVC().fit([[0.0], [1.0]], [name, "Rome"]))
+    assert run.fails("predict", "tiny", "m", "out").startswith("m: class names with a tab")
+    assert "out" not in names(tiny)
+
+
+@pytest.mark.parametrize("name", ["weston_watkins", "one_vs_rest"])
+def test_sparse_weights(run, corpus, tmp_path, name):
+    model = tmp_path / "model"
+    options = ["--weights", "sparse", "--formulation", name, "--jobs", "2"]
+    out = run.works("train", corpus / "train.txt", model, *options)
+    assert out[1].startswith("weights are sparse: dense")
+    assert any("proven within" in line for line in out)
+    info = json.loads("".join(run.works("info", model, "--json")))
+    assert 0 < info["density"] < 1
+    accuracy = json.loads("".join(run.works("evaluate", corpus / "test.txt", model, "--json")))
+    assert accuracy["accuracy"] > 0.3
+
+
+def test_weights_that_cannot_be_sparse(run, corpus, tmp_path):
+    line = run.fails(
+        "train",
+        corpus / "train.txt",
+        tmp_path / "model",
+        "--weights",
+        "sparse",
+        "--formulation",
+        "lee_lin_wahba",
+    )
+    assert "train.txt: weights='sparse' does not go with this formulation" in line
+
+
+def test_training_goes_on_from_a_checkpoint(run, corpus, here):
+    data = corpus / "train.txt"
+    code, out, err = run("train", data, "m", "--checkpoint", "c", "--max-iter", 2)
+    assert (code, len(err)) == (0, 1)
+    assert names(Path("c")) == ["checkpoint-000001", "checkpoint-000002"]
+    out = run.works("train", data, "m", "--resume", "c", "--checkpoint-minutes", 1, "--tol", 1e-4)
+    assert out[1] == "going on after epoch 2, from c/checkpoint-000002"
+    assert out[2].startswith("epoch    3 ")
+    assert load_model("m").certificate_.relative_gap <= 1e-4
+    assert names(Path("c")) == ["checkpoint-000002", "checkpoint-000003"]
+    message = run.fails("train", data, "m", "--resume", "c", "-C", 2)
+    assert message.startswith(
+        "c/checkpoint-000003: is a checkpoint of another problem (C: 1.0 there"
+    )
+    message = run.fails("train", data, "m", "--checkpoint", "c")
+    assert message.startswith("c: holds a checkpoint of an earlier training; go on from it with")

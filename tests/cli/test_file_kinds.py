@@ -1,0 +1,144 @@
+"""Outputs of commands replace files of their own kind only, unless they are forced to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manyclass import load_data, load_model
+from manyclass.cli import commands
+from manyclass.cli.file_kinds import labels_of
+from tests.cli.test_commands import TINY, here_fixture, names, run_fixture, tiny_fixture  # noqa: F401
+
+COMMANDS = {
+    "model": "train tiny OUT --quiet",
+    "stochastic": "train tiny OUT --quiet --solver stochastic",
+    "data": "convert tiny OUT --quiet",
+    "labels": "predict tiny abc OUT",
+    "probabilities": "predict tiny soft OUT --probabilities --top-k 3",
+}
+
+
+@pytest.fixture
+def files(tiny):
+    """A file of every kind, beside `tiny` and `abc`."""
+    Path("svmlight").write_text(TINY)
+    Path("text").write_text("a line of text\n")
+    Path("numbers").write_text("1.5\t2.5\n")
+    Path("empty.npy").write_bytes(b"")
+    np.save("array.npy", np.eye(3))
+    log_loss = ("--solver", "stochastic", "--loss", "log_loss", "--quiet")
+    assert commands.main(["train", "tiny", "soft", *log_loss]) == 0
+    for name, command in COMMANDS.items():
+        assert commands.main(command.replace("OUT", name).split()) == 0
+    return tiny
+
+
+FOREIGN = {
+    "model": {"data", "labels", "svmlight", "text", "array.npy"},
+    "stochastic": {"data", "labels", "svmlight", "text", "array.npy"},
+    "data": {"model", "labels", "svmlight", "text", "array.npy"},
+    "labels": {"model", "data", "svmlight", "text", "numbers", "array.npy"},
+    "probabilities": {"stochastic", "data", "svmlight", "text", "numbers", "array.npy"},
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_another_kind_stays(run, files, command):
+    for name in FOREIGN[command]:
+        before = Path(name).read_bytes()
+        message = run.fails(*COMMANDS[command].replace("OUT", name).split())
+        assert message.startswith(f"{name}: is no ")
+        assert message.endswith("and would be overwritten; choose another name, or give --force")
+        assert Path(name).read_bytes() == before
+        assert not [left for left in names(".") if left.startswith(".")]
+
+
+SAME = {
+    "model": ("model", "stochastic", "abc", "empty.npy"),
+    "stochastic": ("stochastic", "model", "empty.npy"),
+    "data": ("data", "empty.npy"),
+    "labels": ("labels", "probabilities", "empty.npy"),
+    "probabilities": ("probabilities", "labels", "empty.npy"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_same_kind_is_replaced(run, files, command):
+    Path("links").symlink_to(SAME[command][0])
+    for name in (*SAME[command], "links"):
+        if name != "abc":
+            run.works(*COMMANDS[command].replace("OUT", name).split())
+    assert Path("links").is_symlink()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_force(run, files, command):
+    for name in ("svmlight", "array.npy"):
+        run.works(*COMMANDS[command].replace("OUT", name).split(), "--force")
+        assert Path(name).read_bytes() != TINY.encode()
+    assert "is an input too" in run.fails(
+        *COMMANDS[command].replace("OUT", "tiny").split(), "--force"
+    )
+
+
+def test_a_test_set_in_the_place_of_the_model(run, files):
+    """What made this check: a slip of the user's memory."""
+    assert "svmlight: is no manyclass model" in run.fails("train", "tiny", "svmlight")
+    load_model("abc")
+    load_data("data")
+    assert Path("svmlight").read_text() == TINY
+
+
+@pytest.mark.parametrize(
+    ("content", "fits"),
+    [
+        (b"cat\ndog\n", True),
+        (b"new york\ncat", True),
+        (b"cat\tdog\tnew york\n", True),
+        (b"cat\t0.5\tdog\t1e-05\n", True),
+        (b"7\n-1\n", True),
+        (b"cat\n7\n", True),
+        (b"cat\nmouse\n", False),
+        (b"cat 1:1\n", False),
+        (b"7 1:1\n", False),
+        (b"7\n7 1:1\n", False),
+        (b"1.5\n", False),
+        (b"1\t2\n", False),
+        (b"cat\n\ndog\n", False),
+        (b"\n", False),
+        (b"cat\r\n", False),
+        (b"cat\t0.5\tmouse\t0.5\n", False),
+        (b"\0" * 1000, False),
+    ],
+)
+def test_what_looks_like_labels(tmp_path, content, fits):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert labels_of(["cat", "dog", "new york"]).matches(path) is fits
+
+
+def test_special_outputs(run, files):
+    expected = Path("labels").read_text()
+    for out in ("-", "/dev/stdout"):
+        assert run.works("predict", "tiny", "abc", out) == expected.splitlines()
+    run.works("predict", "tiny", "abc", "/dev/null")
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor(1) as other:
+        told = other.submit(Path("pipe").read_text)
+        run.works("predict", "tiny", "abc", "pipe")
+        assert told.result() == expected
+
+
+@pytest.mark.slow
+def test_standard_output_that_is_a_file(files):
+    command = [sys.executable, "-m", "manyclass", "predict", "tiny", "abc", "/dev/stdout"]
+    with Path("text").open("ab") as file:  # >> text
+        subprocess.run(command, stdout=file, check=True)
+    assert Path("text").read_text() == "a line of text\n" + Path("labels").read_text()

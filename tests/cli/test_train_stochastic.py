@@ -1,0 +1,161 @@
+"""The command line: stochastic training, also of files in blocks, and probabilities."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manyclass import StochasticClassifier, load_model, load_svmlight
+from manyclass.cli import data
+from manyclass.io.svmlight.stream import SvmlightBlocks
+from tests.cli.test_commands import Cli, corpus_fixture, names, run_fixture
+
+__all__ = ["corpus_fixture", "run_fixture"]
+
+
+@pytest.fixture(name="here", autouse=True)
+def here_fixture(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss", "perceptron"])
+def test_train_evaluate_info(run: Cli, corpus, loss):
+    train = ["train", corpus / "train.txt", "m", "--solver", "stochastic", "--loss", loss]
+    lines = run.works(*train, "--average", "--max-iter", "1000", "--jobs", "2")
+    assert lines[0].startswith("read ")
+    assert lines[1].startswith("epoch    1 ")
+    assert lines[-2].startswith("trained ")
+    assert "steps in" in lines[-2]
+    assert lines[-1] == "saved m"
+    model = load_model("m")
+    assert (model.loss, model.average, model.n_steps_) == (loss, True, 400 * model.n_iter_)
+    score = json.loads(run.works("evaluate", corpus / "test.txt", "m", "--json")[0])
+    assert score["accuracy"] > 0.6
+    about = json.loads(run.works("info", "m", "--json")[0])
+    assert about["estimator"] == "StochasticClassifier"
+    assert (about["loss"], about["alpha"], about["certificate"]) == (loss, 1e-4, None)
+    assert about["n_steps"] == model.n_steps_
+    words = run.works("info", "m")
+    assert f"loss         {loss}, stochastic steps, alpha = 0.0001" in words
+    assert "certificate  none: stochastic steps prove nothing" in words
+
+
+def test_options_are_those_of_the_estimator(run, corpus):
+    given = ["--alpha", "0.01", "--batch-size", "8", "--max-steps", "120", "--seed", "7"]
+    options = [*given, "--class-weight", "balanced", "--no-intercept", "--dtype", "float64"]
+    run.works("train", corpus / "train.txt", "m", "--solver", "stochastic", "--quiet", *options)
+    X, y = load_svmlight(corpus / "train.txt", dtype=np.float64)
+    model = StochasticClassifier(
+        alpha=0.01, batch_size=8, max_steps=120, random_state=7, class_weight="balanced",
+        fit_intercept=False,
+    ).fit(X, y)  # fmt: skip
+    np.testing.assert_array_equal(load_model("m").coef_, model.coef_)
+
+
+def test_early_stopping(run, corpus):
+    train = ["train", corpus / "train.txt", "m", "--solver", "stochastic", "--early-stopping"]
+    assert "validation" in run.works(*train)[1]
+
+
+def test_out_of_core_is_training_on_blocks(run, corpus):
+    train = ["train", corpus / "train.txt", "m", "--solver", "stochastic", "--out-of-core"]
+    lines = run.works(*train, "--max-steps", "900", "--class-weight", "balanced")
+    assert lines[0].startswith("looked through ")
+    assert "reading blocks of up to 400 rows" in lines[0]
+    blocks = SvmlightBlocks(corpus / "train.txt")
+    counts = blocks.class_counts
+    model = StochasticClassifier(
+        max_steps=900,
+        random_state=0,
+        class_weight=dict(zip(blocks.classes.tolist(), 400 / (20 * counts), strict=True)),
+    )
+    source = [(X, blocks.classes[codes]) for X, codes in blocks]
+    model.fit_blocks(source, blocks.classes, blocks.n_features)
+    np.testing.assert_array_equal(load_model("m").coef_, model.coef_)
+
+
+def test_files_that_may_not_fit_are_read_in_blocks(run, corpus, monkeypatch):
+    train = ["train", corpus / "train.txt", "m", "--solver", "stochastic"]
+    assert run.works(*train)[0].startswith("read ")
+    monkeypatch.setattr(data, "SHARE_OF_MEMORY", 1e-9)
+    assert run.works(*train)[0].startswith("looked through ")
+
+
+def test_text_labels_in_blocks(run):
+    Path("data").write_text("a 1:1\nb 2:1\nc 3:1\n" * 5)
+    run.works("train", "data", "m", "--solver", "stochastic", "--out-of-core", "--quiet")
+    assert run.works("predict", "data", "m", "-") == list("abc") * 5
+
+
+def test_probabilities(run, corpus):
+    train = ["train", corpus / "train.txt", "m", "--solver", "stochastic", "--loss", "log_loss"]
+    run.works(*train, "--quiet")
+    X, _ = load_svmlight(corpus / "test.txt", 400)
+    model = load_model("m")
+    P = model.predict_proba(X)
+    lines = run.works("predict", corpus / "test.txt", "m", "-", "--probabilities")
+    expected = zip(model.predict(X).tolist(), P.max(axis=1).tolist(), strict=True)
+    assert lines == [f"{label}\t{share}" for label, share in expected]
+    lines = run.works("predict", corpus / "test.txt", "m", "-", "--probabilities", "--top-k", "2")
+    second = np.sort(P, axis=1)[:, -2]
+    assert [float(line.split("\t")[3]) for line in lines] == second.tolist()
+    assert lines[0].split("\t")[::2] == [str(c) for c in model.predict_top_k(X[:1], 2)[0]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--alpha", "1"], "argument --alpha: goes with --solver stochastic"),
+        (["--out-of-core"], "argument --out-of-core: goes with --solver stochastic"),
+        (["--loss", "log_loss"], "argument --loss: log_loss goes with --solver stochastic"),
+        (["--solver", "stochastic", "-C", "2"], "argument -C: goes with --solver dual"),
+        (["--solver", "stochastic", "--formulation", "ww"], "argument --formulation: goes with"),
+        (["--solver", "stochastic", "--loss", "squared_hinge"], "argument --loss: squared_hinge"),
+        (
+            ["--solver", "stochastic", "--out-of-core", "--n-features", f"{2**63 - 1}"],
+            "data: --n-features",
+        ),
+        (["--solver", "stochastic", "--alpha", "0"], "argument --alpha: must be a positive"),
+        (
+            ["--solver", "stochastic", "--out-of-core", "--early-stopping"],
+            "argument --early-stopping: ",
+        ),
+        (
+            ["--solver", "stochastic", "--loss", "log_loss", "--weights", "sparse"],
+            "argument --weights: ",
+        ),
+    ],
+)
+def test_what_does_not_go_together(run, options, message):
+    Path("data").write_text("a 1:1\nb 2:1\n")
+    assert run.fails("train", "data", "m", *options).startswith(message)
+    assert names(".") == ["data"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a 1:1\nb 2:x\n", "data:2: "),
+        ("a 1:1\na 2:1\n", "data: every row has the label a"),
+        ("", "data:1: no examples"),
+        ("1.5 1:1\n2 1:1\n", "data: the label 1.5 is not a whole number"),
+        ("a 1:1e30\nb 2:1e30\n", "data: the weights may overflow"),
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--out-of-core"]])
+def test_bad_data(run, text, message, more):
+    Path("data").write_text(text)
+    assert run.fails("train", "data", "m", "--solver", "stochastic", *more).startswith(message)
+    assert names(".") == ["data"]
+
+
+def test_probabilities_need_the_logistic_loss(run):
+    Path("data").write_text("a 1:1\nb 2:1\n")
+    for options in ([], ["--solver", "stochastic"]):
+        run.works("train", "data", "m", "--quiet", *options)
+        message = run.fails("predict", "data", "m", "out", "--probabilities")
+        assert message.startswith("argument --probabilities: m has none; train with --solver")

@@ -1,0 +1,94 @@
+"""Certificates are never better than the truth, computed in NumPy from what is returned."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from manyclass import MulticlassSVC
+from manyclass.problem import objective
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.solution import EpochRecord, Progress, Solution, Start, Status
+from manyclass.solvers.base import is_slowed
+from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.train import train
+from tests.helpers.catalog import make_problem, text_problem
+
+
+def trained(problem, *, tol=1e-6, max_iter=300) -> Solution:
+    return train(
+        problem,
+        "dense",
+        lambda: GapRule(tol),
+        rng=np.random.default_rng(0),
+        n_jobs=1,
+        max_iter=max_iter,
+    )
+
+
+def true_gap(problem, solution):
+    """P of W as returned less D of z, both in float64; of W without its mean where that counts."""
+    W = solution.weights.astype(np.float64)
+    if problem.formulation.centred:
+        W -= W.mean(axis=1, keepdims=True)
+    z = solution.duals.astype(np.float64)
+    if problem.formulation.aggregation == "sum" and not problem.squared:
+        z.data = np.minimum(z.data, np.repeat(problem.costs, np.diff(z.indptr)))
+    return objective.primal(problem, W) - objective.dual(problem, z)
+
+
+CENTRED_SUMS = [name for name, f in FORMULATIONS.items() if f.centred and f.aggregation == "sum"]
+
+
+@pytest.mark.parametrize("name", CENTRED_SUMS)
+@pytest.mark.parametrize("C", [1.0, 1e3, 1e6])
+def test_no_gap_is_negative_where_weights_sum_to_zero(name, C):
+    """In float32, rounding left W off the constraint and P below the optimum."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 3)).astype(np.float32)
+    problem = make_problem(X, rng.integers(0, 4, 30), n_classes=4, formulation=name, C=C, bias=1.0)
+    solution = trained(problem, max_iter=100)
+    claimed, primal = solution.certificate.gap, solution.certificate.primal_objective
+    assert claimed >= 0
+    assert true_gap(problem, solution) <= claimed + 1e-12 * primal
+    sums = np.abs(solution.weights.sum(axis=1, dtype=np.float64))
+    assert (sums <= 1e-6 * np.abs(solution.weights).max(axis=1)).all()
+
+
+def test_extreme_weights_prove_nothing_and_warn():
+    X = np.array([[1.0, 0.5], [0.5, 1.0], [-1.0, 0.3], [0.2, -1.0]])
+    model = MulticlassSVC(formulation="weston_watkins", C=10, intercept_scaling=1e-6, max_iter=50)
+    weights = [1e-5, 1e30, 2, 1e5]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, [0, 1, 2, 0], sample_weight=weights)
+    assert any("range from 0.0001 to 1e+31" in str(warning.message) for warning in caught)
+    assert model.certificate_.relative_gap > 1e-3
+
+
+@pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins"])
+def test_float32_reaches_its_digits_with_an_intercept(name):
+    problem = text_problem(name, dtype=np.float32, n=400, d=100, k=70)
+    problem = replace(problem, dataset=replace(problem.dataset, bias=1.0))
+    solution = trained(problem, tol=3e-7)
+    assert solution.status is Status.CONVERGED
+    assert solution.weights.dtype == np.float32
+    assert true_gap(problem, solution) <= solution.certificate.gap * (1 + 1e-6)
+
+
+def test_the_epoch_line_shows_what_was_proven_where_it_lags():
+    record = EpochRecord(3, 0.1, 10.0, 1e-5, 0.1, 0.5, 2, 100, 10, 10)
+    start = Start.at_zero(2, 3, np.dtype(np.float32))
+    progress = Progress(record, lambda: np.zeros((2, 3)), lambda: start)
+    assert str(progress) == str(record)
+    assert str(replace(progress, proven_gap=1.5e-4)) == f"{record}  (proven 1.50e-04)"
+
+
+def test_float32_is_left_when_a_small_gap_falls_no_more():
+    falling = [10.0**-n for n in range(12)]
+    assert not is_slowed(falling, 1.0)
+    assert is_slowed([*falling[:6], *[1e-5] * 7], 1.0)
+    assert not is_slowed([*falling[:2], *[1e-1] * 20], 1.0)  # slow, but not by rounding

@@ -1,0 +1,37 @@
+"""scikit-learn's own checks of an estimator, all of them."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from manyclass import MulticlassSVC, StochasticClassifier
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.solvers.stochastic.sgd import LOSSES
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [
+        MulticlassSVC(formulation=name, loss=loss)
+        for name, formulation in FORMULATIONS.items()
+        for loss in formulation.losses()
+    ]
+)
+def test_estimator_check(estimator, check):
+    if "sample_weight_equivalence" in str(check):
+        # It compares two optima to seven digits, so both must be computed to more.
+        estimator.set_params(stopping="kkt", tol=1e-11)
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [
+        *(StochasticClassifier(loss=loss, average=a) for loss in LOSSES for a in (False, True)),
+        StochasticClassifier(weights="sparse", batch_size=3),
+    ]
+)
+def test_stochastic_estimator_check(estimator, check):
+    if "sample_weight_equivalence" in str(check):
+        # Steps on all rows at once do not depend on how these are drawn.
+        estimator.set_params(batch_size=10**6, max_iter=20, tol=None)
+    check(estimator)

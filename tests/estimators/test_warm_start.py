@@ -1,0 +1,108 @@
+"""Fits that go on where another ended, or was ended by Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.objective import dual, primal, weights_of
+from manyclass.problem.problem import Problem
+from tests.estimators.test_svc import IRIS, tight
+
+
+def test_warm_start_continues_and_rescales():
+    X, y = IRIS
+    model = tight(warm_start=True, C=1.0).fit(X, y)
+    cold_epochs = model.n_iter_
+    assert model.fit(X, y).n_iter_ < cold_epochs / 4
+    for C in (1.1, 0.5, 2.0):
+        warm = model.set_params(C=C).fit(X, y)
+        cold = tight(C=C).fit(X, y)
+        np.testing.assert_allclose(warm.coef_, cold.coef_, atol=1e-4)
+        assert warm.certificate_.relative_gap <= 1e-10
+
+
+def test_gap_at_another_cost_is_as_documented():
+    X, y = IRIS
+    C, t = 0.7, 1.2
+    model = tight(warm_start=True, C=C, tol=1e-2).fit(X, y)
+    data = Dataset.from_matrix(X, y, n_classes=3, bias=1.0)
+    before, after = (Problem(data, FORMULATIONS[model.formulation], c) for c in (C, t * C))
+    z = model._warm_start.start.duals
+    W = weights_of(before, z)
+    scaled = model._warm_start.start_for(after, model.classes_).duals
+    gap = primal(before, W) - dual(before, z)
+    wanted = 0.5 * (t - 1) ** 2 * np.sum(W * W) + t * gap
+    assert primal(after, W) - dual(after, scaled) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_warm_start_on_other_data_starts_anew():
+    X, y = IRIS
+    model = tight(warm_start=True).fit(X, y)
+    model.fit(X[:100], y[:100])
+    np.testing.assert_allclose(model.coef_, tight().fit(X[:100], y[:100]).coef_, atol=1e-6)
+
+
+def test_warm_start_survives_rows_that_became_empty():
+    X, y = IRIS
+    model = tight(warm_start=True, fit_intercept=False, tol=1e-6).fit(X, y)
+    X = X.copy()
+    X[:30] = 0
+    warm = model.fit(X, y)
+    cold = tight(fit_intercept=False, tol=1e-6).fit(X, y)
+    assert warm.certificate_.primal_objective == pytest.approx(
+        cold.certificate_.primal_objective, rel=1e-5
+    )
+    assert warm.history_[-1].primal_estimate == pytest.approx(
+        warm.certificate_.primal_objective, rel=1e-3
+    )
+
+
+def test_warm_start_across_formulations_and_absurd_costs_starts_anew():
+    model = tight(warm_start=True, C=1e-300, tol=1e-3).fit(*IRIS)
+    assert model.set_params(C=1e-2, formulation="one_vs_rest").fit(*IRIS).score(*IRIS) > 0.6
+    model.set_params(warm_start=False).fit(*IRIS)
+    assert not hasattr(model, "_warm_start")
+
+
+INTERRUPTED = """
+import signal, sys, threading, os, time
+import numpy as np
+from manyclass import MulticlassSVC
+rng = np.random.default_rng(0)
+X = rng.random((4000, 300), dtype=np.float32)
+y = rng.integers(0, 1000, 4000)
+model = MulticlassSVC(tol=1e-9, warm_start=sys.argv[1] == "warm", random_state=0)
+print("ready", flush=True)
+try:
+    model.fit(X, y)
+except KeyboardInterrupt:
+    print("interrupted", hasattr(model, "coef_"), flush=True)
+model.set_params(tol=0.9).fit(X, y)
+print("epochs", model.n_iter_, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("warm", ["warm", "cold"])
+def test_ctrl_c(warm):
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, warm], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.7)
+    began = time.perf_counter()
+    os.kill(process.pid, signal.SIGINT)
+    assert process.stdout.readline() == "interrupted False\n"
+    assert time.perf_counter() - began < 1
+    out, _ = process.communicate(timeout=60)
+    assert out.startswith("epochs ")

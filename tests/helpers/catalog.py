@@ -1,0 +1,227 @@
+"""The one catalogue that drives the tests: formulations x solvers x tiny problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Solution
+from manyclass.solvers.base import solve
+from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.dual.table_weights import SparseDual
+from manyclass.solvers.stopping import RULES
+
+
+def has_relative_margins(name: str) -> bool:
+    """Those are solved with sparse weights, too."""
+    return FORMULATIONS[name].margin == "relative"
+
+
+# Formulation, loss, solver; a new combination is one row.
+ROWS = [(name, loss, SequentialDual) for name, f in FORMULATIONS.items() for loss in f.losses()]
+ROWS += [(name, loss, SparseDual) for name, loss, _ in ROWS if has_relative_margins(name)]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A problem whose optimum was worked out by hand."""
+
+    problem: Problem
+    weights: np.ndarray  # (d + 1, k)
+    duals: np.ndarray  # (n, k)
+    objective: float
+    unique_duals: bool
+
+
+# Five points, three classes, C = 1/2. The axes decouple: (1, 0) of class 0 and (-1, 0) of class 1
+# mirror each other; (0, 1) of class 2 and (0, 1) of class 1 contradict each other, (0, -1) is of
+# class 0. So W = [[a, -a, 0], [-2b, b, b]] (OVR: three numbers), and P is a function of a and b.
+# Crammer-Singer, for one: losses 1 - a (against class 2) twice, so a = C; 1, 1 and 1 - 3b, so
+# 6b = 3C; the z of an example with a loss sum to C, that of (0, -1) evenly by symmetry.
+# Per formulation and loss: W, z (rows are examples), the optimum.
+FIVE_POINTS: dict[tuple[str, str], tuple[str, str, str]] = {
+    ("crammer_singer", "hinge"): (
+        "1/2 -1/2 0, -1/2 1/4 1/4",
+        "0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/4 1/4, 0 0 1/2",
+        "33/16",
+    ),
+    ("weston_watkins", "hinge"): (
+        "1/2 -1/2 0, -2/3 1/3 1/3",
+        "0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/3 1/3, 0 0 1/2",
+        "25/12",
+    ),
+    ("weston_watkins", "squared_hinge"): (
+        "1/2 -1/2 0, -4/7 2/7 2/7",
+        "0 0 1/2, 0 0 1/2, 1/7 1 0, 0 1/7 1/7, 1/7 0 1",
+        "25/14",
+    ),
+    ("lee_lin_wahba", "hinge"): (
+        "1/2 -1/2 0, -2/3 1/3 1/3",
+        "0 1/2 1/2, 1/2 0 1/2, 1/2 1/2 0, 0 1/2 1/2, 1/2 0 1/2",
+        "53/12",
+    ),
+    ("lee_lin_wahba", "squared_hinge"): (
+        "1/2 -1/2 0, -4/9 2/9 2/9",
+        "0 1/2 1, 1/2 0 1, 5/9 11/9 0, 0 7/9 7/9, 5/9 0 11/9",
+        "73/18",
+    ),
+    ("adm", "hinge"): (
+        "0 0 0, 0 0 0",
+        "0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12",
+        "5/2",
+    ),
+    ("ats", "hinge"): (
+        "1 -1 0, -1 1/2 1/2",
+        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
+        "21/4",
+    ),
+    ("ats", "squared_hinge"): (
+        "2/3 -2/3 0, -2/3 1/3 1/3",
+        "1/3 1/3 1, 1/3 1/3 1, 1/3 4/3 2/3, 1/3 2/3 2/3, 1/3 2/3 4/3",
+        "29/6",
+    ),
+    ("atm", "hinge"): (
+        "0 0 0, 0 0 0",
+        "0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12",
+        "5/2",
+    ),
+    ("reinforced", "hinge"): (
+        "1 -1 0, -1 1/2 1/2",
+        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
+        "31/4",
+    ),
+    ("reinforced", "squared_hinge"): (
+        "1 -1 0, -1 1/2 1/2",
+        "1 0 1, 0 1 1, 0 3/2 3/2, 1 1/2 1/2, 0 3/2 3/2",
+        "9",
+    ),
+    ("mmr", "hinge"): (
+        "1/2 -1/2 0, -2/3 1/3 1/3",
+        "1/2 0 0, 0 1/2 0, 0 0 1/2, 1/2 0 0, 0 1/2 0",
+        "23/12",
+    ),
+    ("mmr", "squared_hinge"): (
+        "1/2 -1/2 0, -2/3 1/3 1/3",
+        "1/2 0 0, 0 1/2 0, 0 0 2/3, 1/3 0 0, 0 2/3 0",
+        "4/3",
+    ),
+    ("one_vs_rest", "hinge"): (
+        "1 -1 0, -1 1/2 1/2",
+        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
+        "21/4",
+    ),
+    ("one_vs_rest", "squared_hinge"): (
+        "2/3 -2/3 0, -3/4 1/4 1/4",
+        "1/3 1/3 1, 1/3 1/3 1, 1/4 5/4 3/4, 1/4 3/4 3/4, 1/4 3/4 5/4",
+        "115/24",
+    ),
+}
+# Where another z gives the same W and D.
+MANY_DUALS = {"weston_watkins", "adm", "ats", "atm", "reinforced", "one_vs_rest"}
+
+
+def five_points(formulation: str, loss: str, dtype: Any = np.float64) -> Solved:
+    """The problem of FIVE_POINTS with its solution."""
+    X = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0, 1]], dtype)
+    problem = make_problem(
+        X, [0, 1, 2, 0, 1], n_classes=3, formulation=formulation, loss=loss, C=0.5
+    )
+    weights, duals, objective = FIVE_POINTS[formulation, loss]
+    matrix = np.vstack([_matrix(weights), np.zeros(3)])
+    unique = loss == "squared_hinge" or formulation not in MANY_DUALS
+    return Solved(problem, matrix, _matrix(duals), float(Fraction(objective)), unique)
+
+
+def _matrix(text: str) -> np.ndarray:
+    return np.array([[float(Fraction(v)) for v in row.split()] for row in text.split(",")])
+
+
+def make_problem(
+    X: Any,
+    labels: Any,
+    *,
+    n_classes: int,
+    formulation: str = "crammer_singer",
+    loss: str = "hinge",
+    C: float = 1.0,
+    weights: Any = None,
+    bias: float = 0.0,
+) -> Problem:
+    """A problem from arrays."""
+    dataset = Dataset.from_matrix(X, labels, n_classes=n_classes, weights=weights, bias=bias)
+    return Problem(dataset, FORMULATIONS[formulation], C, loss)
+
+
+def random_problem(
+    seed: int,
+    formulation: str = "crammer_singer",
+    loss: str = "hinge",
+    dtype: Any = np.float64,
+) -> Problem:
+    """A tiny problem: 2 to 5 classes, some rows empty or repeated, weights, C of any size."""
+    rng = np.random.default_rng(seed)
+    n, d, k = rng.integers(2, 13), rng.integers(1, 6), rng.integers(2, 6)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
+    X[rng.integers(n)] = X[rng.integers(n)]
+    if seed % 5 == 0:
+        X[0] = 0
+    weights = rng.integers(1, 4, n).astype(float) if seed % 2 else None
+    return make_problem(
+        sp.csr_array(X.astype(dtype)),
+        rng.integers(0, k, n),
+        n_classes=int(k),
+        formulation=formulation,
+        loss=loss,
+        C=float(10 ** rng.uniform(-2, 2)),
+        weights=weights,
+        bias=float(rng.choice([0.0, 1.0])),
+    )
+
+
+def text_problem(
+    formulation: str = "crammer_singer",
+    loss: str = "hinge",
+    dtype: Any = np.float32,
+    *,
+    n: int = 300,
+    d: int = 400,
+    k: int = 40,
+) -> Problem:
+    """Sparse unit rows with some class structure."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, k, n)
+    X = sp.random_array((n, d), density=0.03, rng=rng, dtype=np.float64).tolil()
+    X[np.arange(n), labels % d] = 1.0
+    X = sp.csr_array(X)
+    X = sp.diags_array(1 / np.sqrt(X.power(2).sum(axis=1))) @ X
+    X = sp.csr_array(X.astype(dtype))
+    return make_problem(X, labels, n_classes=k, formulation=formulation, loss=loss)
+
+
+def train(
+    problem: Problem,
+    solver: Any = SequentialDual,
+    *,
+    tol: float = 1e-9,
+    stopping: str = "gap",
+    max_iter: int = 20_000,
+    seed: int = 0,
+    **options: Any,
+) -> Solution:
+    """Solve a problem tightly; W is an ndarray."""
+    solution = solve(
+        problem,
+        solver(np.random.default_rng(seed)),
+        RULES[stopping](tol),
+        max_iter=max_iter,
+        **options,
+    )
+    weights = solution.weights
+    return replace(solution, weights=weights.toarray() if sp.issparse(weights) else weights)

@@ -1,0 +1,57 @@
+"""Stochastic steps in NumPy, after the formulas of Chen et al. 2011: dense, slow, independent."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.special
+
+from manyclass.problem.dataset import Dataset
+
+
+def rows_of(data: Dataset) -> np.ndarray:
+    """X with the appended feature, dense, in float64."""
+    X = data.matrix().toarray().astype(np.float64)
+    return np.hstack([X, np.full((data.n_examples, 1), data.bias)])
+
+
+def gradient(loss: str, W: np.ndarray, X: np.ndarray, y: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """sum_i v_i dl_i, shape (d + 1, k), by equations 15 to 17."""
+    rows = np.arange(len(y))
+    s = X @ W
+    if loss == "log_loss":
+        share = scipy.special.softmax(s, axis=1)
+        share[rows, y] -= 1
+        return X.T @ (v[:, None] * share)
+    own = s[rows, y].copy()
+    s[rows, y] = -np.inf
+    best = s.argmax(axis=1)
+    wrong = 1 + s[rows, best] > own if loss == "hinge" else s[rows, best] >= own
+    signs = np.zeros_like(s)
+    signs[rows, best] = 1
+    signs[rows, y] = -1
+    return X.T @ (v[:, None] * signs * wrong[:, None])
+
+
+def train(
+    data: Dataset, order: np.ndarray, loss: str, alpha: float, batch_size: int
+) -> list[tuple[float, np.ndarray]]:
+    """T_t and W_t after every step, from W = 0, rows in this order."""
+    X, y, v = rows_of(data), data.labels, data.weights
+    W, seen, path = np.zeros((X.shape[1], data.n_classes)), 0.0, []
+    for begin in range(0, len(order), batch_size):
+        i = order[begin : begin + batch_size]
+        weight = v[i].sum()
+        G = gradient(loss, W, X[i], y[i], v[i])
+        W = seen / (seen + weight) * W - G / (alpha * (seen + weight))
+        seen += weight
+        path.append((seen, W))
+    return path
+
+
+def average(path: list[tuple[float, np.ndarray]], kind: bool | int) -> np.ndarray:
+    """Return the last W, or the mean that ``kind`` asks for."""
+    later = [(seen, W) for seen, W in path if kind is True or seen > kind]
+    if kind is False or not later:
+        return path[-1][1]
+    weights = np.array([seen**2 if kind is True else 1 for seen, _ in later])
+    return np.tensordot(weights / weights.sum(), np.array([W for _, W in later]), axes=1)

@@ -1,0 +1,63 @@
+"""Files for the tests of the svmlight reader: compressed, read at once or in small chunks."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyclass.io.svmlight import chunks
+from manyclass.io.svmlight.parser import THREAD_NAME
+from manyclass.io.svmlight.reader import load_svmlight
+from manyclass.io.svmlight.stream import SvmlightBlocks
+
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": lambda text: text,
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+}
+
+
+@pytest.fixture(name="load")
+def load_fixture(tmp_path: Path) -> Callable[..., tuple[Any, Any]]:
+    """Write the text to a file and load it."""
+
+    def load(text: bytes | str, **options: Any) -> tuple[Any, Any]:
+        path = tmp_path / "data.txt"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return load_svmlight(path, **options)
+
+    return load
+
+
+@pytest.fixture(name="chunked", params=[(1 << 20, 1), (1, 1), (1, 3), (7, 2)], ids=str)
+def chunked_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Set several chunk sizes; return the number of threads to use with them."""
+    monkeypatch.setattr(chunks, "_CHUNK_BYTES", request.param[0])
+    return request.param[1]
+
+
+LINES = "".join(f"{'abc'[i % 3]} {i % 7 + 1}:{i}.5 9:1\n" for i in range(300)).encode()
+
+
+@pytest.fixture(name="blocks_of")
+def blocks_fixture(tmp_path: Path) -> Callable[..., SvmlightBlocks]:
+    """Write the text to a file and make its blocks."""
+
+    def make(text: bytes | str, **options: Any) -> SvmlightBlocks:
+        path = tmp_path / "data.txt"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return SvmlightBlocks(path, **options)
+
+    return make
+
+
+def reader_threads() -> list[str]:
+    return [t.name for t in threading.enumerate() if t.name.startswith(THREAD_NAME)]

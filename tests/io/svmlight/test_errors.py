@@ -1,0 +1,339 @@
+"""The svmlight reader: what it says about files that it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from manyclass import _core
+from manyclass.io.svmlight import chunks, csr_builder
+from manyclass.io.svmlight.parser import THREAD_NAME
+from manyclass.io.svmlight.reader import load_svmlight
+from manyclass.io.svmlight.stream import SvmlightBlocks
+from tests.helpers.svmlight_files import COMPRESSORS, chunked_fixture, load_fixture  # noqa: F401
+
+ADVICE = "write index:value"
+MALFORMED: dict[str, tuple[bytes, dict[str, Any], str]] = {
+    "cut after the colon": (
+        b"1 3:",
+        {},
+        "a feature has no value (found '3:'); write index:value; is",
+    ),
+    "cut before the colon": (b"1 3", {}, "a feature is not index:value (found '3'); write index"),
+    "space after the colon": (b"1 3: 5", {}, "a feature has no value (found '3:')"),
+    "no index": (b"1 :5", {}, f"a feature's index is not a whole number (found ':5'); {ADVICE}"),
+    "index is text": (b"1 a:5", {}, "a feature's index is not a whole number (found 'a:5')"),
+    "index has a point": (
+        b"1 1.0:5",
+        {},
+        "a feature's index is not a whole number (found '1.0:5')",
+    ),
+    "value is text": (b"1 1:x", {}, f"a feature's value is not a number (found '1:x'); {ADVICE}"),
+    "value ends in text": (b"1 1:2x", {}, "a feature's value is not a number (found '1:2x')"),
+    "two colons": (b"1 1:2:3", {}, "a feature's value is not a number (found '1:2:3')"),
+    "two signs": (b"1 1:--2", {}, "a feature's value is not a number (found '1:--2')"),
+    "plus and minus": (b"1 1:+-2", {}, "a feature's value is not a number (found '1:+-2')"),
+    "lone point": (b"1 1:.", {}, "a feature's value is not a number (found '1:.')"),
+    "no exponent": (b"1 1:2e", {}, "a feature's value is not a number (found '1:2e')"),
+    "no exponent behind its sign": (b"1 1:2e+", {}, "a feature's value is not a number"),
+    "decimal comma": (b"1 1:2,5", {}, "a feature's value is not a number (found '1:2,5')"),
+    "hexadecimal": (b"1 1:0x10", {}, "a feature's value is not a number (found '1:0x10')"),
+    "index 0": (
+        b"1 0:5",
+        {},
+        "a feature's index is 0, but indices count from 1 (found '0:5'); pass zero_based=True",
+    ),
+    "negative index": (b"1 -3:5", {}, "a feature's index is negative (found '-3:5'); count from 1"),
+    "huge index": (
+        b"1 9223372036854775808:5",
+        {},
+        "a feature's index does not fit in 64 bits (found '9223372036854775808:5'); renumber",
+    ),
+    "huge index from 0": (
+        b"1 9223372036854775807:5",
+        {"zero_based": True},
+        "a feature's index does not fit in 64 bits",
+    ),
+    "gigantic index": (b"1 " + b"9" * 30 + b":5", {}, "a feature's index does not fit in 64 bits"),
+    "beyond n_features": (
+        b"1 3:1 11:5",
+        {"n_features": 10},
+        "a feature's index is beyond n_features (found '11:5'); raise n_features or leave it out",
+    ),
+    "wide and beyond": (b"1 3000000000:5", {"n_features": 10}, "a feature's index is beyond n_fe"),
+    "nan": (b"1 1:nan", {}, "a feature's value is not finite (found '1:nan'); replace it or leave"),
+    "inf": (b"1 1:-Infinity", {}, "a feature's value is not finite (found '1:-Infinity')"),
+    "beyond double": (
+        b"1 1:1e999",
+        {"dtype": np.float64},
+        "a feature's value is too large for the dtype (found '1:1e999'); rescale the feature",
+    ),
+    "beyond float": (
+        b"1 1:-1e39",
+        {},
+        "a feature's value is too large for the dtype (found '1:-1e",
+    ),
+    "unsorted": (b"1 3:1 2:5", {}, "a row's indices are not ascending (found '2:5'); pass sort=T"),
+    "unsorted, to be summed": (
+        b"1 3:1 2:5",
+        {"sum_duplicates": True},
+        "a row's indices are not asc",
+    ),
+    "duplicate": (
+        b"1 3:1 3:5",
+        {},
+        "a row holds an index twice (found '3:5'); pass sum_duplicates=True",
+    ),
+    "duplicate, to be sorted": (
+        b"1 3:1 2:1 3:5",
+        {"sort": True},
+        "a row holds an index twice (found '3'); pass sum_duplicates=True",
+    ),
+    "sum beyond float": (
+        b"1 3:3e38 3:3e38",
+        {"sum_duplicates": True},
+        "a feature's value is too large for the dtype (found '3')",
+    ),
+    "NUL": (b"1 1:\x005", {}, r"a feature's value is not a number (found '1:\x005')"),
+    "NUL between": (b"1 \x00 1:5", {}, r"a feature is not index:value (found '\x00')"),
+    "NUL in the label": (b"\x001 1:5", {}, r"the label holds a control character (found '\x001')"),
+    "query id": (
+        b"1 qid:x 1:5",
+        {},
+        "a query id is not a whole number (found 'qid:x'); write qid:N",
+    ),
+    "empty query id": (b"1 qid: 1:5", {}, "a query id is not a whole number (found 'qid:')"),
+    "no label": (
+        b"1:5 2:5",
+        {},
+        "the label is missing (found '1:5'); start the line with its label",
+    ),
+    "query id instead": (b"qid:1 2:5", {}, "the label is missing (found 'qid:1')"),
+    "several labels": (
+        b"1,2 2:5",
+        {},
+        "several labels in one row (found '1,2'); multi-label files are not supported: give every",
+    ),
+    "label nan": (
+        b"NaN 2:5",
+        {},
+        "the label is not finite (found 'NaN'); correct it or drop the row",
+    ),
+    "label inf": (b"-inf 2:5", {}, "the label is not finite (found '-inf')"),
+    "label overflows": (b"1e999 2:5", {}, "the label is not finite (found '1e999')"),
+    "label is a very long number": (
+        b"9" * 252 + b"e99 2:5",
+        {},
+        "the label is not finite (found '999",
+    ),
+    "label beyond int64": (
+        b"9223372036854775808 2:5",
+        {},
+        "the label does not fit in 64 bits (found '9223372036854775808'); renumber the classes",
+    ),
+    "Latin-1 label": (
+        b"Stra\xdfe 2:5",
+        {},
+        r"the label is not UTF-8 (found 'Stra\xdfe'); convert the file to UTF-8",
+    ),
+    "index 2^64 - 1 from 0": (
+        b"1 18446744073709551615:1",
+        {"zero_based": True},
+        "a feature's index does not fit in 64 bits (found '18446744073709551615:1'); renumber",
+    ),
+    "long label": (b"a" * 257, {}, "the label is too long (found '" + "a" * 37 + "...'); is this"),
+    "long token": (b"1 1:" + b"x" * 500, {}, "a feature's value is not a number (found '1:xxxxxxx"),
+    "long row": (
+        b"1 " + b"".join(b"%d:1 " % j for j in range(1, 20_000)) + b"20000:x",
+        {},
+        "a feature's value is not a number (found '20000:x')",
+    ),
+}
+
+
+def error_of(load: Any, text: bytes, **options: Any) -> str:
+    with pytest.raises(ValueError) as raised:
+        load(text, **options)
+    assert raised.value.__suppress_context__ or raised.value.__context__ is None
+    message = str(raised.value)
+    assert "\n" not in message
+    assert len(message) < 1000
+    return message
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"\xff 1:1\n1 1:x\n", ":1: the label is not UTF-8"),
+        (b"1 1:1\n\nnan 1:1\n1 1:x\n", ":3: the label is not finite"),
+        (b"1 1:1\n1 1:x\nnan 1:1\n", ":2: a feature's value is not a number"),
+    ],
+)
+def test_the_first_bad_line_is_named_whatever_is_bad_in_it(
+    tmp_path: Path, text: bytes, message: str, n_jobs: int
+) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(text)
+    for read in (load_svmlight, SvmlightBlocks):
+        with pytest.raises(ValueError, match=re.escape(f"{path}{message}")):
+            read(path, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+@pytest.mark.parametrize("before", ["", "# c\n\n1 1:2\r\n2 # c\n 3 1:2 2:0.3333\n"], ids=["1", "6"])
+@pytest.mark.parametrize(
+    "behind", ["", "\n", "\n1 1:y\n" + "1 1:2\n" * 20], ids=["end", "newline", "more"]
+)
+def test_malformed(
+    load: Any, tmp_path: Path, chunked: int, case: str, before: str, behind: str
+) -> None:
+    line, options, problem = MALFORMED[case]
+    if "label" in case:  # what labels mean is judged after their chunk's syntax
+        behind = behind.replace("y", "0")
+    text = before.encode() + line + behind.encode()
+    message = error_of(load, text, n_jobs=chunked, **options)
+    where = f"{tmp_path / 'data.txt'}:{1 + before.count(chr(10))}: "
+    assert message.startswith(where + problem), message
+
+
+@pytest.mark.parametrize("text", [b"", b"\n\n", b"# only\n# comments", b"\xef\xbb\xbf", b"  \r\n"])
+@pytest.mark.parametrize("compress", COMPRESSORS.values(), ids=COMPRESSORS)
+def test_no_examples(load: Any, chunked: int, text: bytes, compress: Any) -> None:
+    message = error_of(load, compress(text), n_jobs=chunked)
+    assert re.search(r"data.txt:[12]: no examples; is this the right file\?$", message)
+
+
+def test_malformed_long_line(load: Any) -> None:
+    text = b"1 1:2\n1 " + b"1:1 " * 2_500_000 + b"\n"
+    assert "data.txt:2: a row holds an index twice" in error_of(load, text)
+    text = b"1 1:2\n" + b"a" * 10_000_000 + b"\n"
+    assert "data.txt:2: the label is too long" in error_of(load, text)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz"])
+def test_a_compressed_line_without_end(
+    load: Any, monkeypatch: pytest.MonkeyPatch, kind: str, n_jobs: int
+) -> None:
+    monkeypatch.setattr(chunks, "_MAX_LINE_BYTES", 100_000)
+    text = COMPRESSORS[kind](b"1 1:2\n# c\n" + b"1" * 10_000_000)
+    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 1000)
+    message = error_of(load, text, n_jobs=n_jobs)
+    assert message.endswith("data.txt:3: the line is too long; is this an svmlight file?")
+    load(COMPRESSORS[kind](b"1 1:2\n# " + b"c" * 90_000 + b"\n2 2:1\n"), n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_lack_of_memory_names_the_file(
+    load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(_core, "parse_svmlight", fail)
+    with pytest.raises(MemoryError, match=r"data.txt: the data do not fit into the memory; "):
+        load("1 1:1\n", n_jobs=n_jobs)
+
+
+def long_text() -> bytes:
+    rng = np.random.default_rng(0)
+    return "".join(f"{i % 3} {i + 1}:{rng.random()}\n" for i in range(3000)).encode()
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.999])
+def test_truncated_compressed_file(load: Any, kind: str, n_jobs: int, share: float) -> None:
+    packed = COMPRESSORS[kind](long_text())
+    message = error_of(load, packed[: int(share * len(packed))], n_jobs=n_jobs)
+    assert re.search(
+        r"data.txt:\d+: the compressed data are cut off behind this line; get the file again$",
+        message,
+    )
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_corrupt_compressed_file(load: Any, kind: str, n_jobs: int) -> None:
+    packed = bytearray(COMPRESSORS[kind](long_text()))
+    packed[len(packed) // 2] ^= 0xFF
+    packed[len(packed) // 2 + 1] ^= 0xFF
+    with pytest.raises(ValueError, match=r"data.txt:\d+: .*; ") as raised:
+        load(bytes(packed), n_jobs=n_jobs)
+    assert raised.value.__suppress_context__
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_damage_is_placed_behind_what_was_read(
+    load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int
+) -> None:
+    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 500)
+    packed = gzip.compress(long_text())
+    line = int(re.search(r":(\d+):", error_of(load, packed[:-9], n_jobs=n_jobs))[1])
+    assert 2950 < line <= 3001
+    text = b"1 1:x\n" + long_text()  # an error in a line before it comes first
+    message = error_of(load, gzip.compress(text)[:-9], n_jobs=n_jobs)
+    assert "data.txt:1: a feature's value is not a number" in message
+
+
+def test_unreadable(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="absent"):
+        load_svmlight(tmp_path / "absent")
+    with pytest.raises(IsADirectoryError, match=re.escape(tmp_path.name)):
+        load_svmlight(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read all")
+def test_no_permission(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text("1 1:1\n")
+    path.chmod(0)
+    with pytest.raises(PermissionError, match="secret"):
+        load_svmlight(path)
+
+
+def test_failure_of_the_disk_stays_an_os_error(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(gzip.GzipFile, "read", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        load(gzip.compress(b"1 1:1\n"))
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"dtype": np.int32}, r"dtype must be float32 or float64 \(found int32\)"),
+        ({"n_features": 0}, r"n_features must be from 1 to 2\*\*63 - 1 \(found 0\)"),
+        ({"n_features": 2**63}, "n_features must be"),
+        ({"n_jobs": 0}, "n_jobs"),
+    ],
+)
+def test_bad_arguments(load: Any, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        load("1 1:1\n", **options)
+    with pytest.raises(TypeError):
+        load("1 1:1\n", n_features=2.5)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_interrupt(load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int) -> None:
+    """Ctrl-C between two chunks ends the threads and passes through."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 10)
+    monkeypatch.setattr(csr_builder.Growing, "append", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        load("1 1:1\n" * 100, n_jobs=n_jobs)
+    assert not [t for t in threading.enumerate() if t.name.startswith(THREAD_NAME)]

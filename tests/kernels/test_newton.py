@@ -1,0 +1,150 @@
+"""The kernels of the Newton phase against NumPy: response, gradient, Hessian, preconditioner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from manyclass.problem import objective
+from manyclass.problem.problem import problem_of
+from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.solvers.weights.layout import in_lanes
+from tests.helpers.catalog import FORMULATIONS, ROWS, make_problem
+from tests.kernels.test_dual import duals_of, random_data, trainer_for
+
+LANES = [
+    (name, loss)
+    for name, loss, _ in ROWS
+    if FORMULATIONS[name].aggregation == "sum" or FORMULATIONS[name].margin == "relative"
+]
+rows = pytest.mark.parametrize(("name", "loss"), LANES)
+
+
+def projection(point, upper, *, simplex):
+    """Of every row onto the box, or onto {z >= 0, sum z <= upper} by bisection."""
+    if not simplex:
+        return np.clip(point, 0, upper[:, None])
+    low, high = np.zeros(len(point)), np.maximum(point.max(axis=1), 0)
+    for _ in range(200):
+        middle = (low + high) / 2
+        large = np.maximum(point - middle[:, None], 0).sum(axis=1) > upper
+        low, high = np.where(large, middle, low), np.where(large, high, middle)
+    return np.maximum(point - high[:, None], 0)
+
+
+def expected_response(problem, centre, weights, epsilon):
+    """The z of every example that maximises its part of phi."""
+    xi = objective.slacks(problem, weights)
+    ridge = 1 / (2 * problem.costs[:, None]) if problem.squared else 0.0
+    point = centre + (xi - ridge * centre) / (epsilon + ridge)
+    upper = np.full(len(xi), np.inf) if problem.squared else problem.costs
+    z = projection(point, upper, simplex=problem.formulation.aggregation == "max")
+    return z * objective._has_features(problem)[:, None]
+
+
+def prepared(problem, *, seed=0, n_threads=3):
+    """The core of the phase around some feasible zbar; zbar; a W of its kind."""
+    rng = np.random.default_rng(seed)
+    data = problem.dataset
+    trainer, z = trainer_for(problem, "lanes")
+    centre = rng.random((data.n_examples, data.n_classes)) * problem.costs[:, None]
+    centre *= objective.targets(problem) & objective._has_features(problem)[:, None]
+    centre /= data.n_classes
+    centre *= rng.random(centre.shape) < 0.5
+    csr = sp.csr_array(centre.astype(data.dtype))
+    z.from_csr(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data)
+    core = trainer.newton(z, n_threads)
+    core.rebuild(anew=True)
+    return core, csr.toarray().astype(float), weights_like(problem, rng)
+
+
+def weights_like(problem, rng, size=0.3):
+    data = problem.dataset
+    _, W = allocate_weights(data.n_features + 1, data.n_classes, data.dtype)
+    k = data.n_classes
+    W[:, :k] = size * rng.normal(size=(len(W), k))
+    if problem.formulation.sum_to_zero != "no":
+        W[:, :k] -= W[:, :k].mean(axis=1, keepdims=True)
+    if not data.bias:
+        W[-1] = 0
+    return W
+
+
+def digits_of(problem):
+    return 2e-4 if problem.dataset.dtype == np.float32 else 1e-10
+
+
+def check_response(problem, epsilon):
+    core, centre, W = prepared(problem)
+    k, digits = problem.dataset.n_classes, digits_of(problem)
+    gradient = np.empty_like(W)
+    core.gradient_at(W, epsilon, gradient)
+    z = duals_of(core.response, problem)
+    expected = expected_response(problem, centre, W[:, :k], epsilon)
+    np.testing.assert_allclose(z.toarray(), expected, rtol=digits, atol=digits)
+    at_z = W[:, :k] - objective.weights_of(problem, z)
+    np.testing.assert_allclose(gradient[:, :k], at_z, rtol=digits, atol=digits)
+    assert (gradient[:, k:] == 0).all()
+
+
+@rows
+@pytest.mark.parametrize("k", [2, 5, 17, 33, 50])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_response_is_a_projection(name, loss, k, dtype, instruction_set):
+    problem = random_data(30, 20, k, dtype, bias=0.5, name=name, loss=loss)
+    if in_lanes(problem):
+        for epsilon in (0.1, 30.0):
+            check_response(problem, epsilon)
+
+
+def test_a_class_in_another_group_is_nobodys():
+    problem = problem_of(random_data(30, 20, 9, np.float64, name="one_vs_rest"), slice(2, 7))
+    core, _, W = prepared(problem)
+    core.gradient_at(W, 0.5, np.empty_like(W))
+    z = duals_of(core.response, problem).toarray()
+    elsewhere = problem.dataset.labels < 0
+    xi = 1 + objective.scores(problem, W[:, :5])[elsewhere]
+    assert elsewhere.any()
+    assert ((z[elsewhere] > 0) <= (xi + 0.5 * 0.1 > 0)).all()
+
+
+@rows
+@pytest.mark.parametrize("k", [3, 9])
+def test_the_hessian_is_the_slope_of_the_gradient(name, loss, k, instruction_set):
+    problem = random_data(40, 12, k, np.float64, bias=0.5, name=name, loss=loss)
+    core, _, W = prepared(problem)
+    p = weights_like(problem, np.random.default_rng(1), 1.0)
+    product, above, below = np.empty_like(W), np.empty_like(W), np.empty_like(W)
+    size = 1e-7
+    core.gradient_at(np.ascontiguousarray(W + size * p), 0.3, above)
+    core.gradient_at(np.ascontiguousarray(W - size * p), 0.3, below)
+    core.gradient_at(W, 0.3, np.empty_like(W))
+    core.hessian_times(p, product)
+    np.testing.assert_allclose(product, (above - below) / (2 * size), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("density", [0.05, 1.0])
+@pytest.mark.parametrize("d", [3, 40, 150])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_preconditioner_is_the_mean_over_classes(density, d, dtype, instruction_set):
+    """One-vs-rest: the mean of its k Hessians, which are told from products with unit vectors."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(80, d)) * (rng.random((80, d)) < density)).astype(dtype)
+    problem = make_problem(
+        X, rng.integers(0, 2, 80), n_classes=2, formulation="one_vs_rest", bias=1.0
+    )
+    core, _, W = prepared(problem)
+    core.gradient_at(W, 0.5, np.empty_like(W))
+    unit, out = np.zeros_like(W), np.empty_like(W)
+    mean = np.zeros((d + 1, d + 1))
+    for j in range(d + 1):
+        unit[:] = 0
+        unit[j, :2] = 1
+        core.hessian_times(unit, out)
+        mean[j] = out[:, :2].mean(axis=1)
+    right = weights_like(problem, rng)
+    core.preconditioned(right, out)
+    expected = np.linalg.solve(mean, right[:, :2].astype(float))
+    digits = 1e-3 if dtype == np.float32 else 1e-10
+    np.testing.assert_allclose(out[:, :2], expected, rtol=digits, atol=digits)

@@ -1,0 +1,222 @@
+"""Files of sparse models: read or mapped, checked, and no way to do harm."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import struct
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from safetensors.numpy import save_file
+from sklearn.datasets import dump_svmlight_file
+
+from manyclass import MulticlassSVC, load_model, save_model
+from manyclass.persistence import model_file, model_schema
+from manyclass.persistence.model_file import describe_model
+from tests.cli.test_commands import run_fixture  # noqa: F401
+from tests.helpers.damaged_files import check_flipped_bits, check_truncations
+from tests.persistence.test_model_file import NAMES, X, Y
+
+
+def fitted(y=Y, threshold=0.3, dtype=np.float64):
+    return MulticlassSVC(random_state=0).fit(X.astype(dtype), y).sparsify(threshold)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.mc"
+
+
+@pytest.mark.parametrize("y", [Y, NAMES[Y], Y > 0], ids=["numbers", "names", "binary"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 100.0])
+def test_round_trip(y, dtype, threshold, path):
+    model = fitted(y, threshold, dtype)
+    save_model(path, model)
+    loaded = load_model(path)
+    assert (loaded.coef_ != model.coef_).nnz == 0
+    assert loaded.coef_.dtype == dtype
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert (loaded.predict(X) == model.predict(X)).all()
+    assert loaded.certificate_ == model.certificate_
+    save_model(path, loaded)  # over the file that it is mapped from
+    assert (load_model(path).predict_top_k(X, 2) == loaded.predict_top_k(X, 2)).all()
+    assert isinstance(loaded.densify().fit(X, y).coef_, np.ndarray)
+
+
+def test_dense_models_whose_weights_were_thresholded(path):
+    save_model(path, fitted().densify())
+    assert load_model(path).certificate_ is None
+    assert describe_model(path)["format_version"] == 2
+    save_model(path, fitted(threshold=0.0).densify())
+    assert describe_model(path)["format_version"] == 1
+
+
+def test_what_becomes_of_the_file_does_no_harm(path):
+    """As ``cp`` does it: shorter at once, and other content then."""
+    model = fitted()
+    save_model(path, model)
+    loaded = load_model(path)
+    with path.open("r+b") as file:
+        file.truncate(0)
+    assert (loaded.predict(X) == model.predict(X)).all()
+    path.write_bytes(bytes(100_000))
+    assert (loaded.predict(X) == model.predict(X)).all()
+
+
+def test_large_weights_stay_in_the_file(path, monkeypatch):
+    monkeypatch.setattr(model_file, "LARGE", 1 << 20)
+    model = MulticlassSVC(random_state=0, tol=1.0).fit(np.eye(10, 1000), np.arange(10))
+    model.coef_ = sp.random_array((10, 200_000), density=0.3, rng=np.random.default_rng(0))
+    model.n_features_in_ = 200_000
+    size = 12 * model._coefficients.nnz
+    tracemalloc.start()
+    try:
+        save_model(path, model)
+        loaded = load_model(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < size / 3
+    arrays = loaded._coefficients
+    for array in (arrays.indptr, arrays.classes, arrays.values):
+        assert not array.flags.writeable
+        while not isinstance(array, mmap.mmap):
+            array = array.base
+    os.remove(path)  # noqa: PTH107
+    rows = sp.random_array((5, 200_000), density=1e-3, rng=np.random.default_rng(1)).tocsr()
+    assert (loaded.predict(rows) == model.predict(rows)).all()
+
+
+def test_description_and_command_line(path, run, tmp_path):
+    model = fitted(threshold=0.3)
+    save_model(path, model)
+    about = json.loads(run.works("info", path, "--json")[0])
+    assert about == describe_model(path)
+    assert (about["sparse"], about["format_version"], about["certificate"]) == (True, 2, None)
+    assert about["n_nonzero"] == model.coef_.nnz == pytest.approx(12 * about["density"])
+    lines = run.works("info", path)
+    share = 100 * about["density"]
+    weights = f"weights      sparse float64, {share:.3g} % of them not zero ({about['n_nonzero']})"
+    assert weights in lines
+    assert "certificate  none: small weights were left out after training" in lines
+    dump_svmlight_file(X, Y, str(tmp_path / "data"), zero_based=False)
+    scores = json.loads(run.works("evaluate", tmp_path / "data", path, "--json")[0])
+    assert scores["accuracy"] == pytest.approx(model.score(X, Y))
+    run.works("predict", tmp_path / "data", path, tmp_path / "out", "--top-k", "2")
+    rows = [line.split("\t") for line in (tmp_path / "out").read_text().splitlines()]
+    assert rows == model.predict_top_k(X, 2).astype(str).tolist()
+
+
+def test_every_truncation_is_one_clear_error(path):
+    save_model(path, fitted())
+    check_truncations(path)
+
+
+def test_damaged_bytes_never_do_harm(path):
+    save_model(path, fitted())
+    check_flipped_bits(path, X)
+
+
+def test_damaged_arrays_with_a_right_checksum_never_do_harm(path):
+    """As a hostile writer would make them: every byte of the three arrays, changed in turn."""
+    save_model(path, fitted())
+    tensors, _, header = model_file._read(path)
+    rng = np.random.default_rng(0)
+    for name in model_schema.SPARSE:
+        for at in range(tensors[name].nbytes):
+            bytes_ = np.array(tensors[name]).view(np.uint8)
+            bytes_[at] ^= rng.integers(1, 256)
+            damaged = {**tensors, name: bytes_.view(tensors[name].dtype)}
+            save_file(damaged, path, {**header, "checksum": model_file.checksum(damaged)})
+            with contextlib.suppress(ValueError):
+                assert load_model(path).predict(X).shape == (150,)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights.classes": np.zeros(3, np.int32)}, "shapes disagree"),
+        ({"weights.classes": np.zeros(2, np.int32)[:0]}, "shapes disagree"),
+        ({"weights.classes": np.zeros(2, np.int64)}, "types int64, int64"),
+        ({"weights.values": np.zeros(2, np.float16)}, "no vector of numbers|float16"),
+        ({"weights.values": np.array([1.0, np.nan])}, "not finite"),
+        ({"weights.values": np.zeros((1, 2))}, "no vector"),
+        ({"weights.values": np.zeros(())}, "no vector"),
+        ({"weights.indptr": np.zeros(0, np.int64)}, "shapes disagree"),
+        ({"weights.indptr": np.array([0, 2, 1, 2, 2])}, "indptr is inconsistent"),
+        ({"weights.indptr": np.array([0, 1, 2])}, "do not fit together"),
+        ({"intercept": np.zeros(2)}, "intercepts of shape"),
+        ({"weights.values": None}, "weights.values"),
+        ({"weights.indptr": None}, "weights.indptr"),
+    ],
+)
+@pytest.mark.parametrize("large", [False, True], ids=["read", "mapped"])
+def test_hostile_tensors(change, message, path, large, monkeypatch):
+    monkeypatch.setattr(model_file, "LARGE", 0 if large else 1 << 20)
+    save_model(path, MulticlassSVC().fit(X, NAMES[Y]))
+    tensors, model, header = model_file._read(path)
+    del tensors["weights"]
+    tensors["weights.indptr"] = np.array([0, 1, 2, 2, 2])
+    tensors["weights.classes"] = np.array([0, 2], np.int32)
+    tensors["weights.values"] = np.ones(2)
+    model["feature_names"] = list("abcd")
+    header["model"] = json.dumps(model)
+
+    def write():
+        save_file(tensors, path, {**header, "checksum": model_file.checksum(tensors)})
+
+    write()
+    assert load_model(path).coef_.nnz == 2
+    tensors.update(change)
+    tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    write()
+    with pytest.raises(ValueError, match=f"cannot be read as a manyclass model.*({message})"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("dtype", ["U8", "F32", "I32", [], {}, None])
+def test_headers_that_lie_about_types(dtype, path):
+    save_model(path, fitted())
+    content = path.read_bytes()
+    (size,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + size])
+    header["weights.values"]["dtype"] = dtype
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    with pytest.raises(ValueError, match="cannot be read as a manyclass model"):
+        load_model(path)
+
+
+def test_unaligned_tensors_cannot_be_mapped(path, monkeypatch):
+    save_model(path, fitted())
+    monkeypatch.setattr(model_file, "LARGE", 0)
+    content = path.read_bytes()
+    (size,) = struct.unpack("<Q", content[:8])
+    text = content[8 : 8 + size] + b" "
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    with pytest.raises(ValueError, match="does not lie in the file as its header says"):
+        load_model(path)
+
+
+def test_infinite_weights_are_not_saved(path):
+    model = fitted()
+    model.coef_ = sp.csr_array(np.full((3, 4), np.inf))
+    with pytest.raises(ValueError, match="not finite"):
+        save_model(path, model)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["read", "mapped"])
+def test_more_than_the_header_says(path, large, monkeypatch):
+    monkeypatch.setattr(model_file, "LARGE", 0 if large else 1 << 20)
+    save_model(path, fitted())
+    with path.open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(ValueError, match="longer or shorter than its header says"):
+        load_model(path)

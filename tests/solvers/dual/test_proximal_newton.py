@@ -1,0 +1,266 @@
+"""The Newton phase: its rounds against the quadratic program, when it begins and ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from manyclass.problem import objective
+from manyclass.problem.solution import Certificate, Start, Status
+from manyclass.solvers.base import Interrupted
+from manyclass.solvers.dual import proximal_newton
+from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.dual.one_vs_rest import SeparateClasses
+from manyclass.solvers.dual.proximal_newton import NewtonPhase, Pace, is_allowed
+from manyclass.solvers.stopping import GapRule
+from tests.helpers.catalog import make_problem, random_problem, train
+from tests.helpers.reference import optimal_objective
+from tests.kernels.test_dual import random_data, trainer_for
+from tests.kernels.test_newton import digits_of, prepared, rows
+
+SOLVERS = ([SequentialDual], [SequentialDual, SeparateClasses])  # of classes that are independent
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """The phase begins after the first epoch, whatever the problem."""
+    rounds = []
+    play = NewtonPhase.round
+
+    def counted(self):
+        rounds.append(play(self))
+        return rounds[-1]
+
+    monkeypatch.setattr(NewtonPhase, "round", counted)
+    monkeypatch.setattr(proximal_newton, "START", 2.0)
+    monkeypatch.setattr(proximal_newton, "is_allowed", lambda problem: True)
+    monkeypatch.setattr(Pace, "is_slow", lambda self: True)
+    return rounds
+
+
+@rows
+def test_reaches_the_quadratic_program(name, loss, at_once):
+    for seed in range(20):
+        problem = random_problem(seed, name, loss)
+        solution = train(problem, max_iter=3000)
+        assert solution.status is Status.CONVERGED
+        optimum = optimal_objective(problem)
+        assert solution.certificate.primal_objective == pytest.approx(optimum, rel=1e-6)
+    assert len(at_once) > 20
+
+
+@rows
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_certificate_equals_numpy(name, loss, dtype, at_once, instruction_set):
+    best = -np.inf
+    for max_iter in range(2, 7):
+        problem = random_data(60, 6, 5, dtype, bias=0.5, name=name, loss=loss)
+        solution = train(problem, max_iter=max_iter, tol=0.0)
+        ours, z = solution.certificate, solution.duals.toarray()
+        theirs = objective.certificate(problem, solution.weights, solution.duals)
+        digits = digits_of(problem) * theirs.primal_objective
+        assert ours.primal_objective == pytest.approx(theirs.primal_objective, abs=digits)
+        assert ours.gap == pytest.approx(theirs.gap, abs=digits)
+        assert ours.max_violation == pytest.approx(theirs.max_violation, rel=1e-3, abs=1e-3)
+        assert theirs.dual_objective >= best - digits
+        best = theirs.dual_objective
+        assert (z >= 0).all()
+        if loss == "hinge":
+            taken = z.sum(axis=1) if name == "crammer_singer" else z.max(axis=1)
+            assert (taken <= problem.costs * (1 + 1e-6)).all()
+        if problem.formulation.sum_to_zero != "no":
+            assert np.abs(solution.weights.sum(axis=1)).max() <= digits_of(problem)
+    assert at_once
+
+
+@pytest.mark.parametrize("stopping", ["gap", "kkt"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_both_rules_are_met(stopping, dtype, at_once):
+    problem = random_data(200, 6, 4, dtype)
+    solution = train(problem, tol=1e-3, stopping=stopping)
+    assert solution.status is Status.CONVERGED
+    assert at_once
+
+
+def blobs(dtype=np.float32, n=1500, d=12, k=5, **kind):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, k, n)
+    X = rng.normal(size=(k, d))[labels] + 1.5 * rng.normal(size=(n, d))
+    return make_problem(X.astype(dtype), labels, n_classes=k, **kind)
+
+
+def test_begins_by_itself_and_takes_fewer_epochs(monkeypatch):
+    problem = blobs()
+    fast = train(problem, tol=1e-4)
+    monkeypatch.setattr(proximal_newton, "is_allowed", lambda problem: False)
+    slow = train(problem, tol=1e-4)
+    assert fast.status is slow.status is Status.CONVERGED
+    assert len(fast.history) < len(slow.history)
+    difference = fast.certificate.primal_objective - slow.certificate.primal_objective
+    assert abs(difference) <= 1e-4 * slow.certificate.primal_objective
+
+
+def test_interrupted_the_duals_are_kept(at_once, monkeypatch):
+    problem = blobs(np.float64)
+    play = NewtonPhase.round
+
+    def interrupted(self):
+        found = play(self)
+        if self.rounds == 3:
+            raise KeyboardInterrupt
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NewtonPhase, "round", interrupted)
+        with pytest.raises(Interrupted) as caught:
+            train(problem, tol=1e-9)
+    z = caught.value.start.duals
+    assert objective.dual(problem, z) > 0
+    resumed = train(problem, tol=1e-6, start=caught.value.start)
+    assert resumed.status is Status.CONVERGED
+
+
+@rows
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_second_training_goes_on_from_the_weights(name, loss, dtype, at_once):
+    """They are not W(z), from which it would have to find its way again."""
+    problem = blobs(dtype, formulation=name, loss=loss)
+    for solver in SOLVERS[name == "one_vs_rest"]:
+        first = train(problem, solver, tol=1e-4)
+        # W(z) may happen to be as good.
+        assert first.start.weights is not None or name in ("mmr", "reinforced")
+        second = train(problem, solver, tol=1e-4, start=first.start)
+        assert second.status is Status.CONVERGED
+        assert len(second.history) - len(first.history) <= 2 < len(first.history)
+        theirs = objective.certificate(problem, second.weights, second.duals)
+        assert theirs.relative_gap <= 1.1e-4
+
+
+def test_what_descent_leaves_is_z_alone():
+    problem = random_data(30, 200, 3, np.float32)
+    first = train(problem, tol=1e-3)
+    assert first.start.weights is None
+    # Weights of no use, as from another problem, are not gone on from.
+    W = np.full((201, 3), 1e3, np.float32)
+    assert len(train(problem, tol=1e-3, start=Start(first.duals, W)).history) == 1
+
+
+def test_weights_worse_than_those_of_z_are_not_gone_on_from(at_once):
+    problem = blobs(np.float64)
+    first = train(problem, tol=1e-6)
+    W = 100 * first.weights
+    again = train(problem, tol=1e-6, start=Start(first.duals, W))
+    assert again.status is Status.CONVERGED
+    assert again.certificate.primal_objective == pytest.approx(
+        first.certificate.primal_objective, rel=1e-5
+    )
+
+
+def test_begins_late_where_descent_never_comes_near():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 2000)
+    X = rng.normal(size=(3, 1))[y] + rng.normal(size=(2000, 1))
+    solution = train(make_problem(X, y, n_classes=3, C=1e4), tol=1e-3, max_iter=200)
+    assert solution.status is Status.CONVERGED
+    assert solution.history[proximal_newton.LATE - 1].relative_gap > proximal_newton.START
+
+
+def test_a_round_ends_when_its_budget_is_spent():
+    problem = random_data(300, 20, 4, np.float64)
+    whole, cut = (prepared(problem)[0].round(1e-3, budget) for budget in (10**9, 3000))
+    assert cut.steps < whole.steps
+    assert cut.evaluations < whole.evaluations
+    core, centre, _ = prepared(problem)
+    at_centre = objective.dual(problem, sp.csr_array(centre))
+    found = core.round(1e-3, 3000)
+    assert found.primal - found.gap >= at_centre
+
+
+def test_descent_takes_over_when_rounds_bring_nothing(at_once, monkeypatch):
+    monkeypatch.setattr(proximal_newton, "PROGRESS", 1e-9)
+    solution = train(blobs(), tol=1e-3)
+    assert solution.status is Status.CONVERGED
+    assert 0 < len(at_once) < len(solution.history) - 1
+
+
+@rows
+def test_goes_on_where_rounding_leaves_nothing(name, loss, at_once):
+    problem = random_data(30, 4, 3, np.float64, name=name, loss=loss)
+    solution = train(problem, tol=0.0, max_iter=100)
+    assert at_once
+    assert abs(solution.certificate.relative_gap) < 1e-9
+
+
+def test_where_it_is_allowed():
+    assert is_allowed(blobs())
+    assert not is_allowed(random_data(30, 200, 3, np.float32))
+
+
+def test_pace_looks_at_what_is_left():
+    pace = Pace()
+    assert not pace.is_slow()
+    pace.add(8.0, 5)
+    assert not pace.is_slow()
+    pace.add(4.0, 5)  # two units of work for what is left
+    assert not pace.is_slow()
+    pace.add(3.9, 5)
+    pace.add(3.8, 5)
+    assert pace.is_slow()
+    pace.add(-1.0, 5)
+    assert not pace.is_slow()
+
+
+def test_pace_hears_of_estimates_that_were_too_good():
+    pace = Pace()
+    pace.correct(5.0)
+    pace.add(-1.0, 5)
+    pace.add(-1.1, 5)
+    assert not pace.is_slow()
+    pace.correct(2.0)
+    assert pace.is_slow()
+    pace.correct(-2.0)
+    assert not pace.is_slow()
+
+
+def test_what_a_certificate_found_goes_back_into_the_estimates(monkeypatch):
+    """Descent that says "done" at once does not keep the phase from beginning."""
+    problem = blobs()
+    monkeypatch.setattr(GapRule, "distance", _too_good)
+    assert train(problem, tol=1e-4, max_iter=60).status is Status.CONVERGED
+
+
+def _too_good(self, found, primal):
+    honest = isinstance(found, Certificate)
+    return np.log(found.gap / (self.tol * primal)) - (0 if honest else 9)
+
+
+def test_begins_without_a_tolerance():
+    solution = train(blobs(), tol=0.0, max_iter=40)
+    assert solution.certificate.relative_gap < 1e-4
+
+
+def test_z_of_another_size_is_refused():
+    trainer, z = trainer_for(make_problem(np.eye(3), [0, 1, 2], n_classes=3), "lanes")
+    with pytest.raises(ValueError, match="z must have"):
+        trainer.newton(type(z)(2, 3), 1)
+    core = trainer.newton(z, 1)
+    with pytest.raises(ValueError, match="weights"):
+        core.read_weights(np.zeros((2, 8)))
+    with pytest.raises(ValueError, match="weights"):
+        core.write_weights(np.zeros((2, 8)))
+
+
+def test_solver_has_no_phase_before_it_begins():
+    problem = random_data(30, 200, 3, np.float32)
+    state = SequentialDual(np.random.default_rng(0)).init(problem, None)
+    assert state.newton is None
+
+
+def test_without_memory_for_it_descent_goes_on(at_once, monkeypatch):
+    def without_memory(self):
+        raise MemoryError
+
+    monkeypatch.setattr(NewtonPhase, "round", without_memory)
+    solution = train(blobs(np.float64), tol=1e-2)
+    assert solution.status is Status.CONVERGED

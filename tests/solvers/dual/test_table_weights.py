@@ -1,0 +1,208 @@
+"""Sparse weights: tables of classes for every feature, cut into slices for the threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manyclass import _core
+from manyclass.problem import objective
+from manyclass.problem.solution import Status
+from manyclass.solvers.dual import table_weights
+from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.dual.table_weights import SparseDual
+from manyclass.solvers.kernels import trainer_arguments
+from manyclass.utils.instruction_sets import VARIABLE
+from tests.helpers.catalog import make_problem, text_problem, train
+
+CORES = {
+    np.float32: (_core.SparseTrainer32, _core.WeightTables32, _core.Duals32),
+    np.float64: (_core.SparseTrainer64, _core.WeightTables64, _core.Duals64),
+}
+machines = pytest.mark.parametrize(
+    ("name", "loss"),
+    [
+        ("crammer_singer", "hinge"),
+        ("weston_watkins", "hinge"),
+        ("weston_watkins", "squared_hinge"),
+    ],
+)
+
+
+def core_of(problem, *, n_slices=1, dense_from=8):
+    """Trainer, weights and dual variables, all zero."""
+    data = problem.dataset
+    trainer_of, weights_of, duals_of = CORES[data.dtype.type]
+    weights = weights_of.zeros(data.n_features + 1, data.n_classes, n_slices, dense_from)
+    trainer = trainer_of(**trainer_arguments(problem))
+    return trainer, weights, duals_of(data.n_examples, data.n_classes)
+
+
+def duals_of(z, problem):
+    indptr, labels, values = z.to_csr()
+    shape = (problem.dataset.n_examples, problem.dataset.n_classes)
+    return sp.csr_array((values, labels, indptr), shape=shape)
+
+
+def weights_of(weights, problem):
+    """W of shape (d + 1, k), dense; the names are the classes' own."""
+    names = np.arange(problem.dataset.n_classes, dtype=np.int32)
+    indptr, labels, values = weights.to_csr(names)
+    W = sp.csr_array((values, labels, indptr), shape=(len(indptr) - 1, len(names)))
+    assert W.has_canonical_format
+    assert (W.data != 0).all()
+    return W.toarray()
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    k=st.integers(2, 400),
+    n_slices=st.integers(1, 5),
+    dense_from=st.sampled_from([1, 2, 8]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    bias=st.sampled_from([0.0, 2.0]),
+)
+def test_tables_hold_the_weights_of_any_duals(seed, k, n_slices, dense_from, dtype, bias):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((30, 12), density=0.3, rng=rng, dtype=np.float64).astype(dtype)
+    labels = rng.integers(0, k, 30)
+    problem = make_problem(sp.csr_array(X), labels, n_classes=k, bias=bias)
+    z = sp.random_array((30, k), density=rng.random() ** 3, rng=rng).tolil() / k  # feasible
+    z = z.tolil()
+    z[np.arange(30), labels] = 0
+    z = sp.csr_array(z, dtype=dtype)
+    slices = min(n_slices, k)
+    trainer, weights, duals = core_of(problem, n_slices=slices, dense_from=dense_from)
+    duals.from_csr(z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data)
+    for _ in range(2):  # the second time the tables were used before
+        trainer.rebuild(weights, duals)
+        expected = objective.weights_of(problem, z)
+        size = max(1.0, np.abs(expected).max())
+        digits = 1e-5 if dtype == np.float32 else 1e-13
+        np.testing.assert_allclose(weights_of(weights, problem), expected, atol=digits * size)
+        assert weights.squared_norm() == pytest.approx((expected**2).sum(), rel=1e-4)
+
+
+@machines
+@pytest.mark.parametrize("n_slices", [1, 2, 3])
+@pytest.mark.parametrize("dense_from", [1, 8])
+def test_loops_agree_with_numpy(name, loss, n_slices, dense_from):
+    problem = text_problem(name, loss, np.float64, k=150)
+    data = problem.dataset
+    trainer, weights, z = core_of(problem, n_slices=n_slices, dense_from=dense_from)
+    rows = np.arange(data.n_examples, dtype=np.int32)
+    active = np.empty_like(rows)
+    gained = 0.0
+    for seed in range(4):
+        full = trainer.full_loop(weights, z, rows, active, -np.inf, seed)
+        goal = _core.ShrunkGoal(0.0, 0.0, 3 * z.count, 0.0)
+        shrunk = trainer.shrunk_loops(weights, z, active, full.n_active, goal, seed)
+        gained += full.dual_gain + shrunk.dual_gain
+        W, duals = weights_of(weights, problem), duals_of(z, problem)
+        np.testing.assert_allclose(W, objective.weights_of(problem, duals), atol=1e-12)
+        assert gained == pytest.approx(objective.dual(problem, duals), rel=1e-9)
+        found = trainer.inspect(weights, z, np.linalg.norm(W), 0, data.n_examples)
+        theirs = objective.certificate(problem, W, duals)
+        assert found.gap == pytest.approx(theirs.gap, abs=1e-9 * theirs.primal_objective)
+        assert found.max_violation == pytest.approx(theirs.max_violation, abs=1e-9)
+    assert shrunk.loops >= 2
+
+
+@machines
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_equals_dense_weights(name, loss, dtype):
+    problem = text_problem(name, loss, dtype, k=120)
+    tol = 1e-5 if dtype == np.float32 else 1e-9
+    dense, sparse = (train(problem, solver, tol=tol) for solver in (SequentialDual, SparseDual))
+    assert sparse.status is Status.CONVERGED
+    assert sparse.certificate.primal_objective == pytest.approx(
+        dense.certificate.primal_objective, rel=2 * tol
+    )
+    np.testing.assert_allclose(sparse.weights, dense.weights, atol=30 * tol**0.5)
+
+
+@machines
+def test_threads_change_nothing(name, loss):
+    problem = text_problem(name, loss, k=200)
+    solutions = [
+        train(problem, lambda rng, n=n_jobs: SparseDual(rng, n), tol=1e-4) for n_jobs in (1, 2, 3)
+    ]
+    for other in solutions[1:]:
+        np.testing.assert_allclose(other.weights, solutions[0].weights, rtol=1e-3, atol=1e-5)
+        assert other.certificate.relative_gap <= 1e-4
+    again = train(problem, lambda rng: SparseDual(rng, 2), tol=1e-4)
+    assert (again.weights == solutions[1].weights).all()
+    assert (again.duals != solutions[1].duals).nnz == 0
+
+
+@pytest.mark.parametrize("choice", ["baseline", "avx2", "avx512"])
+def test_every_instruction_set(choice, monkeypatch):
+    if choice not in _core.instruction_sets():
+        pytest.skip(f"this machine has no {choice}")
+    problem = text_problem("weston_watkins", k=150)
+    best = train(problem, SparseDual, tol=1e-4)
+    monkeypatch.setenv(VARIABLE, choice)
+    solution = train(problem, SparseDual, tol=1e-4)
+    assert solution.certificate.relative_gap <= 1e-4
+    assert solution.certificate.primal_objective == pytest.approx(
+        best.certificate.primal_objective, rel=2e-4
+    )
+
+
+def test_an_example_by_itself_may_need_all_classes():
+    """Its z are spread over the classes that nothing else tells apart: lists must grow fast."""
+    k = 2000
+    X = sp.eye_array(k, format="csr", dtype=np.float64)
+    problem = make_problem(X, np.arange(k), n_classes=k, formulation="weston_watkins")
+    solution = train(problem, SparseDual, tol=1e-3, max_iter=30)
+    assert solution.status is Status.CONVERGED
+    assert (np.diff(solution.duals.indptr) > 100).all()
+
+
+def test_rows_without_features_have_their_loss():
+    X = sp.csr_array(np.vstack([np.eye(6), np.zeros((3, 6))]))
+    problem = make_problem(X, np.arange(9) % 6, n_classes=6, formulation="weston_watkins")
+    solution = train(problem, SparseDual, tol=1e-8)
+    theirs = objective.certificate(problem, solution.weights, solution.duals)
+    assert solution.certificate.primal_objective == pytest.approx(theirs.primal_objective)
+    assert solution.certificate.dual_objective == pytest.approx(theirs.dual_objective)
+
+
+def test_plain_rows_where_memory_is_short(monkeypatch):
+    problem = text_problem(k=300)
+    monkeypatch.setattr(table_weights, "available_memory", lambda: 10**5)
+    small = train(problem, SparseDual, tol=1e-4)
+    monkeypatch.setattr(table_weights, "available_memory", lambda: 10**12)
+    fast = train(problem, SparseDual, tol=1e-4)
+    assert small.history[-1].n_weights < fast.history[-1].n_weights
+    assert np.abs(small.weights - fast.weights).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_slices": 0}, "slices"),
+        ({"n_slices": 41}, "slices"),
+        ({"dense_from": 0}, "dense_from"),
+    ],
+)
+def test_the_core_refuses_what_does_not_fit(change, message):
+    problem = text_problem()
+    with pytest.raises(ValueError, match=message):
+        core_of(problem, **change)
+
+
+def test_the_core_refuses_other_shapes():
+    problem, other = text_problem(), text_problem(k=41)
+    trainer, weights, z = core_of(problem)
+    _, wide, many = core_of(other)
+    rows = np.arange(3, dtype=np.int32)
+    with pytest.raises(ValueError, match="same classes"):
+        trainer.full_loop(wide, z, rows, rows.copy(), 0.0, 0)
+    with pytest.raises(ValueError, match="same classes"):
+        trainer.rebuild(weights, many)
+    with pytest.raises(ValueError, match="margins must be relative"):
+        core_of(text_problem("one_vs_rest"))
