@@ -20,6 +20,7 @@ from sklearn.utils import assert_all_finite
 
 from manyclass import _core
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
 
 # Multiply-adds in one part, about a millisecond: Ctrl-C is heard between parts, no thread waits
@@ -61,7 +62,7 @@ class CoreModel:
     ) -> None:
         self.dtype = dtype
         self._check = check
-        predictor_of = _core.Predictor32 if dtype == np.float32 else _core.Predictor64
+        predictor_of = core_class("Predictor", dtype)
         self._predictor = predictor_of(
             np.ascontiguousarray(coef.T, dtype),
             np.ascontiguousarray(np.broadcast_to(intercept, coef.shape[0]), dtype),

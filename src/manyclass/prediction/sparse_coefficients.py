@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass import _core
+from manyclass.utils.core_class import core_class
 from manyclass.utils.memory import available_memory
 from manyclass.utils.sparse_check import check_sparse
 
@@ -61,8 +61,7 @@ class SparseCoefficients:
             raise TypeError("sparse weights that are no vectors")
         if kinds not in (["int64", "int32", "float32"], ["int64", "int32", "float64"]):
             raise TypeError(f"sparse weights of types {', '.join(kinds)}")
-        core_of = _core.SparseWeights32 if values.dtype == np.float32 else _core.SparseWeights64
-        self.core = core_of(indptr, classes, values, n_classes)
+        self.core = core_class("SparseWeights", values.dtype)(indptr, classes, values, n_classes)
         self.indptr, self.classes, self.values = map(_read_only, arrays)
         self.shape = (n_classes, len(indptr) - 1)
         self._by_class: sp.csr_array[Any] | None = None

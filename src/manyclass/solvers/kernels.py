@@ -11,6 +11,7 @@ from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.solvers.weights.dense import class_means, squared_norm
 from manyclass.solvers.weights.layout import in_lanes
+from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
 
 NO_COMMON = np.empty(0)  # nothing is taken off every class
@@ -49,16 +50,14 @@ def as_returned(
     return common, square, moved
 
 
-def core_classes(problem: Problem, *, shifted: bool = False) -> tuple[type[Any], type[Any]]:
+def core_classes(
+    problem: Problem, *, shifted: bool = False
+) -> tuple[type[_core._Trainer], type[_core._Duals]]:
     """Trainer and dual variables of the compiled core that suit the problem."""
-    single = problem.dataset.dtype == np.float32
+    dtype = problem.dataset.dtype
     if in_lanes(problem, shifted=shifted):
-        if single:
-            return _core.LaneTrainer32, _core.LaneDuals32
-        return _core.LaneTrainer64, _core.LaneDuals64
-    if single:
-        return _core.Trainer32, _core.Duals32
-    return _core.Trainer64, _core.Duals64
+        return core_class("LaneTrainer", dtype), core_class("LaneDuals", dtype)
+    return core_class("Trainer", dtype), core_class("Duals", dtype)
 
 
 def trainer_arguments(problem: Problem) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from manyclass.solvers.distributed.coo_duals import Entries
 from manyclass.solvers.weights.dense import allocate_weights, squared_norm
 from manyclass.solvers.weights.layout import BLOCK_BYTES
 from manyclass.solvers.weights.sharded import Block, SpreadWeights
+from manyclass.utils.core_class import core_class
 
 # Numbers of W that travel at a time, where it is dense; rows of tables at least.
 PART = 1 << 20
@@ -92,8 +93,7 @@ class GoingRound:
         if dense_from is None:
             _, self.weights = allocate_weights(self._n_rows, 2 * self.width, data.dtype)
         else:
-            single = data.dtype == np.float32
-            tables_of = _core.PairTables32 if single else _core.PairTables64
+            tables_of = core_class("PairTables", data.dtype)
             self.weights = tables_of(self._n_rows, self.width, dense_from)
         self.slots: dict[int, int] = {}
         self.own_duals: dict[int, Entries] = {}

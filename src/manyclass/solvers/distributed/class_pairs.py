@@ -36,6 +36,7 @@ from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.sharded import SpreadWeights
 from manyclass.solvers.weights.tables import dense_from
+from manyclass.utils.core_class import core_class
 
 # Shrunk loops at a meeting end at this share of the gap that its first loop found, or after so many
 # such loops' worth of scores (with W in tables: of loops over all z > 0). Where the first loop
@@ -98,9 +99,7 @@ class OverBundles(OfRanks, Generic[S]):
         data = problem.dataset
         n_ranks = self.communicator.size
         schedule = Schedule.of(min(data.n_classes, BUNDLES_PER_RANK * n_ranks), n_ranks)
-        single = data.dtype == np.float32
-        trainer_of = _core.PairTrainer32 if single else _core.PairTrainer64
-        trainer = trainer_of(**trainer_arguments(problem))
+        trainer = core_class("PairTrainer", data.dtype)(**trainer_arguments(problem))
         norms = trainer.squared_norms()
         if not np.isfinite(norms).all():
             raise FloatingPointError("the square of a row of X overflows; scale the features")

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass import _core
 from manyclass.problem.solution import Start
+from manyclass.utils.core_class import core_class
 
 
 class Entries(NamedTuple):
@@ -77,8 +77,7 @@ def entries_of(start: Start | None, filled: NDArray[np.bool_], dtype: np.dtype[A
 
 def to_core(z: Entries, columns: NDArray[np.int32], n_columns: int, n_examples: int) -> Any:
     """Return the lists of the core; `columns` has a number for every class, -1: left out."""
-    lists_of = _core.Duals32 if z.values.dtype == np.float32 else _core.Duals64
-    lists = lists_of(n_examples, n_columns)
+    lists = core_class("Duals", z.values.dtype)(n_examples, n_columns)
     lists.add_entries(z.rows, z.labels, z.values, columns)
     return lists
 

@@ -26,6 +26,7 @@ from manyclass import _core
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.solvers.kernels import trainer_arguments
+from manyclass.utils.core_class import core_class
 
 # It saves time where there are so many examples for each weight: most z of the optimum are then 0
 # or C_i, as those here. Where there are fewer, more lie between (measured: a tenth slower on dna).
@@ -75,8 +76,7 @@ def stochastic_start(
     data = problem.dataset
     arguments = trainer_arguments(problem)
     del arguments["formulation"]
-    single = data.dtype == np.float32
-    trainer = (_core.StochasticTrainer32 if single else _core.StochasticTrainer64)(**arguments)
+    trainer = core_class("StochasticTrainer", data.dtype)(**arguments)
     clock = _core.StochasticClock()
     clock.alpha = 1 / problem.costs[rows].sum()
     passage = _core.Passage(_core.StochasticLoss.hinge, batch_size=1, n_threads=1)

@@ -19,13 +19,13 @@ import scipy.sparse as sp
 from joblib import cpu_count
 from numpy.typing import NDArray
 
-from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Start
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.state import State
 from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.weights.tables import csr_on, dense_from, inverse
+from manyclass.utils.core_class import core_class
 
 # Shrunk loops end after the effort of so many loops over all of z.
 SHRUNK_LOOPS = 10
@@ -46,21 +46,17 @@ class SparseDual(SequentialDual):
         """W = 0 and z = 0; the classes in random order, so that tables fill evenly."""
         began = time.perf_counter()
         data = problem.dataset
-        single = data.dtype == np.float32
         names = self.rng.permutation(data.n_classes).astype(np.int32)
-        trainer_of = _core.SparseTrainer32 if single else _core.SparseTrainer64
         labels = inverse(names)[data.labels]
         inner = replace(problem, dataset=replace(data, labels=labels))
-        weights_of = _core.WeightTables32 if single else _core.WeightTables64
-        duals_of = _core.Duals32 if single else _core.Duals64
-        weights = weights_of.zeros(
+        weights = core_class("WeightTables", data.dtype).zeros(
             n_rows=data.n_features + 1,
             n_classes=data.n_classes,
             n_slices=min(self.n_jobs, cpu_count(), data.n_classes),  # more would only wait
             dense_from=dense_from(problem),
         )
-        trainer = trainer_of(**trainer_arguments(inner))
-        z = duals_of(data.n_examples, data.n_classes)
+        trainer = core_class("SparseTrainer", data.dtype)(**trainer_arguments(inner))
+        z = core_class("Duals", data.dtype)(data.n_examples, data.n_classes)
         nothing = np.empty((0, 0), data.dtype)
         return State(trainer, z, nothing, weights, began, names=names)
 

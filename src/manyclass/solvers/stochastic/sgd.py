@@ -38,6 +38,7 @@ from manyclass.problem.solution import Status, Weights
 from manyclass.solvers.weights.accumulators import Sums
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import TableSums
+from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
 
 LOSSES = ("hinge", "log_loss", "perceptron")
@@ -232,9 +233,7 @@ class Stochastic:
         """Return the examples as the core takes them; those of the last call are kept."""
         if self._trainer is None or self._trainer[0] is not dataset:
             self._trainer = None
-            trainer_of = (
-                _core.StochasticTrainer32 if self.shape.single else _core.StochasticTrainer64
-            )
+            trainer_of = core_class("StochasticTrainer", self.shape.dtype)
             tables = self.sums if isinstance(self.sums, TableSums) else None
             labels = dataset.labels if tables is None else tables.places_of(dataset.labels)
             trainer = trainer_of(

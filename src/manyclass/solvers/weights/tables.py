@@ -13,6 +13,7 @@ from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Weights
 from manyclass.solvers.weights.storage_choice import Shape, sparse_bytes
+from manyclass.utils.core_class import core_class
 from manyclass.utils.memory import available_memory
 
 # Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more
@@ -107,8 +108,7 @@ class TableSums:
 
     def _zeros(self) -> Any:
         shape = self.shape
-        tables = _core.WeightTables32 if shape.single else _core.WeightTables64
-        return tables.zeros(
+        return core_class("WeightTables", shape.dtype).zeros(
             n_rows=shape.n_features + 1,
             n_classes=shape.n_classes,
             n_slices=self._n_slices,
