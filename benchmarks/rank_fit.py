@@ -14,7 +14,6 @@ from benchmarks.rank_settings import TOL
 from experiments import ROOT, read_results, write_between, write_results
 from manyclass.planning.cost_model import (
     LOCAL,
-    Engine,
     Habits,
     Shape,
     Work,
@@ -22,10 +21,10 @@ from manyclass.planning.cost_model import (
     memory,
     work,
 )
-from manyclass.planning.plan import engine_for
 from manyclass.planning.rates import FILE as RATES
 from manyclass.planning.rates import name_of as solver_name
 from manyclass.problem.formulations import FORMULATIONS
+from manyclass.solvers.engine import Engine, select_engine
 
 PAGE = ROOT / "docs" / "plan.md"
 GAINS_PAGE = ROOT / "docs" / "distributed.md"
@@ -57,7 +56,7 @@ def habits_of(entry: Entry) -> Habits:
 
 def engine(entry: Entry) -> Engine:
     """Return which solver it was."""
-    return engine_for(entry["formulation"], entry["ranks"])
+    return select_engine(FORMULATIONS[entry["formulation"]], entry["ranks"])
 
 
 def name_of(entry: Entry) -> str:
@@ -84,7 +83,9 @@ def fitted_rates(entries: list[Entry]) -> dict[str, dict[str, float]]:
         counts = np.array([[getattr(work_of(entry), part) for part in LOCAL] for entry in some])
         seconds = np.array([mean_of(entry, "at_work") for entry in some])
         formulation, weights = some[0]["formulation"], some[0]["weights"]
-        alone = found.get(solver_name(formulation, weights, engine_for(formulation, 1)), {})
+        alone = found.get(
+            solver_name(formulation, weights, select_engine(FORMULATIONS[formulation], 1)), {}
+        )
         least = np.array([alone.get(part, 0.0) if part in MULTIPLIED else 0.0 for part in LOCAL])
         relative = counts / seconds[:, None]
         more, _ = nnls(relative, np.ones(len(some)) - relative @ least)

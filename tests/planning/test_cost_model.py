@@ -26,9 +26,10 @@ from manyclass.planning.cost_model import (
     work,
 )
 from manyclass.planning.forecast import forecast
-from manyclass.planning.plan import engine_for
 from manyclass.planning.rates import Measured, Usual
 from manyclass.planning.weight_density import filling, share_of_uses
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.solvers.engine import select_engine
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import train
 from tests.helpers.catalog import text_problem
@@ -168,7 +169,7 @@ def counted(name, n_ranks):
 @pytest.mark.parametrize("name", rank_settings.TITLES)
 def test_messages_and_bytes_are_those_of_the_solvers(name, n_ranks):
     shape, habits, came = counted(name, n_ranks)
-    engine = engine_for(name, n_ranks)
+    engine = select_engine(FORMULATIONS[name], n_ranks)
     expected = work(engine, "dense", shape, habits, n_ranks)
     assert np.mean([c.messages for c in came]) == pytest.approx(expected.messages, rel=0.25)
     assert np.mean([c.bytes for c in came]) == pytest.approx(expected.bytes, rel=0.25, abs=2000)
@@ -226,7 +227,7 @@ def test_the_measured_rates_are_whole():
     measured = Measured.read()
     for name in rank_settings.TITLES:
         for n_ranks in (1, 4):
-            like = measured.like(name, "dense", engine_for(name, n_ranks))
+            like = measured.like(name, "dense", select_engine(FORMULATIONS[name], n_ranks))
             assert sum(measured.rates[like].values()) > 0
     assert measured.local.bandwidth > 0
     with pytest.raises(ValueError, match="was not measured"):

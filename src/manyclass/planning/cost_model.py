@@ -29,8 +29,8 @@ from typing import Literal
 
 from manyclass.planning.weight_density import share_of_uses
 from manyclass.solvers.distributed.batches import batch_size
+from manyclass.solvers.engine import Engine
 
-Engine = Literal["alone", "centred", "bundles", "budgets", "separate", "shared_mean"]
 Kind = Literal["dense", "sparse"]
 
 BLOCK_BYTES = 64  # rows of W are padded to whole blocks
@@ -196,17 +196,6 @@ class Network:
     def seconds(self, messages: float, n_bytes: float) -> float:
         """Return how long messages take."""
         return self.latency * messages + n_bytes / self.bandwidth
-
-
-def engine_of(*, separate: bool, centred: bool, maximum: bool, n_ranks: int) -> Engine:
-    """Return which solver serves so many ranks."""
-    if separate:
-        return "separate"
-    if centred:
-        return "centred" if n_ranks == 1 else "shared_mean"
-    if n_ranks == 1:
-        return "alone"
-    return "budgets" if maximum else "bundles"
 
 
 def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from manyclass.planning.cost_model import (
-    Engine,
     Habits,
     Kind,
     Network,
@@ -15,6 +14,7 @@ from manyclass.planning.cost_model import (
     returned_bytes,
     work,
 )
+from manyclass.solvers.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from manyclass.planning.cost_model import Engine, Habits, Kind, Network, Shape, engine_of, memory
+from manyclass.planning.cost_model import Habits, Kind, Network, Shape, memory
 from manyclass.planning.forecast import Forecast, forecast
 from manyclass.planning.rates import Measured
 from manyclass.problem.formulations import FORMULATIONS
+from manyclass.solvers.engine import select_engine
 from manyclass.solvers.weights.storage_choice import LARGE_SHARE, MANY_CLASSES
 
 # A number of ranks is worth its price while each does this share of what one alone would do.
@@ -102,20 +103,9 @@ def thriftiest(found: Sequence[Option]) -> Option | None:
     return best([option for option in found if option.efficiency >= WORTH_IT])
 
 
-def engine_for(name: str, n_ranks: int) -> Engine:
-    """Return which solver trains a formulation on so many ranks."""
-    formulation = FORMULATIONS[name]
-    return engine_of(
-        separate=formulation.sum_to_zero == "no",
-        centred=formulation.centred,
-        maximum=formulation.aggregation == "max",
-        n_ranks=n_ranks,
-    )
-
-
 def _option(question: Question, n_ranks: int, measured: Measured, alone: float) -> Option:
     formulation = FORMULATIONS[question.formulation]
-    engine = engine_for(question.formulation, n_ranks)
+    engine = select_engine(formulation, n_ranks)
 
     def habits_of(kind: Kind) -> Habits:
         like = measured.like(question.formulation, kind, engine)
@@ -126,7 +116,7 @@ def _option(question: Question, n_ranks: int, measured: Measured, alone: float) 
 
     kind: Kind = "dense"
     if not formulation.centred and question.weights != "dense":
-        many = formulation.margin == "relative" and question.shape.n_classes > MANY_CLASSES
+        many = formulation.is_relative and question.shape.n_classes > MANY_CLASSES
         large = needs("dense") > LARGE_SHARE * question.memory
         smaller = needs("sparse") < needs("dense")
         if question.weights == "sparse" or ((many or large) and smaller):

@@ -59,6 +59,21 @@ class Formulation:
         """Whether W must be kept at mean zero over the classes."""
         return self.sum_to_zero == "enforced"
 
+    @property
+    def is_separable(self) -> bool:
+        """Whether each class is a binary problem of its own."""
+        return self.sum_to_zero == "no"
+
+    @property
+    def takes_maximum(self) -> bool:
+        """Whether the largest loss of the targets counts, not their sum."""
+        return self.aggregation == "max"
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether margins are differences of two scores."""
+        return self.margin == "relative"
+
     def own_margin(self, n_classes: int) -> float:
         """gamma_y."""
         return 1.0 if self.gamma_own == "1" else n_classes - 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.one_vs_rest import SeparateClasses
 from manyclass.solvers.dual.one_vs_rest_chunked import solve_in_parts
 from manyclass.solvers.dual.table_weights import SparseDual
+from manyclass.solvers.engine import select_engine
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.chunks import classes_in_part
 from manyclass.solvers.weights.storage_choice import Kind
@@ -28,7 +29,7 @@ from manyclass.solvers.weights.storage_choice import Kind
 
 def in_parts(problem: Problem, weights: Kind) -> bool:
     """Whether some classes are trained after the others, each with ``max_iter`` epochs at most."""
-    return problem.formulation.sum_to_zero == "no" and weights == "sparse"
+    return problem.formulation.is_separable and weights == "sparse"
 
 
 def train(
@@ -85,8 +86,8 @@ def train(
 
     def solver_of() -> Solver[Any]:
         if not several:
-            return solver_alone(problem, weights, rng, n_jobs, keeps_duals=keep_duals)
-        return solver_of_ranks(
+            return serial_solver(problem, weights, rng, n_jobs, keeps_duals=keep_duals)
+        return distributed_solver(
             problem, weights, rng, ranks, n_jobs, gathers=gathers, keeps_duals=keep_duals
         )
 
@@ -121,7 +122,7 @@ def train(
     def train_in_double(
         problem: Problem, start: Start, on_epoch: Callable[[Progress], bool] | None
     ) -> Solution:
-        solver = solver_alone(problem, weights, rng, n_jobs)
+        solver = serial_solver(problem, weights, rng, n_jobs)
         rule = rule_of()
         rule.tighten()  # for what rounding W to float32 adds
         return solve(problem, solver, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
@@ -129,7 +130,7 @@ def train(
     return go_on(problem, reached, train_in_double, rule_of(), on_epoch)
 
 
-def solver_alone(
+def serial_solver(
     problem: Problem,
     weights: Kind,
     rng: np.random.Generator,
@@ -137,41 +138,42 @@ def solver_alone(
     *,
     keeps_duals: bool = True,
 ) -> Solver[Any]:
-    """Return the solver of one process; `weights` is how W is held (of one-vs-rest: dense)."""
-    if problem.formulation.sum_to_zero == "no":
+    """Return the solver of one process.
+
+    `weights` is how W is stored; one-vs-rest stores it dense, and in chunks where it is sparse.
+    """
+    if select_engine(problem.formulation, 1) == "separate":
         return SeparateClasses(rng, n_jobs)
-    solver = SparseDual(rng, n_jobs) if weights == "sparse" else SequentialDual(rng, n_jobs)
-    solver.keeps_duals = keeps_duals
-    return solver
+    solver = SparseDual if weights == "sparse" else SequentialDual
+    return solver(rng, n_jobs, keeps_duals=keeps_duals)
 
 
-def solver_of_ranks(
+def distributed_solver(
     problem: Problem,
     weights: Kind,
     rng: np.random.Generator,
-    communicator: Communicator,
+    ranks: Communicator,
     n_jobs: int,
     *,
     gathers: bool = True,
     keeps_duals: bool = True,
 ) -> Solver[Any]:
-    """Return the solver that spreads the classes over ranks.
+    """Return the solver that partitions the classes over ranks.
 
-    `weights` is how W is held (of one-vs-rest: returned).
+    `weights` is how W is stored; of one-vs-rest, how it is returned.
     """
     check_ranks(problem)
     sparse = weights == "sparse"
-    solver: Any
-    if problem.formulation.sum_to_zero == "no":
-        solver = SeparateRanks(rng, communicator, n_jobs, sparse=sparse)
-    elif problem.formulation.centred:
-        solver = SharedMean(rng, communicator)
-    elif problem.formulation.aggregation == "max":
-        solver = SharedBudget(rng, communicator, sparse=sparse)
-    else:
-        solver = ClassPartitioned(rng, communicator, sparse=sparse)
-    solver.gathers, solver.keeps_duals = gathers, keeps_duals
-    return cast(Solver[Any], solver)
+    options = {"gathers": gathers, "keeps_duals": keeps_duals}
+    match select_engine(problem.formulation, max(2, ranks.size)):
+        case "separate":
+            return SeparateRanks(rng, ranks, n_jobs, sparse=sparse, **options)
+        case "shared_mean":
+            return SharedMean(rng, ranks, **options)
+        case "budgets":
+            return SharedBudget(rng, ranks, sparse=sparse, **options)
+        case _:
+            return ClassPartitioned(rng, ranks, sparse=sparse, **options)
 
 
 def check_ranks(problem: Problem) -> None:
@@ -181,7 +183,7 @@ def check_ranks(problem: Problem) -> None:
     ------
     ValueError
     """
-    if problem.formulation.aggregation == "max" and problem.formulation.centred:
+    if problem.formulation.takes_maximum and problem.formulation.centred:
         raise ValueError(
             "this formulation takes the largest loss of an example under weights that sum to zero, "
             "and is trained by one process; several processes train all others but 'adm' and 'atm',"

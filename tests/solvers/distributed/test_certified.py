@@ -19,7 +19,7 @@ from manyclass.solvers.distributed.sum_to_zero import SharedMean
 from manyclass.solvers.distributed.weston_watkins import ClassPartitioned
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.stopping import RULES
-from manyclass.solvers.train import solver_of_ranks
+from manyclass.solvers.train import distributed_solver
 from tests.helpers.catalog import five_points, make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks
 from tests.helpers.reference import optimal_objective
@@ -45,7 +45,7 @@ def train_on(size, problem, *, tol=1e-9, stopping="gap", max_iter=2000, sparse=F
     """The solutions of all ranks."""
 
     def call(rank):
-        solver = solver_of_ranks(
+        solver = distributed_solver(
             problem, "sparse" if sparse else "dense", np.random.default_rng(0), rank, 1
         )
         return solve(problem, solver, RULES[stopping](tol), max_iter=max_iter, **options)
@@ -79,7 +79,7 @@ def test_five_points_by_hand(name, loss, size):
     solutions = train_on(size, solved.problem)
     check(solved.problem, solutions, solved.objective)
     np.testing.assert_allclose(solutions[0].weights, solved.weights, atol=1e-3)
-    assert isinstance(solver_of_ranks(solved.problem, "dense", RNG, Serial(), 1), SOLVERS[name])
+    assert isinstance(distributed_solver(solved.problem, "dense", RNG, Serial(), 1), SOLVERS[name])
 
 
 @pytest.mark.slow
@@ -203,7 +203,7 @@ def test_an_error_on_one_rank_ends_all(name):
     def call(rank):
         if rank.rank == 1:
             rank.all_gather = broken
-        solver = solver_of_ranks(problem, "dense", np.random.default_rng(0), rank, 1)
+        solver = distributed_solver(problem, "dense", np.random.default_rng(0), rank, 1)
         return solve(problem, solver, RULES["gap"](1e-3), max_iter=10)
 
     with pytest.raises(RuntimeError, match="one rank fails"):

@@ -15,7 +15,7 @@ from manyclass.problem.solution import Status
 from manyclass.solvers import base
 from manyclass.solvers.base import Interrupted, has_stalled, solve
 from manyclass.solvers.stopping import GapRule
-from manyclass.solvers.train import solver_alone
+from manyclass.solvers.train import serial_solver
 from manyclass.solvers.weights.dense import allocate_weights, pack
 from tests.helpers.catalog import (
     ROWS,
@@ -234,7 +234,7 @@ def test_duals_that_nobody_wants_are_not_kept(weights):
         rng = np.random.default_rng(0)
         return solve(
             problem,
-            solver_alone(problem, weights, rng, 1, keeps_duals=keeps_duals),
+            serial_solver(problem, weights, rng, 1, keeps_duals=keeps_duals),
             GapRule(1e-3),
             max_iter=100,
         )

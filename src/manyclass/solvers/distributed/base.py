@@ -103,22 +103,28 @@ class OfRanks(ABC):
         In the same state on every rank.
     communicator : Communicator, default=None
         One process alone when None.
+    gathers : bool, default=True
+        Whether every rank is given W in the end; otherwise ``finish`` leaves it spread.
+    keeps_duals : bool, default=True
+        Whether z is wanted; otherwise ``start`` may leave it out, where ranks have shares of it.
 
     Attributes
     ----------
     communicator : Communicator
     common, rng : numpy.random.Generator
         The same on every rank; another on each.
-    gathers : bool
-        Whether every rank is given W in the end; otherwise ``finish`` leaves it spread.
-    keeps_duals : bool
-        Whether z is wanted; otherwise ``start`` may leave it out, where ranks have shares of it.
     """
 
-    gathers = True
-    keeps_duals = True
-
-    def __init__(self, rng: np.random.Generator, communicator: Communicator | None = None) -> None:
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        communicator: Communicator | None = None,
+        *,
+        gathers: bool = True,
+        keeps_duals: bool = True,
+    ) -> None:
+        self.gathers = gathers
+        self.keeps_duals = keeps_duals
         self.communicator = Serial() if communicator is None else communicator
         seed = int(rng.integers(2**63))
         self.common = np.random.default_rng(seed)

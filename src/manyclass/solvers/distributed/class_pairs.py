@@ -88,8 +88,10 @@ class OverBundles(OfRanks, Generic[S]):
         communicator: Communicator | None = None,
         *,
         sparse: bool = False,
+        gathers: bool = True,
+        keeps_duals: bool = True,
     ) -> None:
-        super().__init__(rng, communicator)
+        super().__init__(rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
         self.sparse = sparse
 
     @ending_all

@@ -61,8 +61,10 @@ class SeparateRanks(OfRanks):
         n_jobs: int = 1,
         *,
         sparse: bool = False,
+        gathers: bool = True,
+        keeps_duals: bool = True,
     ) -> None:
-        super().__init__(rng, communicator)
+        super().__init__(rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
         self.here = SeparateClasses(self.rng, n_jobs)
         self.sparse = sparse
 

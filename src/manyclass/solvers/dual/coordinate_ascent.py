@@ -78,18 +78,16 @@ class SequentialDual(NewtonRounds):
         Orders the loops.
     n_jobs : int, default=1
         Threads of the Newton phase, and of the passes that only read.
-
-    Attributes
-    ----------
-    keeps_duals : bool
-        Whether somebody goes on from z, which may be n x k numbers; z = 0 is returned otherwise.
+    keeps_duals : bool, default=True
+        Whether z is kept for a warm start, which may be n x k numbers; z = 0 is returned otherwise.
     """
 
-    keeps_duals = True
-
-    def __init__(self, rng: np.random.Generator, n_jobs: int = 1) -> None:
+    def __init__(
+        self, rng: np.random.Generator, n_jobs: int = 1, *, keeps_duals: bool = True
+    ) -> None:
         self.rng = rng
         self.n_jobs = n_jobs
+        self.keeps_duals = keeps_duals
 
     def init(self, problem: Problem, start: Start | None) -> State:
         """Begin from z = 0, or where another training ended."""
