@@ -14,6 +14,7 @@ from manyclass.problem.solution import Status
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.table_weights import SparseDual
 from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.weights import tables
 from manyclass.utils.instruction_sets import VARIABLE
 from tests.helpers.catalog import make_problem, text_problem, train
 
