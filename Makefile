@@ -2,11 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
+SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 # What the slowest instruction set must pass as well: not every machine has the fastest.
 SOLVER_TESTS := $(addprefix tests/test_,sequential_dual.py separate_classes.py newton.py \
 	newton_kernels.py warm_start.py sparse_dual.py several_ranks.py shared_budget.py stochastic.py)
-CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test unit sanitize trials lint format bench docs clean

@@ -25,7 +25,7 @@ CLASSES_PER_ENTRY = 16
 BYTES_PER_WEIGHT = 24
 # ... and for one-vs-rest, whose parts are put together in a copy (20 to 39 were seen).
 SEPARATE_CLASSES_PER_ENTRY = 40
-ROW_BYTES = 16  # of a feature's table, for each thread (weight_tables.hpp)
+ROW_BYTES = 16  # of a feature's table, for each thread (hash_tables.hpp)
 WORTH_TELLING = 10**8
 DENSE_BY_NATURE = (
     "weights='sparse' does not go with this formulation, whose weights are dense by nature; use "

@@ -15,7 +15,7 @@ from manyclass.solvers.weights import BLOCK_BYTES, class_means, squared_norm
 NO_COMMON = np.empty(0)  # nothing is taken off every class
 # Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
 CALL_WORK = 1 << 28
-MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
+MAX_BLOCKS = 4  # of classes that a visit holds in registers (dual_lanes.hpp)
 
 
 def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:

@@ -1,9 +1,9 @@
 """The sequential dual method for very many classes, of which each feature has a weight for few.
 
 Solves Crammer-Singer and Weston-Watkins as sequential_dual.py does. Given and returned: the same,
-but W is sparse. W is held as one table per feature, class -> weight (weight_tables.hpp), cut into
+but W is sparse. W is held as one table per feature, class -> weight (hash_tables.hpp), cut into
 slices of classes, one for each thread; of the classes that violate an example's conditions, only
-those that do so most enter its list in one visit (slices.hpp). Training ends with a loop over all
+those that do so most enter its list in one visit (sharded_kernels.hpp). Training ends with a loop over all
 examples and classes, so what is proven is the same.
 """
 
@@ -130,7 +130,7 @@ def csr_on(
 
 
 def dense_from(problem: Problem, n_ranks: int = 1) -> int:
-    """Return how many classes to a slot make a plain row worth its memory (weight_tables.hpp)."""
+    """Return how many classes to a slot make a plain row worth its memory (hash_tables.hpp)."""
     expected = (sparse_bytes(problem) or 0) // n_ranks
     return FAST if expected < SPACIOUS * available_memory() else SMALL
 

@@ -1,4 +1,4 @@
-"""S of the stochastic solver, and U behind its averages, dense or in tables (cpp/stochastic.hpp).
+"""S of the stochastic solver, and U behind its averages, dense or in tables (kernels.hpp).
 
 Conventions
 -----------
@@ -135,7 +135,7 @@ class DenseSums:
 
 
 class TableSums:
-    """S and U as one table per feature, class -> number (weight_tables.hpp).
+    """S and U as one table per feature, class -> number (hash_tables.hpp).
 
     The classes are held in random order, so that tables fill evenly.
     """

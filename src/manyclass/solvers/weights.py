@@ -1,4 +1,4 @@
-"""W as the kernels want it: a row per feature, padded to whole blocks of 64 bytes (weights.hpp)."""
+"""W as the kernels want it: a row per feature, padded to whole blocks of 64 bytes (dense_weights.hpp)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
+BLOCK_BYTES = 64  # rows of W are padded to whole blocks (dense_weights.hpp)
 # Numbers of W that are copied or summed at a time.
 PART = 1 << 18
 

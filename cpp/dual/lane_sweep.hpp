@@ -1,0 +1,334 @@
+#pragma once
+// The visits of the sequential dual method (dual/dense_sweep.hpp) where the classes are few: the
+// scores, the z and the step of an example each fill a few registers, and no visit looks at fewer
+// classes than all. For every formulation whose block is a box, or the simplex of Crammer-Singer;
+// one-vs- rest is trained so too, in groups of classes (Lin 2008, and a lane for each class).
+//
+// The block problem (subproblem/root_finding.hpp) is solved in units of xi: with r = q z + xi, beta
+// = q times b.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "dual/kernels.hpp"
+#include "simd/wide_vector.hpp"
+#include "weights/dense_weights.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+// What one visit sees of an example; B blocks of 64 bytes hold its classes.
+template <class T, int B>
+struct LaneView {
+  static constexpr int kV = B * static_cast<int>(kBlockBytes / kVectorBytes);
+  using Lanes = Wide<T, kV>;
+  Lanes z;
+  Lanes xi;  // kNone where c is no target
+  Lanes v;   // +1 or -1 (absolute margins)
+  WideMask<T, kV> own;
+  double q;
+  double cost;
+  double xi_max = 0;  // maximum formulations
+  double sum_z = 0;
+};
+
+template <class T, int B>
+class LaneVisitor {
+ public:
+  using View = LaneView<T, B>;
+  using Lanes = typename View::Lanes;
+
+  LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z,
+              T* carry = nullptr)
+      : examples_(examples),
+        f_(examples.formulation),
+        w_{w.data, w.n_features, w.n_classes, w.stride},
+        carry_(carry),
+        duals_(z),
+        numbers_(Lanes::numbers()),
+        sigma_(f_.relative  ? 1.0
+               : f_.centred ? -1.0 / w.n_classes
+                            : -f_.drift) {
+    const Lanes end = Lanes::all(static_cast<T>(w.n_classes));
+    const auto live = end > numbers_;
+    last_ = end == numbers_;
+    live_ = select(live, Lanes::all(1), Lanes::all(0));
+    others_ = select(live, Lanes::all(f_.others ? T{0} : kNone), Lanes::all(kNone));
+  }
+
+  View look(std::int64_t i) const { return seen(i, scores(examples_.x.row(i))); }
+
+  // Example i where its scores are s.
+  View seen(std::int64_t i, const Lanes& s) const {
+    const std::int32_t y = examples_.labels[i];
+    View e;
+    e.q = examples_.norms[i];
+    e.cost = examples_.costs[i];
+    e.z = Lanes::at(duals_.lanes(i));
+    e.own = numbers_ == Lanes::all(static_cast<T>(y));
+    // What is taken off every score: s_y of relative margins, or the shift.
+    const bool less = f_.relative || f_.shifted;
+    const T off = less ? select(f_.relative ? e.own : last_, s, zero()).sum() : T{0};
+    const Lanes others = (s + static_cast<T>(f_.gamma - static_cast<double>(off))) + others_;
+    const T top = static_cast<T>(f_.gamma_own + static_cast<double>(off));
+    const Lanes own = f_.own ? Lanes::all(top) - s : Lanes::all(kNone);
+    e.xi = select(e.own, own, others);
+    if (!f_.relative) e.v = select(e.own, Lanes::all(1), Lanes::all(-1));
+    return e;
+  }
+
+  // Add what is seen at an example to the sums; returns its gap and its violation.
+  std::pair<double, double> tally(View& e, SweepResult& result) const {
+    const auto [loss, gap, violation] = f_.maximum ? judge_maximum(e) : judge_sum(e);
+    result.loss += loss;
+    result.gap += gap;
+    result.max_violation = std::max(result.max_violation, violation);
+    return {gap, violation};
+  }
+
+  // Solve the block of example i, move z and W; the gain of the dual objective, and whether the
+  // example's z could still move within its non-zero entries.
+  std::pair<double, bool> solve(std::int64_t i, const View& e) const {
+    const Lanes z = without_noise(f_.maximum ? simplex(e) : box(e));
+    const Lanes delta = z - e.z;
+    const bool active = is_active(z, e.cost);
+    if (((delta > zero()).bits() | (zero() > delta).bits()) == 0) return {0, active};
+    z.put(duals_.lanes(i));
+    const double sum_v = static_cast<double>(f_.relative ? delta.sum() : (e.v * delta).sum());
+    add(examples_.x.row(i), step(e, delta, sum_v));
+    const Lanes gains = delta * (e.xi - delta * static_cast<T>(0.5 * e.q));
+    double gain = static_cast<double>(gains.sum()) - 0.5 * e.q * sigma_ * sum_v * sum_v;
+    if (f_.squared) gain -= static_cast<double>((delta * (z + e.z)).sum()) / (4 * e.cost);
+    return {gain, active};
+  }
+
+  bool is_active(const Lanes& z, double cost) const {
+    const std::uint64_t support = (z > zero()).bits();
+    if (f_.squared || (f_.maximum && std::popcount(support) != 1)) return support != 0;
+    const Lanes bound = Lanes::all(static_cast<T>(cost * kAtBound<T>));
+    return (support & (bound > z).bits()) != 0;
+  }
+
+  // W += what the z of example i bring.
+  void add_duals(std::int64_t i) const {
+    View e;
+    e.z = Lanes::at(duals_.lanes(i));
+    if ((e.z > zero()).bits() == 0) return;
+    e.own = numbers_ == Lanes::all(static_cast<T>(examples_.labels[i]));
+    e.v = select(e.own, Lanes::all(1), Lanes::all(-1));
+    double sum_v = 0;
+    for (std::int32_t c = 0; c < w_.n_classes; ++c) {
+      const bool plus = f_.relative || c == examples_.labels[i];
+      sum_v += (plus ? 1 : -1) * static_cast<double>(duals_.lanes(i)[c]);
+    }
+    add(examples_.x.row(i), step(e, e.z, sum_v));
+  }
+
+ private:
+  struct Judgement {
+    double loss;
+    double gap;
+    double violation;
+  };
+  static constexpr std::int64_t kStride = B * LaneDuals<T>::kBlock;
+  // Far below every xi, and safe to calculate with.
+  static constexpr T kNone = -std::numeric_limits<T>::max() / 1024;
+  static Lanes zero() { return Lanes::all(0); }
+
+  Judgement judge_sum(const View& e) const {
+    const T cost = static_cast<T>(e.cost);
+    const Lanes xi = max(e.xi, zero());
+    const double loss = e.cost * static_cast<double>(f_.squared ? (xi * xi).sum() : xi.sum());
+    Lanes gaps = (f_.squared ? xi * xi : xi) * cost - e.z * e.xi;
+    Lanes gradient = e.xi;
+    Lanes bound = Lanes::all(std::numeric_limits<T>::infinity());
+    if (f_.squared) {
+      gaps = gaps + e.z * e.z * static_cast<T>(1 / (4 * e.cost));
+      gradient = gradient - e.z * static_cast<T>(1 / (2 * e.cost));
+    } else {
+      bound = Lanes::all(static_cast<T>(e.cost * kAtBound<T>));
+    }
+    const Lanes violation =
+        max(select(bound > e.z, gradient, zero()), select(e.z > zero(), zero() - gradient, zero()));
+    return {loss, static_cast<double>(gaps.sum()), static_cast<double>(violation.largest())};
+  }
+
+  Judgement judge_maximum(View& e) const {
+    e.xi_max = static_cast<double>(e.xi.largest());
+    e.sum_z = static_cast<double>(e.z.sum());
+    const double loss = e.cost * std::max(0.0, e.xi_max);
+    const Lanes below = select(e.z > zero(), zero() - e.xi, Lanes::all(kNone));
+    const double xi_min = -static_cast<double>(below.largest());
+    const double low = e.sum_z >= e.cost * kAtBound<T> ? xi_min : std::min(xi_min, 0.0);
+    return {loss, loss - static_cast<double>((e.z * e.xi).sum()),
+            std::max(0.0, std::max(e.xi_max, 0.0) - low)};
+  }
+
+  static T inverse(double a) {
+    return static_cast<T>(std::min(1 / a, static_cast<double>(std::numeric_limits<T>::max())));
+  }
+
+  // Crammer-Singer: z_c = max(0, beta_c - theta) / q with the one root theta of
+  //     sum_c max(0, beta_c - theta) = min(theta + origin, q cost),  beta_c = q z_c + xi_c -
+  //     xi_max.
+  // Newton's method from the left, as simplex_root (subproblem/root_finding.hpp).
+  Lanes simplex(const View& e) const {
+    const Lanes beta = e.z * static_cast<T>(e.q) + (e.xi - Lanes::all(static_cast<T>(e.xi_max)));
+    const double origin = e.q * e.sum_z + e.xi_max;
+    const double largest = static_cast<double>(beta.largest());
+    double theta = std::max((largest - origin) / 2, largest - e.q * e.cost);
+    std::uint64_t previous = ~std::uint64_t{0};
+    for (;;) {
+      const auto above = beta > Lanes::all(static_cast<T>(theta));
+      const std::uint64_t bits = above.bits();
+      const int n = std::popcount(bits);
+      if (n == 0 || bits == previous || n > std::popcount(previous)) break;
+      previous = bits;
+      if (n == 1) continue;  // the first root was that of the largest alone
+      const double sum = static_cast<double>(select(above, beta, zero()).sum());
+      theta = std::max((sum - origin) / (n + 1), (sum - e.q * e.cost) / n);
+    }
+    return max(beta - Lanes::all(static_cast<T>(theta)), zero()) * inverse(e.q);
+  }
+
+  // The box: z = clip((r - sigma v omega) / (q a), 0, upper), omega the one root of
+  //     h(omega) = v^T z - v^T z_old - omega / q,
+  // which falls and is piecewise linear: Newton's method, kept inside a bracket by bisection. It is
+  // exact once two values in a row have the same coordinates free and at their bounds.
+  Lanes box(const View& e) const {
+    const Lanes r = e.z * static_cast<T>(e.q) + e.xi;
+    const double ridge = f_.squared ? 1 / (2 * e.cost) : 0;
+    const Lanes scale = Lanes::all(inverse(e.q + ridge));
+    const Lanes upper =
+        Lanes::all(f_.squared ? std::numeric_limits<T>::max() : static_cast<T>(e.cost));
+    const auto clipped = [&](const Lanes& x) { return min(max(x * scale, zero()), upper); };
+    if (sigma_ == 0) return clipped(r);
+    const Lanes signs = f_.relative ? Lanes::all(1) : e.v;
+    const double sum_old = static_cast<double>((signs * e.z).sum());
+    const Lanes direction = signs * static_cast<T>(sigma_);
+    constexpr double kInf = std::numeric_limits<double>::infinity();
+    double omega = 0, low = -kInf, high = kInf, stride = 0;
+    std::uint64_t free_before = 0, full_before = ~std::uint64_t{0};
+    Lanes z = clipped(r);
+    for (int turn = 0; turn < 100; ++turn) {
+      const std::uint64_t full = (z == upper).bits();
+      const std::uint64_t free = (z > zero()).bits() & ~full;
+      if (free == free_before && full == full_before) break;
+      free_before = free;
+      full_before = full;
+      const double h = static_cast<double>((signs * z).sum()) - sum_old - omega / e.q;
+      if (h == 0) break;
+      (h > 0 ? low : high) = omega;
+      const double slope = 1 / e.q + sigma_ * std::popcount(free) / (e.q + ridge);
+      double next = omega + h / slope;
+      if (slope * e.q < 1e-12) {  // ATS, RM with every coordinate free: flat up to a bound
+        stride = 2 * std::max(stride, std::abs(h) * e.q);
+        next = omega + std::copysign(stride, h);
+        full_before = ~std::uint64_t{0};
+      }
+      if (!(next > low && next < high)) {
+        next = 0.5 * (low + high);
+        full_before = ~std::uint64_t{0};
+      }
+      if (next == omega || !std::isfinite(next)) break;
+      omega = next;
+      z = clipped(r - direction * static_cast<T>(omega));
+    }
+    return z;
+  }
+
+  T* feature(std::int64_t j) const { return w_.data + j * kStride; }
+
+  const Examples<T>& examples_;
+  const Formulation& f_;
+  DenseWeights<T> w_;
+  T* carry_;  // low digits of the intercepts, or null
+  const LaneDuals<T>& duals_;
+  Lanes numbers_;
+  Lanes live_;                  // 1 for the classes, 0 in the padding
+  WideMask<T, View::kV> last_;  // the lane behind the classes
+  Lanes others_;                // added to xi: 0 for targets, kNone elsewhere
+  double sigma_;
+
+ public:
+  // What is lost beside the largest z is noise of the scores, and would look like a violation.
+  static Lanes without_noise(const Lanes& z) {
+    const Lanes noise = Lanes::all(z.largest() * std::numeric_limits<T>::epsilon());
+    return select(z > noise, z, zero());
+  }
+
+  // The step of the weights along x_i; `sum_v` is v^T delta.
+  Lanes step(const View& e, const Lanes& delta, double sum_v) const {
+    if (f_.relative) return select(e.own, Lanes::all(static_cast<T>(sum_v)), zero() - delta);
+    const Lanes moved = e.v * delta;
+    if (f_.drift > 0) return select(last_, Lanes::all(static_cast<T>(f_.drift * sum_v)), moved);
+    return f_.centred ? moved - live_ * static_cast<T>(sum_v / w_.n_classes) : moved;
+  }
+
+  // w_c . x of every class. Several features at a time keep enough sums under way to hide the
+  // latency of an addition.
+  Lanes scores(const Row<T>& row) const {
+    constexpr int kUnroll = View::kV >= 8 ? 1 : 8 / View::kV;
+    Lanes sum[kUnroll];
+    for (int u = 0; u < kUnroll; ++u) sum[u] = zero();
+    std::int64_t p = 0;
+    for (; p + kUnroll <= row.nnz; p += kUnroll) {
+      for (int u = 0; u < kUnroll; ++u) {
+        sum[u] = sum[u] + Lanes::at(feature(row.indices[p + u])) * row.values[p + u];
+      }
+    }
+    for (; p < row.nnz; ++p) sum[0] = sum[0] + Lanes::at(feature(row.indices[p])) * row.values[p];
+    if (row.bias != 0) sum[0] = sum[0] + Lanes::at(feature(w_.n_features)) * row.bias;
+    for (int u = 1; u < kUnroll; ++u) sum[0] = sum[0] + sum[u];
+    return sum[0];
+  }
+
+  void add(const Row<T>& row, const Lanes& step) const {
+    const auto add_to = [&step](T* w, T x) { (Lanes::at(w) + step * x).put(w); };
+    for (std::int64_t p = 0; p < row.nnz; ++p) add_to(feature(row.indices[p]), row.values[p]);
+    if (row.bias == 0) return;
+    T* const intercepts = feature(w_.n_features);
+    if (!carry_) return add_to(intercepts, row.bias);
+    const auto [sum, rest] = two_sum(Lanes::at(intercepts), Lanes::at(carry_) + step * row.bias);
+    sum.put(intercepts);
+    rest.put(carry_);
+  }
+};
+
+template <class T, int B>
+SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, LaneDuals<T>& z,
+                         Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
+                         std::int32_t* active) {
+  const LaneVisitor<T, B> visitor(examples, w, z, scratch.carry);
+  SweepResult result;
+  for (const std::int32_t i : order) {
+    auto e = visitor.look(i);
+    const auto [gap, violation] = visitor.tally(e, result);
+    if (gap < min_gap) continue;
+    bool stays = false;
+    if (violation > 0) {
+      const auto [gain, is_active] = visitor.solve(i, e);
+      result.dual_gain += gain;
+      ++result.steps;
+      stays = is_active;
+    } else {
+      stays = visitor.is_active(e.z, e.cost);
+    }
+    if (stays) active[result.n_active++] = i;
+  }
+  result.evaluations = static_cast<std::int64_t>(order.size()) * w.n_classes;
+  return result;
+}
+
+// The same for as many blocks as the rows of z have.
+template <class T>
+SweepResult lane_sweep(const Examples<T>& examples, const WeightsView<T>& w, LaneDuals<T>& z,
+                       Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
+                       std::int32_t* active) {
+  static constexpr typename Kernels<T, LaneDuals<T>>::Sweep kByBlocks[] = {
+      sweep_blocks<T, 1>, sweep_blocks<T, 2>, sweep_blocks<T, 3>, sweep_blocks<T, 4>};
+  return kByBlocks[z.stride() / z.kBlock - 1](examples, w, z, scratch, order, min_gap, active);
+}
+
+}  // namespace manyclass::MANYCLASS_ISA

@@ -1,0 +1,129 @@
+#pragma once
+// W cut into slices of neighbouring classes, one for each thread, and what the threads tell each
+// other about a batch of examples:
+//
+//   look    every thread scores the batch on its own classes, and notes the scores of those with
+//           z > 0 and of the few that violate most
+//   step    every thread solves the blocks of the batch, all with the same result, and moves its
+//           own classes
+//
+// Between the two all threads meet. The z of the batch's examples change one after the other: the
+// scores that were noted are brought up to date by the inner products of the examples, so that
+// every step is that of a visit by itself, for the classes that were noted
+// (many_classes/sharded_sweep.hpp).
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dual/kernels.hpp"
+#include "duals/dual_lists.hpp"
+#include "subproblem/entering_classes.hpp"
+#include "weights/hash_tables.hpp"
+
+namespace manyclass {
+
+inline constexpr std::size_t kBatch = 16;  // examples
+
+template <class T>
+struct SlicedWeights {
+  SlicedWeights(std::int64_t n_rows, std::int32_t n_classes, int n_slices, std::size_t dense_from)
+      : n_classes(n_classes), slice_size(n_classes / n_slices + (n_classes % n_slices != 0)) {
+    for (std::int32_t left = n_classes; left > 0; left -= std::min(left, slice_size)) {
+      slices.emplace_back(n_rows, std::min(slice_size, left), dense_from);
+    }
+  }
+  SlicedWeights(SlicedWeights&&) = default;
+  int size() const { return static_cast<int>(slices.size()); }
+  std::int32_t first(int slice) const { return slice * slice_size; }
+
+  std::int32_t n_classes;
+  std::int32_t slice_size;
+  std::vector<WeightTables<T>> slices;
+};
+
+// What one thread found for one example.
+template <class T>
+struct Look {
+  T own;          // w_y . x, if y is in the slice
+  double losses;  // sum over the slice's classes with z = 0 (sum formulations)
+  std::size_t n_entering;
+  std::vector<Scored<T>> entering;  // those of them that violate most, the first most
+};
+
+// What the threads found for a batch; `support[b]` has the scores of the z > 0 of example b.
+template <class T>
+struct Batch {
+  explicit Batch(const SlicedWeights<T>& w)
+      : n_classes(w.n_classes),
+        n_slices(w.size()),
+        slice_size(w.slice_size),
+        looks(kBatch * w.slices.size()),
+        support(kBatch, std::vector<T>(static_cast<std::size_t>(w.n_classes))) {}
+  Look<T>& look(std::size_t b, int slice) {
+    return looks[b * static_cast<std::size_t>(n_slices) + static_cast<std::size_t>(slice)];
+  }
+  // Room for what a slice's thread finds about rows with these lists.
+  void prepare(const DualLists<T>& z, std::span<const std::int32_t> rows, int slice) {
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      look(b, slice).entering.resize(n_entering(z.row(rows[b]).size()));
+    }
+  }
+
+  std::int32_t n_classes;
+  int n_slices;
+  std::int32_t slice_size;
+  std::vector<Look<T>> looks;
+  std::vector<std::vector<T>> support;
+};
+
+// Memory of one thread. What a batch changes lies side by side: the steps of example b end at
+// step_ends[b], its new z at dual_ends[b].
+template <class T>
+struct SliceScratch {
+  Scratch<T> visit;        // for all classes; its scores for those of the largest slice
+  double* moved;           // k zeros
+  std::uint32_t* labels;   // k + 2
+  T* deltas;               // k + 2
+  Step* steps;             // sum over the batch of (its z > 0) + n_entering + 2
+  DualEntry<T>* duals;     // likewise
+  std::size_t* step_ends;  // kBatch
+  std::size_t* dual_ends;  // kBatch
+  std::size_t* taken;      // a number for each slice
+  bool* changed;           // kBatch; whether z did
+  bool* active;            // kBatch; whether the example is worth visiting in the next shrunk loop
+  T* carry;                // k; low digits of the intercepts, or null
+};
+
+template <class T>
+struct SliceKernels {
+  using Rows = std::span<const std::int32_t>;
+  // Score the rows on all classes of a slice, or (shrunk) on those with z > 0.
+  void (*look)(const Examples<T>&, const SlicedWeights<T>&, const DualLists<T>&, Rows, bool shrunk,
+               int slice, Scratch<T>, Batch<T>&);
+  // Gap, loss and largest violation of rows [begin, end), in double; nothing changes. `all` has
+  // room for the scores of all classes, `some` for those of a slice, aligned to 64 bytes.
+  SweepResult (*inspect)(const Examples<T>&, const SlicedWeights<T>&, const DualLists<T>&,
+                         const JudgedAt&, double* all, double* some, std::int64_t begin,
+                         std::int64_t end);
+  // The steps and the new z of the rows.
+  SweepResult (*solve)(const Examples<T>&, const DualLists<T>&, Rows, bool shrunk, double min_gap,
+                       Batch<T>&, const SliceScratch<T>&);
+  // Move a slice's weights by the steps.
+  void (*move)(const Examples<T>&, SlicedWeights<T>&, Rows, int slice, const SliceScratch<T>&);
+};
+
+namespace baseline {
+template <class T>
+const SliceKernels<T>& slice_kernels();
+}
+namespace avx2 {
+template <class T>
+const SliceKernels<T>& slice_kernels();
+}
+namespace avx512 {
+template <class T>
+const SliceKernels<T>& slice_kernels();
+}
+
+}  // namespace manyclass

@@ -1,0 +1,313 @@
+#pragma once
+// The kernels of many_classes/sharded_kernels.hpp: batches of visits for relative margins
+// (Crammer-Singer, Weston-Watkins), W in tables.
+//
+// Given and returned: as for dual/dense_sweep.hpp. A visit of all classes lets a few classes with
+// the largest xi into the example's block, not all; the others wait for the next loop. Source:
+// Keerthi et al. 2008, sec. 2; the list of active classes is that of its shrinking heuristic.
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "certificate/gap.hpp"
+#include "many_classes/sharded_kernels.hpp"
+#include "subproblem/example_subproblem.hpp"
+#include "subproblem/top_scores.hpp"
+#include "weights/hash_weights.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+// x . x' of rows whose features ascend.
+template <class T>
+inline double inner_product(const Row<T>& a, const Row<T>& b) {
+  double sum = static_cast<double>(a.bias) * static_cast<double>(b.bias);
+  for (std::int64_t p = 0, q = 0; p < a.nnz && q < b.nnz;) {
+    const std::int32_t left = a.indices[p], right = b.indices[q];
+    if (left == right) sum += static_cast<double>(a.values[p]) * static_cast<double>(b.values[q]);
+    p += left <= right;
+    q += right <= left;
+  }
+  return sum;
+}
+
+template <class T>
+class SliceLook {
+ public:
+  SliceLook(const Examples<T>& examples, const SlicedWeights<T>& w, int slice, Scratch<T> scratch)
+      : examples_(examples),
+        w_(w),
+        weights_(w.slices[static_cast<std::size_t>(slice)]),
+        first_(w.first(slice)),
+        scratch_(scratch) {}
+
+  // All classes of the slice.
+  void at_all(std::int64_t i, std::span<const DualEntry<T>> z, T* support, Look<T>& look) const {
+    constexpr T kNone = -std::numeric_limits<T>::infinity();
+    T* s = scratch_.scores;
+    const Row<T> row = examples_.x.row(i);
+    TableVerbs<T>(weights_).scores(row, s);
+    const std::size_t n = weights_.stride();
+    for (auto c = static_cast<std::size_t>(weights_.n_classes()); c < n; ++c) s[c] = kNone;
+    for (std::size_t m = 0; m < z.size(); ++m) {
+      if (has(z[m].label)) take(s[z[m].label - first_], support[m]);
+    }
+    const std::int32_t y = examples_.labels[i];
+    if (has(y)) take(s[y - first_], look.own);
+    look.n_entering = largest_scores(s, n, first_, look.entering.size(), look.entering.data());
+    const Formulation& f = examples_.formulation;
+    if (f.maximum) return;
+    const double offset = f.gamma - static_cast<double>(has(y) ? look.own : own_score(row, y));
+    look.losses = sum_of_losses(s, n, static_cast<T>(offset), f.squared);
+  }
+
+  // Those of the slice's classes with z > 0, and y.
+  void at_support(std::int64_t i, std::span<const DualEntry<T>> z, T* support,
+                  Look<T>& look) const {
+    auto* labels = reinterpret_cast<std::uint32_t*>(scratch_.labels);
+    T* s = scratch_.scores;
+    std::size_t size = 0;
+    const auto want = [&](std::int32_t c) {
+      if (!has(c)) return;
+      labels[size] = static_cast<std::uint32_t>(c - first_);
+      s[size++] = 0;
+    };
+    for (const DualEntry<T>& entry : z) want(entry.label);
+    const std::int32_t y = examples_.labels[i];
+    want(y);
+    TableVerbs<T>(weights_).scores_of(examples_.x.row(i), {labels, size}, s);
+    std::size_t at = 0;
+    for (std::size_t m = 0; m < z.size(); ++m) {
+      if (has(z[m].label)) support[m] = s[at++];
+    }
+    if (has(y)) look.own = s[at];
+    look.n_entering = 0;
+    look.losses = 0;
+  }
+
+ private:
+  bool has(std::int32_t c) const { return first_ <= c && c < first_ + weights_.n_classes(); }
+
+  static void take(T& score, T& to) {
+    to = score;
+    score = -std::numeric_limits<T>::infinity();
+  }
+
+  // Of a class of another slice.
+  T own_score(const Row<T>& row, std::int32_t y) const {
+    const int slice = y / w_.slice_size;
+    const auto label = static_cast<std::uint32_t>(y - w_.first(slice));
+    T score = 0;
+    TableVerbs<T>(w_.slices[static_cast<std::size_t>(slice)]).scores_of(row, {&label, 1}, &score);
+    return score;
+  }
+
+  const Examples<T>& examples_;
+  const SlicedWeights<T>& w_;
+  const WeightTables<T>& weights_;
+  std::int32_t first_;
+  Scratch<T> scratch_;
+};
+
+template <class T>
+void look_at_rows(const Examples<T>& examples, const SlicedWeights<T>& w, const DualLists<T>& z,
+                  std::span<const std::int32_t> rows, bool shrunk, int slice, Scratch<T> scratch,
+                  Batch<T>& batch) {
+  const SliceLook<T> at(examples, w, slice, scratch);
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    T* support = batch.support[b].data();
+    Look<T>& look = batch.look(b, slice);
+    if (shrunk) {
+      at.at_support(rows[b], z.row(rows[b]), support, look);
+    } else {
+      at.at_all(rows[b], z.row(rows[b]), support, look);
+    }
+  }
+}
+
+// The visits of a batch once all threads have looked.
+template <class T>
+class BatchVisitor : public ExampleBlock<T> {
+ public:
+  BatchVisitor(const Examples<T>& examples, std::span<const std::int32_t> rows, Batch<T>& batch,
+               const SliceScratch<T>& scratch)
+      : ExampleBlock<T>(examples, batch.n_classes, scratch.visit),
+        rows_(rows),
+        batch_(batch),
+        slice_size_(batch.slice_size),
+        scratch_(scratch) {}
+
+  // Of example b, the scores brought up to date by the steps before it.
+  Found look_at(std::size_t b, std::span<const DualEntry<T>> z) {
+    const std::int64_t i = rows_[b];
+    const double cost = this->examples_.costs[i];
+    const std::int32_t y = this->examples_.labels[i];
+    const T own = batch_.look(b, y / slice_size_).own;
+    Found found = this->begin(static_cast<double>(own) + scratch_.moved[y], 0);
+    for (std::size_t m = 0; m < z.size(); ++m) {
+      const double score = static_cast<double>(batch_.support[b][m]) + scratch_.moved[z[m].label];
+      this->add_other(z[m], score, cost, found);
+    }
+    const double losses = found.losses;
+    enter(b, n_entering(z.size()), cost, found);
+    found.losses = losses;
+    for (int slice = 0; slice < batch_.n_slices; ++slice) {
+      found.losses += batch_.look(b, slice).losses;
+    }
+    return found;
+  }
+
+  // scratch.moved[c] = what the steps before example b add to its scores; `forget` clears it.
+  void bring_up_to_date(std::size_t b) {
+    const Row<T> row = this->examples_.x.row(rows_[b]);
+    for (std::size_t e = 0; e < b; ++e) {
+      const std::span<const Step> steps = steps_of(e);
+      if (steps.empty()) continue;
+      const double product = inner_product(row, this->examples_.x.row(rows_[e]));
+      if (product == 0) continue;
+      for (const Step& s : steps) scratch_.moved[s.label] += product * s.delta;
+    }
+  }
+  void forget(std::size_t b) {
+    const std::size_t end = b == 0 ? 0 : scratch_.step_ends[b - 1];
+    for (std::size_t s = 0; s < end; ++s) scratch_.moved[scratch_.steps[s].label] = 0;
+  }
+
+  // Solve the block of example b; returns the gain of the dual objective.
+  double visit(std::size_t b, const Found& found) {
+    const std::int64_t i = rows_[b];
+    const std::span<const Coordinate> block = this->solve(i, found);
+    for (const Coordinate& c : block) {
+      if (c.z_new > 0) scratch_.duals[n_duals_++] = {c.label, static_cast<T>(c.z_new)};
+    }
+    const Solved solved = this->step(i, block);
+    for (const Step& s : solved.step) scratch_.steps[n_steps_++] = s;
+    return solved.gain;
+  }
+
+  void end(std::size_t b, bool changed) {
+    scratch_.step_ends[b] = n_steps_;
+    scratch_.dual_ends[b] = n_duals_;
+    scratch_.changed[b] = changed;
+  }
+  std::span<const DualEntry<T>> duals_of(std::size_t b) const {
+    const std::size_t begin = b == 0 ? 0 : scratch_.dual_ends[b - 1];
+    return {scratch_.duals + begin, scratch_.dual_ends[b] - begin};
+  }
+
+ private:
+  std::span<const Step> steps_of(std::size_t b) const {
+    const std::size_t begin = b == 0 ? 0 : scratch_.step_ends[b - 1];
+    return {scratch_.steps + begin, scratch_.step_ends[b] - begin};
+  }
+
+  // The classes that violate most, of all slices.
+  void enter(std::size_t b, std::size_t wanted, double cost, Found& found) {
+    for (int slice = 0; slice < batch_.n_slices; ++slice) scratch_.taken[slice] = 0;
+    for (std::size_t n = 0; n < wanted; ++n) {
+      const Scored<T>* best = nullptr;
+      int of = 0;
+      for (int slice = 0; slice < batch_.n_slices; ++slice) {
+        const Look<T>& look = batch_.look(b, slice);
+        if (scratch_.taken[slice] == look.n_entering) continue;
+        const Scored<T>& next = look.entering[scratch_.taken[slice]];
+        if (best && !Higher<T>{}(next, *best)) continue;
+        best = &next;
+        of = slice;
+      }
+      if (!best) return;
+      ++scratch_.taken[of];
+      const double score = static_cast<double>(best->score) + scratch_.moved[best->label];
+      this->add_coordinate({best->label, 0, found.offset + score, this->v_others_, 0, 0}, cost,
+                           found);
+    }
+  }
+
+  std::span<const std::int32_t> rows_;
+  Batch<T>& batch_;
+  std::int32_t slice_size_;
+  const SliceScratch<T>& scratch_;
+  std::size_t n_steps_ = 0;
+  std::size_t n_duals_ = 0;
+};
+
+template <class T>
+SweepResult solve_rows(const Examples<T>& examples, const DualLists<T>& z,
+                       std::span<const std::int32_t> rows, bool shrunk, double min_gap,
+                       Batch<T>& batch, const SliceScratch<T>& scratch) {
+  BatchVisitor<T> visitor(examples, rows, batch, scratch);
+  SweepResult result;
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    const std::span<const DualEntry<T>> list = z.row(rows[b]);
+    const double cost = examples.costs[rows[b]];
+    visitor.bring_up_to_date(b);
+    const Found found = visitor.look_at(b, list);
+    visitor.forget(b);
+    const double gap_before = result.gap;
+    const double violation = visitor.tally(found, cost, result);
+    result.evaluations +=
+        shrunk ? static_cast<std::int64_t>(list.size()) + 1 : std::int64_t{batch.n_classes};
+    const bool is_open = result.gap - gap_before >= min_gap;
+    const bool solves = is_open && violation > 0;
+    if (solves) {
+      result.dual_gain += visitor.visit(b, found);
+      ++result.steps;
+    }
+    visitor.end(b, solves);
+    const bool active = visitor.is_active(solves ? visitor.duals_of(b) : list, cost);
+    scratch.active[b] = is_open && active;
+    result.n_active += scratch.active[b];
+  }
+  return result;
+}
+
+// Those of the steps that belong to a slice, as `add` takes them; returns their number.
+template <class T>
+inline std::size_t steps_in(std::span<const Step> steps, std::int32_t first, std::int32_t n_classes,
+                            const SliceScratch<T>& scratch) {
+  std::size_t size = 0;
+  for (const Step& s : steps) {
+    if (s.label < first || s.label >= first + n_classes || s.delta == 0) continue;
+    scratch.labels[size] = static_cast<std::uint32_t>(s.label - first);
+    scratch.deltas[size++] = static_cast<T>(s.delta);
+  }
+  return size;
+}
+
+template <class T>
+void move_rows(const Examples<T>& examples, SlicedWeights<T>& w, std::span<const std::int32_t> rows,
+               int slice, const SliceScratch<T>& scratch) {
+  WeightTables<T>& weights = w.slices[static_cast<std::size_t>(slice)];
+  std::size_t begin = 0;
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    const std::span<const Step> steps(scratch.steps + begin, scratch.step_ends[b] - begin);
+    begin = scratch.step_ends[b];
+    const std::size_t n = steps_in(steps, w.first(slice), weights.n_classes(), scratch);
+    if (n == 0) continue;
+    add<T>(weights, examples.x.row(rows[b]), {scratch.labels, n}, {scratch.deltas, n},
+           scratch.carry ? scratch.carry + w.first(slice) : nullptr);
+  }
+}
+
+// Gap, loss and largest violation of rows [begin, end). `all` has room for all classes, `some` for
+// those of a slice.
+template <class T>
+SweepResult inspect_rows(const Examples<T>& examples, const SlicedWeights<T>& w,
+                         const DualLists<T>& z, const JudgedAt& at, double* all, double* some,
+                         std::int64_t begin, std::int64_t end) {
+  const Judge<T> judge(examples, at);
+  constexpr std::int64_t kL = kLanes<double>;
+  const std::int64_t n = (w.n_classes + kL - 1) / kL * kL;
+  SweepResult result;
+  for (std::int64_t i = begin; i < end; ++i) {
+    for (int slice = 0; slice < w.size(); ++slice) {
+      const WeightTables<T>& tables = w.slices[static_cast<std::size_t>(slice)];
+      double_scores(tables, examples.x.row(i), some);
+      std::copy_n(some, tables.n_classes(), all + w.first(slice));
+    }
+    std::fill(all + w.n_classes, all + n, -kInfinity);
+    judge.add(i, z, all[examples.labels[i]], all, static_cast<std::size_t>(n), result);
+  }
+  return result;
+}
+
+}  // namespace manyclass::MANYCLASS_ISA

@@ -1,0 +1,237 @@
+#pragma once
+// The threads that visit examples together, a slice of the classes for each
+// (many_classes/sharded_kernels.hpp).
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "certificate/coefficient_blocks.hpp"
+#include "certificate/feasible.hpp"
+#include "certificate/rebuild.hpp"
+#include "dual/shrinking_loops.hpp"
+#include "many_classes/sharded_kernels.hpp"
+#include "simd/aligned_array.hpp"
+#include "threads/thread_team.hpp"
+
+namespace manyclass {
+
+// What SliceScratch points to.
+template <class T>
+class OwnedSliceScratch {
+ public:
+  explicit OwnedSliceScratch(const SlicedWeights<T>& w)
+      : block_(static_cast<std::size_t>(w.n_classes) + 1),
+        step_(static_cast<std::size_t>(w.n_classes) + 2),
+        list_(static_cast<std::size_t>(w.n_classes) + 2),
+        moved_(static_cast<std::size_t>(w.n_classes)),
+        labels_(static_cast<std::size_t>(w.n_classes) + 2),
+        deltas_(static_cast<std::size_t>(w.n_classes) + 2),
+        scores_(w.slices[0].stride() + WeightTables<T>::kBlock),
+        carry_(static_cast<std::size_t>(w.n_classes)),
+        exact_(static_cast<std::size_t>(w.n_classes) + WeightTables<T>::kBlock),
+        exact_slice_(w.slices[0].stride()),
+        taken_(w.slices.size()) {}
+  OwnedSliceScratch(const OwnedSliceScratch&) = delete;
+  OwnedSliceScratch& operator=(const OwnedSliceScratch&) = delete;
+
+  // With room for what a batch of these lists may change.
+  SliceScratch<T> view(const DualLists<T>& z, std::span<const std::int32_t> rows) {
+    std::size_t size = 0;
+    for (const std::int32_t i : rows) {
+      size += z.row(i).size() + n_entering(z.row(i).size()) + 2;
+    }
+    if (steps_.size() < size) steps_.resize(2 * size);
+    if (duals_.size() < size) duals_.resize(2 * size);
+    return {{scores_.data(), nullptr, block_.data(), step_.data(), list_.data()},
+            moved_.data(),
+            labels_.data(),
+            deltas_.data(),
+            steps_.data(),
+            duals_.data(),
+            step_ends_,
+            dual_ends_,
+            taken_.data(),
+            changed_,
+            active_,
+            sizeof(T) == 4 ? carry_.data() : nullptr};
+  }
+  double* all_scores() const { return exact_.data(); }
+  double* slice_scores() const { return exact_slice_.data(); }
+
+ private:
+  std::vector<Coordinate> block_;
+  std::vector<Step> step_;
+  std::vector<std::int32_t> list_;
+  std::vector<double> moved_;
+  std::vector<std::uint32_t> labels_;
+  std::vector<T> deltas_;
+  AlignedArray<T> scores_;
+  std::vector<T> carry_;
+  AlignedArray<double> exact_;
+  AlignedArray<double> exact_slice_;
+  std::vector<std::size_t> taken_;
+  std::vector<Step> steps_;
+  std::vector<DualEntry<T>> duals_;
+  std::size_t step_ends_[kBatch] = {};
+  std::size_t dual_ends_[kBatch] = {};
+  bool changed_[kBatch] = {};
+  bool active_[kBatch] = {};
+};
+
+template <class T>
+class SliceTeam {
+ public:
+  SliceTeam(const SliceKernels<T>& kernels, SlicedWeights<T>& w)
+      : kernels_(kernels), w_(w), team_(w.size()), batch_(w) {
+    for (int member = 0; member < team_.size(); ++member) {
+      scratch_.push_back(std::make_unique<OwnedSliceScratch<T>>(w));
+    }
+  }
+
+  // Visit the rows; those that stay active go to `active` (`rows` itself will do).
+  SweepResult visit(const Examples<T>& examples, DualLists<T>& z,
+                    std::span<const std::int32_t> rows, bool shrunk, double min_gap,
+                    std::int32_t* active) {
+    SweepResult sum;
+    in_batches(rows, [&](Member& member, Meeting& meeting, std::span<const std::int32_t> part) {
+      const bool seen = member.together(meeting, [&] {
+        member.scratch = scratch_[member.number]->view(z, part);
+        look(member, examples, z, part, shrunk);
+      });
+      if (!seen) return false;
+      SweepResult found;
+      const bool moved = member.together(meeting, [&] {
+        found = kernels_.solve(examples, z, part, shrunk, min_gap, batch_, member.scratch);
+        for_slices(member.number,
+                   [&](int slice) { kernels_.move(examples, w_, part, slice, member.scratch); });
+      });
+      if (!moved) return false;
+      // The others look at other rows already.
+      if (member.number == 0)
+        member.attempt([&] { settle(z, part, member.scratch, found, active, sum); });
+      return true;
+    });
+    return sum;
+  }
+
+  // Gap, loss and largest violation of rows [begin, end), some for each thread; nothing changes.
+  SweepResult inspect(const Examples<T>& examples, const DualLists<T>& z, const JudgedAt& at,
+                      std::int64_t begin, std::int64_t end) {
+    const auto size = static_cast<std::int64_t>(team_.size());
+    std::vector<SweepResult> found(static_cast<std::size_t>(size));
+    team_.run([&](int member) {
+      const OwnedSliceScratch<T>& scratch = *scratch_[static_cast<std::size_t>(member)];
+      const std::int64_t first = begin + (end - begin) * member / size;
+      const std::int64_t last = begin + (end - begin) * (member + 1) / size;
+      found[static_cast<std::size_t>(member)] = kernels_.inspect(
+          examples, w_, z, at, scratch.all_scores(), scratch.slice_scores(), first, last);
+    });
+    SweepResult sum;
+    for (const SweepResult& part : found) add(part, sum);
+    return sum;
+  }
+
+  // W <- W(z), the classes of a slice in each thread.
+  RebuildError rebuild(const Examples<T>& examples, const DualLists<T>& z, const Poll& poll) {
+    for (WeightTables<T>& tables : w_.slices) tables.clear();
+    std::vector<RebuildError> errors(w_.slices.size());
+    const auto each = [&](std::int64_t i, auto f) { each_coefficient(examples, z, i, f); };
+    each_range(examples.x.n_rows, w_.n_classes, 1, each, [&](const CoefficientBlocks& blocks) {
+      team_.run([&](int member) {
+        ClassSums<T> sums(examples.x);
+        for_slices(static_cast<std::size_t>(member), [&](int slice) {
+          const auto at = static_cast<std::size_t>(slice);
+          errors[at].add(rebuild_tables(examples, w_.slices[at], w_.first(slice), blocks, sums));
+        });
+      });
+      poll();
+    });
+    RebuildError sum;
+    for (const RebuildError& error : errors) sum.add(error);
+    return sum;
+  }
+
+ private:
+  // One thread in a run over batches. What goes wrong is kept until all have stopped: a thread that
+  // fails must still come where it is waited for.
+  struct Member {
+    std::size_t number;
+    SliceScratch<T> scratch{};
+    std::exception_ptr error{};
+
+    template <class Work>
+    void attempt(Work work) {
+      if (error) return;
+      try {
+        work();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }
+    // Do something and wait for the others; returns whether all are well.
+    template <class Work>
+    bool together(Meeting& meeting, Work work) {
+      attempt(work);
+      return meeting.meet(!error);
+    }
+  };
+
+  // Call visit(member, meeting, batch) for all batches of the rows in all threads, while it returns
+  // true; it does so to all or to none.
+  template <class Visit>
+  void in_batches(std::span<const std::int32_t> rows, Visit visit) {
+    Meeting meeting(team_.size());
+    team_.run([&](int number) {
+      Member member{static_cast<std::size_t>(number)};
+      for (std::size_t begin = 0; begin < rows.size(); begin += kBatch) {
+        if (!visit(member, meeting, rows.subspan(begin, std::min(kBatch, rows.size() - begin)))) {
+          break;
+        }
+      }
+      if (member.error) std::rethrow_exception(member.error);
+    });
+  }
+
+  template <class Work>
+  void for_slices(std::size_t member, Work work) {
+    for (int slice = static_cast<int>(member); slice < w_.size(); slice += team_.size()) {
+      work(slice);
+    }
+  }
+
+  void look(Member& member, const Examples<T>& examples, const DualLists<T>& z,
+            std::span<const std::int32_t> rows, bool shrunk) {
+    for_slices(member.number, [&](int slice) {
+      batch_.prepare(z, rows, slice);
+      kernels_.look(examples, w_, z, rows, shrunk, slice, member.scratch.visit, batch_);
+    });
+  }
+
+  // Store the new z of a batch.
+  void settle(DualLists<T>& z, std::span<const std::int32_t> rows, const SliceScratch<T>& scratch,
+              const SweepResult& found, std::int32_t* active, SweepResult& sum) {
+    std::size_t begin = 0;
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      const std::size_t end = scratch.dual_ends[b];
+      if (scratch.changed[b]) z.set(rows[b], {scratch.duals + begin, end - begin});
+      begin = end;
+    }
+    std::int32_t* next = active + sum.n_active;
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      if (scratch.active[b]) *next++ = rows[b];
+    }
+    add(found, sum);
+  }
+
+  const SliceKernels<T>& kernels_;
+  SlicedWeights<T>& w_;
+  Team team_;
+  Batch<T> batch_;
+  std::vector<std::unique_ptr<OwnedSliceScratch<T>>> scratch_;
+};
+
+}  // namespace manyclass

@@ -1,0 +1,87 @@
+#pragma once
+// The two loops of a Newton step: conjugate gradients for its direction, and how far to go along
+// it.
+#include <algorithm>
+#include <cmath>
+
+#include "newton/arrays.hpp"
+
+namespace manyclass {
+
+template <class T>
+class ConjugateGradients {
+ public:
+  using Array = typename NewtonSpace<T>::Array;
+
+  explicit ConjugateGradients(const NewtonSpace<T>& space)
+      : space_(space),
+        residual_(space.numbers()),
+        solved_(space.numbers()),
+        direction_(space.numbers()),
+        product_(space.numbers()) {}
+
+  // step <- about -H^-1 gradient; false if nothing was found. multiply(p, out): out <- H p;
+  // precondition(r, out): out <- about H^-1 r; is_spent(): whether to leave it at that.
+  template <class Multiply, class Precondition, class IsSpent>
+  bool solve(const Array& gradient, const Array& step, Multiply multiply, Precondition precondition,
+             IsSpent is_spent) {
+    space_.clear(step);
+    space_.clear(residual_);
+    space_.axpy(-1, gradient, residual_);
+    const double goal = kForcing * length(residual_);
+    precondition(residual_, solved_);
+    space_.copy(solved_, direction_);
+    double rho = space_.dot(residual_, solved_);
+    for (int turn = 0; turn < kMaxTurns; ++turn) {
+      multiply(direction_, product_);
+      const double curvature = space_.dot(direction_, product_);
+      if (!(curvature > 0) || !std::isfinite(curvature)) return turn > 0;
+      space_.axpy(rho / curvature, direction_, step);
+      space_.axpy(-rho / curvature, product_, residual_);
+      if (!(length(residual_) > goal) || is_spent()) return true;
+      precondition(residual_, solved_);
+      const double next = space_.dot(residual_, solved_);
+      space_.axpy(next / rho, direction_, solved_);
+      space_.copy(solved_, direction_);
+      rho = next;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr double kForcing = 0.5;  // ends at this part of the gradient
+  static constexpr int kMaxTurns = 200;
+
+  double length(const Array& a) const { return std::sqrt(space_.dot(a, a)); }
+
+  const NewtonSpace<T>& space_;
+  Array residual_, solved_, direction_, product_;
+};
+
+// t > 0 where the slope of a convex function is small against that at 0, by secants inside a
+// bracket; 0 if it does not fall at 0. slope_at(t, beyond): `beyond` while t is larger than any
+// before it.
+template <class SlopeAt>
+double line_search(double at_0, SlopeAt slope_at) {
+  constexpr double kSlope = 0.1;  // it ends at this part of the slope at 0
+  constexpr int kMaxTurns = 12;
+  if (!(at_0 < 0)) return 0;
+  double low = 0, low_slope = at_0, high = 0, high_slope = 0, t = 1;
+  for (int turn = 0; turn < kMaxTurns; ++turn) {
+    const double slope = slope_at(t, high == 0);
+    if (!std::isfinite(slope)) return 0;
+    if (std::abs(slope) <= kSlope * -at_0) break;
+    (slope > 0 ? high : low) = t;
+    (slope > 0 ? high_slope : low_slope) = slope;
+    if (high == 0) {
+      t *= 2;
+      continue;
+    }
+    const double width = high - low;
+    const double secant = low - width * low_slope / (high_slope - low_slope);
+    t = std::clamp(secant, low + 0.1 * width, high - 0.1 * width);
+  }
+  return t;
+}
+
+}  // namespace manyclass

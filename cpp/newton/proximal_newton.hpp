@@ -1,0 +1,365 @@
+#pragma once
+// Rounds of the proximal Newton phase: semismooth Newton steps on phi
+// (newton/proximal_kernels.hpp), by conjugate gradients with one d x d Cholesky factor as
+// preconditioner for all classes, then a step of zbar that never lowers D. The passes over examples
+// are kernels.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "newton/arrays.hpp"
+#include "newton/conjugate_gradients.hpp"
+#include "newton/kernel_table.hpp"
+#include "newton/newton_team.hpp"
+#include "newton/preconditioner.hpp"
+
+namespace manyclass {
+
+// What a round did; gap, loss and violation are of W and zbar as it leaves them.
+struct NewtonRound {
+  double primal = 0;  // P, without the examples x_i = 0
+  double gap = 0;
+  double max_violation = 0;
+  std::int64_t steps = 0;        // of Newton's method
+  std::int64_t n_zone = 0;       // examples that its last system saw
+  std::int64_t evaluations = 0;  // scores computed
+};
+
+template <class T>
+class NewtonPhase {
+ public:
+  // `poll` is called now and then and may throw; zbar and its W stay true if it does.
+  // The same number of threads gives the same result.
+  NewtonPhase(const Examples<T>& examples, const NewtonKernels<T>& kernels, LaneDuals<T>& centre,
+              int n_threads, std::function<void()> poll)
+      : examples_(examples),
+        kernels_(kernels),
+        space_(examples, kernels, centre.n_classes(), centre.stride()),
+        team_(space_, n_threads, std::move(poll)),
+        gradients_(space_),
+        factor_(kernels, space_.size()),
+        centre_(centre),
+        z_(centre.n_rows(), centre.n_classes()),
+        n_(centre.n_rows()),
+        scores_(numbers_of_rows()),
+        along_(numbers_of_rows()),
+        zone_(static_cast<std::size_t>(n_)),
+        near_(static_cast<std::size_t>(n_)),
+        scrap_(static_cast<std::size_t>(n_)),
+        share_(static_cast<std::size_t>(n_)) {
+    for (std::int64_t i = 0; i < n_; ++i) {
+      if (examples.norms[i] > 0) rows_.push_back(static_cast<std::int32_t>(i));
+    }
+    features_ = static_cast<double>(examples.x.indptr[n_]) / static_cast<double>(n_) + 1;
+  }
+
+  // W(zbar) and the scores free of the rounding of many steps; `anew`: W begins at W(zbar).
+  void rebuild(bool anew) {
+    space_.clear(at_centre_);
+    team_.in_parts(n_, row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
+      team_.in_small_parts(member, begin, end, [&](std::int64_t from, std::int64_t to) {
+        kernels_.add_duals(examples_, space_.view(team_.moves(member)), centre_, from, to);
+        return true;
+      });
+    });
+    team_.gather(at_centre_);
+    space_.copy(at_centre_, response_);
+    if (anew) space_.copy(at_centre_, w_);
+    std::copy_n(centre_.lanes(0), n_ * centre_.stride(), z_.lanes(0));
+    space_.round(w_, step_);
+    score(step_, scores_);
+  }
+
+  // Newton steps until W is close to the minimiser of phi, or so many scores were computed; then
+  // the step of zbar, which does not need W to be close.
+  NewtonRound round(double epsilon, std::int64_t budget) {
+    epsilon_ = epsilon;
+    budget_ = budget;
+    NewtonRound result;
+    evaluations_ = 0;
+    ResponseResult found;
+    for (;; ++result.steps) {
+      found = respond();
+      if (is_close(found) || result.steps == kMaxSteps || is_spent() || !newton_step()) break;
+    }
+    move_centre(found);
+    judge(result);
+    result.n_zone = n_zone_;
+    result.evaluations = evaluations_;
+    return result;
+  }
+
+  void read_weights(T* to) const {
+    for (std::int64_t j = 0; j < n_weights(); ++j) to[j] = static_cast<T>(w_.data()[j]);
+  }
+  // `rebuild` must follow.
+  void write_weights(const T* from) { std::copy_n(from, n_weights(), w_.data()); }
+  // For the tests: the gradient of phi at W; there, products with its Hessian and with the inverse
+  // of the preconditioner.
+  void gradient_at(const T* weights, double epsilon, T* out) {
+    epsilon_ = epsilon;
+    std::copy_n(weights, n_weights(), w_.data());
+    std::copy_n(weights, n_weights(), step_.data());
+    score(step_, scores_);
+    respond();
+    std::copy_n(gradient_.data(), n_weights(), out);
+  }
+  void hessian_times(const T* p, T* out) {
+    std::copy_n(p, n_weights(), step_.data());
+    multiply(step_, scratch_);
+    std::copy_n(scratch_.data(), n_weights(), out);
+  }
+  void preconditioned(const T* p, T* out) {
+    build();
+    std::copy_n(p, n_weights(), step_.data());
+    precondition(step_, scratch_);
+    std::copy_n(scratch_.data(), n_weights(), out);
+  }
+  const LaneDuals<T>& response_duals() const { return z_; }
+
+  // ||z||^2
+  double squared_duals() const { return kernels_.dot(z_.lanes(0), z_.lanes(0), n_ * z_.stride()); }
+
+  std::int64_t n_weights() const { return (examples_.x.n_features + 1) * centre_.stride(); }
+
+  static constexpr std::int64_t kMaxSteps = 10;
+
+ private:
+  using Array = typename NewtonSpace<T>::Array;
+  using Total = typename NewtonSpace<T>::Total;
+  static constexpr double kNearlyWhole = 0.75;  // a step of zbar from here on is made whole
+
+  std::size_t numbers_of_rows() const { return static_cast<std::size_t>(n_ * centre_.stride()); }
+  Proximal<T> proximal() const {
+    return {examples_, centre_, epsilon_, scores_.data(), along_.data()};
+  }
+  Response<T> response(int member) {
+    return {z_, space_.view(team_.moves(member)), zone_.data(), share_.data()};
+  }
+  double row_work() const { return features_ * static_cast<double>(centre_.stride()); }
+
+  void score(const Array& w, const Array& scores) {
+    team_.in_parts(n_, row_work(), [&](int, std::int64_t begin, std::int64_t end) {
+      kernels_.scores(examples_, space_.view(w), centre_, scores.data(), begin, end);
+    });
+    evaluations_ += n_ * centre_.n_classes();
+  }
+
+  // z and W(z) for W, the gradient.
+  ResponseResult respond() {
+    ResponseResult sum;
+    std::vector<ResponseResult> parts(team_.size());
+    team_.in_parts(
+        n_, row_work(),
+        [&](int member, std::int64_t begin, std::int64_t end) {
+          ResponseResult& own = parts[static_cast<std::size_t>(member)] = {};
+          team_.in_small_parts(member, begin, end, [&](std::int64_t from, std::int64_t to) {
+            return respond(member, begin, from, to, own);
+          });
+        },
+        [&](std::int64_t begin, std::int64_t end) { collect(parts, begin, end, sum); });
+    team_.gather(response_);
+    space_.subtract(w_, response_, gradient_);
+    n_zone_ = sum.n_zone;
+    return sum;
+  }
+
+  // The zone of a member's share is kept from `first`, the share's beginning, on.
+  bool respond(int member, std::int64_t first, std::int64_t begin, std::int64_t end,
+               ResponseResult& sum) {
+    Response<T> to = response(member);
+    to.zone += first + sum.n_zone;
+    to.share += first + sum.n_zone;
+    const ResponseResult part = kernels_.respond(proximal(), to, begin, end);
+    add_up(part, sum);
+    sum.n_zone += part.n_zone;
+    return part.moved > 0;
+  }
+  static void add_up(const ResponseResult& part, ResponseResult& sum) {
+    sum.ascent += part.ascent;
+    sum.distance += part.distance;
+    sum.ridge += part.ridge;
+  }
+  // Bring the members' zones together.
+  void collect(const std::vector<ResponseResult>& parts, std::int64_t begin, std::int64_t end,
+               ResponseResult& sum) {
+    for (std::size_t member = 0; member < parts.size(); ++member) {
+      const ResponseResult& part = parts[member];
+      const std::int64_t from = team_.cut(begin, end, static_cast<int>(member));
+      std::copy_n(zone_.data() + from, part.n_zone, zone_.data() + sum.n_zone);
+      std::copy_n(share_.data() + from, part.n_zone, share_.data() + sum.n_zone);
+      add_up(part, sum);
+      sum.n_zone += part.n_zone;
+    }
+  }
+
+  // D along zbar + t (z - zbar) is D + slope t - curvature t^2 / 2.
+  std::pair<double, double> dual_parabola(const ResponseResult& found) {
+    space_.subtract(response_, at_centre_, step_);
+    space_.subtract(w_, at_centre_, scratch_);
+    return {found.ascent + space_.dot(scratch_, step_), space_.dot(step_, step_) + found.ridge};
+  }
+
+  // Whether z is as near to the proximal point as it needs to be, and better than zbar.
+  bool is_close(const ResponseResult& found) {
+    const double size = std::sqrt(space_.dot(gradient_, gradient_));
+    if (!(size <= 2 * std::sqrt(epsilon_ * found.distance))) return false;
+    const auto [slope, curvature] = dual_parabola(found);
+    return slope > 0.5 * curvature;
+  }
+
+  // zbar towards z as far as D rises; z and W(z) stay.
+  void move_centre(const ResponseResult& found) {
+    const auto [slope, curvature] = dual_parabola(found);
+    double t = curvature > 0 ? slope / curvature : 1;
+    if (!(slope > 0) || !std::isfinite(t)) return;
+    if (t >= kNearlyWhole) t = 1;
+    if (t == 1) {
+      std::copy_n(z_.lanes(0), n_ * z_.stride(), centre_.lanes(0));
+      space_.copy(response_, at_centre_);
+    } else {
+      mix(t);
+      space_.add(t, step_, at_centre_);
+    }
+  }
+  // zbar += t (z - zbar)
+  void mix(double t) {
+    const T by = static_cast<T>(t);
+    T* to = centre_.lanes(0);
+    const T* from = z_.lanes(0);
+    for (std::int64_t p = 0; p < n_ * z_.stride(); ++p) to[p] = (1 - by) * to[p] + by * from[p];
+  }
+
+  // P(W) - D(zbar), as a sum of non-negative terms: those of the examples, 1/2 ||W - W(zbar)||^2.
+  void judge(NewtonRound& result) {
+    std::vector<SweepResult> parts(team_.size());
+    team_.in_parts(
+        n_, row_work(),
+        [&](int member, std::int64_t begin, std::int64_t end) {
+          parts[static_cast<std::size_t>(member)] = kernels_.judge(proximal(), begin, end);
+        },
+        [&](std::int64_t, std::int64_t) {
+          for (const SweepResult& part : parts) {
+            result.gap += part.gap;
+            result.primal += part.loss;
+            result.max_violation = std::max(result.max_violation, part.max_violation);
+          }
+        });
+    space_.subtract(w_, at_centre_, step_);
+    result.gap += 0.5 * space_.dot(step_, step_);
+    space_.round(w_, step_);
+    result.primal += 0.5 * space_.dot(step_, step_);
+  }
+
+  // One step of W; false if rounding leaves nothing to be gained.
+  bool newton_step() {
+    if (factor_.is_due()) build();
+    if (!conjugate_gradients()) return false;
+    space_.centre(step_);
+    score(step_, along_);
+    const double t = length();
+    if (!(t > 0)) return false;
+    space_.add(t, step_, w_);
+    kernels_.axpy(t, along_.data(), scores_.data(), n_ * centre_.stride());
+    return true;
+  }
+
+  void build() {
+    const auto gram = [&](T* a, T* panel, std::int64_t begin, std::int64_t end) {
+      kernels_.gram(proximal(), response(0), a, space_.size(), panel, begin, end);
+    };
+    factor_.build(features_, n_zone_, team_.threads(), team_.work(), gram);
+  }
+
+  // step <- about -H^-1 gradient.
+  bool conjugate_gradients() {
+    return gradients_.solve(
+        gradient_, step_, [&](const Array& p, const Array& out) { multiply(p, out); },
+        [&](const Array& r, const Array& out) { precondition(r, out); },
+        [&] { return is_spent(); });
+  }
+  bool is_spent() const { return evaluations_ >= budget_; }
+
+  void precondition(const Array& r, const Array& out) {
+    space_.copy(r, out);
+    factor_.solve(out.data(), centre_.stride(), team_.work());
+  }
+  // out <- H p
+  void multiply(const Array& p, const Array& out) {
+    space_.copy(p, out);
+    team_.in_parts(n_zone_, 2 * row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
+      const WeightsView<T> to = space_.view(team_.product(member));
+      kernels_.product(proximal(), response(member), space_.view(p), to, begin, end);
+    });
+    team_.gather_products(out);
+    factor_.spend(2 * row_work() * static_cast<double>(n_zone_));
+    evaluations_ += n_zone_ * centre_.n_classes();
+  }
+
+  // How far to go along `step`.
+  double length() {
+    space_.round(w_, scratch_);
+    const double constant = space_.dot(scratch_, step_), linear = space_.dot(step_, step_);
+    return line_search(space_.dot(gradient_, step_), [&](double t, bool beyond) {
+      return constant + t * linear + slope_at(t, beyond);
+    });
+  }
+  // What the examples add to d phi / dt at W + t step: those near, or all where `anew`, which finds
+  // those near: slacks are linear in t, so what has no z > 0 at 0 nor at the far end has none
+  // between.
+  double slope_at(double t, bool anew) {
+    const std::vector<std::int32_t>& rows = anew ? rows_ : near_;
+    const std::int64_t n = anew ? static_cast<std::int64_t>(rows_.size()) : n_near_;
+    double slope = 0;
+    std::vector<std::int32_t>& found = anew ? near_ : scrap_;
+    if (anew) n_near_ = 0;
+    std::vector<SlopeResult> parts(team_.size());
+    team_.in_parts(
+        n, row_work(),
+        [&](int member, std::int64_t begin, std::int64_t end) {
+          parts[static_cast<std::size_t>(member)] = kernels_.slope(
+              proximal(), t, {rows.data() + begin, rows.data() + end}, found.data() + begin);
+        },
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::size_t member = 0; member < parts.size(); ++member) {
+            const SlopeResult& part = parts[member];
+            slope += part.slope;
+            if (!anew) continue;
+            const std::int64_t from = team_.cut(begin, end, static_cast<int>(member));
+            std::copy_n(near_.data() + from, part.n_near, near_.data() + n_near_);
+            n_near_ += part.n_near;
+          }
+        });
+    return slope;
+  }
+
+  const Examples<T>& examples_;
+  const NewtonKernels<T>& kernels_;
+  NewtonSpace<T> space_;
+  NewtonTeam<T> team_;
+  ConjugateGradients<T> gradients_;
+  Preconditioner<T> factor_;
+  LaneDuals<T>& centre_;  // zbar
+  LaneDuals<T> z_;        // z(W)
+  std::int64_t n_;
+  Array scores_, along_;
+  std::vector<std::int32_t> zone_, near_, scrap_, rows_;
+  std::vector<T> share_;
+  Total w_{space_.numbers()};
+  Total at_centre_{space_.numbers()};  // W(zbar)
+  Total response_{space_.numbers()};   // W(z), but for what members hold
+  Array gradient_{space_.numbers()};
+  Array step_{space_.numbers()};
+  Array scratch_{space_.numbers()};
+  double epsilon_ = 1;
+  double features_ = 0;  // of an example, on average
+  std::int64_t n_zone_ = 0;
+  std::int64_t n_near_ = 0;
+  std::int64_t evaluations_ = 0;
+  std::int64_t budget_ = 0;
+};
+
+}  // namespace manyclass

@@ -1,0 +1,103 @@
+#pragma once
+// Stochastic sub-gradient steps on
+//
+//   f(W) = alpha/2 ||W||^2 + sum_i v_i l(W; x_i, y_i) / sum_i v_i        (v_i: weights of examples)
+//
+// clang-format off
+//   hinge        l = max(0, 1 + max_{c != y} w_c.x - w_y.x)    dl = x at the arg max, -x at y, if > 0
+//   perceptron   l = max(0, max_{c != y} w_c.x - w_y.x)        the same, if the maximum >= w_y.x
+//   log_loss     l = log sum_c exp(w_c.x) - w_y.x              dl_c = (p_c - [c = y]) x
+// clang-format on
+//
+// Step t takes a batch of examples A_t and, with T_t the weight of all examples of steps 1 to t,
+//
+//   W_t = T_{t-1} / T_t W_{t-1} - 1 / (alpha T_t) sum_{i in A_t} v_i dl_i(W_{t-1}).
+//
+// With v_i = 1 and |A_t| = r this is the step of Chen et al. 2011, algorithm 1 (eq. 14), which
+// shrinks W by 1 - 1/t and steps by 1/(alpha t r): T_t = r t. It follows that W_t = S_t / (alpha
+// T_t) with S_t minus the sum of all v_i dl_i so far. S is what is held: the shrink costs nothing.
+//
+// Averages: sum_s a_s S_s over the steps since averaging began is A S - U, with A = sum_s a_s and U
+// the sum of the steps of S, each times the A before it.
+#include <cstdint>
+#include <span>
+
+#include "dual/kernels.hpp"
+#include "weights/hash_tables.hpp"
+
+namespace manyclass {
+
+enum class StochasticLoss { kHinge, kLogLoss, kPerceptron };
+
+// What the scores of an example on a slice of the classes come to.
+template <class T>
+struct Finding {
+  T own;               // the score of y, if it is in the slice
+  T best;              // the largest one: of all classes but y (hinge, perceptron), or of all
+  std::int32_t label;  // its class, counted in the slice
+  double sum;          // log_loss: sum_c exp(scale (s_c - best))
+};
+
+// Some neighbouring classes of S and, if averages are wanted, of U.
+template <class T>
+struct DenseSlice {
+  WeightsView<T> sum;
+  WeightsView<T> average;  // data: null if there is none
+  std::int64_t width;      // numbers of a feature, whole blocks
+
+  std::size_t size() const { return static_cast<std::size_t>(width); }
+  std::int32_t n_classes() const { return sum.n_classes; }
+  bool averages() const { return average.data != nullptr; }
+};
+
+template <class T>
+struct TableSlice {
+  WeightTables<T>* sum;
+  WeightTables<T>* average;  // null if there is none
+
+  std::size_t size() const { return sum->stride(); }
+  std::int32_t n_classes() const { return sum->n_classes(); }
+  bool averages() const { return average != nullptr; }
+};
+
+// A batch as one slice sees it.
+template <class T>
+struct StochasticBatch {
+  StochasticLoss loss;
+  std::span<const std::int32_t> rows;
+  std::int32_t next;     // a row of the next batch, or -1
+  double scale;          // W = scale S
+  double average_steps;  // A; 0 while there is no average
+  std::size_t slice;     // which one of n_slices, of slice_size classes each but the last
+  std::size_t n_slices;
+  std::int32_t slice_size;
+  std::span<Finding<T>> findings;  // of row b by slice s: [b * n_slices + s]
+  T* scores;      // of one row, or (log_loss) of all: so many times the slice's size, aligned
+  T* dense_step;  // the slice's size, zeros before and after, aligned
+  std::span<std::int32_t> moved;  // hinge, perceptron: [i] = the class moved against i, or -1
+
+  std::int32_t first() const { return static_cast<std::int32_t>(slice) * slice_size; }
+};
+
+template <class T, class Slice>
+struct StochasticKernels {
+  // Score the rows, and write the slice's findings.
+  void (*look)(const Examples<T>&, const Slice&, const StochasticBatch<T>&);
+  // Move S (and U) by the steps of the rows, given all findings. Returns sum_i v_i l_i.
+  double (*move)(const Examples<T>&, const Slice&, const StochasticBatch<T>&);
+};
+
+namespace baseline {
+template <class T, class Slice>
+const StochasticKernels<T, Slice>& stochastic_kernels();
+}
+namespace avx2 {
+template <class T, class Slice>
+const StochasticKernels<T, Slice>& stochastic_kernels();
+}
+namespace avx512 {
+template <class T, class Slice>
+const StochasticKernels<T, Slice>& stochastic_kernels();
+}
+
+}  // namespace manyclass

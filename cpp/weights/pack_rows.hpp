@@ -1,0 +1,135 @@
+#pragma once
+// How W of a bundle travels: for each feature the number of its weights that are not zero, then
+// their classes and values. A feature for which a plain row of all weights is shorter has as many
+// as there are classes in a slot, and no classes.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "weights/hash_tables.hpp"
+
+namespace manyclass {
+
+// Rows of one slot of dense W: `width` numbers each, `stride` apart.
+template <class T>
+struct DenseSlot {
+  T* data;
+  std::int64_t stride;
+  std::int32_t width;
+};
+
+template <class T>
+struct SlotRows {
+  std::vector<std::int32_t> counts;
+  std::vector<std::int32_t> classes;
+  std::vector<T> values;
+};
+
+// Whether a row with so many weights that are not zero travels whole.
+template <class T>
+bool travels_whole(std::int64_t count, std::int32_t width) {
+  return count * static_cast<std::int64_t>(sizeof(T) + sizeof(std::int32_t)) >=
+         width * static_cast<std::int64_t>(sizeof(T));
+}
+
+// Append the `count` weights of a row that are not zero, and their classes.
+template <class T>
+void append_row(const T* row, std::int32_t width, std::int32_t count, SlotRows<T>& out) {
+  // Written for every class, kept for those that are not zero: no branch to guess.
+  std::size_t at = out.values.size(), to = out.classes.size();
+  out.values.resize(at + static_cast<std::size_t>(count) + 1);
+  out.classes.resize(to + static_cast<std::size_t>(count) + 1);
+  for (std::int32_t c = 0; c < width; ++c) {
+    out.classes[to] = c;
+    out.values[at] = row[c];
+    const std::size_t kept = row[c] != 0 ? 1 : 0;
+    to += kept;
+    at += kept;
+  }
+  out.classes.pop_back();
+  out.values.pop_back();
+}
+
+// Append row j of a slot to `out`.
+template <class T>
+void read_row(const DenseSlot<T>& slot, std::int64_t j, SlotRows<T>& out) {
+  const T* row = slot.data + j * slot.stride;
+  std::int32_t count = 0;
+  for (std::int32_t c = 0; c < slot.width; ++c) count += row[c] != 0 ? 1 : 0;
+  if (count > 0 && travels_whole<T>(count, slot.width)) {
+    out.counts.push_back(slot.width);
+    out.values.insert(out.values.end(), row, row + slot.width);
+    return;
+  }
+  out.counts.push_back(count);
+  if (count > 0) append_row(row, slot.width, count, out);
+}
+
+template <class T>
+void read_row(const WeightTables<T>& slot, std::int64_t j, SlotRows<T>& out) {
+  const std::int32_t width = slot.n_classes();
+  std::int32_t count = 0;
+  slot.for_each(j, [&](std::uint32_t, T) { ++count; });
+  const std::size_t at = out.values.size();
+  if (count > 0 && travels_whole<T>(count, width)) {
+    out.counts.push_back(width);
+    out.values.resize(at + static_cast<std::size_t>(width));
+    slot.for_each(j, [&](std::uint32_t label, T weight) { out.values[at + label] = weight; });
+    return;
+  }
+  out.counts.push_back(count);
+  slot.for_each(j, [&](std::uint32_t label, T weight) {
+    out.classes.push_back(static_cast<std::int32_t>(label));
+    out.values.push_back(weight);
+  });
+}
+
+// Row j = 0.
+template <class T>
+void drop_row(const DenseSlot<T>& slot, std::int64_t j) {
+  std::fill_n(slot.data + j * slot.stride, slot.width, T{0});
+}
+
+template <class T>
+void drop_row(WeightTables<T>& slot, std::int64_t j) {
+  slot.drop(j);
+}
+
+// Put what was read elsewhere, rows from `begin` on, into a slot of zeros.
+template <class T>
+void put_rows(const DenseSlot<T>& slot, std::int64_t begin, std::int64_t n_rows,
+              const std::int32_t* counts, const std::int32_t* classes, const T* values) {
+  for (std::int64_t j = 0; j < n_rows; ++j) {
+    T* row = slot.data + (begin + j) * slot.stride;
+    const std::int32_t count = counts[j];
+    if (count == slot.width) {
+      std::copy_n(values, count, row);
+    } else {
+      for (std::int32_t e = 0; e < count; ++e) row[classes[e]] = values[e];
+      classes += count;
+    }
+    values += count;
+  }
+}
+
+template <class T>
+void put_rows(WeightTables<T>& slot, std::int64_t begin, std::int64_t n_rows,
+              const std::int32_t* counts, const std::int32_t* classes, const T* values) {
+  const std::int32_t width = slot.n_classes();
+  for (std::int64_t j = 0; j < n_rows; ++j) {
+    const std::int32_t count = counts[j];
+    const bool whole = count == width;
+    slot.drop(begin + j);
+    slot.reserve(begin + j, static_cast<std::size_t>(count));
+    for (std::int32_t e = 0; e < count; ++e) {
+      if (whole && values[e] == 0) continue;
+      const std::int32_t label = whole ? e : classes[e];
+      *slot.insert(begin + j, static_cast<std::uint32_t>(label)) = values[e];
+    }
+    if (!whole) classes += count;
+    values += count;
+  }
+}
+
+}  // namespace manyclass
