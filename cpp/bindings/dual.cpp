@@ -41,19 +41,19 @@ const NewtonKernels<T>& newton_kernels_for(const std::string& name, std::int64_t
 
 // The examples with the kernels of one instruction set.
 template <class T, class Duals>
-class Trainer : public OwnedExamples<T> {
+class Trainer : public TrainingSet<T> {
  public:
   Trainer(const Formulation& formulation, Vector<const std::int64_t> indptr,
           Vector<const std::int32_t> indices, Vector<const T> values, std::int64_t n_features,
           T bias, Vector<const std::int32_t> labels, std::int32_t n_classes,
           Vector<const double> costs, const std::string& instruction_set)
-      : OwnedExamples<T>(formulation, indptr, indices, values, n_features, bias, labels, n_classes,
-                         costs, instruction_set),
+      : TrainingSet<T>(formulation, indptr, indices, values, n_features, bias, labels, n_classes,
+                       costs, instruction_set),
         kernels_(kernels_for<T, Duals>(instruction_set)),
         rebuild_kernels_(rebuild_kernels_for<T>(instruction_set)),
         instruction_set_(instruction_set) {
     if (formulation.relative) this->check_all_labelled();
-    if constexpr (std::is_same_v<Duals, LaneDuals<T>>) {
+    if constexpr (std::is_same_v<Duals, DualLanes<T>>) {
       require(formulation.relative || !formulation.maximum,
               "lanes are for sums of losses and for relative margins");
     }
@@ -68,7 +68,7 @@ class Trainer : public OwnedExamples<T> {
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(this->n_classes(), w.stride);
     Random random(seed);
-    Visits visits = this->new_visits();
+    VisitOrder visits = this->new_visit_order();
     return loop_over({rows.data(), rows.size()}, active.data(), visits, this->rows_at_once(),
                      random, sweep(kernels_.full_sweep, w, z, scratch, min_gap), this->poll());
   }
@@ -83,7 +83,7 @@ class Trainer : public OwnedExamples<T> {
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(this->n_classes(), w.stride);
     Random random(seed);
-    Visits visits = this->new_visits();
+    VisitOrder visits = this->new_visit_order();
     return manyclass::shrunk_loops(
         {active.data(), static_cast<std::size_t>(n_active)}, goal, visits, this->rows_at_once(),
         random, sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap), this->poll());
@@ -94,7 +94,7 @@ class Trainer : public OwnedExamples<T> {
                                                           std::uint64_t seed) const {
     this->check_rows(rows);
     Random random(seed);
-    Visits visits = this->new_visits();
+    VisitOrder visits = this->new_visit_order();
     const auto found = visits.of({rows.data(), rows.size()}, random);
     return to_numpy(std::vector<std::int32_t>(found.begin(), found.end()));
   }
@@ -156,7 +156,7 @@ class Trainer : public OwnedExamples<T> {
                       std::int64_t begin, std::int64_t end) const {
     this->check_rows(begin, end);
     const WeightsView<T> w = view(weights, z);
-    const JudgedAt at{common_of(common, w.n_features), norm};
+    const CertifiedWeights at{common_of(common, w.n_features), norm};
     const nb::gil_scoped_release release;
     OwnedScratch<T> scratch(this->n_classes(), w.stride);
     return kernels_.inspect(this->examples(), w, z, at, scratch.view(), begin, end);
@@ -189,13 +189,14 @@ class Trainer : public OwnedExamples<T> {
   }
 
   // The Newton phase around `z`.
-  std::unique_ptr<NewtonPhase<T>> newton(LaneDuals<T>& z, int n_threads) const {
+  std::unique_ptr<ProximalNewton<T>> newton(DualLanes<T>& z, int n_threads) const {
     require(1 <= n_threads && n_threads <= kMaxThreads, "n_threads is out of range");
     require(z.n_rows() == this->examples().x.n_rows && z.n_classes() == this->n_classes(),
             "z must have one list per example, over the same classes");
     require(z.fits(z.stride(), this->examples().formulation), "there are too many classes");
     const auto& kernels = newton_kernels_for<T>(instruction_set_, z.stride() / z.kBlock);
-    return std::make_unique<NewtonPhase<T>>(this->examples(), kernels, z, n_threads, this->poll());
+    return std::make_unique<ProximalNewton<T>>(this->examples(), kernels, z, n_threads,
+                                               this->poll());
   }
 
  private:
@@ -244,7 +245,7 @@ class Trainer : public OwnedExamples<T> {
 
 template <class T>
 void bind_newton(nb::module_& m, const char* name) {
-  using Newton = NewtonPhase<T>;
+  using Newton = ProximalNewton<T>;
   const auto at = [](const Newton& newton, const Matrix<T>& weights) {
     require(static_cast<std::int64_t>(weights.size()) == newton.n_weights(),
             "weights must be as many as the trainer's");
@@ -316,7 +317,7 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
   }
   auto trainer = nb::class_<Trainer<T, Duals>>(m, trainer_name);
   bind_examples<T>(trainer);
-  if constexpr (std::is_same_v<Duals, LaneDuals<T>>) {
+  if constexpr (std::is_same_v<Duals, DualLanes<T>>) {
     trainer.def("newton", &Trainer<T, Duals>::newton, "duals"_a, "n_threads"_a,
                 nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   }
@@ -396,8 +397,8 @@ void bind_training(nb::module_& m) {
   bind_newton<double>(m, "Newton64");
   bind_trainer<float, DualLists<float>>(m, "Duals32", "Trainer32");
   bind_trainer<double, DualLists<double>>(m, "Duals64", "Trainer64");
-  bind_trainer<float, LaneDuals<float>>(m, "LaneDuals32", "LaneTrainer32");
-  bind_trainer<double, LaneDuals<double>>(m, "LaneDuals64", "LaneTrainer64");
+  bind_trainer<float, DualLanes<float>>(m, "LaneDuals32", "LaneTrainer32");
+  bind_trainer<double, DualLanes<double>>(m, "LaneDuals64", "LaneTrainer64");
 }
 
 }  // namespace manyclass

@@ -81,12 +81,12 @@ class OwnedScratch {
 
 // The training examples, checked. Holds references to the caller's arrays, which must not change.
 template <class T>
-class OwnedExamples {
+class TrainingSet {
  public:
-  OwnedExamples(const Formulation& formulation, Vector<const std::int64_t> indptr,
-                Vector<const std::int32_t> indices, Vector<const T> values, std::int64_t n_features,
-                T bias, Vector<const std::int32_t> labels, std::int32_t n_classes,
-                Vector<const double> costs, const std::string& instruction_set)
+  TrainingSet(const Formulation& formulation, Vector<const std::int64_t> indptr,
+              Vector<const std::int32_t> indices, Vector<const T> values, std::int64_t n_features,
+              T bias, Vector<const std::int32_t> labels, std::int32_t n_classes,
+              Vector<const double> costs, const std::string& instruction_set)
       : arrays_{indptr, indices, values, labels, costs},
         n_classes_(n_classes),
         norms_(labels.size()) {
@@ -104,8 +104,8 @@ class OwnedExamples {
     require_none(flaw_of(examples_.x, static_cast<std::int64_t>(indices.size())));
     kernels_for<T, DualLists<T>>(instruction_set).squared_norms(examples_.x, norms_.data());
   }
-  OwnedExamples(const OwnedExamples&) = delete;
-  OwnedExamples& operator=(const OwnedExamples&) = delete;
+  TrainingSet(const TrainingSet&) = delete;
+  TrainingSet& operator=(const TrainingSet&) = delete;
 
   const std::vector<double>& norms() const { return norms_; }
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
@@ -123,7 +123,7 @@ class OwnedExamples {
   }
 
   // Blocks of rows of about four pages of memory, and of those many, for the sake of randomness.
-  Visits new_visits() const {
+  VisitOrder new_visit_order() const {
     const std::int64_t n = examples_.x.n_rows;
     const std::int64_t nnz = examples_.x.indptr[n];
     const auto bytes = static_cast<std::int64_t>(sizeof(T) + sizeof(std::int32_t)) * nnz;

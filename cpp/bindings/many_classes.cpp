@@ -1,4 +1,4 @@
-// Python's view of training with W in tables, a slice of the classes for each thread.
+// Python's view of training with W in tables, a shard of the classes for each thread.
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
@@ -18,27 +18,27 @@ namespace {
 using nb::literals::operator""_a;
 
 template <class T>
-const SliceKernels<T>& slice_kernels_for(const std::string& name) {
+const ShardKernels<T>& shard_kernels_for(const std::string& name) {
 #ifdef MANYCLASS_X86
-  if (name == "avx512") return avx512::slice_kernels<T>();
-  if (name == "avx2") return avx2::slice_kernels<T>();
+  if (name == "avx512") return avx512::shard_kernels<T>();
+  if (name == "avx2") return avx2::shard_kernels<T>();
 #endif
-  return baseline::slice_kernels<T>();
+  return baseline::shard_kernels<T>();
 }
 
 template <class T>
-SlicedWeights<T> new_weights(std::int64_t n_rows, std::int32_t n_classes, int n_slices,
-                             std::int32_t dense_from) {
+ShardedWeights<T> new_weights(std::int64_t n_rows, std::int32_t n_classes, int n_shards,
+                              std::int32_t dense_from) {
   require(1 <= n_rows && n_rows <= kMaxCount && 1 <= n_classes && n_classes <= kMaxCount,
           "there must be a feature and a class, and less than 2^31");
-  require(1 <= n_slices && n_slices <= std::min(n_classes, kMaxThreads),
+  require(1 <= n_shards && n_shards <= std::min(n_classes, kMaxThreads),
           "slices must be from 1 to n_classes");
   require(dense_from >= 1, "dense_from must be positive");
-  return {n_rows, n_classes, n_slices, static_cast<std::size_t>(dense_from)};
+  return {n_rows, n_classes, n_shards, static_cast<std::size_t>(dense_from)};
 }
 
 template <class T>
-nb::tuple export_csr(const SlicedWeights<T>& w, Vector<const std::int32_t> names) {
+nb::tuple export_csr(const ShardedWeights<T>& w, Vector<const std::int32_t> names) {
   require(static_cast<std::int32_t>(names.size()) == w.n_classes, "every class must have a name");
   std::vector<std::int64_t> ends;
   std::vector<std::int32_t> labels;
@@ -56,10 +56,10 @@ nb::tuple export_csr(const SlicedWeights<T>& w, Vector<const std::int32_t> names
 
 // W = a CSR matrix; class c of it is class places[c] of W.
 template <class T>
-void load_csr(SlicedWeights<T>& w, Vector<const std::int64_t> indptr,
+void load_csr(ShardedWeights<T>& w, Vector<const std::int64_t> indptr,
               Vector<const std::int32_t> labels, Vector<const T> values,
               Vector<const std::int32_t> places) {
-  const std::int64_t n_rows = w.slices[0].n_rows();
+  const std::int64_t n_rows = w.shards[0].n_rows();
   const auto k = static_cast<std::int32_t>(places.size());
   require(k == w.n_classes, "every class must have a place");
   for (std::int32_t c = 0; c < k; ++c) {
@@ -67,7 +67,7 @@ void load_csr(SlicedWeights<T>& w, Vector<const std::int64_t> indptr,
   }
   require(static_cast<std::int64_t>(indptr.size()) == n_rows + 1, "another number of rows");
   require(labels.size() == values.size(), "labels and values must have one length");
-  for (WeightTables<T>& slice : w.slices) slice.clear();
+  for (HashTables<T>& shard : w.shards) shard.clear();
   for (std::int64_t j = 0; j < n_rows; ++j) {
     const std::int64_t begin = indptr.data()[j];
     const std::int64_t end = indptr.data()[j + 1];
@@ -79,63 +79,64 @@ void load_csr(SlicedWeights<T>& w, Vector<const std::int64_t> indptr,
       require(last < label && label < k, "labels must be ascending and below n_classes");
       last = label;
       const std::int32_t place = places.data()[label];
-      const std::int32_t slice = place / w.slice_size;
-      const auto inside = static_cast<std::uint32_t>(place - w.first(slice));
-      *w.slices[static_cast<std::size_t>(slice)].insert(j, inside) = values.data()[p];
+      const std::int32_t shard = place / w.shard_size;
+      const auto inside = static_cast<std::uint32_t>(place - w.first(shard));
+      *w.shards[static_cast<std::size_t>(shard)].insert(j, inside) = values.data()[p];
     }
   }
 }
 
 // The examples with the kernels of one instruction set.
 template <class T>
-class SparseTrainer : public OwnedExamples<T> {
+class SparseTrainer : public TrainingSet<T> {
  public:
   SparseTrainer(const Formulation& formulation, Vector<const std::int64_t> indptr,
                 Vector<const std::int32_t> indices, Vector<const T> values, std::int64_t n_features,
                 T bias, Vector<const std::int32_t> labels, std::int32_t n_classes,
                 Vector<const double> costs, const std::string& instruction_set)
-      : OwnedExamples<T>(formulation, indptr, indices, values, n_features, bias, labels, n_classes,
-                         costs, instruction_set),
-        kernels_(slice_kernels_for<T>(instruction_set)) {
+      : TrainingSet<T>(formulation, indptr, indices, values, n_features, bias, labels, n_classes,
+                       costs, instruction_set),
+        kernels_(shard_kernels_for<T>(instruction_set)) {
     require(formulation.relative, "margins must be relative");
     this->check_all_labelled();
   }
 
-  SweepResult full_loop(SlicedWeights<T>& weights, DualLists<T>& z, Vector<const std::int32_t> rows,
-                        Vector<std::int32_t> active, double min_gap, std::uint64_t seed) const {
+  SweepResult full_loop(ShardedWeights<T>& weights, DualLists<T>& z,
+                        Vector<const std::int32_t> rows, Vector<std::int32_t> active,
+                        double min_gap, std::uint64_t seed) const {
     require(active.size() >= rows.size(), "active must be as long as rows");
     this->check_rows(rows);
     check(weights, z);
     const nb::gil_scoped_release release;
-    SliceTeam<T> team(kernels_, weights);
+    ShardTeam<T> team(kernels_, weights);
     Random random(seed);
-    Visits visits = this->new_visits();
+    VisitOrder visits = this->new_visit_order();
     return loop_over({rows.data(), rows.size()}, active.data(), visits, kRowsAtOnce, random,
                      visit(team, z, false, min_gap), this->poll());
   }
 
-  ShrunkResult shrunk_loops(SlicedWeights<T>& weights, DualLists<T>& z, Vector<std::int32_t> active,
-                            std::int64_t n_active, const ShrunkGoal& goal,
-                            std::uint64_t seed) const {
+  ShrunkResult shrunk_loops(ShardedWeights<T>& weights, DualLists<T>& z,
+                            Vector<std::int32_t> active, std::int64_t n_active,
+                            const ShrunkGoal& goal, std::uint64_t seed) const {
     require(0 <= n_active && n_active <= static_cast<std::int64_t>(active.size()),
             "n_active is out of range");
     this->check_rows(std::span(active.data(), static_cast<std::size_t>(n_active)));
     check(weights, z);
     const nb::gil_scoped_release release;
-    SliceTeam<T> team(kernels_, weights);
+    ShardTeam<T> team(kernels_, weights);
     Random random(seed);
-    Visits visits = this->new_visits();
+    VisitOrder visits = this->new_visit_order();
     return manyclass::shrunk_loops({active.data(), static_cast<std::size_t>(n_active)}, goal,
                                    visits, kRowsAtOnce, random, visit(team, z, true, goal.min_gap),
                                    this->poll());
   }
 
-  SweepResult inspect(SlicedWeights<T>& weights, const DualLists<T>& z, double norm,
+  SweepResult inspect(ShardedWeights<T>& weights, const DualLists<T>& z, double norm,
                       std::int64_t begin, std::int64_t end) const {
     this->check_rows(begin, end);
     check(weights, z);
     const nb::gil_scoped_release release;
-    SliceTeam<T> team(kernels_, weights);
+    ShardTeam<T> team(kernels_, weights);
     SweepResult sum;
     const auto step = static_cast<std::int64_t>(kRowsAtOnce) * weights.size();
     for (std::int64_t row = begin; row < end; row += step) {
@@ -146,24 +147,24 @@ class SparseTrainer : public OwnedExamples<T> {
   }
 
   // W <- W(z); returns an upper bound of the distance between them.
-  double rebuild(SlicedWeights<T>& weights, const DualLists<T>& z) const {
+  double rebuild(ShardedWeights<T>& weights, const DualLists<T>& z) const {
     check(weights, z);
     const nb::gil_scoped_release release;
-    SliceTeam<T> team(kernels_, weights);
+    ShardTeam<T> team(kernels_, weights);
     return team.rebuild(this->examples(), z, this->poll()).bound(this->examples().x.n_rows);
   }
 
  private:
-  auto visit(SliceTeam<T>& team, DualLists<T>& z, bool shrunk, double min_gap) const {
+  auto visit(ShardTeam<T>& team, DualLists<T>& z, bool shrunk, double min_gap) const {
     return [this, &team, &z, shrunk, min_gap](std::span<const std::int32_t> order,
                                               std::int32_t* active) {
       return team.visit(this->examples(), z, order, shrunk, min_gap, active);
     };
   }
 
-  void check(const SlicedWeights<T>& weights, const DualLists<T>& z) const {
+  void check(const ShardedWeights<T>& weights, const DualLists<T>& z) const {
     const Csr<T>& x = this->examples().x;
-    require(weights.slices[0].n_rows() == x.n_features + 1,
+    require(weights.shards[0].n_rows() == x.n_features + 1,
             "weights must have n_features + 1 rows");
     require(weights.n_classes == this->n_classes(), "weights must be of the same classes");
     require(z.n_rows() == x.n_rows && z.n_classes() == this->n_classes(),
@@ -173,12 +174,12 @@ class SparseTrainer : public OwnedExamples<T> {
   // Visits between two looks at the signals, at most some tenths of a second.
   static constexpr std::size_t kRowsAtOnce = 512;
 
-  const SliceKernels<T>& kernels_;
+  const ShardKernels<T>& kernels_;
 };
 
 template <class T>
 void bind_sparse(nb::module_& m, const char* weights_name, const char* trainer_name) {
-  using Weights = SlicedWeights<T>;
+  using Weights = ShardedWeights<T>;
   nb::class_<Weights>(m, weights_name)
       .def_static("zeros", &new_weights<T>, "n_rows"_a, "n_classes"_a, "n_slices"_a, "dense_from"_a)
       .def("to_csr", &export_csr<T>, "names"_a)
@@ -186,22 +187,22 @@ void bind_sparse(nb::module_& m, const char* weights_name, const char* trainer_n
       .def("squared_norm",
            [](const Weights& w) {
              double total = 0;
-             for (const auto& slice : w.slices) total += slice.squared_norm();
+             for (const auto& shard : w.shards) total += shard.squared_norm();
              return total;
            })
       .def("clear",
            [](Weights& w) {
-             for (auto& slice : w.slices) slice.clear();
+             for (auto& shard : w.shards) shard.clear();
            })
       .def_prop_ro("n_slots",
                    [](const Weights& w) {
                      std::int64_t total = 0;
-                     for (const auto& slice : w.slices) total += slice.n_slots();
+                     for (const auto& shard : w.shards) total += shard.n_slots();
                      return total;
                    })
       .def_prop_ro("n_bytes", [](const Weights& w) {
         std::int64_t total = 0;
-        for (const auto& slice : w.slices) total += slice.n_bytes();
+        for (const auto& shard : w.shards) total += shard.n_bytes();
         return total;
       });
   using Trainer = SparseTrainer<T>;

@@ -1,4 +1,4 @@
-// Python's view of W in tables for two bundles, and of how W of a bundle travels.
+// Python's view of W in tables for two class blocks, and of how W of a class block travels.
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
@@ -26,7 +26,7 @@ DenseSlot<T> slot_of(const Matrix<T>& weights, int slot) {
 }
 
 template <class T>
-WeightTables<T>& slot_of(PairTables<T>& weights, int slot) {
+HashTables<T>& slot_of(PairTables<T>& weights, int slot) {
   check_slot(slot);
   return weights.slot(slot);
 }
@@ -45,7 +45,7 @@ std::int32_t width_of(const DenseSlot<T>& slot) {
   return slot.width;
 }
 template <class T>
-std::int32_t width_of(const WeightTables<T>& slot) {
+std::int32_t width_of(const HashTables<T>& slot) {
   return slot.n_classes();
 }
 
@@ -106,7 +106,7 @@ void bind_travel(nb::module_& m) {
 template <class T>
 PairTables<T>* new_tables(std::int64_t n_rows, std::int32_t width, std::int64_t dense_from) {
   require(1 <= n_rows && n_rows <= kMaxCount, "there must be a feature, and less than 2^31");
-  require(width >= 1 && width < (1 << 30) && width % WeightTables<T>::kBlock == 0,
+  require(width >= 1 && width < (1 << 30) && width % HashTables<T>::kBlock == 0,
           "a slot must have columns in whole blocks of 64 bytes");
   require(dense_from >= 1, "dense_from must be positive");
   return new PairTables<T>(n_rows, width, static_cast<std::size_t>(dense_from));

@@ -29,10 +29,10 @@ SparseScores<T, W> sparse_kernel_for(const std::string& name) {
 // Sparse W whose structure was looked at once. Holds references to the caller's arrays, which must
 // not change from then on.
 template <class W>
-class CheckedWeights {
+class CheckedCsrWeights {
  public:
-  CheckedWeights(Vector<const std::int64_t> indptr, Vector<const std::int32_t> classes,
-                 Vector<const W> values, std::int64_t n_classes)
+  CheckedCsrWeights(Vector<const std::int64_t> indptr, Vector<const std::int32_t> classes,
+                    Vector<const W> values, std::int64_t n_classes)
       : indptr_(indptr), classes_(classes), values_(values) {
     require(indptr.size() >= 1 && classes.size() == values.size() && n_classes >= 1,
             "the weights are no valid CSR matrix: shapes disagree");
@@ -44,7 +44,7 @@ class CheckedWeights {
     }
   }
 
-  const SparseWeights<W>& view() const { return view_; }
+  const CsrWeights<W>& view() const { return view_; }
 
   bool finite() const {
     const nb::gil_scoped_release release;
@@ -55,7 +55,7 @@ class CheckedWeights {
   Vector<const std::int64_t> indptr_;
   Vector<const std::int32_t> classes_;
   Vector<const W> values_;
-  SparseWeights<W> view_{};
+  CsrWeights<W> view_{};
 };
 
 // Scores of type T by sparse W of type W. Several threads may call it, each with rows and results
@@ -63,7 +63,7 @@ class CheckedWeights {
 template <class T, class W>
 class SparsePredictor {
  public:
-  SparsePredictor(const CheckedWeights<W>& weights, Vector<const T> intercepts,
+  SparsePredictor(const CheckedCsrWeights<W>& weights, Vector<const T> intercepts,
                   const std::string& instruction_set)
       : weights_(weights.view()),
         intercepts_(intercepts),
@@ -94,7 +94,7 @@ class SparsePredictor {
   }
 
  private:
-  const SparseWeights<W>& weights_;
+  const CsrWeights<W>& weights_;
   Vector<const T> intercepts_;
   const Predictors<T>& kernels_;
   SparseScores<T, W> kernel_;
@@ -102,19 +102,19 @@ class SparsePredictor {
 
 template <class W>
 void bind_weights(nb::module_& m, const char* name) {
-  nb::class_<CheckedWeights<W>>(m, name)
+  nb::class_<CheckedCsrWeights<W>>(m, name)
       .def(nb::init<Vector<const std::int64_t>, Vector<const std::int32_t>, Vector<const W>,
                     std::int64_t>(),
            "indptr"_a, "classes"_a, "values"_a, "n_classes"_a)
-      .def("finite", &CheckedWeights<W>::finite);
+      .def("finite", &CheckedCsrWeights<W>::finite);
 }
 
 template <class T, class W>
 void bind_predictor(nb::module_& m, const char* name) {
   using Predictor = SparsePredictor<T, W>;
   nb::class_<Predictor>(m, name)
-      .def(nb::init<const CheckedWeights<W>&, Vector<const T>, const std::string&>(), "weights"_a,
-           "intercepts"_a, "instruction_set"_a, nb::keep_alive<1, 2>())
+      .def(nb::init<const CheckedCsrWeights<W>&, Vector<const T>, const std::string&>(),
+           "weights"_a, "intercepts"_a, "instruction_set"_a, nb::keep_alive<1, 2>())
       .def("csr_scores", &Predictor::csr_scores, "indptr"_a, "indices"_a, "values"_a, "out"_a)
       .def("csr_labels", &Predictor::csr_labels, "indptr"_a, "indices"_a, "values"_a, "out"_a);
 }

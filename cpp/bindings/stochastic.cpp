@@ -24,13 +24,13 @@ namespace {
 
 using nb::literals::operator""_a;
 
-template <class T, class Slice>
-const StochasticKernels<T, Slice>& stochastic_kernels_for(const std::string& name) {
+template <class T, class Shard>
+const StochasticKernels<T, Shard>& stochastic_kernels_for(const std::string& name) {
 #ifdef MANYCLASS_X86
-  if (name == "avx512") return avx512::stochastic_kernels<T, Slice>();
-  if (name == "avx2") return avx2::stochastic_kernels<T, Slice>();
+  if (name == "avx512") return avx512::stochastic_kernels<T, Shard>();
+  if (name == "avx2") return avx2::stochastic_kernels<T, Shard>();
 #endif
-  return baseline::stochastic_kernels<T, Slice>();
+  return baseline::stochastic_kernels<T, Shard>();
 }
 
 // How the rows are visited.
@@ -42,16 +42,16 @@ struct Passage {
 
 // The examples with the kernels of one instruction set.
 template <class T>
-class StochasticTrainer : public OwnedExamples<T> {
+class StochasticTrainer : public TrainingSet<T> {
  public:
   StochasticTrainer(Vector<const std::int64_t> indptr, Vector<const std::int32_t> indices,
                     Vector<const T> values, std::int64_t n_features, T bias,
                     Vector<const std::int32_t> labels, std::int32_t n_classes,
                     Vector<const double> costs, const std::string& instruction_set)
-      : OwnedExamples<T>(Formulation{}, indptr, indices, values, n_features, bias, labels,
-                         n_classes, costs, instruction_set),
-        dense_(stochastic_kernels_for<T, DenseSlice<T>>(instruction_set)),
-        tables_(stochastic_kernels_for<T, TableSlice<T>>(instruction_set)) {
+      : TrainingSet<T>(Formulation{}, indptr, indices, values, n_features, bias, labels, n_classes,
+                       costs, instruction_set),
+        dense_(stochastic_kernels_for<T, DenseShard<T>>(instruction_set)),
+        tables_(stochastic_kernels_for<T, TableShard<T>>(instruction_set)) {
     require(n_classes >= 2, "there must be two classes");
     this->check_all_labelled();
   }
@@ -72,62 +72,62 @@ class StochasticTrainer : public OwnedExamples<T> {
     check(passage, rows, clock);
     const auto stride = static_cast<std::int64_t>(weights.shape(1));
     const std::int64_t n_blocks = (this->n_classes() + kBlock - 1) / kBlock;
-    const std::int64_t n_slices = std::min<std::int64_t>(passage.n_threads, n_blocks);
-    const std::int64_t width = (n_blocks + n_slices - 1) / n_slices * kBlock;
+    const std::int64_t n_shards = std::min<std::int64_t>(passage.n_threads, n_blocks);
+    const std::int64_t width = (n_blocks + n_shards - 1) / n_shards * kBlock;
     const std::int64_t n_features = this->examples().x.n_features;
-    std::vector<DenseSlice<T>> slices;
+    std::vector<DenseShard<T>> shards;
     for (std::int64_t first = 0; first < n_blocks * kBlock; first += width) {
       const std::int64_t here = std::min(width, n_blocks * kBlock - first);
       const auto classes = static_cast<std::int32_t>(std::min(here, this->n_classes() - first));
       T* later = average ? average->data() + first : nullptr;
-      slices.push_back({{weights.data() + first, n_features, classes, stride},
+      shards.push_back({{weights.data() + first, n_features, classes, stride},
                         {later, n_features, classes, stride},
                         here});
     }
     const nb::gil_scoped_release release;
-    return run(StochasticTeam<T, DenseSlice<T>>(dense_, std::move(slices),
-                                                static_cast<std::int32_t>(width), passage.loss,
-                                                batch_of(passage, rows), passage.n_threads),
-               clock, passage, rows, labels);
+    return run(
+        MinibatchSgd<T, DenseShard<T>>(dense_, std::move(shards), static_cast<std::int32_t>(width),
+                                       passage.loss, batch_of(passage, rows), passage.n_threads),
+        clock, passage, rows, labels);
   }
 
   // The same with S and U in tables.
-  double table_steps(SlicedWeights<T>& weights, SlicedWeights<T>* average, StochasticClock& clock,
+  double table_steps(ShardedWeights<T>& weights, ShardedWeights<T>* average, StochasticClock& clock,
                      const Passage& passage, Vector<const std::int32_t> rows) const {
     require(passage.loss != StochasticLoss::kLogLoss, "log_loss moves all classes: no tables");
     check(weights);
     if (average) {
       check(*average);
-      require(average->slice_size == weights.slice_size, "S and U must have the same slices");
+      require(average->shard_size == weights.shard_size, "S and U must have the same slices");
     }
     check(passage, rows, clock);
-    std::vector<TableSlice<T>> slices;
-    for (std::size_t s = 0; s < weights.slices.size(); ++s) {
-      slices.push_back({&weights.slices[s], average ? &average->slices[s] : nullptr});
+    std::vector<TableShard<T>> shards;
+    for (std::size_t s = 0; s < weights.shards.size(); ++s) {
+      shards.push_back({&weights.shards[s], average ? &average->shards[s] : nullptr});
     }
     const nb::gil_scoped_release release;
     return run(
-        StochasticTeam<T, TableSlice<T>>(tables_, std::move(slices), weights.slice_size,
-                                         passage.loss, batch_of(passage, rows), passage.n_threads),
+        MinibatchSgd<T, TableShard<T>>(tables_, std::move(shards), weights.shard_size, passage.loss,
+                                       batch_of(passage, rows), passage.n_threads),
         clock, passage, rows);
   }
 
  private:
   static constexpr std::int64_t kBlock = 64 / sizeof(T);
 
-  template <class Team>
-  double run(Team team, StochasticClock& clock, const Passage& passage,
+  template <class ThreadTeam>
+  double run(ThreadTeam team, StochasticClock& clock, const Passage& passage,
              Vector<const std::int32_t> rows, std::span<std::int32_t> moved = {}) const {
     const auto order = std::span<const std::int32_t>(rows.data(), rows.size());
     const Examples<T>& examples = this->examples();
-    Work work(this->poll());
+    InterruptPoll work(this->poll());
     const double each = 2.0 * this->n_classes() *
                         (1 + static_cast<double>(examples.x.indptr[examples.x.n_rows]) /
                                  static_cast<double>(std::max<std::int64_t>(1, examples.x.n_rows)));
     const auto size = static_cast<std::int64_t>(passage.batch_size);
     const std::int64_t n_batches = (static_cast<std::int64_t>(order.size()) + size - 1) / size;
     double losses = 0;
-    work.in_parts(
+    work.in_chunks(
         n_batches, each * static_cast<double>(size),
         [&](auto begin, auto end) {
           const auto first = static_cast<std::size_t>(begin * size);
@@ -187,14 +187,14 @@ class StochasticTrainer : public OwnedExamples<T> {
     require(stride % kBlock == 0 && stride >= this->n_classes(), "weights must be padded");
     require(reinterpret_cast<std::uintptr_t>(weights.data()) % 64 == 0, "weights must be aligned");
   }
-  void check(const SlicedWeights<T>& weights) const {
-    require(weights.slices[0].n_rows() == this->examples().x.n_features + 1,
+  void check(const ShardedWeights<T>& weights) const {
+    require(weights.shards[0].n_rows() == this->examples().x.n_features + 1,
             "weights must have n_features + 1 rows");
     require(weights.n_classes == this->n_classes(), "weights must be of the same classes");
   }
 
-  const StochasticKernels<T, DenseSlice<T>>& dense_;
-  const StochasticKernels<T, TableSlice<T>>& tables_;
+  const StochasticKernels<T, DenseShard<T>>& dense_;
+  const StochasticKernels<T, TableShard<T>>& tables_;
 };
 
 template <class T>

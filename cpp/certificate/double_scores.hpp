@@ -82,10 +82,10 @@ inline void double_scores(const WeightsView<T>& w, const Row<T>& row, std::int64
 
 // The same for all classes of W in tables, and 0 up to their stride.
 template <class T>
-inline void double_scores(const WeightTables<T>& tables, const Row<T>& row, double* out) {
+inline void double_scores(const HashTables<T>& tables, const Row<T>& row, double* out) {
   const std::size_t n = tables.stride();
   std::fill_n(out, n, 0.0);
-  const auto add = [&](const typename WeightTables<T>::Row& weights, double x) {
+  const auto add = [&](const typename HashTables<T>::Row& weights, double x) {
     if (weights.is_dense()) {
       for (std::size_t c = 0; c < n; c += kLanes<double>) {
         store(out + c, load(out + c) + x * load_double(weights.weights() + c));
@@ -110,11 +110,11 @@ inline void double_scores(const WeightTables<T>& tables, const Row<T>& row, doub
 
 // w_c . x of one class of W in tables.
 template <class T>
-inline double double_score(const WeightTables<T>& tables, const Row<T>& row, std::uint32_t label) {
-  const TableVerbs<T> verbs(tables);
+inline double double_score(const HashTables<T>& tables, const Row<T>& row, std::uint32_t label) {
+  const HashWeights<T> hashed(tables);
   double sum = 0;
-  verbs.for_features(row, {&label, 1}, [&](std::int64_t j, T x) {
-    const T* weight = verbs.find(verbs.at(j), label);
+  hashed.for_features(row, {&label, 1}, [&](std::int64_t j, T x) {
+    const T* weight = hashed.find(hashed.at(j), label);
     if (!weight) return;
     const bool is_intercept = j == tables.n_rows() - 1;
     const double product = static_cast<double>(x) * static_cast<double>(*weight);

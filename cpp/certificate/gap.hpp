@@ -35,9 +35,10 @@ struct Terms {
 };
 
 template <class T>
-class Judge {
+class GapCertificate {
  public:
-  Judge(const Examples<T>& examples, const JudgedAt& at) : examples_(examples), at_(at) {}
+  GapCertificate(const Examples<T>& examples, const CertifiedWeights& at)
+      : examples_(examples), at_(at) {}
 
   // Add what example i says. `s` has the scores of n columns (a multiple of the lanes), -inf where
   // there is no class; they are used up. `s_y` is w_y . x.
@@ -132,15 +133,16 @@ class Judge {
   }
 
   const Examples<T>& examples_;
-  const JudgedAt& at_;
+  const CertifiedWeights& at_;
 };
 
 // Gap, loss and largest violation of rows [begin, end), W dense; what a column k of W holds does
 // not count.
 template <class T, class Duals>
 SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const Duals& z,
-                    const JudgedAt& at, Scratch<T> scratch, std::int64_t begin, std::int64_t end) {
-  const Judge<T> judge(examples, at);
+                    const CertifiedWeights& at, Scratch<T> scratch, std::int64_t begin,
+                    std::int64_t end) {
+  const GapCertificate<T> certify(examples, at);
   double* const s = scratch.exact;
   SweepResult result;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -148,7 +150,7 @@ SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const 
     const std::int32_t y = examples.labels[i];
     const double s_y = y == kElsewhere ? 0 : s[y];
     std::fill(s + w.n_classes, s + w.stride, -kInfinity);
-    judge.add(i, z, s_y, s, static_cast<std::size_t>(w.stride), result);
+    certify.add(i, z, s_y, s, static_cast<std::size_t>(w.stride), result);
   }
   return result;
 }

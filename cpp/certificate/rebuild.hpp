@@ -83,9 +83,8 @@ class ClassSums {
 // Fill empty tables, of the classes from `first` on, as far as the blocks, each of one class, have
 // them.
 template <class T>
-RebuildError rebuild_tables(const Examples<T>& examples, WeightTables<T>& tables,
-                            std::int32_t first, const CoefficientBlocks& blocks,
-                            ClassSums<T>& sums) {
+RebuildError rebuild_tables(const Examples<T>& examples, HashTables<T>& tables, std::int32_t first,
+                            const CoefficientBlocks& blocks, ClassSums<T>& sums) {
   RebuildError error;
   const std::int32_t end = std::min(first + tables.n_classes(), blocks.last());
   for (std::int32_t c = std::max(first, blocks.first); c < end; ++c) {

@@ -1,20 +1,20 @@
 #pragma once
-// Visits where two bundles of classes meet, for Crammer-Singer. Its dual in shares of the budgets,
-// of which y_i has what the others leave:
+// Visits where two class blocks of classes meet, for Crammer-Singer. Its dual in shares of the
+// budgets, of which y_i has what the others leave:
 //
 //   max_z  D(z) = sum_i sum_{c != y_i} z_ic - 1/2 ||W(z)||^2    s.t.  z_ic >= 0, sum_c z_ic = C_i
 //   w_c(z) = sum_i (C_i [c = y_i] - z_ic) x_i,   dD / dz_ic = a_ic = [c != y_i] + w_c . x_i
 //
-// So z_{i,c} reads and changes w_c alone, whether c is y_i or not, and where two bundles meet, what
-// an example has in their classes may move among these while other ranks move what it has
+// So z_{i,c} reads and changes w_c alone, whether c is y_i or not, and where two class blocks meet,
+// what an example has in their classes may move among these while other ranks move what it has
 // elsewhere: the sum stays C_i. The block of one example, divided by q_i = ||x_i||^2, is a
 // projection:
 //
 //   min_z  1/2 ||z - b||^2    s.t.  z >= 0, sum z = mass;     b = z_old + a / q
 //
-// Given: examples (x_i != 0), z of the classes of both bundles, W(z). Each visit solves a block
-// exactly and brings W along. Source: Keerthi et al. 2008, sec. 2 (the block over all classes;
-// a_ic = g^c, and z_ic = C_i [c = y_i] - alpha_i^c).
+// Given: examples (x_i != 0), z of the classes of both class blocks, W(z). Each visit solves a
+// block exactly and brings W along. Source: Keerthi et al. 2008, sec. 2 (the block over all
+// classes; a_ic = g^c, and z_ic = C_i [c = y_i] - alpha_i^c).
 #include <limits>
 #include <utility>
 
@@ -31,7 +31,7 @@ class ShareVisitor {
   ShareVisitor(const Examples<T>& examples, const View& pair, Scratch<T> scratch)
       : examples_(examples), pair_(pair), scratch_(scratch), w_(pair) {}
 
-  struct Found {
+  struct BlockSummary {
     std::size_t size = 0;        // coordinates in the block so far
     double mass = 0;             // sum_c z_c
     double z_dot_a = 0;          // sum_c z_c a_c
@@ -43,30 +43,30 @@ class ShareVisitor {
     double violation() const { return a_max - a_min; }
   };
 
-  // The classes with z > 0, and all those of the bundles in the slots `scored` (bit s: slot s).
-  // Where a slot has many z > 0 that is cheaper, too.
-  Found look(std::int64_t i, std::span<const DualEntry<T>> z, unsigned scored,
-             std::int64_t& n_scores) {
-    Found found;
+  // The classes with z > 0, and all those of the class blocks in the slots `scored` (bit s: slot
+  // s). Where a slot has many z > 0 that is cheaper, too.
+  BlockSummary score(std::int64_t i, std::span<const DualEntry<T>> z, unsigned scored,
+                     std::int64_t& n_scores) {
+    BlockSummary found;
     for (int slot = 0; slot < 2; ++slot) {
       const std::size_t size = list(z, slot);
       if (scored >> slot & 1 || !w_.gathers(size)) {
         n_scores += pair_.n_classes[slot];
-        look_at_all(i, z, slot, found);
+        score_all(i, z, slot, found);
       } else {
         n_scores += static_cast<std::int64_t>(size);
-        look_at_list(i, z, slot, size, found);
+        score_support_of(i, z, slot, size, found);
       }
     }
     return found;
   }
 
   // Solve the block of example i, move z and W. Returns the gain of the dual objective.
-  double move(std::int64_t i, Found found, DualLists<T>& z) {
+  double move(std::int64_t i, BlockSummary found, DualLists<T>& z) {
     if constexpr (PairWeights<T, View>::kFewEnter) enter(n_entering(z.row(i).size()), found);
     const std::span<Coordinate> block = solve(found, examples_.norms[i]);
     round(block, found.mass);
-    ExampleBlock<T>::keep(block, i, z);
+    ExampleSubproblem<T>::keep(block, i, z);
     double gain = 0, squares = 0;
     std::size_t n_steps = 0;
     for (const Coordinate& c : block) {
@@ -96,7 +96,7 @@ class ShareVisitor {
     return size;
   }
 
-  void look_at_all(std::int64_t i, std::span<const DualEntry<T>> z, int slot, Found& found) {
+  void score_all(std::int64_t i, std::span<const DualEntry<T>> z, int slot, BlockSummary& found) {
     T* s = scratch_.scores + first(slot);
     w_.scores(examples_.x.row(i), slot, s);
     std::fill(s + pair_.n_classes[slot], s + pair_.width, kNone);
@@ -114,8 +114,8 @@ class ShareVisitor {
     found.a_max = std::max(found.a_max, found.a_rest);
   }
 
-  void look_at_list(std::int64_t i, std::span<const DualEntry<T>> z, int slot, std::size_t size,
-                    Found& found) {
+  void score_support_of(std::int64_t i, std::span<const DualEntry<T>> z, int slot, std::size_t size,
+                        BlockSummary& found) {
     T* s = scratch_.scores + first(slot);
     w_.scores_of(examples_.x.row(i), slot, {scratch_.labels, size}, s);
     for (const DualEntry<T>& entry : z) {
@@ -126,7 +126,7 @@ class ShareVisitor {
     std::fill(scratch_.scores + first(slot), scratch_.scores + first(slot) + pair_.width, kNone);
   }
 
-  void add_coordinate(std::int32_t label, double z, T score, std::int32_t y, Found& found) {
+  void add_coordinate(std::int32_t label, double z, T score, std::int32_t y, BlockSummary& found) {
     const double a = static_cast<double>(score) + (label == y ? 0 : 1);
     scratch_.block[found.size++] = {label, z, a, -1, 0, 0};
     found.mass += z;
@@ -137,7 +137,7 @@ class ShareVisitor {
 
   // Let the classes of the largest a into the block, and no others
   // (subproblem/entering_classes.hpp).
-  void enter(std::size_t wanted, Found& found) {
+  void enter(std::size_t wanted, BlockSummary& found) {
     if (found.a_rest == -kInfinity) return;
     const auto n = static_cast<std::size_t>(2 * pair_.width);
     const std::size_t size = largest_scores(scratch_.scores, n, 0, std::min(wanted, n), w_.best());
@@ -149,7 +149,7 @@ class ShareVisitor {
   }
 
   // The best z of the block. b is measured from the largest one (subproblem/root_finding.hpp).
-  std::span<Coordinate> solve(const Found& found, double q) {
+  std::span<Coordinate> solve(const BlockSummary& found, double q) {
     double z_ref = 0, a_ref = found.a_rest;
     for (std::size_t m = 0; m < found.size; ++m) {
       const Coordinate& c = scratch_.block[m];
@@ -168,7 +168,7 @@ class ShareVisitor {
   }
 
   // Append the classes that were scored, with z = 0 and a > a_wanted.
-  std::size_t take_rest(const Found& found, double a_wanted) {
+  std::size_t take_rest(const BlockSummary& found, double a_wanted) {
     std::size_t size = found.size;
     if (!(found.a_rest > a_wanted)) return size;
     for (std::int32_t c = 0; c < 2 * pair_.width; ++c) {
@@ -208,7 +208,7 @@ SweepResult trade_shares(const Examples<T>& examples, const View& pair, DualList
   for (const std::int32_t i : order) {
     const std::span<const DualEntry<T>> shares = std::as_const(z).row(i);
     if (shares.empty()) continue;
-    const auto found = visitor.look(i, shares, scored ? scored[i] : 0, result.evaluations);
+    const auto found = visitor.score(i, shares, scored ? scored[i] : 0, result.evaluations);
     result.gap += found.gap();
     const double violation = found.violation();
     result.max_violation = std::max(result.max_violation, violation);

@@ -1,5 +1,6 @@
 #pragma once
-// What the classes of two bundles contribute to the certificate, in double (certificate/gap.hpp).
+// What the classes of two class blocks contribute to the certificate, in double
+// (certificate/gap.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Scores of both bundles, -inf in the columns between.
+// Scores of both class blocks, -inf in the columns between.
 template <class T>
 void double_scores(const PairView<T>& pair, const Row<T>& row, double* s) {
   double_scores(pair.w, row, 2 * pair.width, s);
@@ -49,21 +50,21 @@ void own_scores(const Examples<T>& examples, const View& pair, std::span<const s
 
 template <class T, class View>
 SweepResult inspect_pair(const Examples<T>& examples, const View& pair, const double* own_scores,
-                         const DualLists<T>& z, const JudgedAt& at, Scratch<T> scratch,
+                         const DualLists<T>& z, const CertifiedWeights& at, Scratch<T> scratch,
                          std::int64_t begin, std::int64_t end) {
-  const Judge<T> judge(examples, at);
+  const GapCertificate<T> certify(examples, at);
   double* const s = scratch.exact;
   SweepResult result;
   for (std::int64_t i = begin; i < end; ++i) {
     scores_of_classes(pair, examples.x.row(i), s);
-    judge.add(i, z, own_scores[i], s, 2 * static_cast<std::size_t>(pair.width), result);
+    certify.add(i, z, own_scores[i], s, 2 * static_cast<std::size_t>(pair.width), result);
   }
   return result;
 }
 
-// What the classes of the two bundles say of examples of any bundle, given w_y . x of all: the
-// largest xi_ic of the classes c != y_i, the smallest with z > 0, both -inf and inf where there is
-// none, and z . xi. z has the classes c != y_i. Changes nothing.
+// What the classes of the two class blocks say of examples of any class block, given w_y . x of
+// all: the largest xi_ic of the classes c != y_i, the smallest with z > 0, both -inf and inf where
+// there is none, and z . xi. z has the classes c != y_i. Changes nothing.
 template <class T, class View>
 void survey_slacks(const Examples<T>& examples, const View& pair, const double* own_scores,
                    const DualLists<T>& z, Scratch<T> scratch, std::int64_t begin, std::int64_t end,

@@ -1,6 +1,6 @@
 #pragma once
 // What the kernels of class-partitioned training take, and the tables through which one instruction
-// set's copy of them is called. A bundle is some of the classes, with the examples of those
+// set's copy of them is called. A class block is some of the classes, with the examples of those
 // classes.
 #include <cstdint>
 #include <span>
@@ -11,23 +11,23 @@
 
 namespace manyclass {
 
-// W of the two bundles that meet, side by side: that of slot s has columns [s width, s width +
+// W of the two class blocks that meet, side by side: that of slot s has columns [s width, s width +
 // n_classes[s]); the columns between are zero. Labels of examples and of z are such columns,
-// kElsewhere for the examples of other bundles.
+// kElsewhere for the examples of other class blocks.
 template <class T>
 struct PairView {
   WeightsView<T> w;  // of 2 width columns
   std::int32_t width;
   std::int32_t n_classes[2];
-  // Whether a full sweep looks at all classes of an example's own bundle, too: otherwise only at
-  // those with z > 0, and counts none of them.
+  // Whether a full sweep looks at all classes of an example's own class block, too: otherwise only
+  // at those with z > 0, and counts none of them.
   bool own_too = true;
 };
 
 // The same with W in tables, one for each slot.
 template <class T>
 struct TablePairView {
-  WeightTables<T>* slots[2];  // of `width` classes each
+  HashTables<T>* slots[2];  // of `width` classes each
   std::int32_t width;
   std::int32_t n_classes[2];
   bool own_too;
@@ -47,16 +47,17 @@ struct PairKernels {
   using Sweep = SweepResult (*)(const Examples<T>&, const View&, DualLists<T>&, Scratch<T>,
                                 std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
-  Sweep full_sweep;    // examples of the two bundles, over all classes of the other one, or of both
+  Sweep full_sweep;    // examples of the two class blocks, over all classes of the other one, or of
+                       // both
   Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
-  // w_y . x of examples of the two bundles, to their places in `out`.
+  // w_y . x of examples of the two class blocks, to their places in `out`.
   void (*own_scores)(const Examples<T>&, const View&, std::span<const std::int32_t> rows,
                      double* out);
-  // Gap, loss and violation of examples of any bundle with the classes of these two, given w_y . x
-  // of all examples; changes nothing.
+  // Gap, loss and violation of examples of any class block with the classes of these two, given w_y
+  // . x of all examples; changes nothing.
   SweepResult (*inspect)(const Examples<T>&, const View&, const double* own_scores,
-                         const DualLists<T>&, const JudgedAt&, Scratch<T>, std::int64_t begin,
-                         std::int64_t end);
+                         const DualLists<T>&, const CertifiedWeights&, Scratch<T>,
+                         std::int64_t begin, std::int64_t end);
   // Crammer-Singer (class_pairs/crammer_singer.hpp).
   SweepResult (*trade)(const Examples<T>&, const View&, DualLists<T>& shares, Scratch<T>,
                        std::span<const std::int32_t> order, const std::uint8_t* scored,

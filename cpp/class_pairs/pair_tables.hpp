@@ -1,5 +1,5 @@
 #pragma once
-// W of two bundles in tables, each by itself: a bundle leaves without the other.
+// W of two class blocks in tables, each by itself: a class block leaves without the other.
 #include <cstdint>
 #include <utility>
 
@@ -18,18 +18,18 @@ class PairTables {
 
   std::int64_t n_rows() const { return slots_[0].n_rows(); }
   std::int32_t width() const { return slots_[0].n_classes(); }
-  WeightTables<T>& slot(int s) { return slots_[s]; }
-  const WeightTables<T>& slot(int s) const { return slots_[s]; }
+  HashTables<T>& slot(int s) { return slots_[s]; }
+  const HashTables<T>& slot(int s) const { return slots_[s]; }
 
   void clear() {
-    for (WeightTables<T>& slot : slots_) slot.clear();
+    for (HashTables<T>& slot : slots_) slot.clear();
   }
   double squared_norm() const { return slots_[0].squared_norm() + slots_[1].squared_norm(); }
   std::int64_t n_slots() const { return slots_[0].n_slots() + slots_[1].n_slots(); }
   std::int64_t n_bytes() const { return slots_[0].n_bytes() + slots_[1].n_bytes(); }
 
  private:
-  WeightTables<T> slots_[2];
+  HashTables<T> slots_[2];
 };
 
 }  // namespace manyclass

@@ -1,5 +1,5 @@
 #pragma once
-// The verbs of weights/dense_weights.hpp for W of two bundles, dense or in tables. Labels are
+// The verbs of weights/dense_weights.hpp for W of two class blocks, dense or in tables. Labels are
 // columns (class_pairs/pair_kernels.hpp).
 #include <algorithm>
 #include <cstddef>
@@ -61,7 +61,7 @@ class PairWeights<T, TablePairView<T>> {
   explicit PairWeights(const TablePairView<T>& pair) : pair_(pair) {}
 
   void scores(const Row<T>& row, int slot, T* out) const {
-    TableVerbs<T>(*pair_.slots[slot]).scores(row, out);
+    HashWeights<T>(*pair_.slots[slot]).scores(row, out);
   }
   void scores_of(const Row<T>& row, int slot, std::span<const std::int32_t> labels, T* out) const {
     std::uint32_t some[kSome];
@@ -69,7 +69,7 @@ class PairWeights<T, TablePairView<T>> {
       const std::size_t size = std::min(kSome, labels.size() - at);
       for (std::size_t m = 0; m < size; ++m) some[m] = inside(labels[at + m], slot);
       std::fill_n(out + at, size, T{0});
-      TableVerbs<T>(*pair_.slots[slot]).scores_of(row, {some, size}, out + at);
+      HashWeights<T>(*pair_.slots[slot]).scores_of(row, {some, size}, out + at);
     }
   }
   void add(const Row<T>& row, std::span<const Step> step, Scratch<T> scratch) const {

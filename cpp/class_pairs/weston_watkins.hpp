@@ -1,10 +1,10 @@
 #pragma once
-// Visits where two bundles of classes meet, for Weston-Watkins: z_{i,c} reads and changes w_{y_i}
-// and w_c alone, so the z that the examples of the two bundles have in them can move while all
-// other z are fixed. Each visit solves those of one example exactly (subproblem/root_finding.hpp);
-// with W in tables, as far as few classes enter (subproblem/entering_classes.hpp). Given, changed
-// and returned: as for dual/dense_sweep.hpp. Sources: Alber et al. 2017, algorithms 3 and 4, there
-// one class at a time.
+// Visits where two class blocks of classes meet, for Weston-Watkins: z_{i,c} reads and changes
+// w_{y_i} and w_c alone, so the z that the examples of the two class blocks have in them can move
+// while all other z are fixed. Each visit solves those of one example exactly
+// (subproblem/root_finding.hpp); with W in tables, as far as few classes enter
+// (subproblem/entering_classes.hpp). Given, changed and returned: as for dual/dense_sweep.hpp.
+// Sources: Alber et al. 2017, algorithms 3 and 4, there one class at a time.
 #include <limits>
 #include <utility>
 
@@ -15,44 +15,45 @@
 namespace manyclass::MANYCLASS_ISA {
 
 template <class T, class View>
-class PairVisitor : public ExampleBlock<T> {
+class PairVisitor : public ExampleSubproblem<T> {
  public:
   PairVisitor(const Examples<T>& examples, const View& pair, Scratch<T> scratch)
-      : ExampleBlock<T>(examples, 2 * pair.width, scratch), pair_(pair), w_(pair) {}
+      : ExampleSubproblem<T>(examples, 2 * pair.width, scratch), pair_(pair), w_(pair) {}
 
-  // All classes of the other bundle; of the own one all, or those with z > 0, which then are not
-  // among the losses, the gap and the squares that are found.
-  Found look_at_all(std::int64_t i, std::span<const DualEntry<T>> z, std::int64_t& n_scores) {
+  // All classes of the other class block; of the own one all, or those with z > 0, which then are
+  // not among the losses, the gap and the squares that are found.
+  BlockSummary score_all(std::int64_t i, std::span<const DualEntry<T>> z, std::int64_t& n_scores) {
     const int own = examples_.labels[i] / pair_.width;
-    Found found;
-    look_at_slot(i, z, own, pair_.own_too || !gathers(z, own), found, n_scores);
+    BlockSummary found;
+    score_slot(i, z, own, pair_.own_too || !gathers(z, own), found, n_scores);
     if (!pair_.own_too) found.losses = found.z_dot_xi = found.squares = 0;
-    look_at_slot(i, z, 1 - own, true, found, n_scores);
+    score_slot(i, z, 1 - own, true, found, n_scores);
     return found;
   }
 
   // Only the classes with z > 0, where that is cheaper than all of a slot.
-  Found look_at_support(std::int64_t i, std::span<const DualEntry<T>> z, std::int64_t& n_scores) {
+  BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z,
+                             std::int64_t& n_scores) {
     const int own = examples_.labels[i] / pair_.width;
-    Found found;
-    look_at_slot(i, z, own, !gathers(z, own), found, n_scores);
-    look_at_slot(i, z, 1 - own, !gathers(z, 1 - own), found, n_scores);
+    BlockSummary found;
+    score_slot(i, z, own, !gathers(z, own), found, n_scores);
+    score_slot(i, z, 1 - own, !gathers(z, 1 - own), found, n_scores);
     return found;
   }
 
   // Solve the block of example i, move z and W. Returns the gain of the dual objective.
-  double move(std::int64_t i, Found found, DualLists<T>& z) {
+  double move(std::int64_t i, BlockSummary found, DualLists<T>& z) {
     if constexpr (PairWeights<T, View>::kFewEnter) enter(i, n_entering(z.row(i).size()), found);
     const std::span<const Coordinate> block = this->solve(i, found);
     this->keep(block, i, z);
-    const Solved solved = this->step(i, block);
+    const BlockStep solved = this->step(i, block);
     if (!solved.step.empty()) w_.add(examples_.x.row(i), solved.step, scratch_);
     return solved.gain;
   }
 
  private:
-  using ExampleBlock<T>::examples_;
-  using ExampleBlock<T>::scratch_;
+  using ExampleSubproblem<T>::examples_;
+  using ExampleSubproblem<T>::scratch_;
   static constexpr T kNone = -std::numeric_limits<T>::infinity();
 
   std::int32_t first(int slot) const { return slot * pair_.width; }
@@ -68,9 +69,9 @@ class PairVisitor : public ExampleBlock<T> {
   }
 
   // The own slot comes first: it begins what is found.
-  void look_at_slot(std::int64_t i, std::span<const DualEntry<T>> z, int slot, bool all,
-                    Found& found, std::int64_t& n_scores) {
-    if (!all) return look_at_list(i, z, slot, found, n_scores);
+  void score_slot(std::int64_t i, std::span<const DualEntry<T>> z, int slot, bool all,
+                  BlockSummary& found, std::int64_t& n_scores) {
+    if (!all) return score_support_of(i, z, slot, found, n_scores);
     T* s = scores_of(slot);
     n_scores += pair_.n_classes[slot];
     w_.scores(examples_.x.row(i), slot, s);
@@ -83,7 +84,7 @@ class PairVisitor : public ExampleBlock<T> {
   }
 
   // What the scores of a slot say, which are used up.
-  void add_scored(std::int64_t i, std::span<const DualEntry<T>> z, int slot, Found& found) {
+  void add_scored(std::int64_t i, std::span<const DualEntry<T>> z, int slot, BlockSummary& found) {
     T* s = scores_of(slot);
     std::fill(s + pair_.n_classes[slot], s + pair_.width, kNone);
     for (const DualEntry<T>& entry : z) {
@@ -95,8 +96,8 @@ class PairVisitor : public ExampleBlock<T> {
     this->add_rest(s, static_cast<std::size_t>(pair_.width), found);
   }
 
-  void look_at_list(std::int64_t i, std::span<const DualEntry<T>> z, int slot, Found& found,
-                    std::int64_t& n_scores) {
+  void score_support_of(std::int64_t i, std::span<const DualEntry<T>> z, int slot,
+                        BlockSummary& found, std::int64_t& n_scores) {
     T* s = scores_of(slot);
     std::size_t size = 0;
     for (const DualEntry<T>& entry : z) {
@@ -115,7 +116,7 @@ class PairVisitor : public ExampleBlock<T> {
   }
 
   // Let the classes that violate most into the block, and no others.
-  void enter(std::int64_t i, std::size_t wanted, Found& found) {
+  void enter(std::int64_t i, std::size_t wanted, BlockSummary& found) {
     if (found.xi_others == -kInfinity) return;
     const auto n = static_cast<std::size_t>(2 * pair_.width);
     wanted = std::min(wanted, n);
@@ -137,11 +138,11 @@ SweepResult pair_sweep(const Examples<T>& examples, const View& pair, DualLists<
                        Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
                        std::int32_t* active) {
   PairVisitor<T, View> visitor(examples, pair, scratch);
-  const auto look = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
-    return kShrunk ? visitor.look_at_support(i, list, result.evaluations)
-                   : visitor.look_at_all(i, list, result.evaluations);
+  const auto score = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
+    return kShrunk ? visitor.score_support(i, list, result.evaluations)
+                   : visitor.score_all(i, list, result.evaluations);
   };
-  return visit_all(visitor, examples, z, order, min_gap, active, look);
+  return visit_all(visitor, examples, z, order, min_gap, active, score);
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -23,14 +23,14 @@ namespace manyclass::MANYCLASS_ISA {
 
 // Visits with W dense.
 template <class T>
-class Visitor : public ExampleBlock<T> {
+class Visitor : public ExampleSubproblem<T> {
  public:
   Visitor(const Examples<T>& examples, const WeightsView<T>& w, Scratch<T> scratch)
-      : ExampleBlock<T>(examples, w.n_classes, scratch),
+      : ExampleSubproblem<T>(examples, w.n_classes, scratch),
         w_{w.data, w.n_features, w.n_classes, w.stride, w.stride, scratch.carry} {}
 
   // All classes of example i: scores, and the block's coordinates with z > 0.
-  Found look_at_all(std::int64_t i, std::span<const DualEntry<T>> z) {
+  BlockSummary score_all(std::int64_t i, std::span<const DualEntry<T>> z) {
     T* s = scratch_.scores;
     w_.scores(examples_.x.row(i), s);
     constexpr T kNone = -std::numeric_limits<T>::infinity();
@@ -40,7 +40,7 @@ class Visitor : public ExampleBlock<T> {
     for (std::int64_t c = w_.n_classes; c < w_.stride; ++c) s[c] = kNone;
     if (y != kElsewhere) s[y] = kNone;
     const double cost = examples_.costs[i];
-    Found found = this->begin(s_y, centre);
+    BlockSummary found = this->begin(s_y, centre);
     double z_own = 0;
     for (const DualEntry<T>& entry : z) {
       if (entry.label == y) {
@@ -56,7 +56,7 @@ class Visitor : public ExampleBlock<T> {
   }
 
   // Only the classes of example i with z > 0, and its own.
-  Found look_at_support(std::int64_t i, std::span<const DualEntry<T>> z) {
+  BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z) {
     const std::int32_t y = examples_.labels[i];
     std::size_t size = 0;
     for (const DualEntry<T>& entry : z) scratch_.labels[size++] = entry.label;
@@ -68,7 +68,7 @@ class Visitor : public ExampleBlock<T> {
     const double s_y = static_cast<double>(s[size]);
     const double centre = has_centre() ? static_cast<double>(s[size + 1]) : 0.0;
     const double cost = examples_.costs[i];
-    Found found = this->begin(s_y, centre);
+    BlockSummary found = this->begin(s_y, centre);
     double z_own = 0;
     for (std::size_t m = 0; m < size; ++m) {
       if (z[m].label == y) {
@@ -82,18 +82,18 @@ class Visitor : public ExampleBlock<T> {
   }
 
   // Solve the block of example i, move z and W. Returns the gain of the dual objective.
-  double move(std::int64_t i, const Found& found, DualLists<T>& z) {
+  double move(std::int64_t i, const BlockSummary& found, DualLists<T>& z) {
     const std::span<const Coordinate> block = this->solve(i, found);
     this->keep(block, i, z);
-    const Solved solved = this->step(i, block);
+    const BlockStep solved = this->step(i, block);
     if (!solved.step.empty()) w_.add(examples_.x.row(i), solved.step, scratch_.dense_step);
     return solved.gain;
   }
 
  protected:
-  using ExampleBlock<T>::examples_;
-  using ExampleBlock<T>::f_;
-  using ExampleBlock<T>::scratch_;
+  using ExampleSubproblem<T>::examples_;
+  using ExampleSubproblem<T>::f_;
+  using ExampleSubproblem<T>::scratch_;
 
   DenseWeights<T> w_;
 
@@ -103,13 +103,13 @@ class Visitor : public ExampleBlock<T> {
 
 // Visit the examples `order`. `look(i, z of i, result)` says what a visit finds, and counts its
 // scores. An example whose own gap is below `min_gap` is left as it is, and is active no more.
-template <class T, class Visitor, class Look>
+template <class T, class Visitor, class ShardScores>
 SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T>& z,
                       std::span<const std::int32_t> order, double min_gap, std::int32_t* active,
-                      Look look) {
+                      ShardScores score) {
   SweepResult result;
   for (const std::int32_t i : order) {
-    const Found found = look(i, std::as_const(z).row(i), result);
+    const BlockSummary found = score(i, std::as_const(z).row(i), result);
     const double cost = examples.costs[i];
     const double gap_before = result.gap;
     const double violation = visitor.tally(found, cost, result);
@@ -141,13 +141,13 @@ SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const Weight
   const std::int64_t few = gathered_classes<T>(w);
   // Float and double count as float does: equal efforts then allow equally many visits.
   const std::int64_t few_counted = gathered_classes<float>(w);
-  const auto look = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
+  const auto score = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
     const auto needed = static_cast<std::int64_t>(list.size()) + 2;
     const bool gather = kShrunk && needed <= few;
     result.evaluations += kShrunk && needed <= few_counted ? needed - 1 : w.n_classes;
-    return gather ? visitor.look_at_support(i, list) : visitor.look_at_all(i, list);
+    return gather ? visitor.score_support(i, list) : visitor.score_all(i, list);
   };
-  return visit_all(visitor, examples, z, order, min_gap, active, look);
+  return visit_all(visitor, examples, z, order, min_gap, active, score);
 }
 
 template <bool kShrunk, class T>

@@ -16,8 +16,8 @@ constexpr Kernels<T, DualLists<T>> table_of(const DualLists<T>*) {
 }
 
 template <class T>
-constexpr Kernels<T, LaneDuals<T>> table_of(const LaneDuals<T>*) {
-  return {lane_sweep<T>, lane_sweep<T>, inspect<T, LaneDuals<T>>, squared_norms<T>};
+constexpr Kernels<T, DualLanes<T>> table_of(const DualLanes<T>*) {
+  return {lane_sweep<T>, lane_sweep<T>, inspect<T, DualLanes<T>>, squared_norms<T>};
 }
 
 }  // namespace
@@ -37,8 +37,8 @@ const RebuildKernels<T>& rebuild_kernels() {
 template const RebuildKernels<float>& rebuild_kernels<float>();
 template const RebuildKernels<double>& rebuild_kernels<double>();
 template const Kernels<float, DualLists<float>>& kernels<float, DualLists<float>>();
-template const Kernels<float, LaneDuals<float>>& kernels<float, LaneDuals<float>>();
+template const Kernels<float, DualLanes<float>>& kernels<float, DualLanes<float>>();
 template const Kernels<double, DualLists<double>>& kernels<double, DualLists<double>>();
-template const Kernels<double, LaneDuals<double>>& kernels<double, LaneDuals<double>>();
+template const Kernels<double, DualLanes<double>>& kernels<double, DualLanes<double>>();
 
 }  // namespace manyclass::MANYCLASS_ISA

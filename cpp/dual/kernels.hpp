@@ -70,7 +70,7 @@ struct Scratch {
 };
 
 // W as a certificate takes it: less what is common to all classes.
-struct JudgedAt {
+struct CertifiedWeights {
   const double* common;  // d + 1 numbers that are taken off every w_c, or null
   double norm;           // ||W||_F, which bounds the rounding of scores
 };
@@ -105,7 +105,7 @@ struct SweepResult {
   std::int64_t n_active = 0;     // examples worth visiting in the next shrunk loop
 };
 
-// `Duals` is how z is kept: DualLists<T>, or LaneDuals<T> where the classes are few.
+// `Duals` is how z is kept: DualLists<T>, or DualLanes<T> where the classes are few.
 template <class T, class Duals>
 struct Kernels {
   // Visit the examples `order`; write those that stay active to `active` (`order` itself will do).
@@ -114,7 +114,7 @@ struct Kernels {
                                 std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
   using Inspect = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, const Duals&,
-                                  const JudgedAt&, Scratch<T>, std::int64_t begin,
+                                  const CertifiedWeights&, Scratch<T>, std::int64_t begin,
                                   std::int64_t end);
   Sweep full_sweep;    // over all classes
   Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper

@@ -39,7 +39,7 @@ class LaneVisitor {
   using View = LaneView<T, B>;
   using Lanes = typename View::Lanes;
 
-  LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z,
+  LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z,
               T* carry = nullptr)
       : examples_(examples),
         f_(examples.formulation),
@@ -57,10 +57,10 @@ class LaneVisitor {
     others_ = select(live, Lanes::all(f_.others ? T{0} : kNone), Lanes::all(kNone));
   }
 
-  View look(std::int64_t i) const { return seen(i, scores(examples_.x.row(i))); }
+  View score(std::int64_t i) const { return view_of(i, scores(examples_.x.row(i))); }
 
   // Example i where its scores are s.
-  View seen(std::int64_t i, const Lanes& s) const {
+  View view_of(std::int64_t i, const Lanes& s) const {
     const std::int32_t y = examples_.labels[i];
     View e;
     e.q = examples_.norms[i];
@@ -80,7 +80,7 @@ class LaneVisitor {
 
   // Add what is seen at an example to the sums; returns its gap and its violation.
   std::pair<double, double> tally(View& e, SweepResult& result) const {
-    const auto [loss, gap, violation] = f_.maximum ? judge_maximum(e) : judge_sum(e);
+    const auto [loss, gap, violation] = f_.maximum ? certify_maximum(e) : certify_sum(e);
     result.loss += loss;
     result.gap += gap;
     result.max_violation = std::max(result.max_violation, violation);
@@ -126,17 +126,17 @@ class LaneVisitor {
   }
 
  private:
-  struct Judgement {
+  struct ExampleGap {
     double loss;
     double gap;
     double violation;
   };
-  static constexpr std::int64_t kStride = B * LaneDuals<T>::kBlock;
+  static constexpr std::int64_t kStride = B * DualLanes<T>::kBlock;
   // Far below every xi, and safe to calculate with.
   static constexpr T kNone = -std::numeric_limits<T>::max() / 1024;
   static Lanes zero() { return Lanes::all(0); }
 
-  Judgement judge_sum(const View& e) const {
+  ExampleGap certify_sum(const View& e) const {
     const T cost = static_cast<T>(e.cost);
     const Lanes xi = max(e.xi, zero());
     const double loss = e.cost * static_cast<double>(f_.squared ? (xi * xi).sum() : xi.sum());
@@ -154,7 +154,7 @@ class LaneVisitor {
     return {loss, static_cast<double>(gaps.sum()), static_cast<double>(violation.largest())};
   }
 
-  Judgement judge_maximum(View& e) const {
+  ExampleGap certify_maximum(View& e) const {
     e.xi_max = static_cast<double>(e.xi.largest());
     e.sum_z = static_cast<double>(e.z.sum());
     const double loss = e.cost * std::max(0.0, e.xi_max);
@@ -244,7 +244,7 @@ class LaneVisitor {
   const Formulation& f_;
   DenseWeights<T> w_;
   T* carry_;  // low digits of the intercepts, or null
-  const LaneDuals<T>& duals_;
+  const DualLanes<T>& duals_;
   Lanes numbers_;
   Lanes live_;                  // 1 for the classes, 0 in the padding
   WideMask<T, View::kV> last_;  // the lane behind the classes
@@ -297,13 +297,13 @@ class LaneVisitor {
 };
 
 template <class T, int B>
-SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, LaneDuals<T>& z,
+SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, DualLanes<T>& z,
                          Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
                          std::int32_t* active) {
   const LaneVisitor<T, B> visitor(examples, w, z, scratch.carry);
   SweepResult result;
   for (const std::int32_t i : order) {
-    auto e = visitor.look(i);
+    auto e = visitor.score(i);
     const auto [gap, violation] = visitor.tally(e, result);
     if (gap < min_gap) continue;
     bool stays = false;
@@ -323,10 +323,10 @@ SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, L
 
 // The same for as many blocks as the rows of z have.
 template <class T>
-SweepResult lane_sweep(const Examples<T>& examples, const WeightsView<T>& w, LaneDuals<T>& z,
+SweepResult lane_sweep(const Examples<T>& examples, const WeightsView<T>& w, DualLanes<T>& z,
                        Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
                        std::int32_t* active) {
-  static constexpr typename Kernels<T, LaneDuals<T>>::Sweep kByBlocks[] = {
+  static constexpr typename Kernels<T, DualLanes<T>>::Sweep kByBlocks[] = {
       sweep_blocks<T, 1>, sweep_blocks<T, 2>, sweep_blocks<T, 3>, sweep_blocks<T, 4>};
   return kByBlocks[z.stride() / z.kBlock - 1](examples, w, z, scratch, order, min_gap, active);
 }

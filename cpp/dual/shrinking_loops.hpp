@@ -50,9 +50,9 @@ inline void add(const SweepResult& part, SweepResult& sum) {
 // Random orders that spare the memory: blocks of neighbouring rows in random order, the rows of a
 // block in their own. Rows that are visited one by one at random cost up to twice as much time,
 // most of it for finding their pages.
-class Visits {
+class VisitOrder {
  public:
-  Visits(std::int64_t n_rows, std::size_t rows_in_block)
+  VisitOrder(std::int64_t n_rows, std::size_t rows_in_block)
       : stays_(static_cast<std::size_t>(n_rows)), rows_in_block_(rows_in_block) {}
 
   // The rows (ascending) in a new order.
@@ -96,7 +96,7 @@ class Visits {
 // between them. `sweep(part, active)` visits some examples and writes those that stay active; they
 // end in `active` (`rows` itself will do), ascending.
 template <class Sweep, class Poll>
-SweepResult loop_over(std::span<const std::int32_t> rows, std::int32_t* active, Visits& visits,
+SweepResult loop_over(std::span<const std::int32_t> rows, std::int32_t* active, VisitOrder& visits,
                       std::size_t at_once, Random& random, Sweep sweep, Poll poll) {
   const std::span<std::int32_t> order = visits.of(rows, random);
   SweepResult sum;
@@ -127,8 +127,9 @@ struct ShrunkResult {
 // Loops over the active examples, each in a new order, until the goal is met. An example that is
 // active no more leaves the front of `active`, where the `n_active` that remain are kept.
 template <class Sweep, class Poll>
-ShrunkResult shrunk_loops(std::span<std::int32_t> active, const ShrunkGoal& goal, Visits& visits,
-                          std::size_t at_once, Random& random, Sweep sweep, Poll poll) {
+ShrunkResult shrunk_loops(std::span<std::int32_t> active, const ShrunkGoal& goal,
+                          VisitOrder& visits, std::size_t at_once, Random& random, Sweep sweep,
+                          Poll poll) {
   ShrunkResult result;
   result.n_active = static_cast<std::int64_t>(active.size());
   while (result.n_active > 0 && result.evaluations < goal.evaluations) {

@@ -14,19 +14,19 @@
 namespace manyclass {
 
 template <class T>
-class LaneDuals {
+class DualLanes {
  public:
   static constexpr std::int32_t kBlock = 64 / sizeof(T);  // classes in 64 bytes
   static constexpr std::int32_t kMaxBlocks = 4;
 
   // `shifted`: beside a W with a column more.
-  LaneDuals(std::int64_t n_rows, std::int32_t n_classes, bool shifted = false)
+  DualLanes(std::int64_t n_rows, std::int32_t n_classes, bool shifted = false)
       : n_rows_(n_rows),
         n_classes_(n_classes),
         stride_((n_classes + shifted + kBlock - 1) / kBlock * kBlock),
         data_(static_cast<std::size_t>(n_rows * stride_)) {}
-  LaneDuals(const LaneDuals&) = delete;
-  LaneDuals& operator=(const LaneDuals&) = delete;
+  DualLanes(const DualLanes&) = delete;
+  DualLanes& operator=(const DualLanes&) = delete;
 
   std::int64_t n_rows() const { return n_rows_; }
   std::int32_t n_classes() const { return n_classes_; }

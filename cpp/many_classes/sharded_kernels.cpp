@@ -1,4 +1,4 @@
-// One instruction set's copy of the kernels for W in slices; compiled once for each
+// One instruction set's copy of the kernels for W in shards; compiled once for each
 // (CMakeLists.txt).
 #include "many_classes/sharded_kernels.hpp"
 
@@ -7,13 +7,13 @@
 namespace manyclass::MANYCLASS_ISA {
 
 template <class T>
-const SliceKernels<T>& slice_kernels() {
-  static constexpr SliceKernels<T> table{look_at_rows<T>, inspect_rows<T>, solve_rows<T>,
-                                         move_rows<T>};
+const ShardKernels<T>& shard_kernels() {
+  static constexpr ShardKernels<T> table{score_shard<T>, inspect_shards<T>, solve_batch<T>,
+                                         move_shard<T>};
   return table;
 }
 
-template const SliceKernels<float>& slice_kernels<float>();
-template const SliceKernels<double>& slice_kernels<double>();
+template const ShardKernels<float>& shard_kernels<float>();
+template const ShardKernels<double>& shard_kernels<double>();
 
 }  // namespace manyclass::MANYCLASS_ISA

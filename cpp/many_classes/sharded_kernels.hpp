@@ -1,5 +1,5 @@
 #pragma once
-// W cut into slices of neighbouring classes, one for each thread, and what the threads tell each
+// W cut into shards of neighbouring classes, one for each thread, and what the threads tell each
 // other about a batch of examples:
 //
 //   look    every thread scores the batch on its own classes, and notes the scores of those with
@@ -26,27 +26,27 @@ namespace manyclass {
 inline constexpr std::size_t kBatch = 16;  // examples
 
 template <class T>
-struct SlicedWeights {
-  SlicedWeights(std::int64_t n_rows, std::int32_t n_classes, int n_slices, std::size_t dense_from)
-      : n_classes(n_classes), slice_size(n_classes / n_slices + (n_classes % n_slices != 0)) {
-    for (std::int32_t left = n_classes; left > 0; left -= std::min(left, slice_size)) {
-      slices.emplace_back(n_rows, std::min(slice_size, left), dense_from);
+struct ShardedWeights {
+  ShardedWeights(std::int64_t n_rows, std::int32_t n_classes, int n_shards, std::size_t dense_from)
+      : n_classes(n_classes), shard_size(n_classes / n_shards + (n_classes % n_shards != 0)) {
+    for (std::int32_t left = n_classes; left > 0; left -= std::min(left, shard_size)) {
+      shards.emplace_back(n_rows, std::min(shard_size, left), dense_from);
     }
   }
-  SlicedWeights(SlicedWeights&&) = default;
-  int size() const { return static_cast<int>(slices.size()); }
-  std::int32_t first(int slice) const { return slice * slice_size; }
+  ShardedWeights(ShardedWeights&&) = default;
+  int size() const { return static_cast<int>(shards.size()); }
+  std::int32_t first(int shard) const { return shard * shard_size; }
 
   std::int32_t n_classes;
-  std::int32_t slice_size;
-  std::vector<WeightTables<T>> slices;
+  std::int32_t shard_size;
+  std::vector<HashTables<T>> shards;
 };
 
 // What one thread found for one example.
 template <class T>
-struct Look {
-  T own;          // w_y . x, if y is in the slice
-  double losses;  // sum over the slice's classes with z = 0 (sum formulations)
+struct ShardScores {
+  T own;          // w_y . x, if y is in the shard
+  double losses;  // sum over the shard's classes with z = 0 (sum formulations)
   std::size_t n_entering;
   std::vector<Scored<T>> entering;  // those of them that violate most, the first most
 };
@@ -54,34 +54,34 @@ struct Look {
 // What the threads found for a batch; `support[b]` has the scores of the z > 0 of example b.
 template <class T>
 struct Batch {
-  explicit Batch(const SlicedWeights<T>& w)
+  explicit Batch(const ShardedWeights<T>& w)
       : n_classes(w.n_classes),
-        n_slices(w.size()),
-        slice_size(w.slice_size),
-        looks(kBatch * w.slices.size()),
+        n_shards(w.size()),
+        shard_size(w.shard_size),
+        scores(kBatch * w.shards.size()),
         support(kBatch, std::vector<T>(static_cast<std::size_t>(w.n_classes))) {}
-  Look<T>& look(std::size_t b, int slice) {
-    return looks[b * static_cast<std::size_t>(n_slices) + static_cast<std::size_t>(slice)];
+  ShardScores<T>& score(std::size_t b, int shard) {
+    return scores[b * static_cast<std::size_t>(n_shards) + static_cast<std::size_t>(shard)];
   }
-  // Room for what a slice's thread finds about rows with these lists.
-  void prepare(const DualLists<T>& z, std::span<const std::int32_t> rows, int slice) {
+  // Room for what a shard's thread finds about rows with these lists.
+  void prepare(const DualLists<T>& z, std::span<const std::int32_t> rows, int shard) {
     for (std::size_t b = 0; b < rows.size(); ++b) {
-      look(b, slice).entering.resize(n_entering(z.row(rows[b]).size()));
+      score(b, shard).entering.resize(n_entering(z.row(rows[b]).size()));
     }
   }
 
   std::int32_t n_classes;
-  int n_slices;
-  std::int32_t slice_size;
-  std::vector<Look<T>> looks;
+  int n_shards;
+  std::int32_t shard_size;
+  std::vector<ShardScores<T>> scores;
   std::vector<std::vector<T>> support;
 };
 
 // Memory of one thread. What a batch changes lies side by side: the steps of example b end at
 // step_ends[b], its new z at dual_ends[b].
 template <class T>
-struct SliceScratch {
-  Scratch<T> visit;        // for all classes; its scores for those of the largest slice
+struct ShardScratch {
+  Scratch<T> visit;        // for all classes; its scores for those of the largest shard
   double* moved;           // k zeros
   std::uint32_t* labels;   // k + 2
   T* deltas;               // k + 2
@@ -89,41 +89,41 @@ struct SliceScratch {
   DualEntry<T>* duals;     // likewise
   std::size_t* step_ends;  // kBatch
   std::size_t* dual_ends;  // kBatch
-  std::size_t* taken;      // a number for each slice
+  std::size_t* taken;      // a number for each shard
   bool* changed;           // kBatch; whether z did
   bool* active;            // kBatch; whether the example is worth visiting in the next shrunk loop
   T* carry;                // k; low digits of the intercepts, or null
 };
 
 template <class T>
-struct SliceKernels {
+struct ShardKernels {
   using Rows = std::span<const std::int32_t>;
-  // Score the rows on all classes of a slice, or (shrunk) on those with z > 0.
-  void (*look)(const Examples<T>&, const SlicedWeights<T>&, const DualLists<T>&, Rows, bool shrunk,
-               int slice, Scratch<T>, Batch<T>&);
+  // Score the rows on all classes of a shard, or (shrunk) on those with z > 0.
+  void (*score)(const Examples<T>&, const ShardedWeights<T>&, const DualLists<T>&, Rows,
+                bool shrunk, int shard, Scratch<T>, Batch<T>&);
   // Gap, loss and largest violation of rows [begin, end), in double; nothing changes. `all` has
-  // room for the scores of all classes, `some` for those of a slice, aligned to 64 bytes.
-  SweepResult (*inspect)(const Examples<T>&, const SlicedWeights<T>&, const DualLists<T>&,
-                         const JudgedAt&, double* all, double* some, std::int64_t begin,
+  // room for the scores of all classes, `some` for those of a shard, aligned to 64 bytes.
+  SweepResult (*inspect)(const Examples<T>&, const ShardedWeights<T>&, const DualLists<T>&,
+                         const CertifiedWeights&, double* all, double* some, std::int64_t begin,
                          std::int64_t end);
   // The steps and the new z of the rows.
   SweepResult (*solve)(const Examples<T>&, const DualLists<T>&, Rows, bool shrunk, double min_gap,
-                       Batch<T>&, const SliceScratch<T>&);
-  // Move a slice's weights by the steps.
-  void (*move)(const Examples<T>&, SlicedWeights<T>&, Rows, int slice, const SliceScratch<T>&);
+                       Batch<T>&, const ShardScratch<T>&);
+  // Move a shard's weights by the steps.
+  void (*move)(const Examples<T>&, ShardedWeights<T>&, Rows, int shard, const ShardScratch<T>&);
 };
 
 namespace baseline {
 template <class T>
-const SliceKernels<T>& slice_kernels();
+const ShardKernels<T>& shard_kernels();
 }
 namespace avx2 {
 template <class T>
-const SliceKernels<T>& slice_kernels();
+const ShardKernels<T>& shard_kernels();
 }
 namespace avx512 {
 template <class T>
-const SliceKernels<T>& slice_kernels();
+const ShardKernels<T>& shard_kernels();
 }
 
 }  // namespace manyclass

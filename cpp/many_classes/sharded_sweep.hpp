@@ -31,38 +31,40 @@ inline double inner_product(const Row<T>& a, const Row<T>& b) {
 }
 
 template <class T>
-class SliceLook {
+class ShardScorer {
  public:
-  SliceLook(const Examples<T>& examples, const SlicedWeights<T>& w, int slice, Scratch<T> scratch)
+  ShardScorer(const Examples<T>& examples, const ShardedWeights<T>& w, int shard,
+              Scratch<T> scratch)
       : examples_(examples),
         w_(w),
-        weights_(w.slices[static_cast<std::size_t>(slice)]),
-        first_(w.first(slice)),
+        weights_(w.shards[static_cast<std::size_t>(shard)]),
+        first_(w.first(shard)),
         scratch_(scratch) {}
 
-  // All classes of the slice.
-  void at_all(std::int64_t i, std::span<const DualEntry<T>> z, T* support, Look<T>& look) const {
+  // All classes of the shard.
+  void score_all(std::int64_t i, std::span<const DualEntry<T>> z, T* support,
+                 ShardScores<T>& score) const {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
     T* s = scratch_.scores;
     const Row<T> row = examples_.x.row(i);
-    TableVerbs<T>(weights_).scores(row, s);
+    HashWeights<T>(weights_).scores(row, s);
     const std::size_t n = weights_.stride();
     for (auto c = static_cast<std::size_t>(weights_.n_classes()); c < n; ++c) s[c] = kNone;
     for (std::size_t m = 0; m < z.size(); ++m) {
       if (has(z[m].label)) take(s[z[m].label - first_], support[m]);
     }
     const std::int32_t y = examples_.labels[i];
-    if (has(y)) take(s[y - first_], look.own);
-    look.n_entering = largest_scores(s, n, first_, look.entering.size(), look.entering.data());
+    if (has(y)) take(s[y - first_], score.own);
+    score.n_entering = largest_scores(s, n, first_, score.entering.size(), score.entering.data());
     const Formulation& f = examples_.formulation;
     if (f.maximum) return;
-    const double offset = f.gamma - static_cast<double>(has(y) ? look.own : own_score(row, y));
-    look.losses = sum_of_losses(s, n, static_cast<T>(offset), f.squared);
+    const double offset = f.gamma - static_cast<double>(has(y) ? score.own : own_score(row, y));
+    score.losses = sum_of_losses(s, n, static_cast<T>(offset), f.squared);
   }
 
-  // Those of the slice's classes with z > 0, and y.
-  void at_support(std::int64_t i, std::span<const DualEntry<T>> z, T* support,
-                  Look<T>& look) const {
+  // Those of the shard's classes with z > 0, and y.
+  void score_support(std::int64_t i, std::span<const DualEntry<T>> z, T* support,
+                     ShardScores<T>& score) const {
     auto* labels = reinterpret_cast<std::uint32_t*>(scratch_.labels);
     T* s = scratch_.scores;
     std::size_t size = 0;
@@ -74,14 +76,14 @@ class SliceLook {
     for (const DualEntry<T>& entry : z) want(entry.label);
     const std::int32_t y = examples_.labels[i];
     want(y);
-    TableVerbs<T>(weights_).scores_of(examples_.x.row(i), {labels, size}, s);
+    HashWeights<T>(weights_).scores_of(examples_.x.row(i), {labels, size}, s);
     std::size_t at = 0;
     for (std::size_t m = 0; m < z.size(); ++m) {
       if (has(z[m].label)) support[m] = s[at++];
     }
-    if (has(y)) look.own = s[at];
-    look.n_entering = 0;
-    look.losses = 0;
+    if (has(y)) score.own = s[at];
+    score.n_entering = 0;
+    score.losses = 0;
   }
 
  private:
@@ -92,57 +94,57 @@ class SliceLook {
     score = -std::numeric_limits<T>::infinity();
   }
 
-  // Of a class of another slice.
+  // Of a class of another shard.
   T own_score(const Row<T>& row, std::int32_t y) const {
-    const int slice = y / w_.slice_size;
-    const auto label = static_cast<std::uint32_t>(y - w_.first(slice));
+    const int shard = y / w_.shard_size;
+    const auto label = static_cast<std::uint32_t>(y - w_.first(shard));
     T score = 0;
-    TableVerbs<T>(w_.slices[static_cast<std::size_t>(slice)]).scores_of(row, {&label, 1}, &score);
+    HashWeights<T>(w_.shards[static_cast<std::size_t>(shard)]).scores_of(row, {&label, 1}, &score);
     return score;
   }
 
   const Examples<T>& examples_;
-  const SlicedWeights<T>& w_;
-  const WeightTables<T>& weights_;
+  const ShardedWeights<T>& w_;
+  const HashTables<T>& weights_;
   std::int32_t first_;
   Scratch<T> scratch_;
 };
 
 template <class T>
-void look_at_rows(const Examples<T>& examples, const SlicedWeights<T>& w, const DualLists<T>& z,
-                  std::span<const std::int32_t> rows, bool shrunk, int slice, Scratch<T> scratch,
-                  Batch<T>& batch) {
-  const SliceLook<T> at(examples, w, slice, scratch);
+void score_shard(const Examples<T>& examples, const ShardedWeights<T>& w, const DualLists<T>& z,
+                 std::span<const std::int32_t> rows, bool shrunk, int shard, Scratch<T> scratch,
+                 Batch<T>& batch) {
+  const ShardScorer<T> at(examples, w, shard, scratch);
   for (std::size_t b = 0; b < rows.size(); ++b) {
     T* support = batch.support[b].data();
-    Look<T>& look = batch.look(b, slice);
+    ShardScores<T>& score = batch.score(b, shard);
     if (shrunk) {
-      at.at_support(rows[b], z.row(rows[b]), support, look);
+      at.score_support(rows[b], z.row(rows[b]), support, score);
     } else {
-      at.at_all(rows[b], z.row(rows[b]), support, look);
+      at.score_all(rows[b], z.row(rows[b]), support, score);
     }
   }
 }
 
 // The visits of a batch once all threads have looked.
 template <class T>
-class BatchVisitor : public ExampleBlock<T> {
+class BatchVisitor : public ExampleSubproblem<T> {
  public:
   BatchVisitor(const Examples<T>& examples, std::span<const std::int32_t> rows, Batch<T>& batch,
-               const SliceScratch<T>& scratch)
-      : ExampleBlock<T>(examples, batch.n_classes, scratch.visit),
+               const ShardScratch<T>& scratch)
+      : ExampleSubproblem<T>(examples, batch.n_classes, scratch.visit),
         rows_(rows),
         batch_(batch),
-        slice_size_(batch.slice_size),
+        shard_size_(batch.shard_size),
         scratch_(scratch) {}
 
   // Of example b, the scores brought up to date by the steps before it.
-  Found look_at(std::size_t b, std::span<const DualEntry<T>> z) {
+  BlockSummary summarise(std::size_t b, std::span<const DualEntry<T>> z) {
     const std::int64_t i = rows_[b];
     const double cost = this->examples_.costs[i];
     const std::int32_t y = this->examples_.labels[i];
-    const T own = batch_.look(b, y / slice_size_).own;
-    Found found = this->begin(static_cast<double>(own) + scratch_.moved[y], 0);
+    const T own = batch_.score(b, y / shard_size_).own;
+    BlockSummary found = this->begin(static_cast<double>(own) + scratch_.moved[y], 0);
     for (std::size_t m = 0; m < z.size(); ++m) {
       const double score = static_cast<double>(batch_.support[b][m]) + scratch_.moved[z[m].label];
       this->add_other(z[m], score, cost, found);
@@ -150,8 +152,8 @@ class BatchVisitor : public ExampleBlock<T> {
     const double losses = found.losses;
     enter(b, n_entering(z.size()), cost, found);
     found.losses = losses;
-    for (int slice = 0; slice < batch_.n_slices; ++slice) {
-      found.losses += batch_.look(b, slice).losses;
+    for (int shard = 0; shard < batch_.n_shards; ++shard) {
+      found.losses += batch_.score(b, shard).losses;
     }
     return found;
   }
@@ -173,13 +175,13 @@ class BatchVisitor : public ExampleBlock<T> {
   }
 
   // Solve the block of example b; returns the gain of the dual objective.
-  double visit(std::size_t b, const Found& found) {
+  double visit(std::size_t b, const BlockSummary& found) {
     const std::int64_t i = rows_[b];
     const std::span<const Coordinate> block = this->solve(i, found);
     for (const Coordinate& c : block) {
       if (c.z_new > 0) scratch_.duals[n_duals_++] = {c.label, static_cast<T>(c.z_new)};
     }
-    const Solved solved = this->step(i, block);
+    const BlockStep solved = this->step(i, block);
     for (const Step& s : solved.step) scratch_.steps[n_steps_++] = s;
     return solved.gain;
   }
@@ -200,19 +202,19 @@ class BatchVisitor : public ExampleBlock<T> {
     return {scratch_.steps + begin, scratch_.step_ends[b] - begin};
   }
 
-  // The classes that violate most, of all slices.
-  void enter(std::size_t b, std::size_t wanted, double cost, Found& found) {
-    for (int slice = 0; slice < batch_.n_slices; ++slice) scratch_.taken[slice] = 0;
+  // The classes that violate most, of all shards.
+  void enter(std::size_t b, std::size_t wanted, double cost, BlockSummary& found) {
+    for (int shard = 0; shard < batch_.n_shards; ++shard) scratch_.taken[shard] = 0;
     for (std::size_t n = 0; n < wanted; ++n) {
       const Scored<T>* best = nullptr;
       int of = 0;
-      for (int slice = 0; slice < batch_.n_slices; ++slice) {
-        const Look<T>& look = batch_.look(b, slice);
-        if (scratch_.taken[slice] == look.n_entering) continue;
-        const Scored<T>& next = look.entering[scratch_.taken[slice]];
-        if (best && !Higher<T>{}(next, *best)) continue;
+      for (int shard = 0; shard < batch_.n_shards; ++shard) {
+        const ShardScores<T>& score = batch_.score(b, shard);
+        if (scratch_.taken[shard] == score.n_entering) continue;
+        const Scored<T>& next = score.entering[scratch_.taken[shard]];
+        if (best && !HigherScore<T>{}(next, *best)) continue;
         best = &next;
-        of = slice;
+        of = shard;
       }
       if (!best) return;
       ++scratch_.taken[of];
@@ -224,23 +226,23 @@ class BatchVisitor : public ExampleBlock<T> {
 
   std::span<const std::int32_t> rows_;
   Batch<T>& batch_;
-  std::int32_t slice_size_;
-  const SliceScratch<T>& scratch_;
+  std::int32_t shard_size_;
+  const ShardScratch<T>& scratch_;
   std::size_t n_steps_ = 0;
   std::size_t n_duals_ = 0;
 };
 
 template <class T>
-SweepResult solve_rows(const Examples<T>& examples, const DualLists<T>& z,
-                       std::span<const std::int32_t> rows, bool shrunk, double min_gap,
-                       Batch<T>& batch, const SliceScratch<T>& scratch) {
+SweepResult solve_batch(const Examples<T>& examples, const DualLists<T>& z,
+                        std::span<const std::int32_t> rows, bool shrunk, double min_gap,
+                        Batch<T>& batch, const ShardScratch<T>& scratch) {
   BatchVisitor<T> visitor(examples, rows, batch, scratch);
   SweepResult result;
   for (std::size_t b = 0; b < rows.size(); ++b) {
     const std::span<const DualEntry<T>> list = z.row(rows[b]);
     const double cost = examples.costs[rows[b]];
     visitor.bring_up_to_date(b);
-    const Found found = visitor.look_at(b, list);
+    const BlockSummary found = visitor.summarise(b, list);
     visitor.forget(b);
     const double gap_before = result.gap;
     const double violation = visitor.tally(found, cost, result);
@@ -260,10 +262,10 @@ SweepResult solve_rows(const Examples<T>& examples, const DualLists<T>& z,
   return result;
 }
 
-// Those of the steps that belong to a slice, as `add` takes them; returns their number.
+// Those of the steps that belong to a shard, as `add` takes them; returns their number.
 template <class T>
 inline std::size_t steps_in(std::span<const Step> steps, std::int32_t first, std::int32_t n_classes,
-                            const SliceScratch<T>& scratch) {
+                            const ShardScratch<T>& scratch) {
   std::size_t size = 0;
   for (const Step& s : steps) {
     if (s.label < first || s.label >= first + n_classes || s.delta == 0) continue;
@@ -274,38 +276,38 @@ inline std::size_t steps_in(std::span<const Step> steps, std::int32_t first, std
 }
 
 template <class T>
-void move_rows(const Examples<T>& examples, SlicedWeights<T>& w, std::span<const std::int32_t> rows,
-               int slice, const SliceScratch<T>& scratch) {
-  WeightTables<T>& weights = w.slices[static_cast<std::size_t>(slice)];
+void move_shard(const Examples<T>& examples, ShardedWeights<T>& w,
+                std::span<const std::int32_t> rows, int shard, const ShardScratch<T>& scratch) {
+  HashTables<T>& weights = w.shards[static_cast<std::size_t>(shard)];
   std::size_t begin = 0;
   for (std::size_t b = 0; b < rows.size(); ++b) {
     const std::span<const Step> steps(scratch.steps + begin, scratch.step_ends[b] - begin);
     begin = scratch.step_ends[b];
-    const std::size_t n = steps_in(steps, w.first(slice), weights.n_classes(), scratch);
+    const std::size_t n = steps_in(steps, w.first(shard), weights.n_classes(), scratch);
     if (n == 0) continue;
     add<T>(weights, examples.x.row(rows[b]), {scratch.labels, n}, {scratch.deltas, n},
-           scratch.carry ? scratch.carry + w.first(slice) : nullptr);
+           scratch.carry ? scratch.carry + w.first(shard) : nullptr);
   }
 }
 
 // Gap, loss and largest violation of rows [begin, end). `all` has room for all classes, `some` for
-// those of a slice.
+// those of a shard.
 template <class T>
-SweepResult inspect_rows(const Examples<T>& examples, const SlicedWeights<T>& w,
-                         const DualLists<T>& z, const JudgedAt& at, double* all, double* some,
-                         std::int64_t begin, std::int64_t end) {
-  const Judge<T> judge(examples, at);
+SweepResult inspect_shards(const Examples<T>& examples, const ShardedWeights<T>& w,
+                           const DualLists<T>& z, const CertifiedWeights& at, double* all,
+                           double* some, std::int64_t begin, std::int64_t end) {
+  const GapCertificate<T> certify(examples, at);
   constexpr std::int64_t kL = kLanes<double>;
   const std::int64_t n = (w.n_classes + kL - 1) / kL * kL;
   SweepResult result;
   for (std::int64_t i = begin; i < end; ++i) {
-    for (int slice = 0; slice < w.size(); ++slice) {
-      const WeightTables<T>& tables = w.slices[static_cast<std::size_t>(slice)];
+    for (int shard = 0; shard < w.size(); ++shard) {
+      const HashTables<T>& tables = w.shards[static_cast<std::size_t>(shard)];
       double_scores(tables, examples.x.row(i), some);
-      std::copy_n(some, tables.n_classes(), all + w.first(slice));
+      std::copy_n(some, tables.n_classes(), all + w.first(shard));
     }
     std::fill(all + w.n_classes, all + n, -kInfinity);
-    judge.add(i, z, all[examples.labels[i]], all, static_cast<std::size_t>(n), result);
+    certify.add(i, z, all[examples.labels[i]], all, static_cast<std::size_t>(n), result);
   }
   return result;
 }

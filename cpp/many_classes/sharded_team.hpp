@@ -1,5 +1,5 @@
 #pragma once
-// The threads that visit examples together, a slice of the classes for each
+// The threads that visit examples together, a shard of the classes for each
 // (many_classes/sharded_kernels.hpp).
 #include <algorithm>
 #include <cstddef>
@@ -19,27 +19,27 @@
 
 namespace manyclass {
 
-// What SliceScratch points to.
+// What ShardScratch points to.
 template <class T>
-class OwnedSliceScratch {
+class OwnedShardScratch {
  public:
-  explicit OwnedSliceScratch(const SlicedWeights<T>& w)
+  explicit OwnedShardScratch(const ShardedWeights<T>& w)
       : block_(static_cast<std::size_t>(w.n_classes) + 1),
         step_(static_cast<std::size_t>(w.n_classes) + 2),
         list_(static_cast<std::size_t>(w.n_classes) + 2),
         moved_(static_cast<std::size_t>(w.n_classes)),
         labels_(static_cast<std::size_t>(w.n_classes) + 2),
         deltas_(static_cast<std::size_t>(w.n_classes) + 2),
-        scores_(w.slices[0].stride() + WeightTables<T>::kBlock),
+        scores_(w.shards[0].stride() + HashTables<T>::kBlock),
         carry_(static_cast<std::size_t>(w.n_classes)),
-        exact_(static_cast<std::size_t>(w.n_classes) + WeightTables<T>::kBlock),
-        exact_slice_(w.slices[0].stride()),
-        taken_(w.slices.size()) {}
-  OwnedSliceScratch(const OwnedSliceScratch&) = delete;
-  OwnedSliceScratch& operator=(const OwnedSliceScratch&) = delete;
+        exact_(static_cast<std::size_t>(w.n_classes) + HashTables<T>::kBlock),
+        exact_shard_(w.shards[0].stride()),
+        taken_(w.shards.size()) {}
+  OwnedShardScratch(const OwnedShardScratch&) = delete;
+  OwnedShardScratch& operator=(const OwnedShardScratch&) = delete;
 
   // With room for what a batch of these lists may change.
-  SliceScratch<T> view(const DualLists<T>& z, std::span<const std::int32_t> rows) {
+  ShardScratch<T> view(const DualLists<T>& z, std::span<const std::int32_t> rows) {
     std::size_t size = 0;
     for (const std::int32_t i : rows) {
       size += z.row(i).size() + n_entering(z.row(i).size()) + 2;
@@ -60,7 +60,7 @@ class OwnedSliceScratch {
             sizeof(T) == 4 ? carry_.data() : nullptr};
   }
   double* all_scores() const { return exact_.data(); }
-  double* slice_scores() const { return exact_slice_.data(); }
+  double* shard_scores() const { return exact_shard_.data(); }
 
  private:
   std::vector<Coordinate> block_;
@@ -72,7 +72,7 @@ class OwnedSliceScratch {
   AlignedArray<T> scores_;
   std::vector<T> carry_;
   AlignedArray<double> exact_;
-  AlignedArray<double> exact_slice_;
+  AlignedArray<double> exact_shard_;
   std::vector<std::size_t> taken_;
   std::vector<Step> steps_;
   std::vector<DualEntry<T>> duals_;
@@ -83,12 +83,12 @@ class OwnedSliceScratch {
 };
 
 template <class T>
-class SliceTeam {
+class ShardTeam {
  public:
-  SliceTeam(const SliceKernels<T>& kernels, SlicedWeights<T>& w)
+  ShardTeam(const ShardKernels<T>& kernels, ShardedWeights<T>& w)
       : kernels_(kernels), w_(w), team_(w.size()), batch_(w) {
     for (int member = 0; member < team_.size(); ++member) {
-      scratch_.push_back(std::make_unique<OwnedSliceScratch<T>>(w));
+      scratch_.push_back(std::make_unique<OwnedShardScratch<T>>(w));
     }
   }
 
@@ -97,17 +97,17 @@ class SliceTeam {
                     std::span<const std::int32_t> rows, bool shrunk, double min_gap,
                     std::int32_t* active) {
     SweepResult sum;
-    in_batches(rows, [&](Member& member, Meeting& meeting, std::span<const std::int32_t> part) {
-      const bool seen = member.together(meeting, [&] {
+    in_batches(rows, [&](Member& member, Barrier& barrier, std::span<const std::int32_t> part) {
+      const bool seen = member.together(barrier, [&] {
         member.scratch = scratch_[member.number]->view(z, part);
-        look(member, examples, z, part, shrunk);
+        score(member, examples, z, part, shrunk);
       });
       if (!seen) return false;
       SweepResult found;
-      const bool moved = member.together(meeting, [&] {
+      const bool moved = member.together(barrier, [&] {
         found = kernels_.solve(examples, z, part, shrunk, min_gap, batch_, member.scratch);
-        for_slices(member.number,
-                   [&](int slice) { kernels_.move(examples, w_, part, slice, member.scratch); });
+        for_shards(member.number,
+                   [&](int shard) { kernels_.move(examples, w_, part, shard, member.scratch); });
       });
       if (!moved) return false;
       // The others look at other rows already.
@@ -119,33 +119,33 @@ class SliceTeam {
   }
 
   // Gap, loss and largest violation of rows [begin, end), some for each thread; nothing changes.
-  SweepResult inspect(const Examples<T>& examples, const DualLists<T>& z, const JudgedAt& at,
-                      std::int64_t begin, std::int64_t end) {
+  SweepResult inspect(const Examples<T>& examples, const DualLists<T>& z,
+                      const CertifiedWeights& at, std::int64_t begin, std::int64_t end) {
     const auto size = static_cast<std::int64_t>(team_.size());
     std::vector<SweepResult> found(static_cast<std::size_t>(size));
     team_.run([&](int member) {
-      const OwnedSliceScratch<T>& scratch = *scratch_[static_cast<std::size_t>(member)];
+      const OwnedShardScratch<T>& scratch = *scratch_[static_cast<std::size_t>(member)];
       const std::int64_t first = begin + (end - begin) * member / size;
       const std::int64_t last = begin + (end - begin) * (member + 1) / size;
       found[static_cast<std::size_t>(member)] = kernels_.inspect(
-          examples, w_, z, at, scratch.all_scores(), scratch.slice_scores(), first, last);
+          examples, w_, z, at, scratch.all_scores(), scratch.shard_scores(), first, last);
     });
     SweepResult sum;
     for (const SweepResult& part : found) add(part, sum);
     return sum;
   }
 
-  // W <- W(z), the classes of a slice in each thread.
+  // W <- W(z), the classes of a shard in each thread.
   RebuildError rebuild(const Examples<T>& examples, const DualLists<T>& z, const Poll& poll) {
-    for (WeightTables<T>& tables : w_.slices) tables.clear();
-    std::vector<RebuildError> errors(w_.slices.size());
+    for (HashTables<T>& tables : w_.shards) tables.clear();
+    std::vector<RebuildError> errors(w_.shards.size());
     const auto each = [&](std::int64_t i, auto f) { each_coefficient(examples, z, i, f); };
     each_range(examples.x.n_rows, w_.n_classes, 1, each, [&](const CoefficientBlocks& blocks) {
       team_.run([&](int member) {
         ClassSums<T> sums(examples.x);
-        for_slices(static_cast<std::size_t>(member), [&](int slice) {
-          const auto at = static_cast<std::size_t>(slice);
-          errors[at].add(rebuild_tables(examples, w_.slices[at], w_.first(slice), blocks, sums));
+        for_shards(static_cast<std::size_t>(member), [&](int shard) {
+          const auto at = static_cast<std::size_t>(shard);
+          errors[at].add(rebuild_tables(examples, w_.shards[at], w_.first(shard), blocks, sums));
         });
       });
       poll();
@@ -160,11 +160,11 @@ class SliceTeam {
   // fails must still come where it is waited for.
   struct Member {
     std::size_t number;
-    SliceScratch<T> scratch{};
+    ShardScratch<T> scratch{};
     std::exception_ptr error{};
 
-    template <class Work>
-    void attempt(Work work) {
+    template <class InterruptPoll>
+    void attempt(InterruptPoll work) {
       if (error) return;
       try {
         work();
@@ -173,10 +173,10 @@ class SliceTeam {
       }
     }
     // Do something and wait for the others; returns whether all are well.
-    template <class Work>
-    bool together(Meeting& meeting, Work work) {
+    template <class InterruptPoll>
+    bool together(Barrier& barrier, InterruptPoll work) {
       attempt(work);
-      return meeting.meet(!error);
+      return barrier.arrive_and_wait(!error);
     }
   };
 
@@ -184,11 +184,11 @@ class SliceTeam {
   // true; it does so to all or to none.
   template <class Visit>
   void in_batches(std::span<const std::int32_t> rows, Visit visit) {
-    Meeting meeting(team_.size());
+    Barrier barrier(team_.size());
     team_.run([&](int number) {
       Member member{static_cast<std::size_t>(number)};
       for (std::size_t begin = 0; begin < rows.size(); begin += kBatch) {
-        if (!visit(member, meeting, rows.subspan(begin, std::min(kBatch, rows.size() - begin)))) {
+        if (!visit(member, barrier, rows.subspan(begin, std::min(kBatch, rows.size() - begin)))) {
           break;
         }
       }
@@ -196,23 +196,23 @@ class SliceTeam {
     });
   }
 
-  template <class Work>
-  void for_slices(std::size_t member, Work work) {
-    for (int slice = static_cast<int>(member); slice < w_.size(); slice += team_.size()) {
-      work(slice);
+  template <class InterruptPoll>
+  void for_shards(std::size_t member, InterruptPoll work) {
+    for (int shard = static_cast<int>(member); shard < w_.size(); shard += team_.size()) {
+      work(shard);
     }
   }
 
-  void look(Member& member, const Examples<T>& examples, const DualLists<T>& z,
-            std::span<const std::int32_t> rows, bool shrunk) {
-    for_slices(member.number, [&](int slice) {
-      batch_.prepare(z, rows, slice);
-      kernels_.look(examples, w_, z, rows, shrunk, slice, member.scratch.visit, batch_);
+  void score(Member& member, const Examples<T>& examples, const DualLists<T>& z,
+             std::span<const std::int32_t> rows, bool shrunk) {
+    for_shards(member.number, [&](int shard) {
+      batch_.prepare(z, rows, shard);
+      kernels_.score(examples, w_, z, rows, shrunk, shard, member.scratch.visit, batch_);
     });
   }
 
   // Store the new z of a batch.
-  void settle(DualLists<T>& z, std::span<const std::int32_t> rows, const SliceScratch<T>& scratch,
+  void settle(DualLists<T>& z, std::span<const std::int32_t> rows, const ShardScratch<T>& scratch,
               const SweepResult& found, std::int32_t* active, SweepResult& sum) {
     std::size_t begin = 0;
     for (std::size_t b = 0; b < rows.size(); ++b) {
@@ -227,11 +227,11 @@ class SliceTeam {
     add(found, sum);
   }
 
-  const SliceKernels<T>& kernels_;
-  SlicedWeights<T>& w_;
-  Team team_;
+  const ShardKernels<T>& kernels_;
+  ShardedWeights<T>& w_;
+  ThreadTeam team_;
   Batch<T> batch_;
-  std::vector<std::unique_ptr<OwnedSliceScratch<T>>> scratch_;
+  std::vector<std::unique_ptr<OwnedShardScratch<T>>> scratch_;
 };
 
 }  // namespace manyclass

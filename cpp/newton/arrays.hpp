@@ -11,13 +11,13 @@
 namespace manyclass {
 
 template <class T>
-class NewtonSpace {
+class NewtonArrays {
  public:
   using Array = AlignedArray<T>;
   using Total = AlignedArray<double>;  // sums of many steps
 
-  NewtonSpace(const Examples<T>& examples, const NewtonKernels<T>& kernels, std::int64_t n_classes,
-              std::int64_t stride)
+  NewtonArrays(const Examples<T>& examples, const NewtonKernels<T>& kernels, std::int64_t n_classes,
+               std::int64_t stride)
       : examples_(examples),
         kernels_(kernels),
         n_classes_(n_classes),

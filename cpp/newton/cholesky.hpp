@@ -80,7 +80,7 @@ void factor_panel(T* a, std::int64_t size, std::int64_t begin) {
 template <class T, int B>
 void solve_factor(const T* u, std::int64_t size, T* x) {
   constexpr int kV = B * static_cast<int>(kBlockBytes / kVectorBytes);
-  constexpr std::int64_t kStride = B * LaneDuals<T>::kBlock;
+  constexpr std::int64_t kStride = B * DualLanes<T>::kBlock;
   constexpr int kRows = 4;
   using Lanes = Wide<T, kV>;
   const auto at = [x](std::int64_t j) { return Lanes::at(x + j * kStride); };

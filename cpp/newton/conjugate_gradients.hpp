@@ -11,38 +11,38 @@ namespace manyclass {
 template <class T>
 class ConjugateGradients {
  public:
-  using Array = typename NewtonSpace<T>::Array;
+  using Array = typename NewtonArrays<T>::Array;
 
-  explicit ConjugateGradients(const NewtonSpace<T>& space)
-      : space_(space),
-        residual_(space.numbers()),
-        solved_(space.numbers()),
-        direction_(space.numbers()),
-        product_(space.numbers()) {}
+  explicit ConjugateGradients(const NewtonArrays<T>& arrays)
+      : arrays_(arrays),
+        residual_(arrays.numbers()),
+        solved_(arrays.numbers()),
+        direction_(arrays.numbers()),
+        product_(arrays.numbers()) {}
 
   // step <- about -H^-1 gradient; false if nothing was found. multiply(p, out): out <- H p;
   // precondition(r, out): out <- about H^-1 r; is_spent(): whether to leave it at that.
   template <class Multiply, class Precondition, class IsSpent>
   bool solve(const Array& gradient, const Array& step, Multiply multiply, Precondition precondition,
              IsSpent is_spent) {
-    space_.clear(step);
-    space_.clear(residual_);
-    space_.axpy(-1, gradient, residual_);
+    arrays_.clear(step);
+    arrays_.clear(residual_);
+    arrays_.axpy(-1, gradient, residual_);
     const double goal = kForcing * length(residual_);
     precondition(residual_, solved_);
-    space_.copy(solved_, direction_);
-    double rho = space_.dot(residual_, solved_);
+    arrays_.copy(solved_, direction_);
+    double rho = arrays_.dot(residual_, solved_);
     for (int turn = 0; turn < kMaxTurns; ++turn) {
       multiply(direction_, product_);
-      const double curvature = space_.dot(direction_, product_);
+      const double curvature = arrays_.dot(direction_, product_);
       if (!(curvature > 0) || !std::isfinite(curvature)) return turn > 0;
-      space_.axpy(rho / curvature, direction_, step);
-      space_.axpy(-rho / curvature, product_, residual_);
+      arrays_.axpy(rho / curvature, direction_, step);
+      arrays_.axpy(-rho / curvature, product_, residual_);
       if (!(length(residual_) > goal) || is_spent()) return true;
       precondition(residual_, solved_);
-      const double next = space_.dot(residual_, solved_);
-      space_.axpy(next / rho, direction_, solved_);
-      space_.copy(solved_, direction_);
+      const double next = arrays_.dot(residual_, solved_);
+      arrays_.axpy(next / rho, direction_, solved_);
+      arrays_.copy(solved_, direction_);
       rho = next;
     }
     return true;
@@ -52,9 +52,9 @@ class ConjugateGradients {
   static constexpr double kForcing = 0.5;  // ends at this part of the gradient
   static constexpr int kMaxTurns = 200;
 
-  double length(const Array& a) const { return std::sqrt(space_.dot(a, a)); }
+  double length(const Array& a) const { return std::sqrt(arrays_.dot(a, a)); }
 
-  const NewtonSpace<T>& space_;
+  const NewtonArrays<T>& arrays_;
   Array residual_, solved_, direction_, product_;
 };
 

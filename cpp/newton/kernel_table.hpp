@@ -12,7 +12,7 @@ namespace manyclass {
 template <class T>
 struct Proximal {
   const Examples<T>& examples;
-  const LaneDuals<T>& centre;  // zbar
+  const DualLanes<T>& centre;  // zbar
   double epsilon;
   const T* scores;  // S, of W
   const T* along;   // of the direction: the scores at t are S + t times these
@@ -21,7 +21,7 @@ struct Proximal {
 // z(W), what its moves add to W(z), and the examples that the Newton system sees.
 template <class T>
 struct Response {
-  LaneDuals<T>& z;
+  DualLanes<T>& z;
   WeightsView<T> moves;
   std::int32_t* zone;  // the examples with a free z, ascending
   T* share;  // of each: 1 / (number of its free z) where their sum is at its bound, else 0
@@ -44,10 +44,10 @@ struct SlopeResult {
 // Every kernel takes a part of the examples, or of `zone`, [begin, end); `rows` lists examples.
 template <class T>
 struct NewtonKernels {
-  void (*scores)(const Examples<T>&, const WeightsView<T>&, const LaneDuals<T>&, T* scores,
+  void (*scores)(const Examples<T>&, const WeightsView<T>&, const DualLanes<T>&, T* scores,
                  std::int64_t begin, std::int64_t end);
   // w += W(z) of these examples.
-  void (*add_duals)(const Examples<T>&, const WeightsView<T>& w, const LaneDuals<T>&,
+  void (*add_duals)(const Examples<T>&, const WeightsView<T>& w, const DualLanes<T>&,
                     std::int64_t begin, std::int64_t end);
   // z <- z(W). The part's zone is written from zone[0] and share[0] on.
   ResponseResult (*respond)(const Proximal<T>&, const Response<T>&, std::int64_t begin,
@@ -59,7 +59,7 @@ struct NewtonKernels {
   SlopeResult (*slope)(const Proximal<T>&, double t, std::span<const std::int32_t> rows,
                        std::int32_t* near);
   // Gap, loss and violation of zbar at the scores.
-  SweepResult (*judge)(const Proximal<T>&, std::int64_t begin, std::int64_t end);
+  SweepResult (*certify)(const Proximal<T>&, std::int64_t begin, std::int64_t end);
   // a += 1/k sum_zone tr(B^T J B) x x^T, upper triangle; `panel` is memory of kPanel rows of a.
   void (*gram)(const Proximal<T>&, const Response<T>&, T* a, std::int64_t size, T* panel,
                std::int64_t begin, std::int64_t end);

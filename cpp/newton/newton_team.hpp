@@ -15,26 +15,26 @@ namespace manyclass {
 template <class T>
 class NewtonTeam {
  public:
-  using Array = typename NewtonSpace<T>::Array;
-  using Total = typename NewtonSpace<T>::Total;
+  using Array = typename NewtonArrays<T>::Array;
+  using Total = typename NewtonArrays<T>::Total;
 
-  NewtonTeam(const NewtonSpace<T>& space, int n_threads, std::function<void()> poll)
-      : space_(space), team_(n_threads), work_(std::move(poll)) {
-    for (int member = 0; member < team_.size(); ++member) mine_.emplace_back(space.numbers());
+  NewtonTeam(const NewtonArrays<T>& arrays, int n_threads, std::function<void()> poll)
+      : arrays_(arrays), team_(n_threads), work_(std::move(poll)) {
+    for (int member = 0; member < team_.size(); ++member) sums_.emplace_back(arrays.numbers());
   }
 
-  std::size_t size() const { return mine_.size(); }
-  Team& threads() { return team_; }
-  Work& work() { return work_; }
+  std::size_t size() const { return sums_.size(); }
+  ThreadTeam& threads() { return team_; }
+  InterruptPoll& work() { return work_; }
 
-  const Array& moves(int member) { return mine(member).moves; }
-  const Array& product(int member) { return mine(member).product; }
+  const Array& moves(int member) { return sums_of(member).moves; }
+  const Array& product(int member) { return sums_of(member).product; }
 
   // call(member, begin, end) for shares of parts of n items, of so many multiply-adds each;
   // after(part's begin, part's end) once all have done theirs.
   template <class Call, class After>
-  void in_parts(std::int64_t n, double each, Call call, After after) {
-    work_.in_parts(n, each, [&](std::int64_t begin, std::int64_t end) {
+  void in_chunks(std::int64_t n, double each, Call call, After after) {
+    work_.in_chunks(n, each, [&](std::int64_t begin, std::int64_t end) {
       const auto share_of = [&](int member) {
         call(member, cut(begin, end, member), cut(begin, end, member + 1));
       };
@@ -47,8 +47,8 @@ class NewtonTeam {
     });
   }
   template <class Call>
-  void in_parts(std::int64_t n, double each, Call call) {
-    in_parts(n, each, call, [](std::int64_t, std::int64_t) {});
+  void in_chunks(std::int64_t n, double each, Call call) {
+    in_chunks(n, each, call, [](std::int64_t, std::int64_t) {});
   }
   // Where the member's share of [begin, end) begins.
   std::int64_t cut(std::int64_t begin, std::int64_t end, int member) const {
@@ -58,27 +58,27 @@ class NewtonTeam {
   // Rows whose steps go to the member's moves, and from there to its total before they are so many
   // that rounding tells; `call` says whether there were any.
   template <class Call>
-  void in_small_parts(int member, std::int64_t begin, std::int64_t end, Call call) {
-    Mine& own = mine(member);
+  void in_small_chunks(int member, std::int64_t begin, std::int64_t end, Call call) {
+    MemberSums& own = sums_of(member);
     for (; begin < end; begin += kFewRows) {
       if (!call(begin, std::min(begin + kFewRows, end))) continue;
-      space_.centre(own.moves);
-      space_.add(1, own.moves, own.total);
-      space_.clear(own.moves);
+      arrays_.centre(own.moves);
+      arrays_.add(1, own.moves, own.total);
+      arrays_.clear(own.moves);
     }
   }
   // The totals of all members, to `total`.
   void gather(const Total& total) {
-    for (Mine& own : mine_) {
-      for (std::size_t j = 0; j < space_.numbers(); ++j) total.data()[j] += own.total.data()[j];
-      space_.clear(own.total);
+    for (MemberSums& own : sums_) {
+      for (std::size_t j = 0; j < arrays_.numbers(); ++j) total.data()[j] += own.total.data()[j];
+      arrays_.clear(own.total);
     }
   }
   // The products of all members, to `out`.
   void gather_products(const Array& out) {
-    for (Mine& own : mine_) {
-      space_.axpy(1, own.product, out);
-      space_.clear(own.product);
+    for (MemberSums& own : sums_) {
+      arrays_.axpy(1, own.product, out);
+      arrays_.clear(own.product);
     }
   }
 
@@ -86,18 +86,18 @@ class NewtonTeam {
   static constexpr double kTooLittle = 1 << 18;  // multiply-adds that are not worth waking a thread
   static constexpr std::int64_t kFewRows = 256;
 
-  struct Mine {
-    explicit Mine(std::size_t numbers) : moves(numbers), total(numbers), product(numbers) {}
+  struct MemberSums {
+    explicit MemberSums(std::size_t numbers) : moves(numbers), total(numbers), product(numbers) {}
     Array moves;    // steps of W(z), ...
     Total total;    // ... and those of more rows
     Array product;  // a share of H times a direction
   };
-  Mine& mine(int member) { return mine_[static_cast<std::size_t>(member)]; }
+  MemberSums& sums_of(int member) { return sums_[static_cast<std::size_t>(member)]; }
 
-  const NewtonSpace<T>& space_;
-  Team team_;
-  Work work_;
-  std::vector<Mine> mine_;
+  const NewtonArrays<T>& arrays_;
+  ThreadTeam team_;
+  InterruptPoll work_;
+  std::vector<MemberSums> sums_;
 };
 
 }  // namespace manyclass

@@ -24,7 +24,8 @@ class Preconditioner {
 
   // gram(a, panel, begin, end) adds examples of the zone, of so many features each, in threads.
   template <class Gram>
-  void build(double features, std::int64_t n_zone, Team& team, Work& work, Gram gram) {
+  void build(double features, std::int64_t n_zone, ThreadTeam& team, InterruptPoll& work,
+             Gram gram) {
     const double size = static_cast<double>(size_);
     T* a = factor_.data();
     std::fill_n(a, factor_.size(), T{0});
@@ -36,7 +37,7 @@ class Preconditioner {
         team.size());
     while (static_cast<std::int64_t>(sums_.size()) < wanted) sums_.emplace_back(size_);
     const auto members = static_cast<std::int64_t>(sums_.size());
-    work.in_parts(n_zone, each, [&](std::int64_t begin, std::int64_t end) {
+    work.in_chunks(n_zone, each, [&](std::int64_t begin, std::int64_t end) {
       team.run([&](int member) {
         if (member >= members) return;
         const std::int64_t n = end - begin;
@@ -59,7 +60,7 @@ class Preconditioner {
   }
 
   // x <- its inverse times x, rows of `stride` numbers.
-  void solve(T* x, std::int64_t stride, Work& work) {
+  void solve(T* x, std::int64_t stride, InterruptPoll& work) {
     kernels_.solve(factor_.data(), size_, x);
     const double done = static_cast<double>(size_ * size_ * stride);
     spend(done);

@@ -11,7 +11,7 @@ constexpr NewtonKernels<T> table() {
           respond_rows<T, B>,
           hessian_product<T, B>,
           slope_rows<T, B>,
-          judge_rows<T, B>,
+          certify_rows<T, B>,
           gram_zone<T, B>,
           factor_panel<T>,
           solve_factor<T, B>,

@@ -29,7 +29,7 @@ class ProximalVisitor {
   using Visitor = LaneVisitor<T, B>;
   using View = typename Visitor::View;
   using Lanes = typename Visitor::Lanes;
-  static constexpr std::int64_t kStride = B * LaneDuals<T>::kBlock;
+  static constexpr std::int64_t kStride = B * DualLanes<T>::kBlock;
 
   explicit ProximalVisitor(const Proximal<T>& problem)
       : problem_(problem), f_(problem.examples.formulation) {}
@@ -110,7 +110,7 @@ class ProximalVisitor {
 };
 
 template <class T, int B>
-void score_rows(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z,
+void score_rows(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z,
                 T* scores, std::int64_t begin, std::int64_t end) {
   const LaneVisitor<T, B> visitor(examples, w, z);
   for (std::int64_t i = begin; i < end; ++i) {
@@ -119,7 +119,7 @@ void score_rows(const Examples<T>& examples, const WeightsView<T>& w, const Lane
 }
 
 template <class T, int B>
-void add_dual_rows(const Examples<T>& examples, const WeightsView<T>& w, const LaneDuals<T>& z,
+void add_dual_rows(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z,
                    std::int64_t begin, std::int64_t end) {
   const LaneVisitor<T, B> visitor(examples, w, z);
   for (std::int64_t i = begin; i < end; ++i) visitor.add_duals(i);
@@ -136,7 +136,7 @@ ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& respo
   ResponseResult result;
   for (std::int64_t i = begin; i < end; ++i) {
     if (!(examples.norms[i] > 0)) continue;
-    const auto e = visitor.seen(i, Lanes::at(problem.scores + i * Visitor::kStride));
+    const auto e = visitor.view_of(i, Lanes::at(problem.scores + i * Visitor::kStride));
     const Lanes centre = proximal.centre(i);
     const bool far = proximal.is_far(e, centre);
     if (far && ((e.z + centre) > Visitor::zero()).bits() == 0) continue;
@@ -175,7 +175,7 @@ void hessian_product(const Proximal<T>& problem, const Response<T>& response,
     const std::int32_t i = response.zone[m];
     const Row<T> row = problem.examples.x.row(i);
     const Lanes s = from.scores(row);
-    const auto e = from.seen(i, s);
+    const auto e = from.view_of(i, s);
     Lanes d = proximal.at_free(e, e.z, proximal.change(e, s));
     if (response.share[m] > 0) {
       d = proximal.at_free(e, e.z, d - Lanes::all(d.sum() * response.share[m]));
@@ -198,9 +198,9 @@ SlopeResult slope_rows(const Proximal<T>& problem, double t, std::span<const std
   for (const std::int32_t i : rows) {
     const Lanes start = Lanes::at(problem.scores + i * Visitor::kStride);
     const Lanes along = Lanes::at(problem.along + i * Visitor::kStride);
-    const auto e = visitor.seen(i, start + along * static_cast<T>(t));
+    const auto e = visitor.view_of(i, start + along * static_cast<T>(t));
     if (proximal.is_far(e, e.z)) {
-      if (!proximal.is_far(visitor.seen(i, start), e.z)) near[result.n_near++] = i;
+      if (!proximal.is_far(visitor.view_of(i, start), e.z)) near[result.n_near++] = i;
       continue;
     }
     near[result.n_near++] = i;
@@ -212,7 +212,7 @@ SlopeResult slope_rows(const Proximal<T>& problem, double t, std::span<const std
 }
 
 template <class T, int B>
-SweepResult judge_rows(const Proximal<T>& problem, std::int64_t begin, std::int64_t end) {
+SweepResult certify_rows(const Proximal<T>& problem, std::int64_t begin, std::int64_t end) {
   using Lanes = typename ProximalVisitor<T, B>::Lanes;
   const WeightsView<T> none{nullptr, problem.examples.x.n_features, problem.centre.n_classes(),
                             problem.centre.stride()};
@@ -220,7 +220,7 @@ SweepResult judge_rows(const Proximal<T>& problem, std::int64_t begin, std::int6
   SweepResult result;
   for (std::int64_t i = begin; i < end; ++i) {
     if (!(problem.examples.norms[i] > 0)) continue;
-    auto e = visitor.seen(i, Lanes::at(problem.scores + i * problem.centre.stride()));
+    auto e = visitor.view_of(i, Lanes::at(problem.scores + i * problem.centre.stride()));
     visitor.tally(e, result);
   }
   return result;
@@ -259,7 +259,7 @@ void gram_zone(const Proximal<T>& problem, const Response<T>& response, T* a, st
   std::int64_t depth = 0;
   for (std::int64_t m = begin; m < end; ++m) {
     const std::int32_t i = response.zone[m];
-    const auto e = visitor.seen(i, Visitor::zero());
+    const auto e = visitor.view_of(i, Visitor::zero());
     const double trace =
         proximal.trace(e, proximal.n_free(e, e.z), static_cast<double>(response.share[m]), k);
     const Row<T> row = examples.x.row(i);

@@ -29,18 +29,18 @@ struct NewtonRound {
 };
 
 template <class T>
-class NewtonPhase {
+class ProximalNewton {
  public:
   // `poll` is called now and then and may throw; zbar and its W stay true if it does.
   // The same number of threads gives the same result.
-  NewtonPhase(const Examples<T>& examples, const NewtonKernels<T>& kernels, LaneDuals<T>& centre,
-              int n_threads, std::function<void()> poll)
+  ProximalNewton(const Examples<T>& examples, const NewtonKernels<T>& kernels, DualLanes<T>& centre,
+                 int n_threads, std::function<void()> poll)
       : examples_(examples),
         kernels_(kernels),
-        space_(examples, kernels, centre.n_classes(), centre.stride()),
-        team_(space_, n_threads, std::move(poll)),
-        gradients_(space_),
-        factor_(kernels, space_.size()),
+        arrays_(examples, kernels, centre.n_classes(), centre.stride()),
+        team_(arrays_, n_threads, std::move(poll)),
+        gradients_(arrays_),
+        factor_(kernels, arrays_.size()),
         centre_(centre),
         z_(centre.n_rows(), centre.n_classes()),
         n_(centre.n_rows()),
@@ -58,18 +58,18 @@ class NewtonPhase {
 
   // W(zbar) and the scores free of the rounding of many steps; `anew`: W begins at W(zbar).
   void rebuild(bool anew) {
-    space_.clear(at_centre_);
-    team_.in_parts(n_, row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
-      team_.in_small_parts(member, begin, end, [&](std::int64_t from, std::int64_t to) {
-        kernels_.add_duals(examples_, space_.view(team_.moves(member)), centre_, from, to);
+    arrays_.clear(at_centre_);
+    team_.in_chunks(n_, row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
+      team_.in_small_chunks(member, begin, end, [&](std::int64_t from, std::int64_t to) {
+        kernels_.add_duals(examples_, arrays_.view(team_.moves(member)), centre_, from, to);
         return true;
       });
     });
     team_.gather(at_centre_);
-    space_.copy(at_centre_, response_);
-    if (anew) space_.copy(at_centre_, w_);
+    arrays_.copy(at_centre_, response_);
+    if (anew) arrays_.copy(at_centre_, w_);
     std::copy_n(centre_.lanes(0), n_ * centre_.stride(), z_.lanes(0));
-    space_.round(w_, step_);
+    arrays_.round(w_, step_);
     score(step_, scores_);
   }
 
@@ -86,7 +86,7 @@ class NewtonPhase {
       if (is_close(found) || result.steps == kMaxSteps || is_spent() || !newton_step()) break;
     }
     move_centre(found);
-    judge(result);
+    certify(result);
     result.n_zone = n_zone_;
     result.evaluations = evaluations_;
     return result;
@@ -118,7 +118,7 @@ class NewtonPhase {
     precondition(step_, scratch_);
     std::copy_n(scratch_.data(), n_weights(), out);
   }
-  const LaneDuals<T>& response_duals() const { return z_; }
+  const DualLanes<T>& response_duals() const { return z_; }
 
   // ||z||^2
   double squared_duals() const { return kernels_.dot(z_.lanes(0), z_.lanes(0), n_ * z_.stride()); }
@@ -128,8 +128,8 @@ class NewtonPhase {
   static constexpr std::int64_t kMaxSteps = 10;
 
  private:
-  using Array = typename NewtonSpace<T>::Array;
-  using Total = typename NewtonSpace<T>::Total;
+  using Array = typename NewtonArrays<T>::Array;
+  using Total = typename NewtonArrays<T>::Total;
   static constexpr double kNearlyWhole = 0.75;  // a step of zbar from here on is made whole
 
   std::size_t numbers_of_rows() const { return static_cast<std::size_t>(n_ * centre_.stride()); }
@@ -137,13 +137,13 @@ class NewtonPhase {
     return {examples_, centre_, epsilon_, scores_.data(), along_.data()};
   }
   Response<T> response(int member) {
-    return {z_, space_.view(team_.moves(member)), zone_.data(), share_.data()};
+    return {z_, arrays_.view(team_.moves(member)), zone_.data(), share_.data()};
   }
   double row_work() const { return features_ * static_cast<double>(centre_.stride()); }
 
   void score(const Array& w, const Array& scores) {
-    team_.in_parts(n_, row_work(), [&](int, std::int64_t begin, std::int64_t end) {
-      kernels_.scores(examples_, space_.view(w), centre_, scores.data(), begin, end);
+    team_.in_chunks(n_, row_work(), [&](int, std::int64_t begin, std::int64_t end) {
+      kernels_.scores(examples_, arrays_.view(w), centre_, scores.data(), begin, end);
     });
     evaluations_ += n_ * centre_.n_classes();
   }
@@ -152,17 +152,17 @@ class NewtonPhase {
   ResponseResult respond() {
     ResponseResult sum;
     std::vector<ResponseResult> parts(team_.size());
-    team_.in_parts(
+    team_.in_chunks(
         n_, row_work(),
         [&](int member, std::int64_t begin, std::int64_t end) {
           ResponseResult& own = parts[static_cast<std::size_t>(member)] = {};
-          team_.in_small_parts(member, begin, end, [&](std::int64_t from, std::int64_t to) {
+          team_.in_small_chunks(member, begin, end, [&](std::int64_t from, std::int64_t to) {
             return respond(member, begin, from, to, own);
           });
         },
         [&](std::int64_t begin, std::int64_t end) { collect(parts, begin, end, sum); });
     team_.gather(response_);
-    space_.subtract(w_, response_, gradient_);
+    arrays_.subtract(w_, response_, gradient_);
     n_zone_ = sum.n_zone;
     return sum;
   }
@@ -198,14 +198,14 @@ class NewtonPhase {
 
   // D along zbar + t (z - zbar) is D + slope t - curvature t^2 / 2.
   std::pair<double, double> dual_parabola(const ResponseResult& found) {
-    space_.subtract(response_, at_centre_, step_);
-    space_.subtract(w_, at_centre_, scratch_);
-    return {found.ascent + space_.dot(scratch_, step_), space_.dot(step_, step_) + found.ridge};
+    arrays_.subtract(response_, at_centre_, step_);
+    arrays_.subtract(w_, at_centre_, scratch_);
+    return {found.ascent + arrays_.dot(scratch_, step_), arrays_.dot(step_, step_) + found.ridge};
   }
 
   // Whether z is as near to the proximal point as it needs to be, and better than zbar.
   bool is_close(const ResponseResult& found) {
-    const double size = std::sqrt(space_.dot(gradient_, gradient_));
+    const double size = std::sqrt(arrays_.dot(gradient_, gradient_));
     if (!(size <= 2 * std::sqrt(epsilon_ * found.distance))) return false;
     const auto [slope, curvature] = dual_parabola(found);
     return slope > 0.5 * curvature;
@@ -219,10 +219,10 @@ class NewtonPhase {
     if (t >= kNearlyWhole) t = 1;
     if (t == 1) {
       std::copy_n(z_.lanes(0), n_ * z_.stride(), centre_.lanes(0));
-      space_.copy(response_, at_centre_);
+      arrays_.copy(response_, at_centre_);
     } else {
       mix(t);
-      space_.add(t, step_, at_centre_);
+      arrays_.add(t, step_, at_centre_);
     }
   }
   // zbar += t (z - zbar)
@@ -234,12 +234,12 @@ class NewtonPhase {
   }
 
   // P(W) - D(zbar), as a sum of non-negative terms: those of the examples, 1/2 ||W - W(zbar)||^2.
-  void judge(NewtonRound& result) {
+  void certify(NewtonRound& result) {
     std::vector<SweepResult> parts(team_.size());
-    team_.in_parts(
+    team_.in_chunks(
         n_, row_work(),
         [&](int member, std::int64_t begin, std::int64_t end) {
-          parts[static_cast<std::size_t>(member)] = kernels_.judge(proximal(), begin, end);
+          parts[static_cast<std::size_t>(member)] = kernels_.certify(proximal(), begin, end);
         },
         [&](std::int64_t, std::int64_t) {
           for (const SweepResult& part : parts) {
@@ -248,28 +248,28 @@ class NewtonPhase {
             result.max_violation = std::max(result.max_violation, part.max_violation);
           }
         });
-    space_.subtract(w_, at_centre_, step_);
-    result.gap += 0.5 * space_.dot(step_, step_);
-    space_.round(w_, step_);
-    result.primal += 0.5 * space_.dot(step_, step_);
+    arrays_.subtract(w_, at_centre_, step_);
+    result.gap += 0.5 * arrays_.dot(step_, step_);
+    arrays_.round(w_, step_);
+    result.primal += 0.5 * arrays_.dot(step_, step_);
   }
 
   // One step of W; false if rounding leaves nothing to be gained.
   bool newton_step() {
     if (factor_.is_due()) build();
     if (!conjugate_gradients()) return false;
-    space_.centre(step_);
+    arrays_.centre(step_);
     score(step_, along_);
     const double t = length();
     if (!(t > 0)) return false;
-    space_.add(t, step_, w_);
+    arrays_.add(t, step_, w_);
     kernels_.axpy(t, along_.data(), scores_.data(), n_ * centre_.stride());
     return true;
   }
 
   void build() {
     const auto gram = [&](T* a, T* panel, std::int64_t begin, std::int64_t end) {
-      kernels_.gram(proximal(), response(0), a, space_.size(), panel, begin, end);
+      kernels_.gram(proximal(), response(0), a, arrays_.size(), panel, begin, end);
     };
     factor_.build(features_, n_zone_, team_.threads(), team_.work(), gram);
   }
@@ -284,15 +284,15 @@ class NewtonPhase {
   bool is_spent() const { return evaluations_ >= budget_; }
 
   void precondition(const Array& r, const Array& out) {
-    space_.copy(r, out);
+    arrays_.copy(r, out);
     factor_.solve(out.data(), centre_.stride(), team_.work());
   }
   // out <- H p
   void multiply(const Array& p, const Array& out) {
-    space_.copy(p, out);
-    team_.in_parts(n_zone_, 2 * row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
-      const WeightsView<T> to = space_.view(team_.product(member));
-      kernels_.product(proximal(), response(member), space_.view(p), to, begin, end);
+    arrays_.copy(p, out);
+    team_.in_chunks(n_zone_, 2 * row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
+      const WeightsView<T> to = arrays_.view(team_.product(member));
+      kernels_.product(proximal(), response(member), arrays_.view(p), to, begin, end);
     });
     team_.gather_products(out);
     factor_.spend(2 * row_work() * static_cast<double>(n_zone_));
@@ -301,9 +301,9 @@ class NewtonPhase {
 
   // How far to go along `step`.
   double length() {
-    space_.round(w_, scratch_);
-    const double constant = space_.dot(scratch_, step_), linear = space_.dot(step_, step_);
-    return line_search(space_.dot(gradient_, step_), [&](double t, bool beyond) {
+    arrays_.round(w_, scratch_);
+    const double constant = arrays_.dot(scratch_, step_), linear = arrays_.dot(step_, step_);
+    return line_search(arrays_.dot(gradient_, step_), [&](double t, bool beyond) {
       return constant + t * linear + slope_at(t, beyond);
     });
   }
@@ -317,7 +317,7 @@ class NewtonPhase {
     std::vector<std::int32_t>& found = anew ? near_ : scrap_;
     if (anew) n_near_ = 0;
     std::vector<SlopeResult> parts(team_.size());
-    team_.in_parts(
+    team_.in_chunks(
         n, row_work(),
         [&](int member, std::int64_t begin, std::int64_t end) {
           parts[static_cast<std::size_t>(member)] = kernels_.slope(
@@ -338,22 +338,22 @@ class NewtonPhase {
 
   const Examples<T>& examples_;
   const NewtonKernels<T>& kernels_;
-  NewtonSpace<T> space_;
+  NewtonArrays<T> arrays_;
   NewtonTeam<T> team_;
   ConjugateGradients<T> gradients_;
   Preconditioner<T> factor_;
-  LaneDuals<T>& centre_;  // zbar
-  LaneDuals<T> z_;        // z(W)
+  DualLanes<T>& centre_;  // zbar
+  DualLanes<T> z_;        // z(W)
   std::int64_t n_;
   Array scores_, along_;
   std::vector<std::int32_t> zone_, near_, scrap_, rows_;
   std::vector<T> share_;
-  Total w_{space_.numbers()};
-  Total at_centre_{space_.numbers()};  // W(zbar)
-  Total response_{space_.numbers()};   // W(z), but for what members hold
-  Array gradient_{space_.numbers()};
-  Array step_{space_.numbers()};
-  Array scratch_{space_.numbers()};
+  Total w_{arrays_.numbers()};
+  Total at_centre_{arrays_.numbers()};  // W(zbar)
+  Total response_{arrays_.numbers()};   // W(z), but for what members hold
+  Array gradient_{arrays_.numbers()};
+  Array step_{arrays_.numbers()};
+  Array scratch_{arrays_.numbers()};
   double epsilon_ = 1;
   double features_ = 0;  // of an example, on average
   std::int64_t n_zone_ = 0;

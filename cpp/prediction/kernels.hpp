@@ -47,8 +47,7 @@ struct Predictors {
 
 // Scores as above, of type T, for sparse W of type W.
 template <class T, class W>
-using SparseScores = void (*)(const SparseWeights<W>&, const T* intercepts, const Csr<T>& x,
-                              T* out);
+using SparseScores = void (*)(const CsrWeights<W>&, const T* intercepts, const Csr<T>& x, T* out);
 
 namespace baseline {
 template <class T>

@@ -38,7 +38,7 @@ inline V unaligned(const T* p) {
 
 // N vectors of L lanes: at first, first + L, ..., but the last of them at `last`.
 template <class T, std::size_t L, std::size_t N>
-struct Columns {
+struct PackedColumns {
   using V = typename LanesOf<T, L>::type;
   std::int64_t first;
   std::int64_t last;
@@ -58,7 +58,7 @@ inline void visit_last_run(std::int64_t n, std::int64_t first, std::int64_t k, V
   if constexpr (N > 1) {
     if (n < static_cast<std::int64_t>(N)) return visit_last_run<T, L, N - 1>(n, first, k, visit);
   }
-  visit(Columns<T, L, N>{first, k - static_cast<std::int64_t>(L)});
+  visit(PackedColumns<T, L, N>{first, k - static_cast<std::int64_t>(L)});
 }
 
 // Call `visit(Columns)` for runs of at most N vectors that cover k columns.
@@ -70,7 +70,7 @@ inline void for_columns(std::int64_t k, Visit visit) {
   }
   constexpr auto kRun = static_cast<std::int64_t>(N) * kL;
   std::int64_t first = 0;
-  for (; k - first > kRun; first += kRun) visit(Columns<T, L, N>{first, first + kRun - kL});
+  for (; k - first > kRun; first += kRun) visit(PackedColumns<T, L, N>{first, first + kRun - kL});
   visit_last_run<T, L, N>((k - first + kL - 1) / kL, first, k, visit);
 }
 

@@ -15,7 +15,7 @@ inline constexpr std::int64_t kFeaturesAhead = 16;  // measured on news20 and se
 inline constexpr std::size_t kLine = 64;
 
 template <class T, std::size_t L, std::size_t N>
-inline void prefetch(const T* row, const Columns<T, L, N>& columns) {
+inline void prefetch(const T* row, const PackedColumns<T, L, N>& columns) {
   constexpr std::size_t kStep = std::max<std::size_t>(1, kLine / (L * sizeof(T)));
   __builtin_prefetch(row + columns.first);
   for (std::size_t v = kStep; v + 1 < N; v += kStep) __builtin_prefetch(row + columns.at(v));
@@ -25,9 +25,9 @@ inline void prefetch(const T* row, const Columns<T, L, N>& columns) {
 // One row's sums over the entries [p, end); entries up to `limit` may be fetched ahead.
 template <class T, std::size_t L, std::size_t N>
 inline void csr_row_scores(const LinearModel<T>& model, const Csr<T>& x, std::int64_t p,
-                           std::int64_t end, std::int64_t limit, const Columns<T, L, N>& columns,
-                           T* out) {
-  using V = typename Columns<T, L, N>::V;
+                           std::int64_t end, std::int64_t limit,
+                           const PackedColumns<T, L, N>& columns, T* out) {
+  using V = typename PackedColumns<T, L, N>::V;
   constexpr std::size_t kUnroll = N >= kSums ? 1 : kSums / N;
   constexpr auto kStep = static_cast<std::int64_t>(kUnroll);
   V sum[kUnroll][N] = {};
@@ -67,9 +67,9 @@ inline constexpr std::size_t kDenseRun = kVectorBytes == 64 ? 4 : 2;
 inline constexpr std::size_t kDenseSums = kVectorBytes == 64 ? 24 : 12;
 
 template <std::size_t R, class T, std::size_t L, std::size_t N>
-inline void dense_tile(const LinearModel<T>& model, const T* x, const Columns<T, L, N>& columns,
-                       T* out) {
-  using V = typename Columns<T, L, N>::V;
+inline void dense_tile(const LinearModel<T>& model, const T* x,
+                       const PackedColumns<T, L, N>& columns, T* out) {
+  using V = typename PackedColumns<T, L, N>::V;
   const std::int64_t d = model.n_features;
   V sum[R][N];
   for (std::size_t r = 0; r < R; ++r) {
@@ -120,7 +120,7 @@ void dense_scores(const LinearModel<T>& model, const DenseRows<T>& x, T* out) {
     return;
   }
   for_columns<T, kDenseRun>(
-      model.n_classes, [&]<std::size_t L, std::size_t N>(const Columns<T, L, N>& columns) {
+      model.n_classes, [&]<std::size_t L, std::size_t N>(const PackedColumns<T, L, N>& columns) {
         constexpr std::size_t kR = std::min<std::size_t>(8, kDenseSums / N);
         constexpr auto kRows = static_cast<std::int64_t>(kR);
         std::int64_t i = 0;

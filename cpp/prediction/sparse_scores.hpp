@@ -10,7 +10,7 @@ namespace manyclass::MANYCLASS_ISA {
 // runs of classes whose scores fit into the first cache, or gathers and scatters of whole vectors,
 // were no faster with 16,551 and 27,875 classes.
 template <class T, class W>
-void sparse_scores(const SparseWeights<W>& w, const T* intercepts, const Csr<T>& x, T* out) {
+void sparse_scores(const CsrWeights<W>& w, const T* intercepts, const Csr<T>& x, T* out) {
   for (std::int64_t i = 0; i < x.n_rows; ++i) {
     T* scores = out + i * w.n_classes;
     __builtin_memcpy(scores, intercepts, static_cast<std::size_t>(w.n_classes) * sizeof(T));

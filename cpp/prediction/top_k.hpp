@@ -13,7 +13,7 @@ inline constexpr std::int64_t kShortList = 32;
 // A type of this instruction set, so that what the standard library makes of it is a copy of its
 // own.
 template <class T>
-struct Better {
+struct BetterRank {
   bool operator()(const Ranked<T>& a, const Ranked<T>& b) const {
     return a.score > b.score || (a.score == b.score && a.label < b.label);
   }
@@ -71,7 +71,7 @@ void top_labels(const T* scores, std::int64_t k, std::int64_t top, Ranked<T>* sc
     insert_top(scores, k, top, scratch);
   } else {
     for (std::int64_t c = 0; c < k; ++c) scratch[c] = {scores[c], c};
-    std::partial_sort(scratch, scratch + top, scratch + k, Better<T>{});
+    std::partial_sort(scratch, scratch + top, scratch + k, BetterRank<T>{});
   }
   for (std::int64_t t = 0; t < top; ++t) labels[t] = scratch[t].label;
 }

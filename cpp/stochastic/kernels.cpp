@@ -5,16 +5,15 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-template <class T, class Slice>
-const StochasticKernels<T, Slice>& stochastic_kernels() {
-  static constexpr StochasticKernels<T, Slice> table{look_stochastic<T, Slice>,
-                                                     move_stochastic<T, Slice>};
+template <class T, class Shard>
+const StochasticKernels<T, Shard>& stochastic_kernels() {
+  static constexpr StochasticKernels<T, Shard> table{score_batch<T, Shard>, step_batch<T, Shard>};
   return table;
 }
 
-template const StochasticKernels<float, DenseSlice<float>>& stochastic_kernels();
-template const StochasticKernels<float, TableSlice<float>>& stochastic_kernels();
-template const StochasticKernels<double, DenseSlice<double>>& stochastic_kernels();
-template const StochasticKernels<double, TableSlice<double>>& stochastic_kernels();
+template const StochasticKernels<float, DenseShard<float>>& stochastic_kernels();
+template const StochasticKernels<float, TableShard<float>>& stochastic_kernels();
+template const StochasticKernels<double, DenseShard<double>>& stochastic_kernels();
+template const StochasticKernels<double, TableShard<double>>& stochastic_kernels();
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -29,18 +29,18 @@ namespace manyclass {
 
 enum class StochasticLoss { kHinge, kLogLoss, kPerceptron };
 
-// What the scores of an example on a slice of the classes come to.
+// What the scores of an example on a shard of the classes come to.
 template <class T>
-struct Finding {
-  T own;               // the score of y, if it is in the slice
+struct ScoreSummary {
+  T own;               // the score of y, if it is in the shard
   T best;              // the largest one: of all classes but y (hinge, perceptron), or of all
-  std::int32_t label;  // its class, counted in the slice
+  std::int32_t label;  // its class, counted in the shard
   double sum;          // log_loss: sum_c exp(scale (s_c - best))
 };
 
 // Some neighbouring classes of S and, if averages are wanted, of U.
 template <class T>
-struct DenseSlice {
+struct DenseShard {
   WeightsView<T> sum;
   WeightsView<T> average;  // data: null if there is none
   std::int64_t width;      // numbers of a feature, whole blocks
@@ -51,16 +51,16 @@ struct DenseSlice {
 };
 
 template <class T>
-struct TableSlice {
-  WeightTables<T>* sum;
-  WeightTables<T>* average;  // null if there is none
+struct TableShard {
+  HashTables<T>* sum;
+  HashTables<T>* average;  // null if there is none
 
   std::size_t size() const { return sum->stride(); }
   std::int32_t n_classes() const { return sum->n_classes(); }
   bool averages() const { return average != nullptr; }
 };
 
-// A batch as one slice sees it.
+// A batch as one shard sees it.
 template <class T>
 struct StochasticBatch {
   StochasticLoss loss;
@@ -68,36 +68,36 @@ struct StochasticBatch {
   std::int32_t next;     // a row of the next batch, or -1
   double scale;          // W = scale S
   double average_steps;  // A; 0 while there is no average
-  std::size_t slice;     // which one of n_slices, of slice_size classes each but the last
-  std::size_t n_slices;
-  std::int32_t slice_size;
-  std::span<Finding<T>> findings;  // of row b by slice s: [b * n_slices + s]
-  T* scores;      // of one row, or (log_loss) of all: so many times the slice's size, aligned
-  T* dense_step;  // the slice's size, zeros before and after, aligned
+  std::size_t shard;     // which one of n_shards, of shard_size classes each but the last
+  std::size_t n_shards;
+  std::int32_t shard_size;
+  std::span<ScoreSummary<T>> summaries;  // of row b by shard s: [b * n_shards + s]
+  T* scores;      // of one row, or (log_loss) of all: so many times the shard's size, aligned
+  T* dense_step;  // the shard's size, zeros before and after, aligned
   std::span<std::int32_t> moved;  // hinge, perceptron: [i] = the class moved against i, or -1
 
-  std::int32_t first() const { return static_cast<std::int32_t>(slice) * slice_size; }
+  std::int32_t first() const { return static_cast<std::int32_t>(shard) * shard_size; }
 };
 
-template <class T, class Slice>
+template <class T, class Shard>
 struct StochasticKernels {
-  // Score the rows, and write the slice's findings.
-  void (*look)(const Examples<T>&, const Slice&, const StochasticBatch<T>&);
+  // Score the rows, and write the shard's findings.
+  void (*score)(const Examples<T>&, const Shard&, const StochasticBatch<T>&);
   // Move S (and U) by the steps of the rows, given all findings. Returns sum_i v_i l_i.
-  double (*move)(const Examples<T>&, const Slice&, const StochasticBatch<T>&);
+  double (*move)(const Examples<T>&, const Shard&, const StochasticBatch<T>&);
 };
 
 namespace baseline {
-template <class T, class Slice>
-const StochasticKernels<T, Slice>& stochastic_kernels();
+template <class T, class Shard>
+const StochasticKernels<T, Shard>& stochastic_kernels();
 }
 namespace avx2 {
-template <class T, class Slice>
-const StochasticKernels<T, Slice>& stochastic_kernels();
+template <class T, class Shard>
+const StochasticKernels<T, Shard>& stochastic_kernels();
 }
 namespace avx512 {
-template <class T, class Slice>
-const StochasticKernels<T, Slice>& stochastic_kernels();
+template <class T, class Shard>
+const StochasticKernels<T, Shard>& stochastic_kernels();
 }
 
 }  // namespace manyclass

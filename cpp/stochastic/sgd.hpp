@@ -40,24 +40,23 @@ struct StochasticClock {
   }
 };
 
-template <class T, class Slice>
-class StochasticTeam {
+template <class T, class Shard>
+class MinibatchSgd {
  public:
-  StochasticTeam(const StochasticKernels<T, Slice>& kernels, std::vector<Slice> slices,
-                 std::int32_t slice_size, StochasticLoss loss, std::size_t batch_size,
-                 int n_threads)
+  MinibatchSgd(const StochasticKernels<T, Shard>& kernels, std::vector<Shard> shards,
+               std::int32_t shard_size, StochasticLoss loss, std::size_t batch_size, int n_threads)
       : kernels_(kernels),
-        slices_(std::move(slices)),
-        slice_size_(slice_size),
+        shards_(std::move(shards)),
+        shard_size_(shard_size),
         loss_(loss),
         batch_size_(batch_size),
-        team_(std::min(n_threads, static_cast<int>(slices_.size()))) {
+        team_(std::min(n_threads, static_cast<int>(shards_.size()))) {
     const std::size_t rows = loss == StochasticLoss::kLogLoss ? batch_size : 1;
-    for (const Slice& slice : slices_) {
-      scores_.emplace_back(rows * slice.size());
-      dense_steps_.emplace_back(slice.size());
+    for (const Shard& shard : shards_) {
+      scores_.emplace_back(rows * shard.size());
+      dense_steps_.emplace_back(shard.size());
     }
-    for (auto& findings : findings_) findings.resize(batch_size * slices_.size());
+    for (auto& summaries : summaries_) summaries.resize(batch_size * shards_.size());
   }
 
   // Steps with the rows in this order, a batch each; returns sum_i v_i l_i, each just before its
@@ -66,12 +65,12 @@ class StochasticTeam {
   double run(const Examples<T>& examples, std::span<const std::int32_t> rows,
              StochasticClock& clock, std::span<std::int32_t> moved = {}) {
     const StochasticClock begin = clock;
-    Meeting meeting(team_.size());
+    Barrier barrier(team_.size());
     double losses = 0;
     team_.run([&](int member) {
       Member here{member, begin};
       for (std::size_t first = 0; first < rows.size(); first += batch_size_) {
-        if (!step(examples, rows, first, moved, meeting, here)) break;
+        if (!step(examples, rows, first, moved, barrier, here)) break;
       }
       if (member == 0) {
         clock = here.clock;
@@ -93,23 +92,23 @@ class StochasticTeam {
 
   // The step of the batch that begins at rows[first]; false after an error of any thread.
   bool step(const Examples<T>& examples, std::span<const std::int32_t> rows, std::size_t first,
-            std::span<std::int32_t> moved, Meeting& meeting, Member& here) {
+            std::span<std::int32_t> moved, Barrier& barrier, Member& here) {
     const auto batch = rows.subspan(first, std::min(batch_size_, rows.size() - first));
     const auto row_after = [&](std::size_t batches) {
       const std::size_t at = first + batches * batch_size_;
       return at < rows.size() ? rows[at] : -1;
     };
     if (row_after(2) >= 0) prefetch(examples.x, row_after(2));
-    const auto view = [&](std::size_t slice) {
-      return view_of(batch, row_after(1), slice, first / batch_size_, here.clock, moved);
+    const auto view = [&](std::size_t shard) {
+      return view_of(batch, row_after(1), shard, first / batch_size_, here.clock, moved);
     };
-    for_slices(here.number,
-               [&](std::size_t slice) { kernels_.look(examples, slices_[slice], view(slice)); });
-    if (!meeting.meet(!here.error)) return false;
+    for_shards(here.number,
+               [&](std::size_t shard) { kernels_.score(examples, shards_[shard], view(shard)); });
+    if (!barrier.arrive_and_wait(!here.error)) return false;
     try {
-      for_slices(here.number, [&](std::size_t slice) {
-        const double sum = kernels_.move(examples, slices_[slice], view(slice));
-        if (slice == 0) here.losses += sum;
+      for_shards(here.number, [&](std::size_t shard) {
+        const double sum = kernels_.move(examples, shards_[shard], view(shard));
+        if (shard == 0) here.losses += sum;
       });
     } catch (...) {  // the others still wait for this thread, once
       here.error = std::current_exception();
@@ -120,30 +119,30 @@ class StochasticTeam {
     return true;
   }
 
-  template <class Work>
-  void for_slices(int member, Work work) {
-    for (auto slice = static_cast<std::size_t>(member); slice < slices_.size();
-         slice += static_cast<std::size_t>(team_.size())) {
-      work(slice);
+  template <class InterruptPoll>
+  void for_shards(int member, InterruptPoll work) {
+    for (auto shard = static_cast<std::size_t>(member); shard < shards_.size();
+         shard += static_cast<std::size_t>(team_.size())) {
+      work(shard);
     }
   }
 
   // A thread may still read the findings of one batch while others write those of the next.
   StochasticBatch<T> view_of(std::span<const std::int32_t> rows, std::int32_t next,
-                             std::size_t slice, std::size_t turn, const StochasticClock& clock,
+                             std::size_t shard, std::size_t turn, const StochasticClock& clock,
                              std::span<std::int32_t> moved) {
-    const double average = slices_[slice].averages() ? clock.average_steps : 0;
+    const double average = shards_[shard].averages() ? clock.average_steps : 0;
     return {loss_,
             rows,
             next,
             clock.scale(),
             average,
-            slice,
-            slices_.size(),
-            slice_size_,
-            findings_[turn % 2],
-            scores_[slice].data(),
-            dense_steps_[slice].data(),
+            shard,
+            shards_.size(),
+            shard_size_,
+            summaries_[turn % 2],
+            scores_[shard].data(),
+            dense_steps_[shard].data(),
             moved};
   }
 
@@ -160,15 +159,15 @@ class StochasticTeam {
   static constexpr std::int64_t kLine = 64;      // bytes
   static constexpr std::int64_t kFetched = 512;  // entries of a row
 
-  const StochasticKernels<T, Slice>& kernels_;
-  std::vector<Slice> slices_;
-  std::int32_t slice_size_;
+  const StochasticKernels<T, Shard>& kernels_;
+  std::vector<Shard> shards_;
+  std::int32_t shard_size_;
   StochasticLoss loss_;
   std::size_t batch_size_;
-  Team team_;
+  ThreadTeam team_;
   std::vector<AlignedArray<T>> scores_;
   std::vector<AlignedArray<T>> dense_steps_;
-  std::vector<Finding<T>> findings_[2];
+  std::vector<ScoreSummary<T>> summaries_[2];
 };
 
 }  // namespace manyclass

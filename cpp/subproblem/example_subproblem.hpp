@@ -17,7 +17,7 @@ inline constexpr std::int32_t kCentredClasses =
     sizeof(T) == 4 ? std::numeric_limits<std::int32_t>::max() : 64;
 
 // What a visit finds before it changes anything. "Others": the targets c != y with z = 0.
-struct Found {
+struct BlockSummary {
   std::size_t size = 0;           // coordinates in the block so far
   double offset = 0;              // xi_c = offset + s_c for c != y
   double sum_z = 0;               // sum_c z_c
@@ -46,15 +46,15 @@ inline double sum_of_losses(const T* s, std::size_t n, T offset, bool squared) {
 }
 
 // What solving a block gives: the gain of the dual objective, and the step along x_i.
-struct Solved {
+struct BlockStep {
   double gain = 0;
   std::span<const Step> step;
 };
 
 template <class T>
-class ExampleBlock {
+class ExampleSubproblem {
  public:
-  ExampleBlock(const Examples<T>& examples, std::int32_t n_classes, Scratch<T> scratch)
+  ExampleSubproblem(const Examples<T>& examples, std::int32_t n_classes, Scratch<T> scratch)
       : examples_(examples),
         f_(examples.formulation),
         n_classes_(n_classes),
@@ -64,28 +64,28 @@ class ExampleBlock {
                : f_.centred ? -1.0 / n_classes
                             : -f_.drift) {}
 
-  Found begin(double s_y, double centre) const {
-    Found found;
+  BlockSummary begin(double s_y, double centre) const {
+    BlockSummary found;
     found.offset = f_.gamma - (f_.relative ? s_y : centre);
     return found;
   }
 
-  void add_other(const DualEntry<T>& entry, double score, double cost, Found& found) {
+  void add_other(const DualEntry<T>& entry, double score, double cost, BlockSummary& found) {
     const double xi = found.offset + score;
     add_coordinate({entry.label, static_cast<double>(entry.value), xi, v_others_, 0, 0}, cost,
                    found);
   }
 
-  void add_own(std::int32_t y, double z, double score, double cost, Found& found) {
+  void add_own(std::int32_t y, double z, double score, double cost, BlockSummary& found) {
     add_coordinate({y, z, f_.gamma_own - score, 1, 0, 0}, cost, found);
   }
 
   // The classes with z = 0, whose scores are those among the first n that are not -inf; n is a
   // multiple of the lanes.
-  void add_rest(std::size_t n, Found& found) const { add_rest(scratch_.scores, n, found); }
+  void add_rest(std::size_t n, BlockSummary& found) const { add_rest(scratch_.scores, n, found); }
 
   // The same for n scores of some classes, after others.
-  void add_rest(const T* s, std::size_t n, Found& found) const {
+  void add_rest(const T* s, std::size_t n, BlockSummary& found) const {
     const double best = found.offset + static_cast<double>(largest(s, n));
     found.xi_others = std::max(found.xi_others, best);
     found.xi_max = std::max(found.xi_max, best);
@@ -94,7 +94,7 @@ class ExampleBlock {
     found.violation = std::max(found.violation, best);
   }
 
-  void add_coordinate(const Coordinate& c, double cost, Found& found) {
+  void add_coordinate(const Coordinate& c, double cost, BlockSummary& found) {
     scratch_.block[found.size++] = c;
     found.sum_z += c.z;
     found.sum_vz += c.v * c.z;
@@ -117,7 +117,7 @@ class ExampleBlock {
   }
 
   // The best z of example i: its block, with z_new as it will be stored.
-  std::span<const Coordinate> solve(std::int64_t i, const Found& found) {
+  std::span<const Coordinate> solve(std::int64_t i, const BlockSummary& found) {
     const double q = examples_.norms[i];
     const double cost = examples_.costs[i];
     std::span<Coordinate> block;
@@ -142,7 +142,7 @@ class ExampleBlock {
   }
 
   // What a solved block of example i changes.
-  Solved step(std::int64_t i, std::span<const Coordinate> block) const {
+  BlockStep step(std::int64_t i, std::span<const Coordinate> block) const {
     double gain = 0, squares = 0, sum_v = 0, sum_z2 = 0;
     std::size_t n_steps = 0;
     for (const Coordinate& c : block) {
@@ -162,7 +162,7 @@ class ExampleBlock {
   }
 
   // Add what was found at example i to the sums; returns the violation v_i.
-  double tally(const Found& found, double cost, SweepResult& result) const {
+  double tally(const BlockSummary& found, double cost, SweepResult& result) const {
     const double loss = cost * (f_.maximum ? std::max(0.0, found.xi_max) : found.losses);
     double v = found.violation;
     if (f_.maximum) {
@@ -186,7 +186,7 @@ class ExampleBlock {
   }
 
  private:
-  std::span<Coordinate> solve_crammer_singer(const Found& found, double q, double cost) {
+  std::span<Coordinate> solve_crammer_singer(const BlockSummary& found, double q, double cost) {
     const auto [z_ref, xi_ref] = reference(found, q);
     const double b_max = z_ref + found.sum_z + xi_ref / q;
     const double lowest = simplex_root_of(0, 1, b_max, cost);
@@ -200,7 +200,7 @@ class ExampleBlock {
   }
 
   // z and xi of the coordinate with the largest b (Crammer-Singer).
-  std::pair<double, double> reference(const Found& found, double q) const {
+  std::pair<double, double> reference(const BlockSummary& found, double q) const {
     double z_ref = 0;
     double xi_ref = found.xi_others;
     for (std::size_t m = 0; m < found.size; ++m) {
@@ -214,7 +214,7 @@ class ExampleBlock {
   }
 
   // Sum formulations; also the maximum ones as long as their sum stays free.
-  std::span<Coordinate> solve_box(const Found& found, double q, double cost) {
+  std::span<Coordinate> solve_box(const BlockSummary& found, double q, double cost) {
     const double ridge = f_.squared ? 1 / (2 * cost * q) : 0;
     const Box box{sigma_, 1 + ridge, f_.squared ? kInfinity : cost};
     const auto set_b = [&](std::span<Coordinate> block) {
@@ -239,7 +239,7 @@ class ExampleBlock {
   }
 
   // Append the classes c != y with z = 0 and xi >= xi_wanted.
-  std::size_t add_others(const Found& found, double xi_wanted) {
+  std::size_t add_others(const BlockSummary& found, double xi_wanted) {
     std::size_t size = found.size;
     if (found.xi_others == -kInfinity || !(found.xi_others >= xi_wanted)) return size;
     for (std::int32_t c = 0; c < n_classes_; ++c) {

@@ -13,7 +13,7 @@ namespace manyclass::MANYCLASS_ISA {
 // A type of this instruction set, so that what the standard library makes of it is a copy of its
 // own.
 template <class T>
-struct Higher {
+struct HigherScore {
   bool operator()(const Scored<T>& a, const Scored<T>& b) const {
     return a.score > b.score || (a.score == b.score && a.label < b.label);
   }
@@ -32,9 +32,9 @@ inline std::size_t largest_scores(const T* s, std::size_t n, std::int32_t first,
   T least = kNone;
   const auto take = [&](const Scored<T>& next) {
     if (wanted > kShort) {
-      if (size == wanted) std::pop_heap(best, best + size--, Higher<T>{});
+      if (size == wanted) std::pop_heap(best, best + size--, HigherScore<T>{});
       best[size++] = next;
-      std::push_heap(best, best + size, Higher<T>{});
+      std::push_heap(best, best + size, HigherScore<T>{});
       return best[0].score;
     }
     std::size_t at = size < wanted ? size++ : wanted - 1;
@@ -51,7 +51,7 @@ inline std::size_t largest_scores(const T* s, std::size_t n, std::int32_t first,
       if (size == wanted) least = worst;
     }
   }
-  if (wanted > kShort) std::sort_heap(best, best + size, Higher<T>{});
+  if (wanted > kShort) std::sort_heap(best, best + size, HigherScore<T>{});
   return size;
 }
 

@@ -8,9 +8,9 @@
 namespace manyclass {
 
 // Counts multiply-adds, and polls every 2^28 of them, some 20 ms.
-class Work {
+class InterruptPoll {
  public:
-  explicit Work(std::function<void()> poll) : poll_(std::move(poll)) {}
+  explicit InterruptPoll(std::function<void()> poll) : poll_(std::move(poll)) {}
 
   void spend(double multiply_adds) {
     done_ += multiply_adds;
@@ -20,7 +20,7 @@ class Work {
   }
   // call(begin, end) for parts of n items, of so many multiply-adds each; `fewest` items at least.
   template <class Call>
-  void in_parts(std::int64_t n, double each, Call call, double fewest = kFewest) {
+  void in_chunks(std::int64_t n, double each, Call call, double fewest = kFewest) {
     const auto part = static_cast<std::int64_t>(std::max(kAtOnce / each, fewest));
     for (std::int64_t begin = 0; begin < n; begin += part) {
       const std::int64_t end = std::min(begin + part, n);

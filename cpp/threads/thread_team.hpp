@@ -11,11 +11,11 @@
 namespace manyclass {
 
 // Where threads of a team wait for each other, again and again.
-class Meeting {
+class Barrier {
  public:
-  explicit Meeting(int size) : size_(size) {}
+  explicit Barrier(int size) : size_(size) {}
   // Wait for the others; returns whether all are well, the same to all.
-  bool meet(bool is_well) {
+  bool arrive_and_wait(bool is_well) {
     const unsigned seen = round_.load(std::memory_order_acquire);
     if (!is_well) failed_.store(true, std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
@@ -40,10 +40,10 @@ class Meeting {
   bool all_well_[2] = {};
 };
 
-class Team {
+class ThreadTeam {
  public:
   // `size` threads, the caller among them; fewer if the system has no more.
-  explicit Team(int size) {
+  explicit ThreadTeam(int size) {
     threads_.reserve(static_cast<std::size_t>(size));
     try {
       for (int member = 1; member < size; ++member) {
@@ -52,13 +52,13 @@ class Team {
     } catch (const std::exception&) {
     }
   }
-  ~Team() {
+  ~ThreadTeam() {
     work_ = nullptr;
     begin();
     for (std::thread& thread : threads_) thread.join();
   }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
 

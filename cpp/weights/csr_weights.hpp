@@ -6,7 +6,7 @@ namespace manyclass {
 
 // Feature j has the entries [indptr[j], indptr[j + 1]).
 template <class W>
-struct SparseWeights {
+struct CsrWeights {
   const std::int64_t* indptr;
   const std::int32_t* classes;
   const W* values;
@@ -17,7 +17,7 @@ struct SparseWeights {
 // What is wrong with the structure of W that has so many entries, or nullptr. The kernels look at
 // nothing themselves, so that nothing else may reach them.
 template <class W>
-const char* flaw_of(const SparseWeights<W>& w, std::int64_t n_entries) {
+const char* flaw_of(const CsrWeights<W>& w, std::int64_t n_entries) {
   if (w.indptr[0] != 0 || w.indptr[w.n_features] != n_entries) return "indptr is inconsistent";
   for (std::int64_t j = 0; j < w.n_features; ++j) {
     if (w.indptr[j] > w.indptr[j + 1]) return "indptr is inconsistent";

@@ -81,7 +81,7 @@ void Arena::clear() {
 }
 
 template <class T>
-T* WeightTables<T>::insert(std::int64_t j, std::uint32_t label) {
+T* HashTables<T>::insert(std::int64_t j, std::uint32_t label) {
   Row& row = rows_[static_cast<std::size_t>(j)];
   if (is_full(row.size, row.capacity)) grow(row);
   if (row.is_dense()) return row.weights() + label;
@@ -94,7 +94,7 @@ T* WeightTables<T>::insert(std::int64_t j, std::uint32_t label) {
 }
 
 template <class T>
-WeightEntry<T>* WeightTables<T>::new_table(std::uint32_t capacity) {
+WeightEntry<T>* HashTables<T>::new_table(std::uint32_t capacity) {
   auto* entries = static_cast<WeightEntry<T>*>(
       arena_.take(capacity * sizeof(WeightEntry<T>), size_class_of(capacity)));
   const auto n = static_cast<std::uint64_t>(n_classes_);
@@ -105,7 +105,7 @@ WeightEntry<T>* WeightTables<T>::new_table(std::uint32_t capacity) {
 }
 
 template <class T>
-void WeightTables<T>::reserve(std::int64_t j, std::size_t n) {
+void HashTables<T>::reserve(std::int64_t j, std::size_t n) {
   std::uint32_t capacity = 0;
   while (capacity < stride() && n > 0 && is_full(static_cast<std::uint32_t>(n - 1), capacity)) {
     capacity = capacity_after(capacity);
@@ -114,25 +114,25 @@ void WeightTables<T>::reserve(std::int64_t j, std::size_t n) {
 }
 
 template <class T>
-void WeightTables<T>::drop(std::int64_t j) {
+void HashTables<T>::drop(std::int64_t j) {
   Row& row = rows_[static_cast<std::size_t>(j)];
   give_back(row);
   row = {};
 }
 
 template <class T>
-void WeightTables<T>::give_back(const Row& row) {
+void HashTables<T>::give_back(const Row& row) {
   if (row.data)
     arena_.give_back(row.data, row.is_dense() ? kDenseClass : size_class_of(row.capacity));
 }
 
 template <class T>
-void WeightTables<T>::grow(Row& row) {
+void HashTables<T>::grow(Row& row) {
   grow_to(row, capacity_after(row.capacity));
 }
 
 template <class T>
-void WeightTables<T>::grow_to(Row& row, std::uint32_t capacity) {
+void HashTables<T>::grow_to(Row& row, std::uint32_t capacity) {
   if (capacity * dense_from_ >= stride()) return to_dense(row);
   WeightEntry<T>* entries = new_table(capacity);
   for (const WeightEntry<T>& entry : row.entries()) {
@@ -147,7 +147,7 @@ void WeightTables<T>::grow_to(Row& row, std::uint32_t capacity) {
 }
 
 template <class T>
-void WeightTables<T>::to_dense(Row& row) {
+void HashTables<T>::to_dense(Row& row) {
   T* weights = static_cast<T*>(arena_.take(stride() * sizeof(T), kDenseClass));
   std::fill_n(weights, stride(), T{0});
   for (const WeightEntry<T>& entry : row.entries()) {
@@ -158,25 +158,25 @@ void WeightTables<T>::to_dense(Row& row) {
 }
 
 template <class T>
-void WeightTables<T>::clear() {
+void HashTables<T>::clear() {
   std::fill(rows_.begin(), rows_.end(), Row{});
   arena_.clear();
 }
 
 template <class T>
-std::int64_t WeightTables<T>::n_slots() const {
+std::int64_t HashTables<T>::n_slots() const {
   std::int64_t total = 0;
   for (const Row& row : rows_) total += row.is_dense() ? n_classes_ : row.capacity;
   return total;
 }
 
 template <class T>
-std::int64_t WeightTables<T>::n_bytes() const {
+std::int64_t HashTables<T>::n_bytes() const {
   return arena_.n_bytes() + n_rows() * static_cast<std::int64_t>(sizeof(Row));
 }
 
 template <class T>
-double WeightTables<T>::squared_norm() const {
+double HashTables<T>::squared_norm() const {
   double total = 0;
   for (std::int64_t j = 0; j < n_rows(); ++j) {
     for_each(j, [&](std::uint32_t, T weight) {
@@ -186,7 +186,7 @@ double WeightTables<T>::squared_norm() const {
   return total;
 }
 
-template class WeightTables<float>;
-template class WeightTables<double>;
+template class HashTables<float>;
+template class HashTables<double>;
 
 }  // namespace manyclass

@@ -50,7 +50,7 @@ class Arena {
 };
 
 template <class T>
-class WeightTables {
+class HashTables {
  public:
   // The weights of one feature.
   struct Row {
@@ -69,7 +69,7 @@ class WeightTables {
 
   // A plain row replaces a table with a slot for every `dense_from` classes: it may be larger (with
   // 2, it never is), but is read by whole vectors.
-  WeightTables(std::int64_t n_rows, std::int32_t n_classes, std::size_t dense_from)
+  HashTables(std::int64_t n_rows, std::int32_t n_classes, std::size_t dense_from)
       : rows_(static_cast<std::size_t>(n_rows)),
         n_classes_(n_classes),
         scale_(0xffffffffu / static_cast<std::uint32_t>(n_classes)),

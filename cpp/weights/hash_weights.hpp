@@ -17,9 +17,9 @@ inline constexpr std::int64_t kRowsAhead = 8;
 inline constexpr std::int64_t kTablesAhead = 3;
 
 template <class T>
-class TableVerbs {
+class HashWeights {
  public:
-  explicit TableVerbs(const WeightTables<T>& weights) : weights_(weights) {}
+  explicit HashWeights(const HashTables<T>& weights) : weights_(weights) {}
 
   // out[c] = w_c . x for every class, and 0 up to the stride; `out` is aligned to 64 bytes.
   void scores(const Row<T>& row, T* out) const {
@@ -56,7 +56,7 @@ class TableVerbs {
   }
 
   // The weight of a class, or null where the feature has none.
-  T* find(const typename WeightTables<T>::Row& row, std::uint32_t label) const {
+  T* find(const typename HashTables<T>::Row& row, std::uint32_t label) const {
     if (row.is_dense()) return row.weights() + label;
     auto* entries = static_cast<WeightEntry<T>*>(row.data);
     std::uint32_t slot = weights_.home(label, row.capacity);
@@ -69,15 +69,14 @@ class TableVerbs {
     return nullptr;
   }
 
-  const typename WeightTables<T>::Row& at(std::int64_t j) const { return weights_.row(j); }
+  const typename HashTables<T>::Row& at(std::int64_t j) const { return weights_.row(j); }
 
  private:
-  static void fetch(const typename WeightTables<T>::Row& row) {
+  static void fetch(const typename HashTables<T>::Row& row) {
     const char* data = static_cast<const char*>(row.data);
     for (int line = 0; line < 4; ++line) __builtin_prefetch(data + 64 * line);
   }
-  void fetch(const typename WeightTables<T>::Row& row,
-             std::span<const std::uint32_t> labels) const {
+  void fetch(const typename HashTables<T>::Row& row, std::span<const std::uint32_t> labels) const {
     if (row.is_dense()) {
       for (const std::uint32_t label : labels) __builtin_prefetch(row.weights() + label);
       return;
@@ -87,7 +86,7 @@ class TableVerbs {
       __builtin_prefetch(entries + weights_.home(label, row.capacity));
   }
 
-  void add_row(const typename WeightTables<T>::Row& row, T x, T* __restrict out) const {
+  void add_row(const typename HashTables<T>::Row& row, T x, T* __restrict out) const {
     if (row.is_dense()) {
       const T* w = row.weights();
       const std::size_t n = weights_.stride();
@@ -101,22 +100,22 @@ class TableVerbs {
     }
   }
 
-  const WeightTables<T>& weights_;
+  const HashTables<T>& weights_;
 };
 
 // w_c += step_c x for the classes of the step; `labels` names them. `carry` has the low digits of
 // the intercepts, or is null (weights/dense_weights.hpp).
 template <class T>
-void add(WeightTables<T>& weights, const Row<T>& row, std::span<const std::uint32_t> labels,
+void add(HashTables<T>& weights, const Row<T>& row, std::span<const std::uint32_t> labels,
          std::span<const T> step, T* carry = nullptr) {
-  const TableVerbs<T> verbs(weights);
+  const HashWeights<T> hashed(weights);
   const auto weight_of = [&](std::int64_t j, std::uint32_t label) {
-    T* weight = verbs.find(verbs.at(j), label);
+    T* weight = hashed.find(hashed.at(j), label);
     return weight ? weight : weights.insert(j, label);
   };
   Row<T> features = row;
   features.bias = 0;
-  verbs.for_features(features, labels, [&](std::int64_t j, T x) {
+  hashed.for_features(features, labels, [&](std::int64_t j, T x) {
     for (std::size_t m = 0; m < labels.size(); ++m) *weight_of(j, labels[m]) += x * step[m];
   });
   if (row.bias == 0) return;

@@ -1,7 +1,7 @@
 #pragma once
-// How W of a bundle travels: for each feature the number of its weights that are not zero, then
-// their classes and values. A feature for which a plain row of all weights is shorter has as many
-// as there are classes in a slot, and no classes.
+// How W of a class block travels: for each feature the number of its weights that are not zero,
+// then their classes and values. A feature for which a plain row of all weights is shorter has as
+// many as there are classes in a slot, and no classes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +67,7 @@ void read_row(const DenseSlot<T>& slot, std::int64_t j, SlotRows<T>& out) {
 }
 
 template <class T>
-void read_row(const WeightTables<T>& slot, std::int64_t j, SlotRows<T>& out) {
+void read_row(const HashTables<T>& slot, std::int64_t j, SlotRows<T>& out) {
   const std::int32_t width = slot.n_classes();
   std::int32_t count = 0;
   slot.for_each(j, [&](std::uint32_t, T) { ++count; });
@@ -92,7 +92,7 @@ void drop_row(const DenseSlot<T>& slot, std::int64_t j) {
 }
 
 template <class T>
-void drop_row(WeightTables<T>& slot, std::int64_t j) {
+void drop_row(HashTables<T>& slot, std::int64_t j) {
   slot.drop(j);
 }
 
@@ -114,7 +114,7 @@ void put_rows(const DenseSlot<T>& slot, std::int64_t begin, std::int64_t n_rows,
 }
 
 template <class T>
-void put_rows(WeightTables<T>& slot, std::int64_t begin, std::int64_t n_rows,
+void put_rows(HashTables<T>& slot, std::int64_t begin, std::int64_t n_rows,
               const std::int32_t* counts, const std::int32_t* classes, const T* values) {
   const std::int32_t width = slot.n_classes();
   for (std::int64_t j = 0; j < n_rows; ++j) {

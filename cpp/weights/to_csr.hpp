@@ -1,5 +1,5 @@
 #pragma once
-// W of slices as a CSR matrix: a row per feature, the classes under their own names, ascending.
+// W of shards as a CSR matrix: a row per feature, the classes under their own names, ascending.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace manyclass {
 
 // Ends of the rows: how many weights of the features before and with each are not 0.
 template <class T>
-std::vector<std::int64_t> row_ends(const SlicedWeights<T>& w) {
-  const std::int64_t n_rows = w.slices[0].n_rows();
+std::vector<std::int64_t> row_ends(const ShardedWeights<T>& w) {
+  const std::int64_t n_rows = w.shards[0].n_rows();
   std::vector<std::int64_t> ends(static_cast<std::size_t>(n_rows) + 1);
   for (std::int64_t j = 0; j < n_rows; ++j) {
     std::int64_t size = 0;
-    for (const WeightTables<T>& slice : w.slices) {
-      slice.for_each(j, [&](std::uint32_t, T) { ++size; });
+    for (const HashTables<T>& shard : w.shards) {
+      shard.for_each(j, [&](std::uint32_t, T) { ++size; });
     }
     ends[static_cast<std::size_t>(j) + 1] = ends[static_cast<std::size_t>(j)] + size;
   }
@@ -29,15 +29,15 @@ std::vector<std::int64_t> row_ends(const SlicedWeights<T>& w) {
 
 // Write rows [begin, end); class c of W is called names[c].
 template <class T>
-void export_rows(const SlicedWeights<T>& w, const std::int32_t* names, std::int64_t begin,
+void export_rows(const ShardedWeights<T>& w, const std::int32_t* names, std::int64_t begin,
                  std::int64_t end, std::span<const std::int64_t> ends, std::int32_t* labels,
                  T* values) {
   std::vector<std::pair<std::int32_t, T>> row;
   for (std::int64_t j = begin; j < end; ++j) {
     row.clear();
-    for (int slice = 0; slice < w.size(); ++slice) {
-      const std::int32_t first = w.first(slice);
-      w.slices[static_cast<std::size_t>(slice)].for_each(j, [&](std::uint32_t label, T weight) {
+    for (int shard = 0; shard < w.size(); ++shard) {
+      const std::int32_t first = w.first(shard);
+      w.shards[static_cast<std::size_t>(shard)].for_each(j, [&](std::uint32_t label, T weight) {
         row.emplace_back(names[first + static_cast<std::int32_t>(label)], weight);
       });
     }
@@ -52,13 +52,13 @@ void export_rows(const SlicedWeights<T>& w, const std::int32_t* names, std::int6
 
 // Write all rows, each thread a part with as many weights.
 template <class T>
-void export_weights(const SlicedWeights<T>& w, const std::int32_t* names,
+void export_weights(const ShardedWeights<T>& w, const std::int32_t* names,
                     std::span<const std::int64_t> ends, std::int32_t* labels, T* values) {
-  Team team(w.size());
+  ThreadTeam team(w.size());
   const auto n_parts = static_cast<std::int64_t>(team.size());
   const auto row_at = [&](std::int64_t part) {
     const auto row = std::lower_bound(ends.begin(), ends.end(), ends.back() * part / n_parts);
-    return part == n_parts ? w.slices[0].n_rows() : static_cast<std::int64_t>(row - ends.begin());
+    return part == n_parts ? w.shards[0].n_rows() : static_cast<std::int64_t>(row - ends.begin());
   };
   team.run([&](int member) {
     export_rows(w, names, row_at(member), row_at(member + 1), ends, labels, values);
