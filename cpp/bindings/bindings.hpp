@@ -1,12 +1,14 @@
 #pragma once
+// The parts of the module; each file of this room defines one.
 #include <nanobind/nanobind.h>
 
 namespace manyclass {
 
-void bind_training(nanobind::module_& m);
+void bind_dual(nanobind::module_& m);
+void bind_newton(nanobind::module_& m);
 void bind_many_classes(nanobind::module_& m);
-void bind_pairs(nanobind::module_& m);
-void bind_slot_rows(nanobind::module_& m);
+void bind_class_pairs(nanobind::module_& m);
+void bind_pack_rows(nanobind::module_& m);
 void bind_stochastic(nanobind::module_& m);
 void bind_svmlight(nanobind::module_& m);
 void bind_prediction(nanobind::module_& m);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bindings/bindings.hpp"
+#include "data/array_views.hpp"
 
 namespace nb = nanobind;
 

@@ -1,11 +1,14 @@
-// Python's view of W in tables for two class blocks, and of how W of a class block travels.
+// Python's view of W of a class block, packed for messages, and of W of a pair in hash tables.
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
 
+#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
-#include "bindings/examples.hpp"
 #include "class_pairs/pair_tables.hpp"
+#include "data/check_problem.hpp"
+#include "data/require.hpp"
+#include "weights/hash_tables.hpp"
 #include "weights/pack_rows.hpp"
 
 namespace nb = nanobind;
@@ -40,15 +43,6 @@ std::int64_t rows_of(const PairTables<T>& weights) {
   return weights.n_rows();
 }
 
-template <class T>
-std::int32_t width_of(const DenseSlot<T>& slot) {
-  return slot.width;
-}
-template <class T>
-std::int32_t width_of(const HashTables<T>& slot) {
-  return slot.n_classes();
-}
-
 template <class T, class Weights>
 nb::tuple read(Weights weights, int slot, std::int64_t begin, std::int64_t end, bool drop) {
   require(0 <= begin && begin <= end && end <= rows_of(weights), "rows out of range");
@@ -56,32 +50,10 @@ nb::tuple read(Weights weights, int slot, std::int64_t begin, std::int64_t end, 
   {
     auto&& from = slot_of(weights, slot);
     const nb::gil_scoped_release release;
-    for (std::int64_t j = begin; j < end; ++j) {
-      read_row(from, j, rows);
-      if (drop && rows.counts.back() > 0) drop_row(from, j);
-    }
+    rows = read_rows<T>(from, begin, end, drop);
   }
   return nb::make_tuple(to_numpy(std::move(rows.counts)), to_numpy(std::move(rows.classes)),
                         to_numpy(std::move(rows.values)));
-}
-
-// Nothing that another process sent is trusted.
-template <class T>
-void check_rows(std::int32_t width, Vector<const std::int32_t> counts,
-                Vector<const std::int32_t> classes, Vector<const T> values) {
-  std::int64_t n_classes = 0, n_values = 0;
-  for (std::size_t j = 0; j < counts.size(); ++j) {
-    const std::int32_t count = counts.data()[j];
-    require(0 <= count && count <= width, "a row of W has more weights than classes");
-    n_values += count;
-    n_classes += count == width ? 0 : count;
-  }
-  require(n_values == static_cast<std::int64_t>(values.size()) &&
-              n_classes == static_cast<std::int64_t>(classes.size()),
-          "rows of W do not have as many weights as they say");
-  for (std::size_t e = 0; e < classes.size(); ++e) {
-    require(0 <= classes.data()[e] && classes.data()[e] < width, "a class of W is out of range");
-  }
 }
 
 template <class T, class Weights>
@@ -90,13 +62,13 @@ void put(Weights weights, int slot, std::int64_t begin, Vector<const std::int32_
   const auto n_rows = static_cast<std::int64_t>(counts.size());
   require(0 <= begin && begin <= rows_of(weights) - n_rows, "rows out of range");
   auto&& to = slot_of(weights, slot);
-  check_rows(width_of(to), counts, classes, values);
+  check_packed(width_of(to), view_of(counts), view_of(classes), values.size());
   const nb::gil_scoped_release release;
   put_rows(to, begin, n_rows, counts.data(), classes.data(), values.data());
 }
 
 template <class T, class Weights>
-void bind_travel(nb::module_& m) {
+void bind_rows(nb::module_& m) {
   m.def("read_rows", &read<T, Weights>, "weights"_a.noconvert(), "slot"_a, "begin"_a, "end"_a,
         "drop"_a, "Rows of one slot of W as (counts, classes, values); drop: zeros stay behind.");
   m.def("put_rows", &put<T, Weights>, "weights"_a.noconvert(), "slot"_a, "begin"_a, "counts"_a,
@@ -121,14 +93,14 @@ void bind_tables(nb::module_& m, const char* name) {
       .def("clear", &Tables::clear)
       .def_prop_ro("n_slots", &Tables::n_slots)
       .def_prop_ro("n_bytes", &Tables::n_bytes);
-  bind_travel<T, Tables&>(m);
+  bind_rows<T, Tables&>(m);
 }
 
 }  // namespace
 
-void bind_slot_rows(nb::module_& m) {
-  bind_travel<float, Matrix<float>>(m);
-  bind_travel<double, Matrix<double>>(m);
+void bind_pack_rows(nb::module_& m) {
+  bind_rows<float, Matrix<float>>(m);
+  bind_rows<double, Matrix<double>>(m);
   bind_tables<float>(m, "PairTables32");
   bind_tables<double>(m, "PairTables64");
 }

@@ -6,8 +6,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
-#include "bindings/rows.hpp"
+#include "data/array_views.hpp"
+#include "data/require.hpp"
+#include "prediction/predictor.hpp"
 #include "weights/csr_weights.hpp"
 
 namespace nb = nanobind;
@@ -15,16 +18,6 @@ using nb::literals::operator""_a;
 
 namespace manyclass {
 namespace {
-
-template <class T, class W>
-SparseScores<T, W> sparse_kernel_for(const std::string& name) {
-  require_instruction_set(name);
-#ifdef MANYCLASS_X86
-  if (name == "avx512") return avx512::sparse_kernel<T, W>();
-  if (name == "avx2") return avx2::sparse_kernel<T, W>();
-#endif
-  return baseline::sparse_kernel<T, W>();
-}
 
 // Sparse W whose structure was looked at once. Holds references to the caller's arrays, which must
 // not change from then on.
@@ -36,9 +29,9 @@ class CheckedCsrWeights {
       : indptr_(indptr), classes_(classes), values_(values) {
     require(indptr.size() >= 1 && classes.size() == values.size() && n_classes >= 1,
             "the weights are no valid CSR matrix: shapes disagree");
-    view_ = {indptr.data(), classes.data(), values.data(), size(indptr, 0) - 1, n_classes};
+    view_ = {indptr.data(), classes.data(), values.data(), length(view_of(indptr)) - 1, n_classes};
     const nb::gil_scoped_release release;
-    const char* flaw = flaw_of(view_, size(values, 0));
+    const char* flaw = flaw_of(view_, length(view_of(values)));
     if (flaw != nullptr) {
       throw std::invalid_argument(std::string("the weights are no valid CSR matrix: ") + flaw);
     }
@@ -58,46 +51,15 @@ class CheckedCsrWeights {
   CsrWeights<W> view_{};
 };
 
-// Scores of type T by sparse W of type W. Several threads may call it, each with rows and results
-// of its own.
+// A predictor with the array that it refers to; keep_alive keeps the weights.
 template <class T, class W>
-class SparsePredictor {
- public:
-  SparsePredictor(const CheckedCsrWeights<W>& weights, Vector<const T> intercepts,
-                  const std::string& instruction_set)
-      : weights_(weights.view()),
-        intercepts_(intercepts),
-        kernels_(predictors_for<T>(instruction_set)),
-        kernel_(sparse_kernel_for<T, W>(instruction_set)) {
-    require(size(intercepts, 0) == weights_.n_classes, "there must be one intercept per class");
-  }
+struct HeldPredictor : SparsePredictor<T, W> {
+  HeldPredictor(const CheckedCsrWeights<W>& weights, Vector<const T> intercepts_,
+                const std::string& instruction_set)
+      : SparsePredictor<T, W>(weights.view(), view_of(intercepts_), instruction_set),
+        intercepts(intercepts_) {}
 
-  void csr_scores(Vector<const std::int64_t> indptr, Vector<const std::int32_t> indices,
-                  Vector<const T> values, Matrix<T> out) const {
-    const Csr<T> x = csr_of(indptr, indices, values, weights_.n_features);
-    require_scores(out, x.n_rows, weights_.n_classes);
-    const nb::gil_scoped_release release;
-    require_in_range(kernels_, x);
-    kernel_(weights_, intercepts_.data(), x, out.data());
-  }
-
-  void csr_labels(Vector<const std::int64_t> indptr, Vector<const std::int32_t> indices,
-                  Vector<const T> values, Matrix<std::int64_t> out) const {
-    const Csr<T> x = csr_of(indptr, indices, values, weights_.n_features);
-    require_labels(out, x.n_rows, weights_.n_classes);
-    const nb::gil_scoped_release release;
-    require_in_range(kernels_, x);
-    const auto score = [&](std::int64_t begin, std::int64_t n, T* scores) {
-      kernel_(weights_, intercepts_.data(), rows_of(x, begin, n), scores);
-    };
-    label_rows(kernels_, weights_.n_classes, out, score);
-  }
-
- private:
-  const CsrWeights<W>& weights_;
-  Vector<const T> intercepts_;
-  const Predictors<T>& kernels_;
-  SparseScores<T, W> kernel_;
+  Vector<const T> intercepts;
 };
 
 template <class W>
@@ -111,12 +73,28 @@ void bind_weights(nb::module_& m, const char* name) {
 
 template <class T, class W>
 void bind_predictor(nb::module_& m, const char* name) {
-  using Predictor = SparsePredictor<T, W>;
-  nb::class_<Predictor>(m, name)
+  using Held = HeldPredictor<T, W>;
+  nb::class_<Held>(m, name)
       .def(nb::init<const CheckedCsrWeights<W>&, Vector<const T>, const std::string&>(),
            "weights"_a, "intercepts"_a, "instruction_set"_a, nb::keep_alive<1, 2>())
-      .def("csr_scores", &Predictor::csr_scores, "indptr"_a, "indices"_a, "values"_a, "out"_a)
-      .def("csr_labels", &Predictor::csr_labels, "indptr"_a, "indices"_a, "values"_a, "out"_a);
+      .def(
+          "csr_scores",
+          [](const Held& p, Vector<const std::int64_t> indptr, Vector<const std::int32_t> indices,
+             Vector<const T> values, Matrix<T> out) {
+            const nb::gil_scoped_release release;
+            p.csr_scores(csr_of(view_of(indptr), view_of(indices), view_of(values), p.n_features()),
+                         view_of(out));
+          },
+          "indptr"_a, "indices"_a, "values"_a, "out"_a)
+      .def(
+          "csr_labels",
+          [](const Held& p, Vector<const std::int64_t> indptr, Vector<const std::int32_t> indices,
+             Vector<const T> values, Matrix<std::int64_t> out) {
+            const nb::gil_scoped_release release;
+            p.csr_labels(csr_of(view_of(indptr), view_of(indices), view_of(values), p.n_features()),
+                         view_of(out));
+          },
+          "indptr"_a, "indices"_a, "values"_a, "out"_a);
 }
 
 }  // namespace

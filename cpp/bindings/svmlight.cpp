@@ -2,7 +2,9 @@
 #include <nanobind/ndarray.h>
 
 #include "bindings/bindings.hpp"
+#include "svmlight/chunk.hpp"
 #include "svmlight/parser.hpp"
+#include "weights/to_csr.hpp"
 
 namespace manyclass {
 namespace {

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "dual/kernels.hpp"
+#include "data/csr.hpp"
+#include "simd/isa.hpp"
 #include "simd/vector.hpp"
+#include "weights/hash_tables.hpp"
 #include "weights/hash_weights.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -110,7 +113,7 @@ inline void double_scores(const HashTables<T>& tables, const Row<T>& row, double
 
 // w_c . x of one class of W in tables.
 template <class T>
-inline double double_score(const HashTables<T>& tables, const Row<T>& row, std::uint32_t label) {
+inline double double_score(const HashTables<T>& tables, const Row<T>& row, std::int32_t label) {
   const HashWeights<T> hashed(tables);
   double sum = 0;
   hashed.for_features(row, {&label, 1}, [&](std::int64_t j, T x) {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "dual/kernels.hpp"
+#include "data/examples.hpp"
+#include "data/formulation.hpp"
+#include "simd/vector.hpp"
 
 namespace manyclass {
 

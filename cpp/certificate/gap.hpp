@@ -6,11 +6,18 @@
 #include <cstdint>
 #include <limits>
 
+#include "certificate/certified_weights.hpp"
 #include "certificate/double_scores.hpp"
 #include "certificate/feasible.hpp"
-#include "dual/kernels.hpp"
-#include "duals/dual_lanes.hpp"
-#include "subproblem/example_subproblem.hpp"
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "data/formulation.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/block_summary.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/root_finding.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

@@ -9,10 +9,13 @@
 
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/feasible.hpp"
-#include "dual/kernels.hpp"
-#include "duals/dual_lanes.hpp"
+#include "certificate/rebuild_kernels.hpp"
+#include "data/csr.hpp"
+#include "data/examples.hpp"
 #include "simd/aligned_array.hpp"
+#include "threads/interrupt_poll.hpp"
 #include "weights/hash_tables.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass {
 

@@ -5,8 +5,13 @@
 #include <cmath>
 #include <cstdint>
 
-#include "dual/kernels.hpp"
+#include "certificate/coefficient_blocks.hpp"
+#include "certificate/rebuild_kernels.hpp"
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "simd/isa.hpp"
 #include "simd/vector.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

@@ -18,10 +18,16 @@
 #include <limits>
 #include <utility>
 
-#include "class_pairs/pair_kernels.hpp"
 #include "class_pairs/pair_weights.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/isa.hpp"
+#include "subproblem/block_summary.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/entering_classes.hpp"
 #include "subproblem/example_subproblem.hpp"
 #include "subproblem/root_finding.hpp"
+#include "subproblem/top_scores.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -29,7 +35,7 @@ template <class T, class View>
 class ShareVisitor {
  public:
   ShareVisitor(const Examples<T>& examples, const View& pair, Scratch<T> scratch)
-      : examples_(examples), pair_(pair), scratch_(scratch), w_(pair) {}
+      : examples_(examples), pair_(pair), scratch_(scratch), w_(pair, scratch.carry) {}
 
   struct BlockSummary {
     std::size_t size = 0;        // coordinates in the block so far
@@ -76,7 +82,7 @@ class ShareVisitor {
       gain += delta * (c.xi - found.a_max);  // as the deltas sum to zero
       squares += delta * delta;
     }
-    if (n_steps > 0) w_.add(examples_.x.row(i), {scratch_.step, n_steps}, scratch_);
+    if (n_steps > 0) w_.add(examples_.x.row(i), {scratch_.step, n_steps}, scratch_.dense_step);
     return gain - 0.5 * examples_.norms[i] * squares;
   }
 

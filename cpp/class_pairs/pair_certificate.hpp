@@ -6,8 +6,16 @@
 #include <cstdint>
 #include <span>
 
+#include "certificate/certified_weights.hpp"
+#include "certificate/double_scores.hpp"
 #include "certificate/gap.hpp"
 #include "class_pairs/pair_kernels.hpp"
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/isa.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/root_finding.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -36,8 +44,7 @@ double score_of(const PairView<T>& pair, const Row<T>& row, std::int32_t column)
 template <class T>
 double score_of(const TablePairView<T>& pair, const Row<T>& row, std::int32_t column) {
   const std::int32_t slot = column / pair.width;
-  return double_score(*pair.slots[slot], row,
-                      static_cast<std::uint32_t>(column - slot * pair.width));
+  return double_score(*pair.slots[slot], row, column - slot * pair.width);
 }
 
 template <class T, class View>

@@ -5,9 +5,13 @@
 #include <cstdint>
 #include <span>
 
-#include "dual/kernels.hpp"
+#include "certificate/certified_weights.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
+#include "subproblem/coordinate.hpp"
 #include "subproblem/entering_classes.hpp"
 #include "weights/hash_tables.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass {
 
@@ -65,18 +69,5 @@ struct PairKernels {
   void (*survey)(const Examples<T>&, const View&, const double* own_scores, const DualLists<T>&,
                  Scratch<T>, std::int64_t begin, std::int64_t end, SlackSurvey);
 };
-
-namespace baseline {
-template <class T, class View>
-const PairKernels<T, View>& pair_kernels();
-}
-namespace avx2 {
-template <class T, class View>
-const PairKernels<T, View>& pair_kernels();
-}
-namespace avx512 {
-template <class T, class View>
-const PairKernels<T, View>& pair_kernels();
-}
 
 }  // namespace manyclass

@@ -7,9 +7,14 @@
 #include <span>
 
 #include "class_pairs/pair_kernels.hpp"
-#include "subproblem/top_scores.hpp"
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/entering_classes.hpp"
 #include "weights/dense_weights.hpp"
 #include "weights/hash_weights.hpp"
+#include "weights/weight_access.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -21,8 +26,11 @@ class PairWeights<T, PairView<T>> {
  public:
   static constexpr bool kFewEnter = false;
 
-  explicit PairWeights(const PairView<T>& pair)
-      : pair_(pair), both_{pair.w.data, pair.w.n_features, 2 * pair.width, pair.w.stride} {}
+  // `carry` has the low digits of the intercepts, or is null.
+  PairWeights(const PairView<T>& pair, T* carry)
+      : pair_(pair),
+        both_{pair.w.data, pair.w.n_features, 2 * pair.width, pair.w.stride, pair.w.stride, carry} {
+  }
 
   // out[m] = w_c . x for column c = m of the slot.
   void scores(const Row<T>& row, int slot, T* out) const {
@@ -35,10 +43,8 @@ class PairWeights<T, PairView<T>> {
   void scores_of(const Row<T>& row, int, std::span<const std::int32_t> labels, T* out) const {
     both_.scores_of(row, labels, out);
   }
-  void add(const Row<T>& row, std::span<const Step> step, Scratch<T> scratch) const {
-    DenseWeights<T> w = both_;
-    w.carry = scratch.carry;
-    w.add(row, step, scratch.dense_step);
+  void add(const Row<T>& row, std::span<const Step> step, T* zeros) const {
+    both_.add(row, step, zeros);
   }
   // Whether so many columns are gathered for less than the scores of a whole slot: while they
   // number no more than the vectors of a row.
@@ -58,41 +64,24 @@ class PairWeights<T, TablePairView<T>> {
  public:
   static constexpr bool kFewEnter = true;
 
-  explicit PairWeights(const TablePairView<T>& pair) : pair_(pair) {}
+  PairWeights(const TablePairView<T>& pair, T* carry) : pair_(pair), carry_(carry) {}
 
   void scores(const Row<T>& row, int slot, T* out) const {
     HashWeights<T>(*pair_.slots[slot]).scores(row, out);
   }
   void scores_of(const Row<T>& row, int slot, std::span<const std::int32_t> labels, T* out) const {
-    std::uint32_t some[kSome];
+    std::int32_t some[kSome];
     for (std::size_t at = 0; at < labels.size(); at += kSome) {
       const std::size_t size = std::min(kSome, labels.size() - at);
-      for (std::size_t m = 0; m < size; ++m) some[m] = inside(labels[at + m], slot);
-      std::fill_n(out + at, size, T{0});
+      for (std::size_t m = 0; m < size; ++m) some[m] = labels[at + m] - slot * pair_.width;
       HashWeights<T>(*pair_.slots[slot]).scores_of(row, {some, size}, out + at);
     }
   }
-  void add(const Row<T>& row, std::span<const Step> step, Scratch<T> scratch) const {
+  void add(const Row<T>& row, std::span<const Step> step, T* zeros) const {
     for (int slot = 0; slot < 2; ++slot) {
-      std::uint32_t labels[kSome];
-      T deltas[kSome];
-      std::size_t size = 0;
-      T* const carry =
-          scratch.carry ? scratch.carry + static_cast<std::ptrdiff_t>(slot) * pair_.width : nullptr;
-      const auto flush = [&] {
-        if (size > 0) {
-          manyclass::MANYCLASS_ISA::add<T>(*pair_.slots[slot], row, {labels, size}, {deltas, size},
-                                           carry);
-        }
-        size = 0;
-      };
-      for (const Step& s : step) {
-        if (s.delta == 0 || s.label / pair_.width != slot) continue;
-        labels[size] = inside(s.label, slot);
-        deltas[size++] = static_cast<T>(s.delta);
-        if (size == kSome) flush();
-      }
-      flush();
+      const std::int32_t first = slot * pair_.width;
+      HashUpdates<T>(*pair_.slots[slot], first, carry_ ? carry_ + first : nullptr)
+          .add(row, step, zeros);
     }
   }
   bool gathers(std::size_t) const { return true; }
@@ -101,11 +90,11 @@ class PairWeights<T, TablePairView<T>> {
  private:
   static constexpr std::size_t kSome = 64;  // columns at a time
 
-  std::uint32_t inside(std::int32_t label, int slot) const {
-    return static_cast<std::uint32_t>(label - slot * pair_.width);
-  }
-
   const TablePairView<T>& pair_;
+  T* carry_;
 };
+
+static_assert(WeightAccess<PairWeights<float, PairView<float>>, float, int>);
+static_assert(WeightAccess<PairWeights<float, TablePairView<float>>, float, int>);
 
 }  // namespace manyclass::MANYCLASS_ISA

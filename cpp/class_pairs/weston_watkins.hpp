@@ -8,9 +8,17 @@
 #include <limits>
 #include <utility>
 
-#include "class_pairs/pair_kernels.hpp"
 #include "class_pairs/pair_weights.hpp"
+#include "data/examples.hpp"
 #include "dual/dense_sweep.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/isa.hpp"
+#include "subproblem/block_summary.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/entering_classes.hpp"
+#include "subproblem/example_subproblem.hpp"
+#include "subproblem/root_finding.hpp"
+#include "subproblem/top_scores.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -18,7 +26,9 @@ template <class T, class View>
 class PairVisitor : public ExampleSubproblem<T> {
  public:
   PairVisitor(const Examples<T>& examples, const View& pair, Scratch<T> scratch)
-      : ExampleSubproblem<T>(examples, 2 * pair.width, scratch), pair_(pair), w_(pair) {}
+      : ExampleSubproblem<T>(examples, 2 * pair.width, scratch),
+        pair_(pair),
+        w_(pair, scratch.carry) {}
 
   // All classes of the other class block; of the own one all, or those with z > 0, which then are
   // not among the losses, the gap and the squares that are found.
@@ -47,7 +57,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     const std::span<const Coordinate> block = this->solve(i, found);
     this->keep(block, i, z);
     const BlockStep solved = this->step(i, block);
-    if (!solved.step.empty()) w_.add(examples_.x.row(i), solved.step, scratch_);
+    if (!solved.step.empty()) w_.add(examples_.x.row(i), solved.step, scratch_.dense_step);
     return solved.gain;
   }
 

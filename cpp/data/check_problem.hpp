@@ -8,8 +8,9 @@
 #include <span>
 
 #include "data/csr.hpp"
+#include "data/examples.hpp"
 #include "data/formulation.hpp"
-#include "dual/kernels.hpp"
+#include "simd/vector.hpp"
 
 namespace manyclass {
 

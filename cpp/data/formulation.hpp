@@ -1,5 +1,6 @@
 #pragma once
 // A formulation as the kernels see it; src/manyclass/formulations.py is the catalogue.
+#include "simd/vector.hpp"
 
 namespace manyclass {
 

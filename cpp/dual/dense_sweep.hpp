@@ -16,8 +16,16 @@
 #include <limits>
 #include <utility>
 
+#include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
+#include "many_classes/sharded_kernels.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/block_summary.hpp"
+#include "subproblem/coordinate.hpp"
 #include "subproblem/example_subproblem.hpp"
 #include "weights/dense_weights.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

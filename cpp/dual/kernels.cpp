@@ -1,44 +1,33 @@
-// One instruction set's copy of the kernels; compiled once for each (CMakeLists.txt).
+// The kernels of the sequential dual method. CMakeLists.txt compiles this file once per
+// instruction set.
 #include "dual/kernels.hpp"
 
 #include "certificate/gap.hpp"
-#include "certificate/rebuild_loops.hpp"
 #include "data/squared_norms.hpp"
 #include "dual/dense_sweep.hpp"
 #include "dual/lane_sweep.hpp"
+#include "duals/dual_lanes.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/isa.hpp"
+#include "simd/kernel_table.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
-namespace {
 
 template <class T>
-constexpr Kernels<T, DualLists<T>> table_of(const DualLists<T>*) {
-  return {dual_sweep<false, T>, dual_sweep<true, T>, inspect<T, DualLists<T>>, squared_norms<T>};
-}
+struct TableOf<Kernels<T, DualLists<T>>> {
+  static constexpr Kernels<T, DualLists<T>> value{dual_sweep<false, T>, dual_sweep<true, T>,
+                                                  inspect<T, DualLists<T>>, squared_norms<T>};
+};
 
 template <class T>
-constexpr Kernels<T, DualLanes<T>> table_of(const DualLanes<T>*) {
-  return {lane_sweep<T>, lane_sweep<T>, inspect<T, DualLanes<T>>, squared_norms<T>};
-}
+struct TableOf<Kernels<T, DualLanes<T>>> {
+  static constexpr Kernels<T, DualLanes<T>> value{lane_sweep<T>, lane_sweep<T>,
+                                                  inspect<T, DualLanes<T>>, squared_norms<T>};
+};
 
-}  // namespace
-
-template <class T, class Duals>
-const Kernels<T, Duals>& kernels() {
-  static constexpr Kernels<T, Duals> table = table_of(static_cast<const Duals*>(nullptr));
-  return table;
-}
-
-template <class T>
-const RebuildKernels<T>& rebuild_kernels() {
-  static constexpr RebuildKernels<T> table{add_block<T>, store_block<T>};
-  return table;
-}
-
-template const RebuildKernels<float>& rebuild_kernels<float>();
-template const RebuildKernels<double>& rebuild_kernels<double>();
-template const Kernels<float, DualLists<float>>& kernels<float, DualLists<float>>();
-template const Kernels<float, DualLanes<float>>& kernels<float, DualLanes<float>>();
-template const Kernels<double, DualLists<double>>& kernels<double, DualLists<double>>();
-template const Kernels<double, DualLanes<double>>& kernels<double, DualLanes<double>>();
+template const Kernels<float, DualLists<float>>& kernel_table();
+template const Kernels<float, DualLanes<float>>& kernel_table();
+template const Kernels<double, DualLists<double>>& kernel_table();
+template const Kernels<double, DualLanes<double>>& kernel_table();
 
 }  // namespace manyclass::MANYCLASS_ISA

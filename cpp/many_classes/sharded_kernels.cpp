@@ -1,19 +1,22 @@
-// One instruction set's copy of the kernels for W in shards; compiled once for each
-// (CMakeLists.txt).
+// The kernels for W in shards. CMakeLists.txt compiles this file once per
+// instruction set.
 #include "many_classes/sharded_kernels.hpp"
 
+#include "many_classes/shard_scores.hpp"
+#include "many_classes/sharded_certificate.hpp"
 #include "many_classes/sharded_sweep.hpp"
+#include "simd/isa.hpp"
+#include "simd/kernel_table.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
 template <class T>
-const ShardKernels<T>& shard_kernels() {
-  static constexpr ShardKernels<T> table{score_shard<T>, inspect_shards<T>, solve_batch<T>,
+struct TableOf<ShardKernels<T>> {
+  static constexpr ShardKernels<T> value{score_shard<T>, inspect_shards<T>, solve_batch<T>,
                                          move_shard<T>};
-  return table;
-}
+};
 
-template const ShardKernels<float>& shard_kernels<float>();
-template const ShardKernels<double>& shard_kernels<double>();
+template const ShardKernels<float>& kernel_table();
+template const ShardKernels<double>& kernel_table();
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -16,31 +16,16 @@
 #include <span>
 #include <vector>
 
-#include "dual/kernels.hpp"
+#include "certificate/certified_weights.hpp"
+#include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
+#include "subproblem/coordinate.hpp"
 #include "subproblem/entering_classes.hpp"
-#include "weights/hash_tables.hpp"
+#include "weights/sharded_weights.hpp"
 
 namespace manyclass {
 
 inline constexpr std::size_t kBatch = 16;  // examples
-
-template <class T>
-struct ShardedWeights {
-  ShardedWeights(std::int64_t n_rows, std::int32_t n_classes, int n_shards, std::size_t dense_from)
-      : n_classes(n_classes), shard_size(n_classes / n_shards + (n_classes % n_shards != 0)) {
-    for (std::int32_t left = n_classes; left > 0; left -= std::min(left, shard_size)) {
-      shards.emplace_back(n_rows, std::min(shard_size, left), dense_from);
-    }
-  }
-  ShardedWeights(ShardedWeights&&) = default;
-  int size() const { return static_cast<int>(shards.size()); }
-  std::int32_t first(int shard) const { return shard * shard_size; }
-
-  std::int32_t n_classes;
-  std::int32_t shard_size;
-  std::vector<HashTables<T>> shards;
-};
 
 // What one thread found for one example.
 template <class T>
@@ -83,8 +68,6 @@ template <class T>
 struct ShardScratch {
   Scratch<T> visit;        // for all classes; its scores for those of the largest shard
   double* moved;           // k zeros
-  std::uint32_t* labels;   // k + 2
-  T* deltas;               // k + 2
   Step* steps;             // sum over the batch of (its z > 0) + n_entering + 2
   DualEntry<T>* duals;     // likewise
   std::size_t* step_ends;  // kBatch
@@ -112,18 +95,5 @@ struct ShardKernels {
   // Move a shard's weights by the steps.
   void (*move)(const Examples<T>&, ShardedWeights<T>&, Rows, int shard, const ShardScratch<T>&);
 };
-
-namespace baseline {
-template <class T>
-const ShardKernels<T>& shard_kernels();
-}
-namespace avx2 {
-template <class T>
-const ShardKernels<T>& shard_kernels();
-}
-namespace avx512 {
-template <class T>
-const ShardKernels<T>& shard_kernels();
-}
 
 }  // namespace manyclass

@@ -9,11 +9,18 @@
 #include <limits>
 #include <span>
 
-#include "certificate/gap.hpp"
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
 #include "many_classes/sharded_kernels.hpp"
+#include "simd/isa.hpp"
+#include "subproblem/block_summary.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/entering_classes.hpp"
 #include "subproblem/example_subproblem.hpp"
 #include "subproblem/top_scores.hpp"
 #include "weights/hash_weights.hpp"
+#include "weights/sharded_weights.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -28,102 +35,6 @@ inline double inner_product(const Row<T>& a, const Row<T>& b) {
     q += right <= left;
   }
   return sum;
-}
-
-template <class T>
-class ShardScorer {
- public:
-  ShardScorer(const Examples<T>& examples, const ShardedWeights<T>& w, int shard,
-              Scratch<T> scratch)
-      : examples_(examples),
-        w_(w),
-        weights_(w.shards[static_cast<std::size_t>(shard)]),
-        first_(w.first(shard)),
-        scratch_(scratch) {}
-
-  // All classes of the shard.
-  void score_all(std::int64_t i, std::span<const DualEntry<T>> z, T* support,
-                 ShardScores<T>& score) const {
-    constexpr T kNone = -std::numeric_limits<T>::infinity();
-    T* s = scratch_.scores;
-    const Row<T> row = examples_.x.row(i);
-    HashWeights<T>(weights_).scores(row, s);
-    const std::size_t n = weights_.stride();
-    for (auto c = static_cast<std::size_t>(weights_.n_classes()); c < n; ++c) s[c] = kNone;
-    for (std::size_t m = 0; m < z.size(); ++m) {
-      if (has(z[m].label)) take(s[z[m].label - first_], support[m]);
-    }
-    const std::int32_t y = examples_.labels[i];
-    if (has(y)) take(s[y - first_], score.own);
-    score.n_entering = largest_scores(s, n, first_, score.entering.size(), score.entering.data());
-    const Formulation& f = examples_.formulation;
-    if (f.maximum) return;
-    const double offset = f.gamma - static_cast<double>(has(y) ? score.own : own_score(row, y));
-    score.losses = sum_of_losses(s, n, static_cast<T>(offset), f.squared);
-  }
-
-  // Those of the shard's classes with z > 0, and y.
-  void score_support(std::int64_t i, std::span<const DualEntry<T>> z, T* support,
-                     ShardScores<T>& score) const {
-    auto* labels = reinterpret_cast<std::uint32_t*>(scratch_.labels);
-    T* s = scratch_.scores;
-    std::size_t size = 0;
-    const auto want = [&](std::int32_t c) {
-      if (!has(c)) return;
-      labels[size] = static_cast<std::uint32_t>(c - first_);
-      s[size++] = 0;
-    };
-    for (const DualEntry<T>& entry : z) want(entry.label);
-    const std::int32_t y = examples_.labels[i];
-    want(y);
-    HashWeights<T>(weights_).scores_of(examples_.x.row(i), {labels, size}, s);
-    std::size_t at = 0;
-    for (std::size_t m = 0; m < z.size(); ++m) {
-      if (has(z[m].label)) support[m] = s[at++];
-    }
-    if (has(y)) score.own = s[at];
-    score.n_entering = 0;
-    score.losses = 0;
-  }
-
- private:
-  bool has(std::int32_t c) const { return first_ <= c && c < first_ + weights_.n_classes(); }
-
-  static void take(T& score, T& to) {
-    to = score;
-    score = -std::numeric_limits<T>::infinity();
-  }
-
-  // Of a class of another shard.
-  T own_score(const Row<T>& row, std::int32_t y) const {
-    const int shard = y / w_.shard_size;
-    const auto label = static_cast<std::uint32_t>(y - w_.first(shard));
-    T score = 0;
-    HashWeights<T>(w_.shards[static_cast<std::size_t>(shard)]).scores_of(row, {&label, 1}, &score);
-    return score;
-  }
-
-  const Examples<T>& examples_;
-  const ShardedWeights<T>& w_;
-  const HashTables<T>& weights_;
-  std::int32_t first_;
-  Scratch<T> scratch_;
-};
-
-template <class T>
-void score_shard(const Examples<T>& examples, const ShardedWeights<T>& w, const DualLists<T>& z,
-                 std::span<const std::int32_t> rows, bool shrunk, int shard, Scratch<T> scratch,
-                 Batch<T>& batch) {
-  const ShardScorer<T> at(examples, w, shard, scratch);
-  for (std::size_t b = 0; b < rows.size(); ++b) {
-    T* support = batch.support[b].data();
-    ShardScores<T>& score = batch.score(b, shard);
-    if (shrunk) {
-      at.score_support(rows[b], z.row(rows[b]), support, score);
-    } else {
-      at.score_all(rows[b], z.row(rows[b]), support, score);
-    }
-  }
 }
 
 // The visits of a batch once all threads have looked.
@@ -262,54 +173,19 @@ SweepResult solve_batch(const Examples<T>& examples, const DualLists<T>& z,
   return result;
 }
 
-// Those of the steps that belong to a shard, as `add` takes them; returns their number.
-template <class T>
-inline std::size_t steps_in(std::span<const Step> steps, std::int32_t first, std::int32_t n_classes,
-                            const ShardScratch<T>& scratch) {
-  std::size_t size = 0;
-  for (const Step& s : steps) {
-    if (s.label < first || s.label >= first + n_classes || s.delta == 0) continue;
-    scratch.labels[size] = static_cast<std::uint32_t>(s.label - first);
-    scratch.deltas[size++] = static_cast<T>(s.delta);
-  }
-  return size;
-}
-
+// W of a shard += the steps of the batch.
 template <class T>
 void move_shard(const Examples<T>& examples, ShardedWeights<T>& w,
                 std::span<const std::int32_t> rows, int shard, const ShardScratch<T>& scratch) {
-  HashTables<T>& weights = w.shards[static_cast<std::size_t>(shard)];
+  const std::int32_t first = w.first(shard);
+  const HashUpdates<T> weights(w.shards[static_cast<std::size_t>(shard)], first,
+                               scratch.carry ? scratch.carry + first : nullptr);
   std::size_t begin = 0;
   for (std::size_t b = 0; b < rows.size(); ++b) {
     const std::span<const Step> steps(scratch.steps + begin, scratch.step_ends[b] - begin);
     begin = scratch.step_ends[b];
-    const std::size_t n = steps_in(steps, w.first(shard), weights.n_classes(), scratch);
-    if (n == 0) continue;
-    add<T>(weights, examples.x.row(rows[b]), {scratch.labels, n}, {scratch.deltas, n},
-           scratch.carry ? scratch.carry + w.first(shard) : nullptr);
+    weights.add(examples.x.row(rows[b]), steps, nullptr);
   }
-}
-
-// Gap, loss and largest violation of rows [begin, end). `all` has room for all classes, `some` for
-// those of a shard.
-template <class T>
-SweepResult inspect_shards(const Examples<T>& examples, const ShardedWeights<T>& w,
-                           const DualLists<T>& z, const CertifiedWeights& at, double* all,
-                           double* some, std::int64_t begin, std::int64_t end) {
-  const GapCertificate<T> certify(examples, at);
-  constexpr std::int64_t kL = kLanes<double>;
-  const std::int64_t n = (w.n_classes + kL - 1) / kL * kL;
-  SweepResult result;
-  for (std::int64_t i = begin; i < end; ++i) {
-    for (int shard = 0; shard < w.size(); ++shard) {
-      const HashTables<T>& tables = w.shards[static_cast<std::size_t>(shard)];
-      double_scores(tables, examples.x.row(i), some);
-      std::copy_n(some, tables.n_classes(), all + w.first(shard));
-    }
-    std::fill(all + w.n_classes, all + n, -kInfinity);
-    certify.add(i, z, all[examples.labels[i]], all, static_cast<std::size_t>(n), result);
-  }
-  return result;
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

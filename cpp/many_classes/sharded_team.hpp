@@ -9,13 +9,22 @@
 #include <span>
 #include <vector>
 
+#include "certificate/certified_weights.hpp"
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/feasible.hpp"
 #include "certificate/rebuild.hpp"
-#include "dual/shrinking_loops.hpp"
+#include "certificate/rebuild_kernels.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
 #include "many_classes/sharded_kernels.hpp"
 #include "simd/aligned_array.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/entering_classes.hpp"
+#include "threads/barrier.hpp"
+#include "threads/interrupt_poll.hpp"
 #include "threads/thread_team.hpp"
+#include "weights/hash_tables.hpp"
+#include "weights/sharded_weights.hpp"
 
 namespace manyclass {
 
@@ -28,8 +37,6 @@ class OwnedShardScratch {
         step_(static_cast<std::size_t>(w.n_classes) + 2),
         list_(static_cast<std::size_t>(w.n_classes) + 2),
         moved_(static_cast<std::size_t>(w.n_classes)),
-        labels_(static_cast<std::size_t>(w.n_classes) + 2),
-        deltas_(static_cast<std::size_t>(w.n_classes) + 2),
         scores_(w.shards[0].stride() + HashTables<T>::kBlock),
         carry_(static_cast<std::size_t>(w.n_classes)),
         exact_(static_cast<std::size_t>(w.n_classes) + HashTables<T>::kBlock),
@@ -48,8 +55,6 @@ class OwnedShardScratch {
     if (duals_.size() < size) duals_.resize(2 * size);
     return {{scores_.data(), nullptr, block_.data(), step_.data(), list_.data()},
             moved_.data(),
-            labels_.data(),
-            deltas_.data(),
             steps_.data(),
             duals_.data(),
             step_ends_,
@@ -67,8 +72,6 @@ class OwnedShardScratch {
   std::vector<Step> step_;
   std::vector<std::int32_t> list_;
   std::vector<double> moved_;
-  std::vector<std::uint32_t> labels_;
-  std::vector<T> deltas_;
   AlignedArray<T> scores_;
   std::vector<T> carry_;
   AlignedArray<double> exact_;
@@ -131,7 +134,7 @@ class ShardTeam {
           examples, w_, z, at, scratch.all_scores(), scratch.shard_scores(), first, last);
     });
     SweepResult sum;
-    for (const SweepResult& part : found) add(part, sum);
+    for (const SweepResult& part : found) sum.add(part);
     return sum;
   }
 
@@ -224,7 +227,7 @@ class ShardTeam {
     for (std::size_t b = 0; b < rows.size(); ++b) {
       if (scratch.active[b]) *next++ = rows[b];
     }
-    add(found, sum);
+    sum.add(found);
   }
 
   const ShardKernels<T>& kernels_;

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "data/examples.hpp"
 #include "newton/kernel_table.hpp"
 #include "simd/aligned_array.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass {
 
@@ -16,7 +18,7 @@ class NewtonArrays {
   using Array = AlignedArray<T>;
   using Total = AlignedArray<double>;  // sums of many steps
 
-  NewtonArrays(const Examples<T>& examples, const NewtonKernels<T>& kernels, std::int64_t n_classes,
+  NewtonArrays(const Examples<T>& examples, const NewtonKernels<T>& kernels, std::int32_t n_classes,
                std::int64_t stride)
       : examples_(examples),
         kernels_(kernels),
@@ -63,7 +65,8 @@ class NewtonArrays {
  private:
   const Examples<T>& examples_;
   const NewtonKernels<T>& kernels_;
-  std::int64_t n_classes_, stride_;
+  std::int32_t n_classes_;
+  std::int64_t stride_;
   std::int64_t size_;
   std::int64_t numbers_;
   Total zeros_;

@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstdint>
 
+#include "duals/dual_lanes.hpp"
 #include "newton/kernel_table.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
 #include "simd/wide_vector.hpp"
 #include "weights/dense_weights.hpp"
 

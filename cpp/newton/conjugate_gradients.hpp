@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/array_views.hpp"
 #include "newton/arrays.hpp"
 
 namespace manyclass {

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "dual/kernels.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lanes.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass {
 
@@ -76,18 +78,12 @@ struct NewtonKernels {
 };
 inline constexpr std::int64_t kPanel = 32;  // sizes are multiples of it
 
-// The kernels for rows of `blocks` times 64 bytes.
-namespace baseline {
+// The tables for rows of W of 1, 2, ... blocks of 64 bytes.
 template <class T>
-const NewtonKernels<T>& newton_kernels(std::int64_t blocks);
-}
-namespace avx2 {
-template <class T>
-const NewtonKernels<T>& newton_kernels(std::int64_t blocks);
-}
-namespace avx512 {
-template <class T>
-const NewtonKernels<T>& newton_kernels(std::int64_t blocks);
-}
+struct NewtonKernelsByBlocks {
+  NewtonKernels<T> tables[DualLanes<T>::kMaxBlocks];
+
+  const NewtonKernels<T>& of(std::int64_t n_blocks) const { return tables[n_blocks - 1]; }
+};
 
 }  // namespace manyclass

@@ -1,37 +1,39 @@
-// One instruction set's copy of the Newton kernels; compiled once for each (CMakeLists.txt).
+// The kernels of the proximal Newton method. CMakeLists.txt compiles this file once per
+// instruction set.
 #include "newton/proximal_kernels.hpp"
 
+#include "newton/array_kernels.hpp"
+#include "newton/cholesky.hpp"
+#include "newton/gram.hpp"
+#include "newton/kernel_table.hpp"
+#include "simd/isa.hpp"
+#include "simd/kernel_table.hpp"
+
 namespace manyclass::MANYCLASS_ISA {
-namespace {
 
 template <class T, int B>
-constexpr NewtonKernels<T> table() {
-  return {score_rows<T, B>,
-          add_dual_rows<T, B>,
-          respond_rows<T, B>,
-          hessian_product<T, B>,
-          slope_rows<T, B>,
-          certify_rows<T, B>,
-          gram_zone<T, B>,
-          factor_panel<T>,
-          solve_factor<T, B>,
-          centre_rows<T>,
-          dot<T>,
-          axpy<T>,
-          add_to_total<T>,
-          subtract<T>};
-}
-
-}  // namespace
+inline constexpr NewtonKernels<T> kTable{score_rows<T, B>,
+                                         add_dual_rows<T, B>,
+                                         respond_rows<T, B>,
+                                         hessian_product<T, B>,
+                                         slope_rows<T, B>,
+                                         certify_rows<T, B>,
+                                         gram_zone<T, B>,
+                                         factor_panel<T>,
+                                         solve_factor<T, B>,
+                                         centre_rows<T>,
+                                         dot<T>,
+                                         axpy<T>,
+                                         add_to_total<T>,
+                                         subtract<T>};
 
 template <class T>
-const NewtonKernels<T>& newton_kernels(std::int64_t blocks) {
-  static constexpr NewtonKernels<T> kByBlocks[] = {table<T, 1>(), table<T, 2>(), table<T, 3>(),
-                                                   table<T, 4>()};
-  return kByBlocks[blocks - 1];
-}
+struct TableOf<NewtonKernelsByBlocks<T>> {
+  static constexpr NewtonKernelsByBlocks<T> value{
+      {kTable<T, 1>, kTable<T, 2>, kTable<T, 3>, kTable<T, 4>}};
+};
 
-template const NewtonKernels<float>& newton_kernels<float>(std::int64_t);
-template const NewtonKernels<double>& newton_kernels<double>(std::int64_t);
+template const NewtonKernelsByBlocks<float>& kernel_table();
+template const NewtonKernelsByBlocks<double>& kernel_table();
 
 }  // namespace manyclass::MANYCLASS_ISA

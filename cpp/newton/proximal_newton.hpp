@@ -10,11 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "data/array_views.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lanes.hpp"
 #include "newton/arrays.hpp"
 #include "newton/conjugate_gradients.hpp"
 #include "newton/kernel_table.hpp"
 #include "newton/newton_team.hpp"
 #include "newton/preconditioner.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass {
 

@@ -1,29 +1,29 @@
-// One instruction set's copy of the kernels of prediction; compiled once for each
-// (CMakeLists.txt).
+// The kernels of prediction. CMakeLists.txt compiles this file once per
+// instruction set.
 #include "prediction/kernels.hpp"
 
 #include "prediction/scores.hpp"
 #include "prediction/sparse_scores.hpp"
 #include "prediction/top_k.hpp"
+#include "simd/isa.hpp"
+#include "simd/kernel_table.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
 template <class T>
-const Predictors<T>& predictors() {
-  static constexpr Predictors<T> table{in_range<T>, csr_scores<T>, dense_scores<T>, top_labels<T>};
-  return table;
-}
-
-template const Predictors<float>& predictors<float>();
-template const Predictors<double>& predictors<double>();
+struct TableOf<Predictors<T>> {
+  static constexpr Predictors<T> value{in_range<T>, csr_scores<T>, dense_scores<T>, top_labels<T>};
+};
 
 template <class T, class W>
-SparseScores<T, W> sparse_kernel() {
-  return sparse_scores<T, W>;
-}
+struct TableOf<CsrWeightPredictors<T, W>> {
+  static constexpr CsrWeightPredictors<T, W> value{sparse_scores<T, W>};
+};
 
-template SparseScores<float, float> sparse_kernel<float, float>();
-template SparseScores<double, double> sparse_kernel<double, double>();
-template SparseScores<double, float> sparse_kernel<double, float>();
+template const Predictors<float>& kernel_table();
+template const Predictors<double>& kernel_table();
+template const CsrWeightPredictors<float, float>& kernel_table();
+template const CsrWeightPredictors<double, double>& kernel_table();
+template const CsrWeightPredictors<double, float>& kernel_table();
 
 }  // namespace manyclass::MANYCLASS_ISA

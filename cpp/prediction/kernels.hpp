@@ -47,25 +47,8 @@ struct Predictors {
 
 // Scores as above, of type T, for sparse W of type W.
 template <class T, class W>
-using SparseScores = void (*)(const CsrWeights<W>&, const T* intercepts, const Csr<T>& x, T* out);
-
-namespace baseline {
-template <class T>
-const Predictors<T>& predictors();
-template <class T, class W>
-SparseScores<T, W> sparse_kernel();
-}  // namespace baseline
-namespace avx2 {
-template <class T>
-const Predictors<T>& predictors();
-template <class T, class W>
-SparseScores<T, W> sparse_kernel();
-}  // namespace avx2
-namespace avx512 {
-template <class T>
-const Predictors<T>& predictors();
-template <class T, class W>
-SparseScores<T, W> sparse_kernel();
-}  // namespace avx512
+struct CsrWeightPredictors {
+  void (*scores)(const CsrWeights<W>&, const T* intercepts, const Csr<T>& x, T* out);
+};
 
 }  // namespace manyclass

@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "data/csr.hpp"
 #include "prediction/kernels.hpp"
 #include "prediction/packed_columns.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

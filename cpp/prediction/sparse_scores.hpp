@@ -2,7 +2,9 @@
 // Scores of rows, w_c . x + intercept_c, for sparse W (weights/csr_weights.hpp).
 #include <cstdint>
 
-#include "prediction/kernels.hpp"
+#include "data/csr.hpp"
+#include "simd/isa.hpp"
+#include "weights/csr_weights.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

@@ -5,6 +5,8 @@
 
 #include "prediction/kernels.hpp"
 #include "prediction/packed_columns.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simd/isa.hpp"
 #include "simd/vector.hpp"
 
 namespace manyclass::MANYCLASS_ISA {

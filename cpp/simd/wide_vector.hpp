@@ -7,7 +7,9 @@
 #include <limits>
 #include <utility>
 
+#include "simd/isa.hpp"
 #include "simd/vector.hpp"
+
 #if defined(__AVX512F__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif

@@ -22,8 +22,9 @@
 #include <cstdint>
 #include <span>
 
-#include "dual/kernels.hpp"
+#include "data/examples.hpp"
 #include "weights/hash_tables.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass {
 
@@ -86,18 +87,5 @@ struct StochasticKernels {
   // Move S (and U) by the steps of the rows, given all findings. Returns sum_i v_i l_i.
   double (*move)(const Examples<T>&, const Shard&, const StochasticBatch<T>&);
 };
-
-namespace baseline {
-template <class T, class Shard>
-const StochasticKernels<T, Shard>& stochastic_kernels();
-}
-namespace avx2 {
-template <class T, class Shard>
-const StochasticKernels<T, Shard>& stochastic_kernels();
-}
-namespace avx512 {
-template <class T, class Shard>
-const StochasticKernels<T, Shard>& stochastic_kernels();
-}
 
 }  // namespace manyclass

@@ -10,11 +10,16 @@
 #include <limits>
 #include <span>
 
+#include "data/csr.hpp"
+#include "data/examples.hpp"
 #include "simd/exp.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
 #include "simd/wide_vector.hpp"
 #include "stochastic/kernels.hpp"
 #include "weights/dense_weights.hpp"
 #include "weights/hash_weights.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -59,18 +64,18 @@ inline void add_steps(const DenseShard<T>& shard, const Row<T>& row, std::span<c
 template <class T>
 inline void add_steps(const TableShard<T>& shard, const Row<T>& row, std::span<const Step> steps,
                       const StochasticBatch<T>& batch) {
-  std::array<std::uint32_t, 2> labels{};
+  std::array<std::int32_t, 2> labels{};
   std::array<T, 2> deltas{};
   for (std::size_t m = 0; m < steps.size(); ++m) {
-    labels[m] = static_cast<std::uint32_t>(steps[m].label);
+    labels[m] = steps[m].label;
     deltas[m] = static_cast<T>(steps[m].delta);
   }
-  const auto those = std::span<const std::uint32_t>(labels).first(steps.size());
+  const auto those = std::span<const std::int32_t>(labels).first(steps.size());
   const auto by = std::span<T>(deltas).first(steps.size());
-  add<T>(*shard.sum, row, those, by);
+  HashUpdates<T>(*shard.sum).add(row, those, by);
   if (batch.average_steps == 0) return;
   for (T& delta : by) delta *= static_cast<T>(batch.average_steps);
-  add<T>(*shard.average, row, those, by);
+  HashUpdates<T>(*shard.average).add(row, those, by);
 }
 
 // The first place of the largest of n scores; n is a multiple of the lanes, p is aligned.

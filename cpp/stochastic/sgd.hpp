@@ -11,8 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "data/csr.hpp"
+#include "data/examples.hpp"
 #include "simd/aligned_array.hpp"
 #include "stochastic/kernels.hpp"
+#include "threads/barrier.hpp"
+#include "threads/interrupt_poll.hpp"
 #include "threads/thread_team.hpp"
 
 namespace manyclass {

@@ -22,8 +22,8 @@
 #include <limits>
 #include <span>
 
-#include "dual/kernels.hpp"
 #include "simd/isa.hpp"
+#include "subproblem/coordinate.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

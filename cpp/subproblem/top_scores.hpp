@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "simd/vector.hpp"
+#include "simd/isa.hpp"
 #include "subproblem/entering_classes.hpp"
 
 namespace manyclass::MANYCLASS_ISA {

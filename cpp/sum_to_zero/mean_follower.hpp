@@ -12,8 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "certificate/feasible.hpp"
-#include "dual/kernels.hpp"
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass {
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif

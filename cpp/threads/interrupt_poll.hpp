@@ -7,10 +7,13 @@
 
 namespace manyclass {
 
+// Called now and then; throws to end what is under way.
+using Poll = std::function<void()>;
+
 // Counts multiply-adds, and polls every 2^28 of them, some 20 ms.
 class InterruptPoll {
  public:
-  explicit InterruptPoll(std::function<void()> poll) : poll_(std::move(poll)) {}
+  explicit InterruptPoll(Poll poll) : poll_(std::move(poll)) {}
 
   void spend(double multiply_adds) {
     done_ += multiply_adds;
@@ -32,7 +35,7 @@ class InterruptPoll {
  private:
   static constexpr double kAtOnce = 1 << 28;
   static constexpr double kFewest = 32;  // items
-  std::function<void()> poll_;
+  Poll poll_;
   double done_ = 0;  // since the last poll
 };
 

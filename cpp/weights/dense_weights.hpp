@@ -1,20 +1,17 @@
 #pragma once
-// W with one row per feature: the k weights of a feature lie side by side, padded with zeros to
-// whole blocks of 64 bytes, so that one feature is a run of vector loads.
-//
-// Every kind of weights has the same verbs:
-//   scores(row, out)                 out[c] = w_c . x for every class (and 0 in the padding)
-//   scores_of(row, labels, out)      the same for some classes only
-//   add(row, step)                   w_c += step_c x for the classes of the step
-// Dense weights may be those of some neighbouring classes, in whole blocks, of a wider W.
+// Dense W, with one row per feature: the k weights of a feature lie side by side, padded with zeros
+// to whole blocks of 64 bytes, so that one feature is a run of vector loads. Models WeightAccess
+// (weights/weight_access.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "data/csr.hpp"
-#include "dual/kernels.hpp"
+#include "data/examples.hpp"
+#include "simd/isa.hpp"
 #include "simd/vector.hpp"
+#include "weights/weight_access.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -231,5 +228,7 @@ inline void DenseWeights<T>::add(const Row<T>& row, std::span<const Step> step,
       return;
   }
 }
+
+static_assert(WeightAccess<DenseWeights<float>, float>);
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -4,6 +4,9 @@
 #include <bit>
 #include <new>
 
+#include "data/csr.hpp"
+#include "weights/dense_weights.hpp"
+
 #ifdef __linux__
 #include <sys/mman.h>
 #endif

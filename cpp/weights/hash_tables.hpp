@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "data/csr.hpp"
+
 namespace manyclass {
 
 // A slot of a table. A vacant one has weight 0, and a label all the same, with this bit set: a pass

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "data/array_views.hpp"
+#include "data/require.hpp"
 #include "weights/hash_tables.hpp"
 
 namespace manyclass {
@@ -28,7 +31,7 @@ struct SlotRows {
 
 // Whether a row with so many weights that are not zero travels whole.
 template <class T>
-bool travels_whole(std::int64_t count, std::int32_t width) {
+bool is_packed_whole(std::int64_t count, std::int32_t width) {
   return count * static_cast<std::int64_t>(sizeof(T) + sizeof(std::int32_t)) >=
          width * static_cast<std::int64_t>(sizeof(T));
 }
@@ -57,7 +60,7 @@ void read_row(const DenseSlot<T>& slot, std::int64_t j, SlotRows<T>& out) {
   const T* row = slot.data + j * slot.stride;
   std::int32_t count = 0;
   for (std::int32_t c = 0; c < slot.width; ++c) count += row[c] != 0 ? 1 : 0;
-  if (count > 0 && travels_whole<T>(count, slot.width)) {
+  if (count > 0 && is_packed_whole<T>(count, slot.width)) {
     out.counts.push_back(slot.width);
     out.values.insert(out.values.end(), row, row + slot.width);
     return;
@@ -72,7 +75,7 @@ void read_row(const HashTables<T>& slot, std::int64_t j, SlotRows<T>& out) {
   std::int32_t count = 0;
   slot.for_each(j, [&](std::uint32_t, T) { ++count; });
   const std::size_t at = out.values.size();
-  if (count > 0 && travels_whole<T>(count, width)) {
+  if (count > 0 && is_packed_whole<T>(count, width)) {
     out.counts.push_back(width);
     out.values.resize(at + static_cast<std::size_t>(width));
     slot.for_each(j, [&](std::uint32_t label, T weight) { out.values[at + label] = weight; });
@@ -129,6 +132,42 @@ void put_rows(HashTables<T>& slot, std::int64_t begin, std::int64_t n_rows,
     }
     if (!whole) classes += count;
     values += count;
+  }
+}
+
+template <class T>
+std::int32_t width_of(const DenseSlot<T>& slot) {
+  return slot.width;
+}
+template <class T>
+std::int32_t width_of(const HashTables<T>& slot) {
+  return slot.n_classes();
+}
+
+// Rows [begin, end) of a slot. drop: they become zeros.
+template <class T, class Slot>
+SlotRows<T> read_rows(Slot& slot, std::int64_t begin, std::int64_t end, bool drop) {
+  SlotRows<T> rows;
+  for (std::int64_t j = begin; j < end; ++j) {
+    read_row(slot, j, rows);
+    if (drop && rows.counts.back() > 0) drop_row(slot, j);
+  }
+  return rows;
+}
+
+// Throws if packed rows are not valid for a slot of `width` classes: another process sent them.
+inline void check_packed(std::int32_t width, std::span<const std::int32_t> counts,
+                         std::span<const std::int32_t> classes, std::size_t n_values) {
+  std::int64_t needed_classes = 0, needed_values = 0;
+  for (const std::int32_t count : counts) {
+    require(0 <= count && count <= width, "a row of W has more weights than classes");
+    needed_values += count;
+    needed_classes += count == width ? 0 : count;
+  }
+  require(needed_values == static_cast<std::int64_t>(n_values) && needed_classes == length(classes),
+          "rows of W do not have as many weights as they say");
+  for (const std::int32_t label : classes) {
+    require(0 <= label && label < width, "a class of W is out of range");
   }
 }
 

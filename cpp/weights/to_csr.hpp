@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "many_classes/sharded_kernels.hpp"
+#include "data/require.hpp"
 #include "threads/thread_team.hpp"
+#include "weights/hash_tables.hpp"
+#include "weights/sharded_weights.hpp"
 
 namespace manyclass {
 
@@ -63,6 +65,38 @@ void export_weights(const ShardedWeights<T>& w, const std::int32_t* names,
   team.run([&](int member) {
     export_rows(w, names, row_at(member), row_at(member + 1), ends, labels, values);
   });
+}
+
+// W = a CSR matrix; class c of it is class places[c] of W.
+template <class T>
+void load_csr(ShardedWeights<T>& w, std::span<const std::int64_t> indptr,
+              std::span<const std::int32_t> labels, std::span<const T> values,
+              std::span<const std::int32_t> places) {
+  const std::int64_t n_rows = w.n_rows();
+  const auto k = static_cast<std::int32_t>(places.size());
+  require(k == w.n_classes, "every class must have a place");
+  for (std::int32_t c = 0; c < k; ++c) {
+    require(0 <= places.data()[c] && places.data()[c] < k, "place out of range");
+  }
+  require(static_cast<std::int64_t>(indptr.size()) == n_rows + 1, "another number of rows");
+  require(labels.size() == values.size(), "labels and values must have one length");
+  w.clear();
+  for (std::int64_t j = 0; j < n_rows; ++j) {
+    const std::int64_t begin = indptr.data()[j];
+    const std::int64_t end = indptr.data()[j + 1];
+    require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(labels.size()),
+            "indptr is not that of a CSR matrix");
+    std::int32_t last = -1;
+    for (std::int64_t p = begin; p < end; ++p) {
+      const std::int32_t label = labels.data()[p];
+      require(last < label && label < k, "labels must be ascending and below n_classes");
+      last = label;
+      const std::int32_t place = places.data()[label];
+      const std::int32_t shard = place / w.shard_size;
+      const auto inside = static_cast<std::uint32_t>(place - w.first(shard));
+      *w.shards[static_cast<std::size_t>(shard)].insert(j, inside) = values.data()[p];
+    }
+  }
 }
 
 }  // namespace manyclass

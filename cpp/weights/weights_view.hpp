@@ -1,0 +1,16 @@
+#pragma once
+// Dense W as memory, without the kernels that read it.
+#include <cstdint>
+
+namespace manyclass {
+
+// W as memory; weights/dense_weights.hpp describes its layout.
+template <class T>
+struct WeightsView {
+  T* data;
+  std::int64_t n_features;
+  std::int32_t n_classes;
+  std::int64_t stride;
+};
+
+}  // namespace manyclass
