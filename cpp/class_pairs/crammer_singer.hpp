@@ -156,20 +156,12 @@ class ShareVisitor {
 
   // The best z of the block. b is measured from the largest one (subproblem/root_finding.hpp).
   std::span<Coordinate> solve(const BlockSummary& found, double q) {
-    double z_ref = 0, a_ref = found.a_rest;
-    for (std::size_t m = 0; m < found.size; ++m) {
-      const Coordinate& c = scratch_.block[m];
-      if (!((c.z - z_ref) + (c.xi - a_ref) / q <= 0)) {
-        z_ref = c.z;
-        a_ref = c.xi;
-      }
-    }
+    const Reference from = largest_b({scratch_.block, found.size}, found.a_rest, q);
     // The largest b alone bounds the root from below; what is not above that stays at zero.
-    const std::size_t size = take_rest(found, a_ref + q * (z_ref - found.mass));
+    const std::size_t size = take_rest(found, from.xi + q * (from.z - found.mass));
     const std::span<Coordinate> block(scratch_.block, size);
-    for (Coordinate& c : block) c.b = (c.z - z_ref) + (c.xi - a_ref) / q;
-    const double theta = projection_root(block, found.mass);
-    for (Coordinate& c : block) c.z_new = std::max(0.0, c.b - theta);
+    set_b(block, from, q);
+    project(block, projection_root(block, found.mass));
     return block;
   }
 

@@ -102,7 +102,7 @@ class TrainingSet {
     const Csr<T>& x = examples_.x;
     const double n = std::max(1.0, static_cast<double>(x.n_rows));
     const double features = static_cast<double>(x.indptr[x.n_rows]) / n;
-    const double rows = kWorkAtOnce / ((features + 1) * n_classes_);
+    const double rows = kWorkBetweenPolls / ((features + 1) * n_classes_);
     return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
   }
 
@@ -147,7 +147,6 @@ class TrainingSet {
   }
 
  private:
-  static constexpr double kWorkAtOnce = 1 << 28;
   static constexpr std::int64_t kBlockOfRows = 1 << 14;  // bytes
 
   // Blocks of rows of about four pages of memory; at least 256 blocks, so that the order is random.

@@ -1,5 +1,6 @@
 #include "duals/dual_lists.hpp"
 
+
 #include <algorithm>
 #include <bit>
 #include <stdexcept>

@@ -10,7 +10,7 @@
 #include "dual/lane_sweep.hpp"
 #include "newton/cholesky.hpp"
 #include "newton/kernel_table.hpp"
-#include "newton/projection.hpp"
+#include "newton/proximal_kernels.hpp"
 #include "simd/isa.hpp"
 
 namespace manyclass::MANYCLASS_ISA {

@@ -36,6 +36,14 @@ struct ResponseResult {
   double ridge = 0;     // sum r_i ||delta||^2
   std::int64_t moved = 0;
   std::int64_t n_zone = 0;
+
+  void add(const ResponseResult& part) {
+    ascent += part.ascent;
+    distance += part.distance;
+    ridge += part.ridge;
+    moved += part.moved;
+    n_zone += part.n_zone;
+  }
 };
 
 struct SlopeResult {

@@ -6,7 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "data/examples.hpp"
+#include "duals/dual_lanes.hpp"
 #include "newton/arrays.hpp"
+#include "newton/kernel_table.hpp"
 #include "threads/interrupt_poll.hpp"
 #include "threads/thread_team.hpp"
 
@@ -98,6 +101,73 @@ class NewtonTeam {
   ThreadTeam team_;
   InterruptPoll work_;
   std::vector<MemberSums> sums_;
+};
+
+// Passes over the examples that compute the response z(W), what its moves add to W(z), and the
+// zone: the examples with a free z.
+template <class T>
+class ResponsePass {
+ public:
+  ResponsePass(const Examples<T>& examples, const NewtonKernels<T>& kernels, NewtonTeam<T>& team,
+               const NewtonArrays<T>& arrays, DualLanes<T>& z)
+      : kernels_(kernels),
+        team_(team),
+        arrays_(arrays),
+        z_(z),
+        zone_(static_cast<std::size_t>(examples.x.n_rows)),
+        share_(zone_.size()) {}
+
+  std::int64_t n_zone() const { return n_zone_; }
+  Response<T> response(int member) {
+    return {z_, arrays_.view(team_.moves(member)), zone_.data(), share_.data()};
+  }
+
+  ResponseResult run(const Proximal<T>& problem, double row_work) {
+    ResponseResult sum;
+    std::vector<ResponseResult> parts(team_.size());
+    team_.in_chunks(
+        z_.n_rows(), row_work,
+        [&](int member, std::int64_t begin, std::int64_t end) {
+          ResponseResult& own = parts[static_cast<std::size_t>(member)] = {};
+          team_.in_small_chunks(member, begin, end, [&](std::int64_t from, std::int64_t to) {
+            return respond(problem, member, begin, from, to, own);
+          });
+        },
+        [&](std::int64_t begin, std::int64_t end) { collect(parts, begin, end, sum); });
+    n_zone_ = sum.n_zone;
+    return sum;
+  }
+
+ private:
+  // The zone of a member's share is kept from `first`, the share's beginning, on.
+  bool respond(const Proximal<T>& problem, int member, std::int64_t first, std::int64_t begin,
+               std::int64_t end, ResponseResult& sum) {
+    Response<T> to = response(member);
+    to.zone += first + sum.n_zone;
+    to.share += first + sum.n_zone;
+    const ResponseResult part = kernels_.respond(problem, to, begin, end);
+    sum.add(part);
+    return part.moved > 0;
+  }
+  // Join the members' zones.
+  void collect(const std::vector<ResponseResult>& parts, std::int64_t begin, std::int64_t end,
+               ResponseResult& sum) {
+    for (std::size_t member = 0; member < parts.size(); ++member) {
+      const ResponseResult& part = parts[member];
+      const std::int64_t from = team_.cut(begin, end, static_cast<int>(member));
+      std::copy_n(zone_.data() + from, part.n_zone, zone_.data() + sum.n_zone);
+      std::copy_n(share_.data() + from, part.n_zone, share_.data() + sum.n_zone);
+      sum.add(part);
+    }
+  }
+
+  const NewtonKernels<T>& kernels_;
+  NewtonTeam<T>& team_;
+  const NewtonArrays<T>& arrays_;
+  DualLanes<T>& z_;
+  std::vector<std::int32_t> zone_;
+  std::vector<T> share_;
+  std::int64_t n_zone_ = 0;
 };
 
 }  // namespace manyclass

@@ -2,10 +2,10 @@
 // instruction set.
 #include "newton/proximal_kernels.hpp"
 
-#include "newton/array_kernels.hpp"
 #include "newton/cholesky.hpp"
 #include "newton/gram.hpp"
 #include "newton/kernel_table.hpp"
+#include "simd/blas1.hpp"
 #include "simd/isa.hpp"
 #include "simd/kernel_table.hpp"
 

@@ -16,6 +16,7 @@
 #include "newton/arrays.hpp"
 #include "newton/conjugate_gradients.hpp"
 #include "newton/kernel_table.hpp"
+#include "newton/line_search.hpp"
 #include "newton/newton_team.hpp"
 #include "newton/preconditioner.hpp"
 #include "weights/weights_view.hpp"
@@ -45,18 +46,13 @@ class ProximalNewton {
         team_(arrays_, n_threads, std::move(poll)),
         gradients_(arrays_),
         factor_(kernels, arrays_.size()),
+        slope_(examples, kernels, team_),
         centre_(centre),
         z_(centre.n_rows(), centre.n_classes()),
         n_(centre.n_rows()),
+        pass_(examples, kernels, team_, arrays_, z_),
         scores_(numbers_of_rows()),
-        along_(numbers_of_rows()),
-        zone_(static_cast<std::size_t>(n_)),
-        near_(static_cast<std::size_t>(n_)),
-        scrap_(static_cast<std::size_t>(n_)),
-        share_(static_cast<std::size_t>(n_)) {
-    for (std::int64_t i = 0; i < n_; ++i) {
-      if (examples.norms[i] > 0) rows_.push_back(static_cast<std::int32_t>(i));
-    }
+        along_(numbers_of_rows()) {
     features_ = static_cast<double>(examples.x.indptr[n_]) / static_cast<double>(n_) + 1;
   }
 
@@ -91,7 +87,7 @@ class ProximalNewton {
     }
     move_centre(found);
     certify(result);
-    result.n_zone = n_zone_;
+    result.n_zone = pass_.n_zone();
     result.evaluations = evaluations_;
     return result;
   }
@@ -140,9 +136,6 @@ class ProximalNewton {
   Proximal<T> proximal() const {
     return {examples_, centre_, epsilon_, scores_.data(), along_.data()};
   }
-  Response<T> response(int member) {
-    return {z_, arrays_.view(team_.moves(member)), zone_.data(), share_.data()};
-  }
   double row_work() const { return features_ * static_cast<double>(centre_.stride()); }
 
   void score(const Array& w, const Array& scores) {
@@ -154,50 +147,10 @@ class ProximalNewton {
 
   // z and W(z) for W, the gradient.
   ResponseResult respond() {
-    ResponseResult sum;
-    std::vector<ResponseResult> parts(team_.size());
-    team_.in_chunks(
-        n_, row_work(),
-        [&](int member, std::int64_t begin, std::int64_t end) {
-          ResponseResult& own = parts[static_cast<std::size_t>(member)] = {};
-          team_.in_small_chunks(member, begin, end, [&](std::int64_t from, std::int64_t to) {
-            return respond(member, begin, from, to, own);
-          });
-        },
-        [&](std::int64_t begin, std::int64_t end) { collect(parts, begin, end, sum); });
+    const ResponseResult sum = pass_.run(proximal(), row_work());
     team_.gather(response_);
     arrays_.subtract(w_, response_, gradient_);
-    n_zone_ = sum.n_zone;
     return sum;
-  }
-
-  // The zone of a member's share is kept from `first`, the share's beginning, on.
-  bool respond(int member, std::int64_t first, std::int64_t begin, std::int64_t end,
-               ResponseResult& sum) {
-    Response<T> to = response(member);
-    to.zone += first + sum.n_zone;
-    to.share += first + sum.n_zone;
-    const ResponseResult part = kernels_.respond(proximal(), to, begin, end);
-    add_up(part, sum);
-    sum.n_zone += part.n_zone;
-    return part.moved > 0;
-  }
-  static void add_up(const ResponseResult& part, ResponseResult& sum) {
-    sum.ascent += part.ascent;
-    sum.distance += part.distance;
-    sum.ridge += part.ridge;
-  }
-  // Bring the members' zones together.
-  void collect(const std::vector<ResponseResult>& parts, std::int64_t begin, std::int64_t end,
-               ResponseResult& sum) {
-    for (std::size_t member = 0; member < parts.size(); ++member) {
-      const ResponseResult& part = parts[member];
-      const std::int64_t from = team_.cut(begin, end, static_cast<int>(member));
-      std::copy_n(zone_.data() + from, part.n_zone, zone_.data() + sum.n_zone);
-      std::copy_n(share_.data() + from, part.n_zone, share_.data() + sum.n_zone);
-      add_up(part, sum);
-      sum.n_zone += part.n_zone;
-    }
   }
 
   // D along zbar + t (z - zbar) is D + slope t - curvature t^2 / 2.
@@ -273,9 +226,9 @@ class ProximalNewton {
 
   void build() {
     const auto gram = [&](T* a, T* panel, std::int64_t begin, std::int64_t end) {
-      kernels_.gram(proximal(), response(0), a, arrays_.size(), panel, begin, end);
+      kernels_.gram(proximal(), pass_.response(0), a, arrays_.size(), panel, begin, end);
     };
-    factor_.build(features_, n_zone_, team_.threads(), team_.work(), gram);
+    factor_.build(features_, pass_.n_zone(), team_.threads(), team_.work(), gram);
   }
 
   // step <- about -H^-1 gradient.
@@ -294,13 +247,14 @@ class ProximalNewton {
   // out <- H p
   void multiply(const Array& p, const Array& out) {
     arrays_.copy(p, out);
-    team_.in_chunks(n_zone_, 2 * row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
-      const WeightsView<T> to = arrays_.view(team_.product(member));
-      kernels_.product(proximal(), response(member), arrays_.view(p), to, begin, end);
-    });
+    team_.in_chunks(
+        pass_.n_zone(), 2 * row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
+          const WeightsView<T> to = arrays_.view(team_.product(member));
+          kernels_.product(proximal(), pass_.response(member), arrays_.view(p), to, begin, end);
+        });
     team_.gather_products(out);
-    factor_.spend(2 * row_work() * static_cast<double>(n_zone_));
-    evaluations_ += n_zone_ * centre_.n_classes();
+    factor_.spend(2 * row_work() * static_cast<double>(pass_.n_zone()));
+    evaluations_ += pass_.n_zone() * centre_.n_classes();
   }
 
   // How far to go along `step`.
@@ -308,36 +262,8 @@ class ProximalNewton {
     arrays_.round(w_, scratch_);
     const double constant = arrays_.dot(scratch_, step_), linear = arrays_.dot(step_, step_);
     return line_search(arrays_.dot(gradient_, step_), [&](double t, bool beyond) {
-      return constant + t * linear + slope_at(t, beyond);
+      return constant + t * linear + slope_.at(proximal(), t, beyond, row_work());
     });
-  }
-  // What the examples add to d phi / dt at W + t step: those near, or all where `anew`, which finds
-  // those near: slacks are linear in t, so what has no z > 0 at 0 nor at the far end has none
-  // between.
-  double slope_at(double t, bool anew) {
-    const std::vector<std::int32_t>& rows = anew ? rows_ : near_;
-    const std::int64_t n = anew ? static_cast<std::int64_t>(rows_.size()) : n_near_;
-    double slope = 0;
-    std::vector<std::int32_t>& found = anew ? near_ : scrap_;
-    if (anew) n_near_ = 0;
-    std::vector<SlopeResult> parts(team_.size());
-    team_.in_chunks(
-        n, row_work(),
-        [&](int member, std::int64_t begin, std::int64_t end) {
-          parts[static_cast<std::size_t>(member)] = kernels_.slope(
-              proximal(), t, {rows.data() + begin, rows.data() + end}, found.data() + begin);
-        },
-        [&](std::int64_t begin, std::int64_t end) {
-          for (std::size_t member = 0; member < parts.size(); ++member) {
-            const SlopeResult& part = parts[member];
-            slope += part.slope;
-            if (!anew) continue;
-            const std::int64_t from = team_.cut(begin, end, static_cast<int>(member));
-            std::copy_n(near_.data() + from, part.n_near, near_.data() + n_near_);
-            n_near_ += part.n_near;
-          }
-        });
-    return slope;
   }
 
   const Examples<T>& examples_;
@@ -346,12 +272,12 @@ class ProximalNewton {
   NewtonTeam<T> team_;
   ConjugateGradients<T> gradients_;
   Preconditioner<T> factor_;
+  ExamplesSlope<T> slope_;
   DualLanes<T>& centre_;  // zbar
   DualLanes<T> z_;        // z(W)
   std::int64_t n_;
+  ResponsePass<T> pass_;
   Array scores_, along_;
-  std::vector<std::int32_t> zone_, near_, scrap_, rows_;
-  std::vector<T> share_;
   Total w_{arrays_.numbers()};
   Total at_centre_{arrays_.numbers()};  // W(zbar)
   Total response_{arrays_.numbers()};   // W(z), but for what members hold
@@ -360,8 +286,6 @@ class ProximalNewton {
   Array scratch_{arrays_.numbers()};
   double epsilon_ = 1;
   double features_ = 0;  // of an example, on average
-  std::int64_t n_zone_ = 0;
-  std::int64_t n_near_ = 0;
   std::int64_t evaluations_ = 0;
   std::int64_t budget_ = 0;
 };

@@ -163,30 +163,15 @@ class ExampleSubproblem {
 
  private:
   std::span<Coordinate> solve_crammer_singer(const BlockSummary& found, double q, double cost) {
-    const auto [z_ref, xi_ref] = reference(found, q);
-    const double b_max = z_ref + found.sum_z + xi_ref / q;
+    const Reference from = largest_b({scratch_.block, found.size}, found.xi_others, q);
+    const double b_max = from.z + found.sum_z + from.xi / q;
     const double lowest = simplex_root_of(0, 1, b_max, cost);
-    const double xi_wanted = xi_ref + q * (lowest + z_ref);
+    const double xi_wanted = from.xi + q * (lowest + from.z);
     const std::size_t size = add_others(found, xi_wanted);
     const std::span<Coordinate> block(scratch_.block, size);
-    for (Coordinate& c : block) c.b = (c.z - z_ref) + (c.xi - xi_ref) / q;
-    const double theta = simplex_root(block, b_max, cost);
-    for (Coordinate& c : block) c.z_new = std::max(0.0, c.b - theta);
+    set_b(block, from, q);
+    project(block, simplex_root(block, b_max, cost));
     return block;
-  }
-
-  // z and xi of the coordinate with the largest b (Crammer-Singer).
-  std::pair<double, double> reference(const BlockSummary& found, double q) const {
-    double z_ref = 0;
-    double xi_ref = found.xi_others;
-    for (std::size_t m = 0; m < found.size; ++m) {
-      const Coordinate& c = scratch_.block[m];
-      if (!((c.z - z_ref) + (c.xi - xi_ref) / q <= 0)) {
-        z_ref = c.z;
-        xi_ref = c.xi;
-      }
-    }
-    return {z_ref, xi_ref};
   }
 
   // Sum formulations; also the maximum ones as long as their sum stays free.

@@ -159,4 +159,27 @@ inline void cap_sum(std::span<Coordinate> block, double sum_vz, double sigma, do
   for (Coordinate& c : block) c.z_new = c.v > 0 ? u : std::max(0.0, c.b - theta);
 }
 
+// Crammer-Singer: the z and xi of a coordinate. b is measured from the largest b = z + xi / q.
+struct Reference {
+  double z;
+  double xi;
+};
+
+// The coordinate with the largest b, of the block and of one with z = 0 and `xi_zero`.
+inline Reference largest_b(std::span<const Coordinate> block, double xi_zero, double q) {
+  Reference best{0, xi_zero};
+  for (const Coordinate& c : block) {
+    if (!((c.z - best.z) + (c.xi - best.xi) / q <= 0)) best = {c.z, c.xi};
+  }
+  return best;
+}
+
+inline void set_b(std::span<Coordinate> block, const Reference& from, double q) {
+  for (Coordinate& c : block) c.b = (c.z - from.z) + (c.xi - from.xi) / q;
+}
+
+inline void project(std::span<Coordinate> block, double theta) {
+  for (Coordinate& c : block) c.z_new = std::max(0.0, c.b - theta);
+}
+
 }  // namespace manyclass::MANYCLASS_ISA

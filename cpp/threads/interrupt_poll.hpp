@@ -10,6 +10,9 @@ namespace manyclass {
 // Called now and then; throws to end what is under way.
 using Poll = std::function<void()>;
 
+// Multiply-adds between two polls: some 20 ms.
+inline constexpr double kWorkBetweenPolls = 1 << 28;
+
 // Counts multiply-adds, and polls every 2^28 of them, some 20 ms.
 class InterruptPoll {
  public:
@@ -17,14 +20,14 @@ class InterruptPoll {
 
   void spend(double multiply_adds) {
     done_ += multiply_adds;
-    if (done_ < kAtOnce) return;
+    if (done_ < kWorkBetweenPolls) return;
     done_ = 0;
     poll_();
   }
   // call(begin, end) for parts of n items, of so many multiply-adds each; `fewest` items at least.
   template <class Call>
   void in_chunks(std::int64_t n, double each, Call call, double fewest = kFewest) {
-    const auto part = static_cast<std::int64_t>(std::max(kAtOnce / each, fewest));
+    const auto part = static_cast<std::int64_t>(std::max(kWorkBetweenPolls / each, fewest));
     for (std::int64_t begin = 0; begin < n; begin += part) {
       const std::int64_t end = std::min(begin + part, n);
       call(begin, end);
@@ -33,7 +36,6 @@ class InterruptPoll {
   }
 
  private:
-  static constexpr double kAtOnce = 1 << 28;
   static constexpr double kFewest = 32;  // items
   Poll poll_;
   double done_ = 0;  // since the last poll

@@ -12,10 +12,11 @@
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
 #include "weights/weight_access.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
-inline constexpr std::size_t kBlockBytes = 64;
+inline constexpr std::size_t kBlockBytes = kRowBlockBytes;
 inline constexpr int kPrefetchDistance = 8;  // features ahead, measured on news20 and sector
 
 template <class T>

@@ -1,5 +1,6 @@
 #include "weights/hash_tables.hpp"
 
+
 #include <algorithm>
 #include <bit>
 #include <new>

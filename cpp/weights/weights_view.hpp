@@ -1,8 +1,12 @@
 #pragma once
 // Dense W as memory, without the kernels that read it.
+#include <cstddef>
 #include <cstdint>
 
 namespace manyclass {
+
+// Rows of W are padded to whole blocks of so many bytes: a cache line, and the widest vector.
+inline constexpr std::size_t kRowBlockBytes = 64;
 
 // W as memory; weights/dense_weights.hpp describes its layout.
 template <class T>

@@ -1,26 +1,13 @@
 #pragma once
-// Vector operations on arrays of the size of W (BLAS level 1): dot products and sums.
+// Dot products and sums of arrays (BLAS level 1), aligned and in whole blocks of 64 bytes.
 #include <algorithm>
 #include <cstdint>
 
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
-#include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
-template <class T>
-void centre_rows(const WeightsView<T>& w) {
-  for (std::int64_t j = 0; j <= w.n_features; ++j) {
-    T* row = w.data + j * w.stride;
-    double sum = 0;
-    for (std::int32_t c = 0; c < w.n_classes; ++c) sum += static_cast<double>(row[c]);
-    const T mean = static_cast<T>(sum / w.n_classes);
-    for (std::int32_t c = 0; c < w.n_classes; ++c) row[c] -= mean;
-  }
-}
-
-// Numbers in whole blocks of 64 bytes.
 template <class T>
 double dot(const T* a, const T* b, std::int64_t n) {
   constexpr auto kLane = static_cast<std::int64_t>(kLanes<T>);
