@@ -1,4 +1,5 @@
-// What a process says before it ends because a file that it has mapped became shorter.
+// A handler of SIGBUS, which writes a message before the process ends: a mapped file became
+// shorter.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ constexpr int kExitCode = 2;
 std::array<char, 4096> message;
 volatile std::sig_atomic_t length = 0;
 
-void tell_and_end(int) {
+void report_and_exit(int) {
   [[maybe_unused]] const auto written =
       ::write(STDERR_FILENO, message.data(), static_cast<std::size_t>(length));
   ::_exit(kExitCode);
@@ -30,13 +31,13 @@ void tell_and_end(int) {
 void explain_bus_errors(nb::bytes text) {
   struct sigaction now{};
   if (::sigaction(SIGBUS, nullptr, &now) != 0) return;
-  const bool ours = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == tell_and_end;
+  const bool ours = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == report_and_exit;
   if (!ours && ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)) return;
   const std::size_t size = std::min(text.size(), message.size());
   std::copy_n(text.c_str(), size, message.begin());
   length = static_cast<std::sig_atomic_t>(size);
   struct sigaction action{};
-  action.sa_handler = tell_and_end;
+  action.sa_handler = report_and_exit;
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGBUS, &action, nullptr);
 }

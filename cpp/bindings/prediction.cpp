@@ -82,7 +82,7 @@ void bind_predictor(nb::module_& m, const char* name) {
   bind_csr_methods<T>(predictor);
 }
 
-// Sparse W whose structure was looked at once. Holds references to the caller's arrays, which must
+// Sparse W whose structure was checked once. Holds references to the caller's arrays, which must
 // not change from then on.
 template <class W>
 class CheckedCsrWeights {

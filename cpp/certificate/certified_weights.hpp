@@ -3,9 +3,9 @@
 
 namespace manyclass {
 
-// W as a certificate takes it: less what is common to all classes.
+// What a certificate needs of W beside its numbers.
 struct CertifiedWeights {
-  const double* common;  // d + 1 numbers that are taken off every w_c, or null
+  const double* common;  // d + 1 numbers that are subtracted from every w_c, or null
   double norm;           // ||W||_F, which bounds the rounding of scores
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Scores w_c . x in double, whatever X and W are stored in: those that a certificate is computed
-// from. The intercept of a model is bias * w, rounded to T; so it is here.
+// Scores w_c . x in double, for certificates, whatever the type of X and W. As in the returned
+// model, the intercept is bias * w rounded to T.
 #include <algorithm>
 #include <cstdint>
 

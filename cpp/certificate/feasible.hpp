@@ -1,5 +1,5 @@
 #pragma once
-// z as a certificate takes it. Storing z in T may round it above its bound; the dual objective is a
+// Feasible z for certificates. Storing z in T may round it above its bound; the dual objective is a
 // lower bound only at feasible z, so W(z) and the gap are those of z clipped in double.
 #include <algorithm>
 #include <cstdint>
@@ -38,7 +38,7 @@ double sigma_of(const Examples<T>& examples, const Duals& z, std::int64_t i) {
 }
 
 // Call f(c, a_ic) for the coefficients of row i in W(z): w_c = sum_i a_ic x_i, before any mean is
-// taken off.
+// subtracted.
 template <class T, class Duals, class F>
 void each_coefficient(const Examples<T>& examples, const Duals& z, std::int64_t i, F f) {
   const std::int32_t y = examples.labels[i];

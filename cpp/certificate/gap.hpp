@@ -1,7 +1,7 @@
 #pragma once
 // The duality gap in double, term by term (mathematics: P - D as a sum over the examples), with a
-// bound of what rounding may hide: every slack xi is known to within +-e only, and each term is
-// taken where it is largest. So the gap that is returned is never below the true one.
+// bound of the rounding error: every slack xi is known to within +-e, and each term is taken where
+// it is largest. So the returned gap is never below the true one.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -47,8 +47,8 @@ class GapCertificate {
   GapCertificate(const Examples<T>& examples, const CertifiedWeights& at)
       : examples_(examples), at_(at) {}
 
-  // Add what example i says. `s` has the scores of n columns (a multiple of the lanes), -inf where
-  // there is no class; they are used up. `s_y` is w_y . x.
+  // Add the terms of example i. `s` has the scores of n columns (a multiple of the lanes), -inf
+  // where there is no class; this call overwrites them. `s_y` is w_y . x.
   template <class Duals>
   void add(std::int64_t i, const Duals& z, double s_y, double* s, std::size_t n,
            SweepResult& result) const {
@@ -143,8 +143,7 @@ class GapCertificate {
   const CertifiedWeights& at_;
 };
 
-// Gap, loss and largest violation of rows [begin, end), W dense; what a column k of W holds does
-// not count.
+// Gap, loss and largest violation of rows [begin, end), W dense. Column k of W is ignored.
 template <class T, class Duals>
 SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const Duals& z,
                     const CertifiedWeights& at, Scratch<T> scratch, std::int64_t begin,

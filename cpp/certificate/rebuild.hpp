@@ -48,7 +48,7 @@ RebuildError rebuild(const RebuildKernels<T>& kernels, const Examples<T>& exampl
   return rebuild_dense(kernels, examples, w, common, each, poll);
 }
 
-// The weights of one class in double, and which features have some.
+// The weights of one class in double, and a list of the features that have any.
 template <class T>
 class ClassSums {
  public:
@@ -61,7 +61,7 @@ class ClassSums {
     }
     if (row.bias != 0) add_to(x_.n_features, a * static_cast<double>(row.bias));
   }
-  // Call store(j, weight) for the weights that are not 0, and forget them.
+  // Call store(j, weight) for the non-zero weights, then clear them.
   template <class Store>
   void drain(Store store) {
     for (const std::int64_t j : touched_) {
@@ -83,8 +83,8 @@ class ClassSums {
   std::vector<std::int64_t> touched_;
 };
 
-// Fill empty tables, of the classes from `first` on, as far as the blocks, each of one class, have
-// them.
+// Fill empty tables, which have the classes from `first` on. Every block has one class; classes
+// without a block stay empty.
 template <class T>
 RebuildError rebuild_tables(const Examples<T>& examples, HashTables<T>& tables, std::int32_t first,
                             const CoefficientBlocks& blocks, ClassSums<T>& sums) {

@@ -20,7 +20,7 @@ struct RebuildError {
     squared += other.squared;
     magnitude += other.magnitude;
   }
-  // Upper bound of ||W - W(z)||: sums of n terms in double, and of the mean that is taken off.
+  // Upper bound of ||W - W(z)||: sums of n terms in double, and of the mean that is subtracted.
   double bound(std::int64_t n_rows) const {
     constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
     return std::sqrt(squared) + 2 * static_cast<double>(n_rows + 2) * kUnit * magnitude;

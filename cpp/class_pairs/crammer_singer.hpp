@@ -1,20 +1,19 @@
 #pragma once
-// Visits where two class blocks of classes meet, for Crammer-Singer. Its dual in shares of the
-// budgets, of which y_i has what the others leave:
+// Visits on a pair of class blocks, for Crammer-Singer. Its dual in shares of the budgets C_i,
+// where y_i has the share that the other classes leave:
 //
 //   max_z  D(z) = sum_i sum_{c != y_i} z_ic - 1/2 ||W(z)||^2    s.t.  z_ic >= 0, sum_c z_ic = C_i
 //   w_c(z) = sum_i (C_i [c = y_i] - z_ic) x_i,   dD / dz_ic = a_ic = [c != y_i] + w_c . x_i
 //
-// So z_{i,c} reads and changes w_c alone, whether c is y_i or not, and where two class blocks meet,
-// what an example has in their classes may move among these while other ranks move what it has
-// elsewhere: the sum stays C_i. The block of one example, divided by q_i = ||x_i||^2, is a
-// projection:
+// So z_{i,c} reads and changes w_c alone, whether c is y_i or not. A pair of class blocks may
+// redistribute an example's share within their classes while other ranks redistribute the rest: the
+// sum stays C_i. The block of one example, divided by q_i = ||x_i||^2, is a projection:
 //
 //   min_z  1/2 ||z - b||^2    s.t.  z >= 0, sum z = mass;     b = z_old + a / q
 //
 // Given: examples (x_i != 0), z of the classes of both class blocks, W(z). Each visit solves a
-// block exactly and brings W along. Source: Keerthi et al. 2008, sec. 2 (the block over all
-// classes; a_ic = g^c, and z_ic = C_i [c = y_i] - alpha_i^c).
+// block exactly and updates W. Source: Keerthi et al. 2008, sec. 2 (the block over all classes;
+// a_ic = g^c, and z_ic = C_i [c = y_i] - alpha_i^c).
 #include <limits>
 #include <utility>
 
@@ -141,7 +140,7 @@ class ShareVisitor {
     if (z > 0) found.a_min = std::min(found.a_min, a);
   }
 
-  // Let the classes of the largest a into the block, and no others
+  // Add the classes with the largest a to the block, and no others
   // (subproblem/entering_classes.hpp).
   void enter(std::size_t wanted, BlockSummary& found) {
     if (found.a_rest == -kInfinity) return;
@@ -176,7 +175,8 @@ class ShareVisitor {
     return size;
   }
 
-  // To T, noise beside the mass to zero; the largest z takes what rounding leaves.
+  // Round to T, and set noise beside the mass to zero. The largest z takes the rounding error, so
+  // that the sum stays.
   static void round(std::span<Coordinate> block, double mass) {
     const double noise = mass * static_cast<double>(std::numeric_limits<T>::epsilon());
     Coordinate* most = &block[0];

@@ -1,6 +1,5 @@
 #pragma once
-// What the classes of two class blocks contribute to the certificate, in double
-// (certificate/gap.hpp).
+// The contribution of a pair of class blocks to the certificate (certificate/gap.hpp), in double.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -69,9 +68,9 @@ SweepResult inspect_pair(const Examples<T>& examples, const View& pair, const do
   return result;
 }
 
-// What the classes of the two class blocks say of examples of any class block, given w_y . x of
-// all: the largest xi_ic of the classes c != y_i, the smallest with z > 0, both -inf and inf where
-// there is none, and z . xi. z has the classes c != y_i. Changes nothing.
+// Slacks of all examples over the classes of the pair, given w_y . x of all: the largest xi_ic of
+// the classes c != y_i, the smallest with z > 0, both -inf and inf where there is none, and z . xi.
+// z has the classes c != y_i. Changes nothing.
 template <class T, class View>
 void survey_slacks(const Examples<T>& examples, const View& pair, const double* own_scores,
                    const DualLists<T>& z, Scratch<T> scratch, std::int64_t begin, std::int64_t end,

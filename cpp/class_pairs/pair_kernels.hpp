@@ -1,7 +1,6 @@
 #pragma once
-// What the kernels of class-partitioned training take, and the tables through which one instruction
-// set's copy of them is called. A class block is some of the classes, with the examples of those
-// classes.
+// The table of the kernels of class-partitioned training, and their arguments. A class block is a
+// subset of the classes, with the examples of these classes.
 #include <cstdint>
 #include <span>
 
@@ -15,7 +14,7 @@
 
 namespace manyclass {
 
-// W of the two class blocks that meet, side by side: that of slot s has columns [s width, s width +
+// W of a pair of class blocks, side by side: that of slot s has columns [s width, s width +
 // n_classes[s]); the columns between are zero. Labels of examples and of z are such columns,
 // kElsewhere for the examples of other class blocks.
 template <class T>
@@ -23,8 +22,8 @@ struct PairView {
   WeightsView<T> w;  // of 2 width columns
   std::int32_t width;
   std::int32_t n_classes[2];
-  // Whether a full sweep looks at all classes of an example's own class block, too: otherwise only
-  // at those with z > 0, and counts none of them.
+  // Whether a full sweep also scores all classes of an example's own block. Otherwise it scores
+  // only those with z > 0, and leaves them out of its sums.
   bool own_too = true;
 };
 
@@ -38,7 +37,7 @@ struct TablePairView {
   Scored<T>* best;  // room for 2 width
 };
 
-// What some classes say of each example (Crammer-Singer), n numbers each.
+// Slacks of the examples over some classes (Crammer-Singer), n numbers each.
 struct SlackSurvey {
   double* largest;   // xi_ic of the classes c != y_i
   double* smallest;  // the same where z_ic > 0

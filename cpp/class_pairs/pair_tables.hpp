@@ -1,5 +1,5 @@
 #pragma once
-// W of two class blocks in tables, each by itself: a class block leaves without the other.
+// W of a pair of class blocks in hash tables, one set per block: a block is sent without the other.
 #include <cstdint>
 #include <utility>
 

@@ -63,7 +63,7 @@ class PairTrainer : public TrainingSet<T> {
   }
 
   // The same for shares of budgets (class_pairs/crammer_singer.hpp), which examples of any block
-  // may have. scored[i] has the slots whose classes are all looked at; empty: none.
+  // may have. scored[i] has the slots whose classes are all scored; empty: none.
   template <class Pair, class Weights>
   SweepResult trade(const ClassPair& class_pair, Weights weights, DualLists<T>& shares,
                     std::span<const std::int32_t> rows, std::span<std::int32_t> active,

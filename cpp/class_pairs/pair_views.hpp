@@ -16,7 +16,7 @@
 namespace manyclass {
 
 // The columns of a slot, the classes in each, and the column of every y_i (kElsewhere where y_i is
-// in neither block). own_too: full loops also look at all classes of an example's own block.
+// in neither block). own_too: full loops also score all classes of an example's own block.
 struct ClassPair {
   ClassPair(std::int32_t width_, std::int32_t n_first, std::int32_t n_second,
             std::span<const std::int32_t> labels_, bool own_too_)

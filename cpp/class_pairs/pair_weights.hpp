@@ -1,6 +1,6 @@
 #pragma once
-// The verbs of weights/dense_weights.hpp for W of two class blocks, dense or in tables. Labels are
-// columns (class_pairs/pair_kernels.hpp).
+// Scores and steps of W of a pair of class blocks, dense or in hash tables; models WeightAccess,
+// where the part is the slot. Labels are columns (class_pairs/pair_kernels.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

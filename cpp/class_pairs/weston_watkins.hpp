@@ -1,10 +1,10 @@
 #pragma once
-// Visits where two class blocks of classes meet, for Weston-Watkins: z_{i,c} reads and changes
-// w_{y_i} and w_c alone, so the z that the examples of the two class blocks have in them can move
-// while all other z are fixed. Each visit solves those of one example exactly
-// (subproblem/root_finding.hpp); with W in tables, as far as few classes enter
-// (subproblem/entering_classes.hpp). Given, changed and returned: as for dual/dense_sweep.hpp.
-// Sources: Alber et al. 2017, algorithms 3 and 4, there one class at a time.
+// Visits on a pair of class blocks, for Weston-Watkins: z_{i,c} reads and changes w_{y_i} and w_c
+// alone, so the z of the pair's examples in the pair's classes can change while all other z are
+// fixed. Each visit solves for those of one example exactly (subproblem/root_finding.hpp); with W
+// in hash tables, over the few classes that may enter (subproblem/entering_classes.hpp). Given,
+// changed and returned: as for dual/dense_sweep.hpp. Sources: Alber et al. 2017, algorithms 3 and
+// 4, there one class at a time.
 #include <limits>
 #include <utility>
 
@@ -30,8 +30,8 @@ class PairVisitor : public ExampleSubproblem<T> {
         pair_(pair),
         w_(pair, scratch.carry) {}
 
-  // All classes of the other class block; of the own one all, or those with z > 0, which then are
-  // not among the losses, the gap and the squares that are found.
+  // All classes of the other block; of the own block all, or only those with z > 0, which are then
+  // left out of the losses, the gap and the squares.
   BlockSummary score_all(std::int64_t i, std::span<const DualEntry<T>> z, std::int64_t& n_scores) {
     const int own = examples_.labels[i] / pair_.width;
     BlockSummary found;
@@ -78,7 +78,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     return w_.gathers(size);
   }
 
-  // The own slot comes first: it begins what is found.
+  // The own slot comes first: it starts the summary.
   void score_slot(std::int64_t i, std::span<const DualEntry<T>> z, int slot, bool all,
                   BlockSummary& found, std::int64_t& n_scores) {
     if (!all) return score_support_of(i, z, slot, found, n_scores);
@@ -93,7 +93,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     add_scored(i, z, slot, found);
   }
 
-  // What the scores of a slot say, which are used up.
+  // Add the classes of a slot; overwrites their scores.
   void add_scored(std::int64_t i, std::span<const DualEntry<T>> z, int slot, BlockSummary& found) {
     T* s = scores_of(slot);
     std::fill(s + pair_.n_classes[slot], s + pair_.width, kNone);
@@ -125,7 +125,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     std::fill_n(s, pair_.width, kNone);
   }
 
-  // Let the classes that violate most into the block, and no others.
+  // Add the most violating classes to the block, and no others.
   void enter(std::int64_t i, std::size_t wanted, BlockSummary& found) {
     if (found.xi_others == -kInfinity) return;
     const auto n = static_cast<std::size_t>(2 * pair_.width);

@@ -1,6 +1,6 @@
 #pragma once
-// What is wrong with a problem that a trainer is given. The kernels check nothing themselves, so
-// that nothing else may reach them. Each check is one pass over its array.
+// Validation of a training problem. The kernels check nothing, so every problem passes these checks
+// first. Each check is one pass over its array.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace manyclass {
 
 inline constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max() - 64;
 
-// Every function returns what is wrong, or nullptr.
+// Every function returns the description of a flaw, or nullptr.
 
 inline const char* flaw_of(const Formulation& f) {
   if (!f.others && !f.own) return "a formulation must have targets";
@@ -27,7 +27,7 @@ inline const char* flaw_of(const Formulation& f) {
   return finite && std::isfinite(f.drift) ? nullptr : "margins must be finite";
 }
 
-// X with so many indices and values.
+// `n_entries` is the length of the arrays of indices and values.
 template <class T>
 const char* flaw_of(const Csr<T>& x, std::int64_t n_entries) {
   if (x.n_features < 0 || x.n_features > kMaxCount) return "n_features is out of range";

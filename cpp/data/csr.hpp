@@ -1,5 +1,5 @@
 #pragma once
-// The examples: a CSR matrix X (n x d), one row an example, seen without being owned.
+// A view of the examples: a CSR matrix X (n x d) with one row per example.
 #include <cstdint>
 
 namespace manyclass {

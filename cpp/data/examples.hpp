@@ -8,14 +8,15 @@
 
 namespace manyclass {
 
-// y_i where the classes at hand are some of all (one-vs-rest) and y_i is not among them.
+// Label of an example whose class is outside of this subset of the classes.
 inline constexpr std::int32_t kElsewhere = -1;
 
-// z (or sum z) counts as at its bound within the rounding of many stored z and their sum.
+// z (or sum z) counts as at its bound from this share of the bound on: within the rounding of
+// stored z and of their sum.
 template <class T>
 inline constexpr double kAtBound = 1 - (sizeof(T) == 4 ? 1e-6 : 1e-12);
 
-// The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i; what is wanted.
+// The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i, and the formulation.
 template <class T>
 struct Examples {
   Formulation formulation;
@@ -35,11 +36,11 @@ struct Step {
 struct SweepResult {
   double gap = 0;                // sum_i loss_i - sum_c z_ic xi_ic (squared hinge: see tally)
   double loss = 0;               // sum_i loss_i, as of the primal
-  double dual_gain = 0;          // by how much the visits raised the dual objective
+  double dual_gain = 0;          // gain of the dual objective
   double max_violation = 0;      // largest v_i (Keerthi et al. 2008, eq. 6)
   std::int64_t evaluations = 0;  // scores w_c . x computed
   std::int64_t steps = 0;        // visits that solved their block
-  std::int64_t n_active = 0;     // examples worth visiting in the next shrunk loop
+  std::int64_t n_active = 0;     // examples that stay active
 
   void add(const SweepResult& part) {
     gap += part.gap;

@@ -1,5 +1,6 @@
 #pragma once
-// A formulation as the kernels see it; src/manyclass/formulations.py is the catalogue.
+// A formulation of the multi-class SVM (Dogan, Glasmachers, Igel 2016) as the kernels see it;
+// src/manyclass/formulations.py is the catalogue.
 #include "simd/vector.hpp"
 
 namespace manyclass {
@@ -13,7 +14,7 @@ struct Formulation {
   bool squared;          // squared hinge
   double gamma;          // margin asked of the others
   double gamma_own;      // margin asked of y
-  bool shifted = false;  // W's column k is taken off every w_c
+  bool shifted = false;  // W's column k is subtracted every w_c
   double drift = 0;      // a visit moves that column by so much of the sum of its step
 };
 

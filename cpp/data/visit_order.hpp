@@ -11,9 +11,9 @@
 
 namespace manyclass {
 
-// Random orders that spare the memory: blocks of neighbouring rows in random order, the rows of a
-// block in their own. Rows that are visited one by one at random cost up to twice as much time,
-// most of it for finding their pages.
+// Random orders that suit the caches: blocks of neighbouring rows in random order, the rows of a
+// block in their own order. Rows in fully random order cost up to twice as much time, most of it
+// for TLB misses.
 class VisitOrder {
  public:
   VisitOrder(std::int64_t n_rows, std::size_t rows_in_block)
@@ -38,7 +38,7 @@ class VisitOrder {
     return order_;
   }
 
-  // Write those of `rows` that are among `chosen` to `out` (`rows` itself will do), ascending.
+  // Write those of `rows` that are among `chosen` to `out` (may be `rows`), ascending.
   void restore(std::span<const std::int32_t> chosen, std::span<const std::int32_t> rows,
                std::int32_t* out) {
     for (const std::int32_t i : chosen) stays_[static_cast<std::size_t>(i)] = 1;

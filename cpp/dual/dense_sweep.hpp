@@ -9,10 +9,10 @@
 //                      w_c = u_c, or u_c - mean_m u_m where W is centred
 //
 // Given: the examples (C_i > 0, x_i != 0), z and the weights of z. Each visit maximises D over the
-// z of one example, exactly (subproblem/root_finding.hpp), and brings the weights along. Returned:
-// sums over the visits (dual/kernels.hpp). Centred weights are kept as U and, in column k, their
-// mean, so that a step touches only the classes whose z moved. Sources: Keerthi et al. 2008,
-// algorithms 2.1 and 3.1, shrinking in sec. 2.3; Alber et al. 2017, sec. 3 (the mean apart).
+// z of one example, exactly (subproblem/root_finding.hpp), and updates W. Returned: sums over the
+// visits (dual/kernels.hpp). Centred weights are kept as U and, in column k, their mean, so that a
+// step touches only the classes whose z moved. Sources: Keerthi et al. 2008, algorithms 2.1 and
+// 3.1, shrinking in sec. 2.3; Alber et al. 2017, sec. 3 (the mean apart).
 #include <limits>
 #include <utility>
 
@@ -109,8 +109,8 @@ class Visitor : public ExampleSubproblem<T> {
   bool has_centre() const { return f_.centred || f_.shifted; }
 };
 
-// Visit the examples `order`. `look(i, z of i, result)` says what a visit finds, and counts its
-// scores. An example whose own gap is below `min_gap` is left as it is, and is active no more.
+// Visit the examples `order`. `score(i, z of i, result)` summarises an example and counts its
+// scores. An example with a gap below `min_gap` is skipped and becomes inactive.
 template <class T, class Visitor, class ShardScores>
 SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T>& z,
                       std::span<const std::int32_t> order, double min_gap, std::int32_t* active,
@@ -131,8 +131,8 @@ SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T
   return result;
 }
 
-// Gathering the weights of some classes pays while they number no more than the vectors of U in a
-// row; their scores, those of y and of the mean must fit into the scratch.
+// Up to how many classes it is cheaper to gather their weights than to score a row of all: as many
+// as a row has vectors of U. Their scores, those of y and of the mean must fit into the scratch.
 template <class U, class T>
 std::int64_t gathered_classes(const WeightsView<T>& w) {
   constexpr auto kLanesOfU = static_cast<std::int64_t>(kLanes<U>);

@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels take and return, and the table through which one instruction set's copy of
-// them is called.
+// The table of the kernels of the sequential dual method (dual/dense_sweep.hpp,
+// dual/lane_sweep.hpp).
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -18,8 +18,8 @@ namespace manyclass {
 // `Duals` is how z is kept: DualLists<T>, or DualLanes<T> where the classes are few.
 template <class T, class Duals>
 struct Kernels {
-  // Visit the examples `order`; write those that stay active to `active` (`order` itself will do).
-  // Examples with a gap below `min_gap` are passed over.
+  // Visit the examples `order`; write those that stay active to `active` (may be `order`). Examples
+  // with a gap below `min_gap` are passed over.
   using Sweep = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, Duals&, Scratch<T>,
                                 std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);

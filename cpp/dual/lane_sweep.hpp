@@ -1,8 +1,8 @@
 #pragma once
 // The visits of the sequential dual method (dual/dense_sweep.hpp) where the classes are few: the
-// scores, the z and the step of an example each fill a few registers, and no visit looks at fewer
-// classes than all. For every formulation whose block is a box, or the simplex of Crammer-Singer;
-// one-vs- rest is trained so too, in groups of classes (Lin 2008, and a lane for each class).
+// scores, the z and the step of an example each fill a few registers, and every visit covers all
+// classes. For every formulation whose block is a box, or the simplex of Crammer-Singer; one-vs-
+// rest is trained so too, in groups of classes (Lin 2008, and a lane for each class).
 //
 // The block problem (subproblem/root_finding.hpp) is solved in units of xi: with r = q z + xi, beta
 // = q times b.
@@ -62,7 +62,7 @@ class LaneVisitor {
     e.cost = examples_.costs[i];
     e.z = Lanes::at(duals_.lanes(i));
     e.own = numbers_ == Lanes::all(static_cast<T>(y));
-    // What is taken off every score: s_y of relative margins, or the shift.
+    // Subtracted from every score: s_y of relative margins, or the shift.
     const bool less = f_.relative || f_.shifted;
     const T off = less ? select(f_.relative ? e.own : last_, s, zero()).sum() : T{0};
     const Lanes others = (s + static_cast<T>(f_.gamma - static_cast<double>(off))) + others_;
@@ -73,7 +73,7 @@ class LaneVisitor {
     return e;
   }
 
-  // Add what is seen at an example to the sums; returns its gap and its violation.
+  // Add an example to the sums; returns its gap and its violation.
   std::pair<double, double> tally(View& e, SweepResult& result) const {
     const auto [loss, gap, violation] = f_.maximum ? certify_maximum(e) : certify_sum(e);
     result.loss += loss;
@@ -105,7 +105,7 @@ class LaneVisitor {
     return (support & (bound > z).bits()) != 0;
   }
 
-  // W += what the z of example i bring.
+  // W += the contribution of the z of example i.
   void add_duals(std::int64_t i) const {
     View e;
     e.z = Lanes::at(duals_.lanes(i));

@@ -1,6 +1,7 @@
 #pragma once
-// Loops over examples: the order of the visits, how much is done in one go, when to leave the
-// shrunk problem. The visits themselves are kernels (dual/kernels.hpp).
+// Loops over the examples with shrinking (an active set): the order of visits, polls, and when to
+// leave the shrunk problem. The visits are kernels (dual/kernels.hpp). Source: Keerthi et al. 2008,
+// sec. 2.3.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -17,7 +18,7 @@ namespace manyclass {
 
 // One loop over `rows` (ascending) in a new order, `at_once` visits at a time with a call of `poll`
 // between them. `sweep(part, active)` visits some examples and writes those that stay active; they
-// end in `active` (`rows` itself will do), ascending.
+// end in `active` (may be `rows`), ascending.
 template <class Sweep, class Poll>
 SweepResult loop_over(std::span<const std::int32_t> rows, std::int32_t* active, VisitOrder& visits,
                       std::size_t at_once, Random& random, Sweep sweep, Poll poll) {
@@ -32,7 +33,7 @@ SweepResult loop_over(std::span<const std::int32_t> rows, std::int32_t* active, 
   return sum;
 }
 
-// When the shrunk problem is solved well enough: any of the three.
+// The stopping rule of the shrunk problem: the first of three conditions that holds.
 struct ShrunkGoal {
   double gap;                // the loop's sum of gaps is at most this
   double violation;          // its largest violation is below this
@@ -47,8 +48,8 @@ struct ShrunkResult {
   std::int64_t loops = 0;
 };
 
-// Loops over the active examples, each in a new order, until the goal is met. An example that is
-// active no more leaves the front of `active`, where the `n_active` that remain are kept.
+// Loops over the active examples, each in a new order, until the goal is met. The first `n_active`
+// of `active` are those that stay active.
 template <class Sweep, class Poll>
 ShrunkResult shrunk_loops(std::span<std::int32_t> active, const ShrunkGoal& goal,
                           VisitOrder& visits, std::size_t at_once, Random& random, Sweep sweep,

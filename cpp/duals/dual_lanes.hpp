@@ -1,7 +1,6 @@
 #pragma once
-// z, the dual variables, where the classes are few: all of an example's side by side, in as many
-// whole blocks of 64 bytes as a row of W, so that a visit holds them in registers
-// (dual/lane_sweep.hpp).
+// The dual variables z as a dense matrix, for few classes: a row per example, padded like a row of
+// W, so that a visit holds it in registers (dual/lane_sweep.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +19,7 @@ class DualLanes {
   static constexpr std::int32_t kBlock = 64 / sizeof(T);  // classes in 64 bytes
   static constexpr std::int32_t kMaxBlocks = 4;
 
-  // `shifted`: beside a W with a column more.
+  // `shifted`: W has one more column.
   DualLanes(std::int64_t n_rows, std::int32_t n_classes, bool shifted = false)
       : n_rows_(n_rows),
         n_classes_(n_classes),
@@ -31,7 +30,7 @@ class DualLanes {
 
   std::int64_t n_rows() const { return n_rows_; }
   std::int32_t n_classes() const { return n_classes_; }
-  // Whether rows of so many weights suit.
+  // Whether rows of W with `stride` numbers suit.
   bool fits(std::int64_t stride, const Formulation& f) const {
     return stride == stride_ && stride >= n_classes_ + f.shifted && stride <= kMaxBlocks * kBlock;
   }

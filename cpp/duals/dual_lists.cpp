@@ -1,5 +1,5 @@
+// The memory and the growth of the lists of z.
 #include "duals/dual_lists.hpp"
-
 
 #include <algorithm>
 #include <bit>

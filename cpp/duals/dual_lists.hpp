@@ -1,7 +1,7 @@
 #pragma once
-// z, the dual variables, as one short list of (class, value) per example: at the optimum few of
-// the n x k are non-zero. Lists live in blocks of 2, 4, 8, ... up to k entries; a block that is
-// outgrown is used again by the next list of its size, and no list but the growing one ever moves.
+// The dual variables z as one short list of (class, value) per example: at the optimum few of the n
+// x k are non-zero. Lists live in blocks of 2, 4, 8, ... up to k entries. A block that a list
+// outgrows is reused; only the growing list moves.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -29,7 +29,7 @@ class DualLists {
 
   std::int64_t n_rows() const { return static_cast<std::int64_t>(slots_.size()); }
   std::int32_t n_classes() const { return n_classes_; }
-  // Whether rows of so many weights suit: where there is a mean, it is kept in column k.
+  // Whether rows of W with `stride` numbers suit. A mean is kept in column k.
   bool fits(std::int64_t stride, const Formulation& f) const {
     return stride >= n_classes_ + (f.centred || f.shifted ? 1 : 0);
   }
@@ -41,7 +41,7 @@ class DualLists {
     const Slot& slot = slots_[static_cast<std::size_t>(i)];
     return {slot.entries, slot.size};
   }
-  // Room for `size` entries in row i; what the row held is lost if it had to grow.
+  // Resize row i. Its entries are lost if it had to grow.
   std::span<DualEntry<T>> resize(std::int64_t i, std::size_t size) {
     Slot& slot = slots_[static_cast<std::size_t>(i)];
     if (size > capacity_of(slot)) grow(slot, size);
@@ -71,7 +71,7 @@ class DualLists {
   static constexpr int kSizes = 33;
   static constexpr std::size_t kChunk = std::size_t{1} << 16;  // entries that are allocated at once
 
-  // Blocks have a power of two of entries, or one for every class.
+  // Entries of a block: a power of two, or one for every class.
   std::size_t block(std::uint32_t log_capacity) const {
     return std::min(std::size_t{1} << log_capacity, static_cast<std::size_t>(n_classes_));
   }

@@ -1,16 +1,15 @@
 #pragma once
-// W cut into shards of neighbouring classes, one for each thread, and what the threads tell each
-// other about a batch of examples:
+// The table of the kernels for W in shards of neighbouring classes, one for each thread. A batch of
+// examples takes two steps:
 //
-//   look    every thread scores the batch on its own classes, and notes the scores of those with
+//   score   every thread scores the batch on its own classes, and keeps the scores of those with
 //           z > 0 and of the few that violate most
-//   step    every thread solves the blocks of the batch, all with the same result, and moves its
+//   solve   every thread solves the blocks of the batch, all with the same result, and moves its
 //           own classes
 //
-// Between the two all threads meet. The z of the batch's examples change one after the other: the
-// scores that were noted are brought up to date by the inner products of the examples, so that
-// every step is that of a visit by itself, for the classes that were noted
-// (many_classes/sharded_sweep.hpp).
+// A barrier separates the two. The z of the batch's examples change one after the other: inner
+// products of the examples bring the kept scores up to date, so that every step is that of a single
+// visit over the kept classes (many_classes/sharded_sweep.hpp).
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -27,7 +26,7 @@ namespace manyclass {
 
 inline constexpr std::size_t kBatch = 16;  // examples
 
-// What one thread found for one example.
+// The scores of one example on one shard.
 template <class T>
 struct ShardScores {
   T own;          // w_y . x, if y is in the shard
@@ -36,7 +35,7 @@ struct ShardScores {
   std::vector<Scored<T>> entering;  // those of them that violate most, the first most
 };
 
-// What the threads found for a batch; `support[b]` has the scores of the z > 0 of example b.
+// The scores of a batch; `support[b]` has those of the classes with z > 0 of example b.
 template <class T>
 struct Batch {
   explicit Batch(const ShardedWeights<T>& w)
@@ -48,7 +47,7 @@ struct Batch {
   ShardScores<T>& score(std::size_t b, int shard) {
     return scores[b * static_cast<std::size_t>(n_shards) + static_cast<std::size_t>(shard)];
   }
-  // Room for what a shard's thread finds about rows with these lists.
+  // Reserve room for the scores of these rows on a shard.
   void prepare(const DualLists<T>& z, std::span<const std::int32_t> rows, int shard) {
     for (std::size_t b = 0; b < rows.size(); ++b) {
       score(b, shard).entering.resize(n_entering(z.row(rows[b]).size()));
@@ -62,7 +61,7 @@ struct Batch {
   std::vector<std::vector<T>> support;
 };
 
-// Memory of one thread. What a batch changes lies side by side: the steps of example b end at
+// Memory of one thread. The changes of a batch lie side by side: the steps of example b end at
 // step_ends[b], its new z at dual_ends[b].
 template <class T>
 struct ShardScratch {
@@ -74,7 +73,7 @@ struct ShardScratch {
   std::size_t* dual_ends;  // kBatch
   std::size_t* taken;      // a number for each shard
   bool* changed;           // kBatch; whether z did
-  bool* active;            // kBatch; whether the example is worth visiting in the next shrunk loop
+  bool* active;            // kBatch; whether the example stays active
   T* carry;                // k; low digits of the intercepts, or null
 };
 

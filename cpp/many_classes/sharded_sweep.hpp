@@ -2,9 +2,9 @@
 // The kernels of many_classes/sharded_kernels.hpp: batches of visits for relative margins
 // (Crammer-Singer, Weston-Watkins), W in tables.
 //
-// Given and returned: as for dual/dense_sweep.hpp. A visit of all classes lets a few classes with
-// the largest xi into the example's block, not all; the others wait for the next loop. Source:
-// Keerthi et al. 2008, sec. 2; the list of active classes is that of its shrinking heuristic.
+// Given and returned: as for dual/dense_sweep.hpp. A visit of all classes adds only the few classes
+// with the largest xi to the example's block; the others wait for the next loop. Source: Keerthi et
+// al. 2008, sec. 2; the list of active classes is that of its shrinking heuristic.
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -37,7 +37,7 @@ inline double inner_product(const Row<T>& a, const Row<T>& b) {
   return sum;
 }
 
-// The visits of a batch once all threads have looked.
+// The visits of a batch once all threads have its scores.
 template <class T>
 class BatchVisitor : public ExampleSubproblem<T> {
  public:
@@ -69,7 +69,7 @@ class BatchVisitor : public ExampleSubproblem<T> {
     return found;
   }
 
-  // scratch.moved[c] = what the steps before example b add to its scores; `forget` clears it.
+  // scratch.moved[c] = the change of its scores by the steps before example b; `forget` clears it.
   void bring_up_to_date(std::size_t b) {
     const Row<T> row = this->examples_.x.row(rows_[b]);
     for (std::size_t e = 0; e < b; ++e) {

@@ -1,5 +1,5 @@
 #pragma once
-// The threads that visit examples together, a shard of the classes for each
+// The threads that visit examples, a shard of the classes for each
 // (many_classes/sharded_kernels.hpp).
 #include <algorithm>
 #include <cstddef>
@@ -28,7 +28,7 @@
 
 namespace manyclass {
 
-// What ShardScratch points to.
+// The memory that ShardScratch points to.
 template <class T>
 class OwnedShardScratch {
  public:
@@ -95,25 +95,25 @@ class ShardTeam {
     }
   }
 
-  // Visit the rows; those that stay active go to `active` (`rows` itself will do).
+  // Visit the rows; those that stay active go to `active` (may be `rows`).
   SweepResult visit(const Examples<T>& examples, DualLists<T>& z,
                     std::span<const std::int32_t> rows, bool shrunk, double min_gap,
                     std::int32_t* active) {
     SweepResult sum;
     in_batches(rows, [&](Member& member, Barrier& barrier, std::span<const std::int32_t> part) {
-      const bool seen = member.together(barrier, [&] {
+      const bool seen = member.run_and_wait(barrier, [&] {
         member.scratch = scratch_[member.number]->view(z, part);
         score(member, examples, z, part, shrunk);
       });
       if (!seen) return false;
       SweepResult found;
-      const bool moved = member.together(barrier, [&] {
+      const bool moved = member.run_and_wait(barrier, [&] {
         found = kernels_.solve(examples, z, part, shrunk, min_gap, batch_, member.scratch);
         for_shards(member.number,
                    [&](int shard) { kernels_.move(examples, w_, part, shard, member.scratch); });
       });
       if (!moved) return false;
-      // The others look at other rows already.
+      // The other threads may score the next batch already.
       if (member.number == 0)
         member.attempt([&] { settle(z, part, member.scratch, found, active, sum); });
       return true;
@@ -159,8 +159,8 @@ class ShardTeam {
   }
 
  private:
-  // One thread in a run over batches. What goes wrong is kept until all have stopped: a thread that
-  // fails must still come where it is waited for.
+  // One thread in a run over batches. An error is kept until all have stopped: a thread that fails
+  // must still reach the next barrier.
   struct Member {
     std::size_t number;
     ShardScratch<T> scratch{};
@@ -175,16 +175,16 @@ class ShardTeam {
         error = std::current_exception();
       }
     }
-    // Do something and wait for the others; returns whether all are well.
+    // Work, then wait at the barrier; returns whether no thread has failed.
     template <class InterruptPoll>
-    bool together(Barrier& barrier, InterruptPoll work) {
+    bool run_and_wait(Barrier& barrier, InterruptPoll work) {
       attempt(work);
       return barrier.arrive_and_wait(!error);
     }
   };
 
-  // Call visit(member, meeting, batch) for all batches of the rows in all threads, while it returns
-  // true; it does so to all or to none.
+  // Call visit(member, barrier, batch) for all batches of the rows in all threads, while it returns
+  // true. It must return the same in all threads.
   template <class Visit>
   void in_batches(std::span<const std::int32_t> rows, Visit visit) {
     Barrier barrier(team_.size());

@@ -1,6 +1,6 @@
 #pragma once
-// Arrays of the size of W in the Newton phase: T where kernels work on them, double where the steps
-// of many examples add up.
+// Arrays of the size of W for the Newton method: T where kernels work on them, double where the
+// steps of many examples add up.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels of the Newton phase take and return, and the table through which one
-// instruction set's copy of them is called. The formulas are in newton/proximal_kernels.hpp.
+// The table of the kernels of the proximal Newton method, and their arguments. Formulas:
+// newton/proximal_kernels.hpp.
 #include <cstdint>
 #include <span>
 
@@ -65,7 +65,7 @@ struct NewtonKernels {
   // out += sum_zone (B^T J B) (x) x x^T p
   void (*product)(const Proximal<T>&, const Response<T>&, const WeightsView<T>& p,
                   const WeightsView<T>& out, std::int64_t begin, std::int64_t end);
-  // At t; the examples with a z > 0 at 0 or at t are written to `near` (`rows` itself will do).
+  // At t; the examples with a z > 0 at 0 or at t are written to `near` (may be `rows`).
   SlopeResult (*slope)(const Proximal<T>&, double t, std::span<const std::int32_t> rows,
                        std::int32_t* near);
   // Gap, loss and violation of zbar at the scores.

@@ -1,5 +1,5 @@
 #pragma once
-// How the threads of the Newton phase share a pass over examples, and what each adds up for itself.
+// The threads of the Newton method: their shares of a pass over the examples, and partial sums.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -33,8 +33,8 @@ class NewtonTeam {
   const Array& moves(int member) { return sums_of(member).moves; }
   const Array& product(int member) { return sums_of(member).product; }
 
-  // call(member, begin, end) for shares of parts of n items, of so many multiply-adds each;
-  // after(part's begin, part's end) once all have done theirs.
+  // call(member, begin, end) for each member's share of a chunk of n items of `each` multiply-adds;
+  // after(begin, end) once all members are done with the chunk.
   template <class Call, class After>
   void in_chunks(std::int64_t n, double each, Call call, After after) {
     work_.in_chunks(n, each, [&](std::int64_t begin, std::int64_t end) {
@@ -58,8 +58,8 @@ class NewtonTeam {
     return begin + (end - begin) * member / team_.size();
   }
 
-  // Rows whose steps go to the member's moves, and from there to its total before they are so many
-  // that rounding tells; `call` says whether there were any.
+  // Rows whose steps go to the member's moves in T, and every few rows from there to its total in
+  // double, before rounding errors add up. `call` returns whether there were steps.
   template <class Call>
   void in_small_chunks(int member, std::int64_t begin, std::int64_t end, Call call) {
     MemberSums& own = sums_of(member);

@@ -1,6 +1,6 @@
 #pragma once
-// One d x d matrix for all classes, I + 1/k sum_zone tr(B^T J B) x x^T, with its Cholesky factor
-// (newton/cholesky.hpp); what was spent since it was built tells when to build it anew.
+// The preconditioner: one d x d matrix for all classes, I + 1/k sum_zone tr(B^T J B) x x^T, with
+// its Cholesky factor (newton/cholesky.hpp). It is rebuilt once its use has cost more than it did.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -18,7 +18,7 @@ class Preconditioner {
   Preconditioner(const NewtonKernels<T>& kernels, std::int64_t size)
       : kernels_(kernels), size_(size), factor_(static_cast<std::size_t>(size * size)) {}
 
-  // Whether there is none yet, or what was spent with it since exceeds what it cost.
+  // Whether there is none yet, or its use has cost more than it did.
   bool is_due() const { return !built_ || spent_ > cost_; }
   void spend(double multiply_adds) { spent_ += multiply_adds; }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The kernels of the proximal Newton phase. Around dual variables zbar, with epsilon > 0,
+// The kernels of the proximal Newton method. Around dual variables zbar, with epsilon > 0,
 //
 //     phi(W) = 1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - epsilon/2 ||z - zbar_i||^2
 //                                                  - r_i/2 ||z||^2],

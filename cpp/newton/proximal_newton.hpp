@@ -1,5 +1,5 @@
 #pragma once
-// Rounds of the proximal Newton phase: semismooth Newton steps on phi
+// Rounds of the proximal Newton method: semismooth Newton steps on phi
 // (newton/proximal_kernels.hpp), by conjugate gradients with one d x d Cholesky factor as
 // preconditioner for all classes, then a step of zbar that never lowers D. The passes over examples
 // are kernels.
@@ -23,7 +23,7 @@
 
 namespace manyclass {
 
-// What a round did; gap, loss and violation are of W and zbar as it leaves them.
+// Result of a round; gap, loss and violation are of W and zbar after it.
 struct NewtonRound {
   double primal = 0;  // P, without the examples x_i = 0
   double gap = 0;
@@ -56,7 +56,8 @@ class ProximalNewton {
     features_ = static_cast<double>(examples.x.indptr[n_]) / static_cast<double>(n_) + 1;
   }
 
-  // W(zbar) and the scores free of the rounding of many steps; `anew`: W begins at W(zbar).
+  // Recompute W(zbar) and the scores, free of the rounding of many steps. anew: W starts at
+  // W(zbar).
   void rebuild(bool anew) {
     arrays_.clear(at_centre_);
     team_.in_chunks(n_, row_work(), [&](int member, std::int64_t begin, std::int64_t end) {

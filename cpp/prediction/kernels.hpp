@@ -1,6 +1,5 @@
 #pragma once
-// What the kernels of prediction take, and the table through which one instruction set's copy of
-// them is called.
+// The tables of the kernels of prediction, and their arguments.
 #include <cstdint>
 
 #include "data/csr.hpp"
@@ -8,7 +7,7 @@
 
 namespace manyclass {
 
-// W as prediction finds it, (n_features x n_classes) without padding, and the k intercepts.
+// A dense linear model: W (n_features x n_classes) without padding, and k intercepts.
 template <class T>
 struct LinearModel {
   const T* weights;

@@ -25,7 +25,7 @@ inline void prefetch(const T* row, const PackedColumns<T, L, N>& columns) {
   __builtin_prefetch(row + columns.last + L - 1);
 }
 
-// One row's sums over the entries [p, end); entries up to `limit` may be fetched ahead.
+// One row's sums over the entries [p, end); entries up to `limit` may be prefetched.
 template <class T, std::size_t L, std::size_t N>
 inline void csr_row_scores(const LinearModel<T>& model, const Csr<T>& x, std::int64_t p,
                            std::int64_t end, std::int64_t limit,

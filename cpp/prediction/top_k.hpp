@@ -1,5 +1,5 @@
 #pragma once
-// The best classes of a row from its scores.
+// The k classes of a row with the largest scores.
 #include <algorithm>
 #include <cstdint>
 
@@ -12,8 +12,8 @@ namespace manyclass::MANYCLASS_ISA {
 
 inline constexpr std::int64_t kShortList = 32;
 
-// A type of this instruction set, so that what the standard library makes of it is a copy of its
-// own.
+// A type of this instruction set's namespace, so that templates of the standard library are
+// instantiated once per instruction set.
 template <class T>
 struct BetterRank {
   bool operator()(const Ranked<T>& a, const Ranked<T>& b) const {

@@ -1,5 +1,5 @@
 #pragma once
-// Zeros in memory that vectors can be loaded from.
+// An array of zeros, aligned to 64 bytes for vector loads.
 #include <algorithm>
 #include <cstddef>
 #include <memory>

@@ -11,7 +11,8 @@ namespace manyclass::MANYCLASS_ISA {
 template <class T>
 double dot(const T* a, const T* b, std::int64_t n) {
   constexpr auto kLane = static_cast<std::int64_t>(kLanes<T>);
-  constexpr std::int64_t kPart = 1024;  // rounding in T only within so many
+  constexpr std::int64_t kPart =
+      1024;  // numbers that are summed in T before the sum goes to double
   double total = 0;
   for (std::int64_t begin = 0; begin < n; begin += kPart) {
     Vector<T> sum = {};

@@ -1,5 +1,5 @@
 #pragma once
-// Which copies of the kernels this build and this machine share.
+// The instruction sets that this build has and this machine supports.
 #include <algorithm>
 #include <stdexcept>
 #include <string>

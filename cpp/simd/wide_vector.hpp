@@ -1,6 +1,6 @@
 #pragma once
 // One number for each of up to 64 classes, in registers: whole blocks of 64 bytes, as wide as a row
-// of W. The few operations that a visit needs, so that it reads like its formulas.
+// of W, with the operations that a visit needs.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Yes or no for each lane of a vector.
+// A mask of a vector: one bit, or one lane, per element.
 template <class T>
 struct MaskOf {
   using type = decltype(Vector<T>{} > Vector<T>{});
@@ -86,7 +86,7 @@ inline Vector<T> swapped(Vector<T> v, std::index_sequence<I...>) {
   return __builtin_shufflevector(v, v, (I ^ kStep)...);
 }
 
-// All lanes brought together by a pairwise operation.
+// Reduction of all lanes by a pairwise operation.
 template <class T, class Combine, std::size_t kStep = kLanes<T> / 2>
 inline T reduce(Vector<T> v, Combine combine) {
   if constexpr (kStep == 0) {

@@ -30,7 +30,7 @@ namespace manyclass {
 
 enum class StochasticLoss { kHinge, kLogLoss, kPerceptron };
 
-// What the scores of an example on a shard of the classes come to.
+// Summary of an example's scores on a shard of the classes.
 template <class T>
 struct ScoreSummary {
   T own;               // the score of y, if it is in the shard

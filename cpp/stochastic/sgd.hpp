@@ -1,6 +1,6 @@
 #pragma once
-// Stochastic steps one after the other, by threads that each have some of the classes
-// (stochastic/kernels.hpp). They meet once in a batch: to tell each other what they found.
+// Minibatch stochastic (sub-)gradient descent with a shard of the classes for each thread
+// (stochastic/kernels.hpp). There is one barrier per minibatch, between scores and steps.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace manyclass {
 
-// How far training has come; W = S / (alpha seen).
+// Progress of training; W = S / (alpha seen).
 struct StochasticClock {
   double alpha = 1;
   double seen = 0;         // T: weight of the examples of all steps
@@ -34,7 +34,7 @@ struct StochasticClock {
   double average_weight = 0;  // sum of the weights of the average: W = (A S - U) / (alpha this)
 
   double scale() const { return seen > 0 ? 1 / (alpha * seen) : 0; }
-  // A step was made with examples of so much weight.
+  // Count a step with examples of this weight.
   void advance(double weight) {
     seen += weight;
     ++steps;
@@ -86,7 +86,7 @@ class MinibatchSgd {
   }
 
  private:
-  // One thread in a run: it counts for itself, and comes to the same.
+  // One thread of a run. Every thread has a clock of its own; all clocks stay equal.
   struct Member {
     int number;
     StochasticClock clock;
@@ -150,7 +150,7 @@ class MinibatchSgd {
             moved};
   }
 
-  // Rows in random order are not foreseen by the machine.
+  // The hardware does not prefetch rows in random order.
   static void prefetch(const Csr<T>& x, std::int32_t i) {
     const Row<T> row = x.row(i);
     const std::int64_t end = std::min(row.nnz, kFetched);

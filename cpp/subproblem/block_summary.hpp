@@ -8,7 +8,8 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// What a visit finds before it changes anything. "Others": the targets c != y with z = 0.
+// Summary of an example's coordinates and scores before its block is solved. "Others": the targets
+// c != y with z = 0.
 struct BlockSummary {
   std::size_t size = 0;           // coordinates in the block so far
   double offset = 0;              // xi_c = offset + s_c for c != y

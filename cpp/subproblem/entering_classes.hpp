@@ -1,14 +1,13 @@
 #pragma once
-// Where W is in tables, only those classes enter the list of an example in one visit that violate
-// its conditions most: the others wait for the next visit, and W stays sparse.
+// Working set selection where W is in hash tables: a visit adds only the most violating classes to
+// an example's list, so that W stays sparse. The others wait for the next visit.
 #include <cstddef>
 #include <cstdint>
 
 namespace manyclass {
 
-// Classes that may enter an example's list of `size` in one visit. A long list doubles: there are
-// examples that share next to nothing with others, and Weston-Watkins spreads their z over all
-// classes evenly.
+// How many classes may enter a list of `size` in one visit. A long list may double: some examples
+// share almost no feature with others, and Weston-Watkins spreads their z over all classes.
 inline std::size_t n_entering(std::size_t size) {
   constexpr std::size_t kFew = 8;
   constexpr std::size_t kLong = 32;

@@ -1,6 +1,7 @@
 #pragma once
-// The visit of one example, for every formulation, once its scores are known: what it finds, how z
-// moves, by how much that raises the dual objective, and the step of W.
+// The subproblem of one example, for every formulation, once its scores are known: its coordinates,
+// the new z, the gain of the dual objective, and the step of W. Formulas and sources:
+// subproblem/root_finding.hpp.
 #include <limits>
 #include <utility>
 
@@ -15,13 +16,14 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// A centred W is kept as it is up to so many classes, and a step then touches all of them. In float
-// always: of U and its mean, most digits may cancel.
+// Up to so many classes a centred W itself is stored, and a step changes all classes; beyond, U and
+// its mean are stored apart. In float W itself is always stored: U less its mean may lose most
+// digits to cancellation.
 template <class T>
 inline constexpr std::int32_t kCentredClasses =
     sizeof(T) == 4 ? std::numeric_limits<std::int32_t>::max() : 64;
 
-// What solving a block gives: the gain of the dual objective, and the step along x_i.
+// The gain of the dual objective by a solved block, and the step of W along x_i.
 struct BlockStep {
   double gain = 0;
   std::span<const Step> step;
@@ -137,7 +139,7 @@ class ExampleSubproblem {
     return {gain, {scratch_.step, n_steps}};
   }
 
-  // Add what was found at example i to the sums; returns the violation v_i.
+  // Add an example to the sums; returns its violation v_i.
   double tally(const BlockSummary& found, double cost, SweepResult& result) const {
     const double loss = cost * (f_.maximum ? std::max(0.0, found.xi_max) : found.losses);
     double v = found.violation;
@@ -213,8 +215,8 @@ class ExampleSubproblem {
     return size;
   }
 
-  // To T; what is lost beside the largest z is noise of the scores, and would look like a
-  // violation.
+  // Round to T. A z that is tiny beside the largest one is noise of the scores and becomes 0;
+  // otherwise it would count as a violation.
   static void round(std::span<Coordinate> block) {
     double largest_z = 0;
     for (const Coordinate& c : block) largest_z = std::max(largest_z, c.z_new);
@@ -225,7 +227,7 @@ class ExampleSubproblem {
     }
   }
 
-  // The part of a step that all its coordinates share; `sum_v` is v^T delta.
+  // Append the part of a step that does not belong to one coordinate; `sum_v` is v^T delta.
   std::size_t close_step(std::int32_t y, double sum_v, std::size_t n_steps) const {
     if (f_.relative) scratch_.step[n_steps++] = {y, sum_v};
     if (f_.drift > 0) scratch_.step[n_steps++] = {n_classes_, f_.drift * sum_v};

@@ -1,5 +1,6 @@
 #pragma once
-// The classes that violate an example's conditions most (subproblem/entering_classes.hpp).
+// Selection of the largest scores of a row: of the classes that may enter
+// (subproblem/entering_classes.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// A type of this instruction set, so that what the standard library makes of it is a copy of its
-// own.
+// A type of this instruction set's namespace, so that templates of the standard library are
+// instantiated once per instruction set.
 template <class T>
 struct HigherScore {
   bool operator()(const Scored<T>& a, const Scored<T>& b) const {

@@ -1,12 +1,12 @@
 #pragma once
-// What ranks that share the mean m of their classes' weights tell one another: of the sum of all
-// u_c,
+// The mean m of the weights of all classes, where the classes are distributed over ranks. Of the
+// sum of all u_c,
 //
 //     sum_c u_c = sum_i sigma_i x_i,    sigma_i = sum_c v_ic z_ic,  v_ic = 1 for c = y_i, else -1,
 //
-// each knows its own part of sigma_i, one number for an example. m follows mean_c u_c by successive
-// over-relaxation, coordinate by coordinate. Source: Alber et al. 2017, sec. 3 (the mean apart;
-// there the vector itself travels).
+// each rank knows its part of sigma_i, one number for an example. m follows mean_c u_c by
+// successive over-relaxation, coordinate by coordinate. Source: Alber et al. 2017, sec. 3 (the mean
+// apart; there ranks send the vector itself).
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -18,7 +18,7 @@
 
 namespace manyclass {
 
-// What one of the ranks keeps along, for each feature and, last, the intercept.
+// The state of one rank, for each feature and, last, the intercept.
 class MeanFollower {
  public:
   explicit MeanFollower(std::size_t n_features)
@@ -40,8 +40,9 @@ class MeanFollower {
     }
     return total;
   }
-  // S moved by `here` x, and the mean of all u_c by `everywhere` x. Where that leaves m behind the
-  // features of x are listed: the same on all ranks, as m is to be.
+  // S moves by `here` x, and the mean of all u_c by `everywhere` x. If m then differs from the
+  // mean, the features of x are listed. All ranks list the same features, because m is the same on
+  // all.
   template <class T>
   void move(const Row<T>& row, double here, double everywhere) {
     const auto add = [&](Entry& entry, double x) {
@@ -55,7 +56,7 @@ class MeanFollower {
       if (everywhere != 0 && !std::exchange(is_listed_[j], 1)) listed_.push_back(j);
     }
   }
-  // Call follow(j) for all that are listed, and the intercept; the list ends.
+  // Call follow(j) for all listed features and the intercept, then clear the list.
   template <class Follow>
   void each_listed(Follow follow) {
     for (const std::int32_t j : listed_) {
@@ -84,7 +85,7 @@ class MeanFollower {
   std::vector<std::int32_t> listed_;
 };
 
-// Take v off w_j of all classes.
+// Subtract v from w_j of all classes.
 template <class T>
 void take_off_classes(const WeightsView<T>& w, std::int64_t j, T v) {
   if (v == 0) return;
@@ -92,13 +93,13 @@ void take_off_classes(const WeightsView<T>& w, std::int64_t j, T v) {
   for (std::int32_t c = 0; c < w.n_classes; ++c) row[c] -= v;
 }
 
-// After visits that moved sigma of `rows` by `moved`, each m along with it by the drift, the mean
-// of all u_c has left m behind by sum_i steps_i x_i more. Along the features of what moved m goes
-// `relaxation` times as far as it is behind, and is taken off every w_c: W's column k holds it, but
-// for the intercepts. All examples move those, so the sum grows large, and in the column most
-// digits of the difference would cancel; what visits left there goes, too. What rounding keeps from
-// the column stays behind, until it has grown. Returns what D's part of these classes gains by all
-// that moved m, beside what the visits say.
+// Visits have moved sigma of `rows` by `moved`, and m with it by the drift; the mean of all u_c has
+// moved sum_i steps_i x_i further than m. For the features of these rows, m moves by `relaxation`
+// times its distance from the mean. W's column k holds m, which is subtracted from every w_c. The
+// intercepts' m is subtracted at once: all examples move the intercepts, so their sums grow large
+// and the difference would be lost to cancellation. What rounding keeps from the column waits until
+// it has grown. Returns the gain of these classes' part of D by all moves of m, beside the gains of
+// the visits.
 template <class T>
 double follow_mean(const Examples<T>& examples, const WeightsView<T>& w,
                    std::span<const std::int32_t> rows, const double* moved, const double* steps,
@@ -125,15 +126,15 @@ double follow_mean(const Examples<T>& examples, const WeightsView<T>& w,
   return gain;
 }
 
-// Let m be the mean of all u_c, and take the column off the classes; it is 0 then. Returns what D's
-// part of these classes gains.
+// Set m to the mean of all u_c, and subtract the column from the classes; it is 0 then. Returns
+// what D's part of these classes gains.
 template <class T>
 double settle_mean(const WeightsView<T>& w, MeanFollower& mean) {
   double gain = 0;
   for (std::int64_t j = 0; j <= w.n_features; ++j) {
     const double rest = mean.behind(j);
     gain += mean.take_off(j, rest, w.n_classes);
-    // One after the other: their sum, rounded, would leave all classes off alike.
+    // One after the other: rounding their sum would shift all classes alike.
     take_off_classes(w, j, std::exchange(w.data[j * w.stride + w.n_classes], T{0}));
     take_off_classes(w, j, static_cast<T>(rest));
   }

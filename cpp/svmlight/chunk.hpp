@@ -14,7 +14,7 @@
 namespace manyclass {
 
 struct SvmlightOptions {
-  std::int64_t n_features;  // 0: as many as the largest index tells
+  std::int64_t n_features;  // 0: the largest index decides
   bool zero_based;
   bool sort;            // rows may be unsorted
   bool sum_duplicates;  // rows may hold an index several times

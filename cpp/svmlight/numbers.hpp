@@ -1,6 +1,6 @@
 #pragma once
-// Numbers in svmlight text: a quick way for the short decimals that nearly every feature is, and a
-// careful one for all the rest.
+// Numbers in svmlight text: a fast path for short decimals, which nearly all features are, and a
+// general one for the rest.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -78,7 +78,7 @@ struct Feature {
   double value;
 };
 
-inline constexpr int kWindow = 40;  // bytes that read_feature may look at
+inline constexpr int kWindow = 40;  // bytes that read_feature may read
 
 // Reads "INDEX:[-]DIGITS[.DIGITS]" and returns its end, where a blank or a line end is; nullptr
 // if the text is anything else, or longer than usual.

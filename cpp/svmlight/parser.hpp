@@ -2,8 +2,8 @@
 // Text in svmlight / LIBSVM format -> CSR arrays: one chunk of whole lines, one thread, no I/O.
 //
 // A line is "LABEL [qid:N] INDEX:VALUE INDEX:VALUE ... [# comment]". Nearly every feature of a real
-// file is a short decimal number, so these take one pass over 32 bytes (read_feature). Whatever it
-// does not recognise, errors too, goes to the careful code (SvmlightParser::read_token).
+// file is a short decimal number, so these take one pass over 32 bytes (read_feature). Everything
+// else, errors too, goes to the general code (SvmlightParser::read_token).
 #include <algorithm>
 #include <charconv>
 #include <cmath>

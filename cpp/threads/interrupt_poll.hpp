@@ -1,5 +1,5 @@
 #pragma once
-// How much has been done since the caller last looked at its signals.
+// Polls for interrupts, such as Ctrl-C, after a given amount of work.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace manyclass {
 
-// Called now and then; throws to end what is under way.
+// A callback that is called now and then, and throws to end the work.
 using Poll = std::function<void()>;
 
 // Multiply-adds between two polls: some 20 ms.
@@ -24,7 +24,8 @@ class InterruptPoll {
     done_ = 0;
     poll_();
   }
-  // call(begin, end) for parts of n items, of so many multiply-adds each; `fewest` items at least.
+  // call(begin, end) for chunks of n items, of `each` multiply-adds and at least `fewest` items,
+  // with polls between them.
   template <class Call>
   void in_chunks(std::int64_t n, double each, Call call, double fewest = kFewest) {
     const auto part = static_cast<std::int64_t>(std::max(kWorkBetweenPolls / each, fewest));

@@ -1,5 +1,5 @@
 #pragma once
-// Threads that do one thing together, again and again, while the caller works along and waits.
+// A team of threads (fork and join): all run one function at a time, the caller among them.
 #include <atomic>
 #include <cstddef>
 #include <exception>

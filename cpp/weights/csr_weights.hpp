@@ -1,5 +1,5 @@
 #pragma once
-// Sparse W as prediction finds it: a list of entries for each feature, their classes ascending.
+// Sparse W for prediction, a CSR matrix: a list of entries for each feature, classes ascending.
 #include <cstdint>
 
 namespace manyclass {
@@ -14,8 +14,8 @@ struct CsrWeights {
   std::int64_t n_classes;
 };
 
-// What is wrong with the structure of W that has so many entries, or nullptr. The kernels look at
-// nothing themselves, so that nothing else may reach them.
+// The flaw of the structure of W, or nullptr. The kernels check nothing, so every W passes this
+// check first.
 template <class W>
 const char* flaw_of(const CsrWeights<W>& w, std::int64_t n_entries) {
   if (w.indptr[0] != 0 || w.indptr[w.n_features] != n_entries) return "indptr is inconsistent";

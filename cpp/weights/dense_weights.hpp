@@ -25,9 +25,9 @@ struct DenseWeights {
   std::int64_t n_features;
   std::int32_t n_classes;
   std::int64_t stride;
-  std::int64_t width = stride;  // numbers of a feature that are looked at: whole blocks
-  // Low digits of the intercepts, or null: every step changes those, so their sums in T would lose
-  // digits that the sums over other features keep.
+  std::int64_t width = stride;  // columns that are read: whole blocks
+  // Low digits of the intercepts (compensated summation), or null. Every step changes the
+  // intercepts, so their rounding errors would add up.
   T* carry = nullptr;
 
   static constexpr std::int64_t kBlock = kBlockBytes / sizeof(T);  // weights in a block
@@ -40,7 +40,7 @@ struct DenseWeights {
   void add(const Row<T>& row, std::span<const Step> step, T* dense_step) const;
   // W += x dense_step^T, for a step of `width` numbers
   void add_vectors(const Row<T>& row, const T* dense_step) const;
-  // Bring the weights of a row that comes soon nearer: its first features', as far as it pays.
+  // Prefetch the weights of the first features of a row that comes soon.
   void fetch(const Row<T>& row) const {
     constexpr std::int64_t kFeatures = 2 * kPrefetchDistance;
     const auto blocks = std::min<std::int64_t>(width / kBlock, 4);

@@ -1,5 +1,5 @@
+// The memory and the growth of hash tables.
 #include "weights/hash_tables.hpp"
-
 
 #include <algorithm>
 #include <bit>
@@ -15,15 +15,15 @@
 namespace manyclass {
 namespace {
 
-// As large as what there is already, within limits. Chunks of the largest size go back to the
-// system when they are given back: the C library keeps smaller ones.
+// A new chunk is as large as all before it, within these limits. The C library returns chunks of
+// the largest size to the system; it keeps smaller ones.
 constexpr std::int64_t kSmallestChunk = std::int64_t{1} << 21;
 constexpr std::int64_t kLargestChunk = std::int64_t{1} << 26;
 constexpr std::align_val_t kPage{std::size_t{1} << 21};
 constexpr std::size_t kBlockBytes = 64;
 
 // Capacities 2, 3, 4, 6, 8, 12, ...: two for each power of two. Small tables fill up, larger ones
-// keep a quarter vacant, so that what is looked for is found after few slots.
+// keep a quarter vacant, so that searches are short.
 constexpr std::uint32_t kFullUpTo = 8;
 
 int size_class_of(std::uint32_t capacity) {

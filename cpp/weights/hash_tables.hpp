@@ -1,11 +1,10 @@
 #pragma once
-// W for many classes, of which each feature has a weight for few: one small table per feature,
-// class -> weight, or a plain row of all weights once the classes are many. Tables come from an
-// arena; nothing is allocated for a single weight.
+// Sparse W for many classes: one small hash table per feature, class -> weight, or a plain row of
+// all weights once a feature has many. The memory of tables comes from an arena.
 //
-// A table has its classes in nearly ascending order: class c of n lies at or just after the slot
-// c * capacity / n (linear probing), so that a pass over the table walks the scores in order. Equal
-// spacing needs classes whose numbers mean nothing: the caller has put them in random order.
+// A table has its classes in nearly ascending order: class c of n lies at or just after the slot c
+// * capacity / n (linear probing), so that a pass over the table walks the scores in order. Even
+// spacing needs classes in random order; the caller permutes them.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +16,8 @@
 
 namespace manyclass {
 
-// A slot of a table. A vacant one has weight 0, and a label all the same, with this bit set: a pass
-// over the table need not tell them apart.
+// A slot of a table. A vacant slot has weight 0 and a label with this bit set, so that a pass over
+// the table needs no branch.
 inline constexpr std::uint32_t kVacant = 1u << 31;
 
 template <class T>
@@ -27,10 +26,10 @@ struct WeightEntry {
   T weight;
 };
 
-// Memory for tables and rows, in blocks of a few sizes; a block that was outgrown is used again.
+// Memory for tables and rows, in blocks of a few sizes. Freed blocks are reused.
 class Arena {
  public:
-  // `size_class` names the block's size wherever it is taken and given back.
+  // `size_class` stands for the block's size.
   void* take(std::size_t n_bytes, int size_class);
   void give_back(void* block, int size_class) {
     free_[static_cast<std::size_t>(size_class)].push_back(block);
@@ -84,16 +83,16 @@ class HashTables {
   }
   const Row& row(std::int64_t j) const { return rows_[static_cast<std::size_t>(j)]; }
 
-  // The slot at which a class is looked for first.
+  // The first slot where a class is searched.
   [[gnu::always_inline]] std::uint32_t home(std::uint32_t label, std::uint32_t capacity) const {
     return static_cast<std::uint32_t>((std::uint64_t{label * scale_} * capacity) >> 32);
   }
-  // A weight of 0 for a class that the table does not have.
+  // Insert a class with weight 0. The table must not have it.
   T* insert(std::int64_t j, std::uint32_t label);
 
-  // Room for so many classes of a feature that has none.
+  // Reserve room for n classes of a feature that has none.
   void reserve(std::int64_t j, std::size_t n);
-  void drop(std::int64_t j);     // weights of a feature = 0; its memory is used again
+  void drop(std::int64_t j);     // weights of a feature = 0; frees its memory
   void clear();                  // W = 0
   std::int64_t n_slots() const;  // weights that a pass over all features reads
   std::int64_t n_bytes() const;

@@ -1,5 +1,5 @@
 #pragma once
-// The verbs of weights/dense_weights.hpp for W in tables (weights/hash_tables.hpp).
+// Scores and steps of W in hash tables (weights/hash_tables.hpp); models WeightAccess.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Entries of a row ahead whose feature, and whose table, are fetched.
+// Prefetch distances in entries of a row: of a feature's descriptor, and of its table.
 inline constexpr std::int64_t kRowsAhead = 8;
 inline constexpr std::int64_t kTablesAhead = 3;
 
@@ -46,8 +46,7 @@ class HashWeights {
     });
   }
 
-  // Call `visit(j, x_j)` for the features of a row, while the weights of `labels` are fetched
-  // ahead.
+  // Call `visit(j, x_j)` for the features of a row, while the weights of `labels` are prefetched.
   template <class Visit>
   void for_features(const Row<T>& row, std::span<const std::int32_t> labels, Visit visit) const {
     for (std::int64_t p = 0; p < row.nnz; ++p) {

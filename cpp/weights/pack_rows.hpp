@@ -1,7 +1,7 @@
 #pragma once
-// How W of a class block travels: for each feature the number of its weights that are not zero,
-// then their classes and values. A feature for which a plain row of all weights is shorter has as
-// many as there are classes in a slot, and no classes.
+// Packed rows of W of one class block, as ranks send them: for each feature the number of its
+// non-zero weights, then their classes and values. Where a plain row of all weights is shorter, the
+// number is that of the classes in a slot, and no classes follow.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ struct SlotRows {
   std::vector<T> values;
 };
 
-// Whether a row with so many weights that are not zero travels whole.
+// Whether a plain row is no longer than `count` weights with their classes.
 template <class T>
 bool is_packed_whole(std::int64_t count, std::int32_t width) {
   return count * static_cast<std::int64_t>(sizeof(T) + sizeof(std::int32_t)) >=
@@ -39,7 +39,7 @@ bool is_packed_whole(std::int64_t count, std::int32_t width) {
 // Append the `count` weights of a row that are not zero, and their classes.
 template <class T>
 void append_row(const T* row, std::int32_t width, std::int32_t count, SlotRows<T>& out) {
-  // Written for every class, kept for those that are not zero: no branch to guess.
+  // Branch-free: every class is written, and only non-zero weights are kept.
   std::size_t at = out.values.size(), to = out.classes.size();
   out.values.resize(at + static_cast<std::size_t>(count) + 1);
   out.classes.resize(to + static_cast<std::size_t>(count) + 1);
@@ -99,7 +99,7 @@ void drop_row(HashTables<T>& slot, std::int64_t j) {
   slot.drop(j);
 }
 
-// Put what was read elsewhere, rows from `begin` on, into a slot of zeros.
+// Unpack rows from `begin` on into a slot of zeros.
 template <class T>
 void put_rows(const DenseSlot<T>& slot, std::int64_t begin, std::int64_t n_rows,
               const std::int32_t* counts, const std::int32_t* classes, const T* values) {

@@ -14,7 +14,7 @@
 
 namespace manyclass {
 
-// Ends of the rows: how many weights of the features before and with each are not 0.
+// Row ends of the CSR matrix: the number of non-zero weights up to each feature.
 template <class T>
 std::vector<std::int64_t> row_ends(const ShardedWeights<T>& w) {
   const std::int64_t n_rows = w.shards[0].n_rows();
@@ -52,7 +52,7 @@ void export_rows(const ShardedWeights<T>& w, const std::int32_t* names, std::int
   }
 }
 
-// Write all rows, each thread a part with as many weights.
+// Write all rows; each thread writes rows with about equally many weights.
 template <class T>
 void export_weights(const ShardedWeights<T>& w, const std::int32_t* names,
                     std::span<const std::int64_t> ends, std::int32_t* labels, T* values) {

@@ -8,7 +8,7 @@ namespace manyclass {
 // Rows of W are padded to whole blocks of so many bytes: a cache line, and the widest vector.
 inline constexpr std::size_t kRowBlockBytes = 64;
 
-// W as memory; weights/dense_weights.hpp describes its layout.
+// weights/dense_weights.hpp describes the layout.
 template <class T>
 struct WeightsView {
   T* data;
