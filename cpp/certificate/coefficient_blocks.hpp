@@ -15,7 +15,7 @@ struct Coefficient {
   double value;
 };
 
-// Those of some neighbouring blocks, each of `width` classes; in a block by rows.
+// The coefficients of some neighbouring blocks of `width` classes; in a block sorted by rows.
 struct CoefficientBlocks {
   std::int32_t first;  // block
   std::vector<std::size_t> ends;
@@ -29,7 +29,7 @@ struct CoefficientBlocks {
   }
 };
 
-// Those of the blocks [first, last), of which `counts` has the numbers.
+// The coefficients of the blocks [first, last); `counts` has their numbers.
 template <class Each>
 CoefficientBlocks coefficient_blocks(std::int64_t n_rows, std::int32_t first, std::int32_t last,
                                      std::int32_t width, const std::vector<std::size_t>& counts,

@@ -1,6 +1,6 @@
 #pragma once
-// W <- W(z), summed in double and rounded to T once, so that W is as near to W(z) as T allows:
-// sums of many small terms in T, such as an intercept's over all examples, lose digits otherwise.
+// W <- W(z), summed in double and rounded to T once, so that W is as close to W(z) as T allows.
+// Sums of many small terms in T, such as an intercept's over all examples, would lose digits.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -46,8 +46,8 @@ class PairWeights<T, PairView<T>> {
   void add(const Row<T>& row, std::span<const Step> step, T* zeros) const {
     both_.add(row, step, zeros);
   }
-  // Whether so many columns are gathered for less than the scores of a whole slot: while they
-  // number no more than the vectors of a row.
+  // Whether gathering `size` columns is cheaper than scoring the whole slot: while they number no
+  // more than the vectors of a row.
   bool gathers(std::size_t size) const {
     const auto vectors = static_cast<std::size_t>(pair_.width) / kLanes<T>;
     return size <= std::max<std::size_t>(vectors, 4) &&

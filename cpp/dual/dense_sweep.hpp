@@ -31,9 +31,9 @@ namespace manyclass::MANYCLASS_ISA {
 
 // Visits with W dense.
 template <class T>
-class Visitor : public ExampleSubproblem<T> {
+class DenseVisitor : public ExampleSubproblem<T> {
  public:
-  Visitor(const Examples<T>& examples, const WeightsView<T>& w, Scratch<T> scratch)
+  DenseVisitor(const Examples<T>& examples, const WeightsView<T>& w, Scratch<T> scratch)
       : ExampleSubproblem<T>(examples, w.n_classes, scratch),
         w_{w.data, w.n_features, w.n_classes, w.stride, w.stride, scratch.carry} {}
 
@@ -111,10 +111,10 @@ class Visitor : public ExampleSubproblem<T> {
 
 // Visit the examples `order`. `score(i, z of i, result)` summarises an example and counts its
 // scores. An example with a gap below `min_gap` is skipped and becomes inactive.
-template <class T, class Visitor, class ShardScores>
+template <class T, class Visitor, class Score>
 SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T>& z,
                       std::span<const std::int32_t> order, double min_gap, std::int32_t* active,
-                      ShardScores score) {
+                      Score score) {
   SweepResult result;
   for (const std::int32_t i : order) {
     const BlockSummary found = score(i, std::as_const(z).row(i), result);
@@ -162,7 +162,7 @@ template <bool kShrunk, class T>
 SweepResult dual_sweep(const Examples<T>& examples, const WeightsView<T>& w, DualLists<T>& z,
                        Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
                        std::int32_t* active) {
-  Visitor<T> visitor(examples, w, scratch);
+  DenseVisitor<T> visitor(examples, w, scratch);
   return sweep_by<kShrunk>(visitor, examples, w, z, order, min_gap, active);
 }
 

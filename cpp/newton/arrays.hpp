@@ -57,7 +57,7 @@ class NewtonArrays {
   void clear(const AlignedArray<V>& w) const {
     std::fill_n(w.data(), numbers_, V{0});
   }
-  // Where the sum over the classes is zero: the same rounding for every example would add up.
+  // Restore a zero sum over the classes: the same rounding error in every example would add up.
   void centre(const Array& w) const {
     if (examples_.formulation.relative || examples_.formulation.centred) kernels_.centre(view(w));
   }

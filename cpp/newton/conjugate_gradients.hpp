@@ -21,7 +21,7 @@ class ConjugateGradients {
         product_(arrays.numbers()) {}
 
   // step <- about -H^-1 gradient; false if nothing was found. multiply(p, out): out <- H p;
-  // precondition(r, out): out <- about H^-1 r; is_spent(): whether to leave it at that.
+  // precondition(r, out): out <- about H^-1 r; is_spent(): whether the work budget is used up.
   template <class Multiply, class Precondition, class IsSpent>
   bool solve(const Array& gradient, const Array& step, Multiply multiply, Precondition precondition,
              IsSpent is_spent) {

@@ -34,8 +34,8 @@ void put_row(const Row<T>& row, std::int64_t bias_at, T factor, T* to, std::int6
   if (row.bias != 0) to[bias_at] = factor * row.bias;
 }
 
-// Sparse rows are added number by number, others in whole panels: a vector operation of a panel
-// costs about as much as kSparse numbers apart.
+// Sparse rows are added entry by entry, others in whole panels: a vector operation of a panel costs
+// about as much as kSparse single entries.
 template <class T, int B>
 void gram_zone(const Proximal<T>& problem, const Response<T>& response, T* a, std::int64_t size,
                T* panel, std::int64_t begin, std::int64_t end) {

@@ -22,7 +22,8 @@ class Preconditioner {
   bool is_due() const { return !built_ || spent_ > cost_; }
   void spend(double multiply_adds) { spent_ += multiply_adds; }
 
-  // gram(a, panel, begin, end) adds examples of the zone, of so many features each, in threads.
+  // gram(a, panel, begin, end) adds examples of the zone, which have `features` features on
+  // average.
   template <class Gram>
   void build(double features, std::int64_t n_zone, ThreadTeam& team, InterruptPoll& work,
              Gram gram) {
@@ -31,7 +32,7 @@ class Preconditioner {
     std::fill_n(a, factor_.size(), T{0});
     for (std::int64_t j = 0; j < size_; ++j) a[j * size_ + j] = 1;
     const double each = std::min(size * size, features * features * kSparseCost) / 2;
-    // As many copies as the data are large; the caller alone if that is one.
+    // One copy per thread that has enough work; with one copy only the caller works.
     const std::int64_t wanted = std::clamp<std::int64_t>(
         static_cast<std::int64_t>(features * static_cast<double>(n_zone) / (size * size)), 1,
         team.size());

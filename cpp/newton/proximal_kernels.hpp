@@ -98,7 +98,7 @@ class ProximalVisitor {
   }
 
   // max(0, b - theta), theta the least >= 0 with a sum of at most C, for b = zbar + xi / epsilon.
-  // All in distances from the largest xi, whose quotient by a small epsilon has too few digits.
+  // All is measured from the largest xi: its quotient by a small epsilon would lose digits.
   Lanes simplex(const View& e, const Lanes& centre) const {
     const T xi_max = e.xi.largest();
     const Lanes b = centre + (e.xi - Lanes::all(xi_max)) * scale(e);

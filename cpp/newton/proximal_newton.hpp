@@ -74,7 +74,7 @@ class ProximalNewton {
     score(step_, scores_);
   }
 
-  // Newton steps until W is close to the minimiser of phi, or so many scores were computed; then
+  // Newton steps until W is close to the minimiser of phi, or `budget` scores are computed; then
   // the step of zbar, which does not need W to be close.
   NewtonRound round(double epsilon, std::int64_t budget) {
     epsilon_ = epsilon;
@@ -169,7 +169,7 @@ class ProximalNewton {
     return slope > 0.5 * curvature;
   }
 
-  // zbar towards z as far as D rises; z and W(z) stay.
+  // Move zbar towards z as far as D rises; z and W(z) stay.
   void move_centre(const ResponseResult& found) {
     const auto [slope, curvature] = dual_parabola(found);
     double t = curvature > 0 ? slope / curvature : 1;
@@ -212,7 +212,7 @@ class ProximalNewton {
     result.primal += 0.5 * arrays_.dot(step_, step_);
   }
 
-  // One step of W; false if rounding leaves nothing to be gained.
+  // One step of W; false if rounding hides any further progress.
   bool newton_step() {
     if (factor_.is_due()) build();
     if (!conjugate_gradients()) return false;
@@ -258,7 +258,7 @@ class ProximalNewton {
     evaluations_ += pass_.n_zone() * centre_.n_classes();
   }
 
-  // How far to go along `step`.
+  // The step length along `step`.
   double length() {
     arrays_.round(w_, scratch_);
     const double constant = arrays_.dot(scratch_, step_), linear = arrays_.dot(step_, step_);

@@ -12,7 +12,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-inline constexpr std::size_t kSums = 8;  // under way at a time, to hide the latency of an addition
+inline constexpr std::size_t kSums = 8;  // independent sums, to hide the latency of an addition
 inline constexpr std::size_t kCsrRun = kVectorBytes == 64 ? 16 : 8;  // vectors of W
 inline constexpr std::int64_t kFeaturesAhead = 16;  // measured on news20 and sector
 inline constexpr std::size_t kLine = 64;

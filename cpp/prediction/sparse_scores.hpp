@@ -8,9 +8,9 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// The k scores of a row stay in the second cache, and entries arrive in the order of the memory:
-// runs of classes whose scores fit into the first cache, or gathers and scatters of whole vectors,
-// were no faster with 16,551 and 27,875 classes.
+// The k scores of a row stay in the second-level cache, and entries are read in the order of the
+// memory: runs of classes whose scores fit into the first cache, or gathers and scatters of whole
+// vectors, were no faster with 16,551 and 27,875 classes.
 template <class T, class W>
 void sparse_scores(const CsrWeights<W>& w, const T* intercepts, const Csr<T>& x, T* out) {
   for (std::int64_t i = 0; i < x.n_rows; ++i) {

@@ -156,7 +156,7 @@ class SvmlightParser {
     }
   }
 
-  // An index (from 0) that is beyond the limit or below `least`: an error, or work for tidy_row.
+  // Handle an index (from 0) beyond the limit or below `least`: fail, or mark the row for tidy_row.
   void check_index(const char* p, std::uint64_t index, std::uint64_t least) {
     const std::string_view token = token_at(skip_blanks(p));
     if (index == ~std::uint64_t{0} && !options_.zero_based) fail(svmlight::kZeroIndex, token);
@@ -171,7 +171,7 @@ class SvmlightParser {
     must_tidy_ = true;
   }
 
-  // Sorts the row from `begin` on by index and sums equal ones. `p` is in its line.
+  // Sort the row from `begin` on by index and sum duplicates. `p` is in its line.
   void tidy_row(std::int64_t begin, const char* p) {
     must_tidy_ = false;
     Index* const indices = chunk_.indices.get();

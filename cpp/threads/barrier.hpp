@@ -22,8 +22,8 @@ class Barrier {
     for (int spin = 0; spin < kSpins && round_.load(std::memory_order_acquire) == seen; ++spin) {
     }
     round_.wait(seen, std::memory_order_acquire);
-    return all_succeeded_[seen %
-                          2];  // overwritten by the next round but one, when all have left this one
+    // The round after next overwrites it, when all threads have left this one.
+    return all_succeeded_[seen % 2];
   }
 
  private:

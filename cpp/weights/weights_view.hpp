@@ -5,7 +5,7 @@
 
 namespace manyclass {
 
-// Rows of W are padded to whole blocks of so many bytes: a cache line, and the widest vector.
+// Rows of W are padded to whole blocks of this many bytes: a cache line, and the widest vector.
 inline constexpr std::size_t kRowBlockBytes = 64;
 
 // weights/dense_weights.hpp describes the layout.
