@@ -18,7 +18,6 @@
 
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
-#include "many_classes/sharded_kernels.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
 #include "subproblem/block_summary.hpp"

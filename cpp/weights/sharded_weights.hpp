@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "svmlight/numbers.hpp"
 #include "weights/hash_tables.hpp"
 
 namespace manyclass {
@@ -24,10 +23,10 @@ struct ShardedWeights {
   std::int32_t first(int shard) const { return shard * shard_size; }
 
   // Sum of the shards' numbers.
-  template <class Number>
-  auto total(Number number) const {
-    decltype(number(shards[0])) sum = 0;
-    for (const HashTables<T>& shard : shards) sum += number(shard);
+  template <class Measure>
+  auto total(Measure measure) const {
+    decltype(measure(shards[0])) sum = 0;
+    for (const HashTables<T>& shard : shards) sum += measure(shard);
     return sum;
   }
   double squared_norm() const {
