@@ -4,7 +4,6 @@
 #include "bindings/bindings.hpp"
 #include "svmlight/chunk.hpp"
 #include "svmlight/parser.hpp"
-#include "weights/to_csr.hpp"
 
 namespace manyclass {
 namespace {

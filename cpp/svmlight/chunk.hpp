@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "weights/to_csr.hpp"
-
 namespace manyclass {
 
 struct SvmlightOptions {

@@ -19,7 +19,6 @@
 
 #include "svmlight/chunk.hpp"
 #include "svmlight/numbers.hpp"
-#include "weights/to_csr.hpp"
 
 namespace manyclass {
 
