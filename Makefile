@@ -2,12 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
+SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 # What the slowest instruction set must pass as well: not every machine has the fastest.
 SOLVER_TESTS := tests/solvers/dual tests/solvers/distributed/test_certified.py \
 	tests/solvers/distributed/test_crammer_singer.py tests/solvers/stochastic \
 	tests/kernels/test_newton.py tests/estimators/test_warm_start.py
-CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test unit sanitize trials lint format bench docs clean

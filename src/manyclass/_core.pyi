@@ -6,6 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+BLOCK_BYTES: int  # rows of W are padded to whole blocks
+MAX_LANE_BLOCKS: int  # blocks of classes that a visit holds in registers
+ELSEWHERE: int  # label of an example whose class is outside of a subset
+AT_BOUND32: float  # from this share of its bound on z counts as at it
+AT_BOUND64: float
+TABLE_ROW_BYTES: int  # of a feature of W in hash tables, beside its weights
+CALL_WORK: int  # multiply-adds between two looks at the signals
+MAX_COUNT: int  # of examples, features and classes
+MAX_THREADS: int
+
 def instruction_sets() -> list[str]: ...
 def explain_bus_errors(text: bytes) -> None: ...
 def parse_svmlight(
@@ -231,7 +241,7 @@ class _SparseTrainer(_Examples):
 class SparseTrainer32(_SparseTrainer): ...
 class SparseTrainer64(_SparseTrainer): ...
 
-class Meeting:
+class ClassPair:
     def __init__(
         self,
         width: int,
@@ -240,6 +250,8 @@ class Meeting:
         labels: NDArray[np.int32],
         own_too: bool = True,
     ) -> None: ...
+
+Meeting = ClassPair  # the former name
 
 class _PairTables:
     def __init__(self, n_rows: int, width: int, dense_from: int) -> None: ...
@@ -268,7 +280,7 @@ def put_rows(
 class _PairTrainer(_Examples):
     def loop(
         self,
-        meeting: Meeting,
+        meeting: ClassPair,
         weights: NDArray[Any] | _PairTables,
         duals: _Duals,
         rows: NDArray[np.int32],
@@ -279,14 +291,14 @@ class _PairTrainer(_Examples):
     ) -> SweepResult: ...
     def own_scores(
         self,
-        meeting: Meeting,
+        meeting: ClassPair,
         weights: NDArray[Any] | _PairTables,
         rows: NDArray[np.int32],
         out: NDArray[np.float64],
     ) -> None: ...
     def inspect(
         self,
-        meeting: Meeting,
+        meeting: ClassPair,
         weights: NDArray[Any] | _PairTables,
         duals: _Duals,
         own_scores: NDArray[np.float64],
@@ -294,7 +306,7 @@ class _PairTrainer(_Examples):
     ) -> SweepResult: ...
     def trade(
         self,
-        meeting: Meeting,
+        meeting: ClassPair,
         weights: NDArray[Any] | _PairTables,
         shares: _Duals,
         rows: NDArray[np.int32],
@@ -304,7 +316,7 @@ class _PairTrainer(_Examples):
     ) -> SweepResult: ...
     def survey(
         self,
-        meeting: Meeting,
+        meeting: ClassPair,
         weights: NDArray[Any] | _PairTables,
         duals: _Duals,
         own_scores: NDArray[np.float64],
@@ -314,7 +326,7 @@ class _PairTrainer(_Examples):
     ) -> None: ...
     def rebuild(
         self,
-        meeting: Meeting,
+        meeting: ClassPair,
         weights: NDArray[Any] | _PairTables,
         duals: _Duals,
         totals: NDArray[np.float64],

@@ -67,7 +67,7 @@ def check(X, W, intercepts, tops, instruction_set):
             np.testing.assert_array_equal(found, best(expected, top))
 
 
-# All that columns.hpp tells apart: narrow vectors, every number of vectors, several runs of them.
+# The cases of packed_columns.hpp: narrow vectors, every number of vectors, several runs of them.
 @pytest.mark.parametrize("k", [*range(1, 41), 64, 65, 127, 129, 255, 257, 300])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)

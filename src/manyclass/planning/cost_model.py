@@ -27,20 +27,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from manyclass import _core
 from manyclass.planning.weight_density import share_of_uses
 from manyclass.solvers.distributed.batches import batch_size
+from manyclass.solvers.distributed.class_blocks import PART, SPARSE_ROWS
 from manyclass.solvers.engine import Engine
+from manyclass.solvers.weights.layout import BLOCK_BYTES
 
 Kind = Literal["dense", "sparse"]
 
-BLOCK_BYTES = 64  # rows of W are padded to whole blocks
-PART = 1 << 20  # numbers of W that travel at a time; rows of tables:
-SPARSE_ROWS = 1 << 12
 SEPARATE_CLASSES = 32  # of one-vs-rest, visited together
 LABEL = 4  # bytes of a class, a feature, a place in W
 DATA_ROW = 48  # bytes of an example beside its non-zeros: begin, class, costs, norm
 TABLE_NUMBERS = 6  # of W that a table has room for, for each that is not zero
-TABLE_BYTES = 32  # of a feature's tables
+TABLE_BYTES = 2 * _core.TABLE_ROW_BYTES  # of a feature's tables: two blocks of classes
 CACHE = 32 << 20  # bytes of W, of all classes, that the ranks of a machine find in its caches
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from manyclass import _core
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import Formulation
 
@@ -52,7 +53,7 @@ class Problem:
         return self.loss == "squared_hinge"
 
 
-ELSEWHERE = -1  # label of an example whose class is in another group (kernels.hpp)
+ELSEWHERE = _core.ELSEWHERE  # label of an example whose class is in another group
 
 
 def problem_of(problem: Problem, classes: slice | NDArray[np.int64]) -> Problem:

@@ -15,8 +15,6 @@ from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
 
 NO_COMMON = np.empty(0)  # nothing is taken off every class
-# Multiply-adds in one call of the compiled core: some 20 ms, so that Ctrl-C is heard soon.
-CALL_WORK = 1 << 28
 
 
 def as_returned(
@@ -96,4 +94,4 @@ def rows_per_call(problem: Problem) -> int:
     """Return how many rows one call takes at most."""
     data = problem.dataset
     per_row = data.n_classes * (len(data.values) / max(1, data.n_examples) + 1)
-    return max(1, int(CALL_WORK / per_row))
+    return max(1, int(_core.CALL_WORK / per_row))

@@ -174,7 +174,7 @@ class OfRanks(ABC):
 
 
 def slack_errors(problem: Problem, norms: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
-    """Return how far a slack of an example may be off by rounding; as certificate.hpp, shape (n,).
+    """Return how far a slack of an example may be off by rounding; as gap.hpp, shape (n,).
 
     ``norms`` are the ||x_i||^2, ``norm`` is ||W||.
     """

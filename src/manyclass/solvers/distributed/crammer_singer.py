@@ -37,7 +37,7 @@ from manyclass.solvers.distributed.coo_duals import Entries, from_core, together
 from manyclass.solvers.stopping import StoppingRule
 
 # Whether sum z is at its bound, within rounding (kernels.hpp).
-AT_BOUND = {np.dtype(np.float32): 1 - 1e-6, np.dtype(np.float64): 1 - 1e-12}
+AT_BOUND = {np.dtype(np.float32): _core.AT_BOUND32, np.dtype(np.float64): _core.AT_BOUND64}
 NO_SLOTS = np.empty(0, np.uint8)
 
 

@@ -13,9 +13,9 @@ same ones in all epochs what is to move between bundles moves very slowly (measu
 ranks: 14 epochs to a gap of 1e-3, against more than 300). Between epochs each rank is told all z,
 which are few numbers per example, and builds W of its next two bundles from them.
 
-W is held dense, or, for very many classes, as one table per feature and bundle (weight_tables.hpp);
+W is held dense, or, for very many classes, as one table per feature and bundle (hash_tables.hpp);
 then of the classes that violate an example's conditions only those enter its list in one visit that
-do so most (entering.hpp).
+do so most (entering_classes.hpp).
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank: the
 gap is a sum over examples and classes once w_{y_i} . x_i is known.

@@ -5,7 +5,8 @@
 Given: zbar, the feasible dual variables that descent has reached. A round minimises this by
 semismooth Newton steps, moves zbar to the maximising z (the proximal point of D) as far as D rises,
 and lowers eps. Returned: zbar, feasible and with D never lower, and W, which is not W(zbar) here:
-its P is what counts. The formulas are in cpp/newton.hpp, the rounds in cpp/newton_phase.hpp.
+its P is what counts. The formulas are in proximal_kernels.hpp, the rounds in
+proximal_newton.hpp.
 Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorithm); Li, Sun, Toh
 2018 (semismooth Newton inside it, for the lasso); Yin, Li 2019 (for support vector machines).
 """

@@ -1,10 +1,10 @@
 """The sequential dual method for very many classes, of which each feature has a weight for few.
 
 Solves Crammer-Singer and Weston-Watkins as coordinate_ascent.py does. Given and returned: the same,
-but W is sparse. W is held as one table per feature, class -> weight (weight_tables.hpp), cut into
+but W is sparse. W is held as one table per feature, class -> weight (hash_tables.hpp), cut into
 slices of classes, one for each thread; of the classes that violate an example's conditions, only
-those that do so most enter its list in one visit (slices.hpp). Training ends with a loop over all
-examples and classes, so what is proven is the same.
+those that do so most enter its list in one visit (sharded_kernels.hpp). Training ends with a loop
+over all examples and classes, so what is proven is the same.
 """
 
 from __future__ import annotations

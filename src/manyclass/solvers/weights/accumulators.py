@@ -1,4 +1,6 @@
-"""S of the stochastic solver, and U behind its averages, dense or in tables (cpp/stochastic.hpp).
+"""S of the stochastic solver, and U behind its averages, dense or in tables.
+
+The formulas are those of stochastic/kernels.hpp.
 
 Conventions
 -----------

@@ -1,4 +1,4 @@
-"""W as the kernels want it: a row per feature, padded to whole blocks of 64 bytes (weights.hpp)."""
+"""W for the kernels: a row per feature, padded to blocks of 64 bytes (dense_weights.hpp)."""
 
 from __future__ import annotations
 

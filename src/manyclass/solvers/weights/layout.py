@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from manyclass import _core
 from manyclass.problem.problem import Problem
+
+BLOCK_BYTES = _core.BLOCK_BYTES  # rows of W are padded to whole blocks
 
 # Blocks of 64 bytes that the weights of a group's classes fill, for one feature: one is slower by a
 # fifth (news20, letter).
@@ -18,10 +21,6 @@ def classes_in_group(dtype: np.dtype[Any]) -> int:
     return GROUP_BLOCKS * BLOCK_BYTES // dtype.itemsize
 
 
-BLOCK_BYTES = 64  # rows of W are padded to whole blocks (weights.hpp)
-MAX_BLOCKS = 4  # of classes that a visit holds in registers (lane_duals.hpp)
-
-
 def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:
     """Whether the kernels for few classes serve: a visit holds all of them in registers.
 
@@ -30,7 +29,7 @@ def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:
     formulation = problem.formulation
     per_block = BLOCK_BYTES // problem.dataset.dtype.itemsize
     simple = formulation.aggregation == "sum" or formulation.margin == "relative"
-    return simple and problem.dataset.n_classes + shifted <= MAX_BLOCKS * per_block
+    return simple and problem.dataset.n_classes + shifted <= _core.MAX_LANE_BLOCKS * per_block
 
 
 def mean_apart(problem: Problem) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.solvers.weights.chunks import part_bytes
 from manyclass.solvers.weights.layout import in_lanes
@@ -26,7 +27,7 @@ CLASSES_PER_ENTRY = 16
 BYTES_PER_WEIGHT = 24
 # ... and for one-vs-rest, whose parts are put together in a copy (20 to 39 were seen).
 SEPARATE_CLASSES_PER_ENTRY = 40
-ROW_BYTES = 16  # of a feature's table, for each thread (weight_tables.hpp)
+ROW_BYTES = _core.TABLE_ROW_BYTES  # of a feature's table, for each thread
 WORTH_TELLING = 10**8
 DENSE_BY_NATURE = (
     "weights='sparse' does not go with this formulation, whose weights are dense by nature; use "

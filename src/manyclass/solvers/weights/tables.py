@@ -35,7 +35,7 @@ def csr_on(
 
 
 def dense_from(problem: Problem, n_ranks: int = 1) -> int:
-    """Return how many classes to a slot make a plain row worth its memory (weight_tables.hpp)."""
+    """Return how many classes to a slot make a plain row worth its memory (hash_tables.hpp)."""
     expected = (sparse_bytes(problem) or 0) // n_ranks
     return FAST if expected < SPACIOUS * available_memory() else SMALL
 
@@ -48,7 +48,7 @@ def inverse(names: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 class TableSums:
-    """S and U as one table per feature, class -> number (weight_tables.hpp).
+    """S and U as one table per feature, class -> number (hash_tables.hpp).
 
     The classes are held in random order, so that tables fill evenly.
     """

@@ -1,0 +1,243 @@
+// Python's view of the sequential dual method.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/examples.hpp"
+#include "data/check_problem.hpp"
+#include "data/examples.hpp"
+#include "data/formulation.hpp"
+#include "data/require.hpp"
+#include "dual/shrinking_loops.hpp"
+#include "dual/trainer.hpp"
+#include "duals/dual_arrays.hpp"
+#include "duals/dual_lanes.hpp"
+#include "duals/dual_lists.hpp"
+#include "newton/make_newton.hpp"
+#include "simd/cpu_features.hpp"
+#include "simd/vector.hpp"
+#include "sum_to_zero/mean_follower.hpp"
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace manyclass {
+namespace {
+
+template <class Duals>
+Duals* new_duals(std::int64_t n_rows, std::int32_t n_classes, bool shifted) {
+  require(0 <= n_rows && n_rows <= kMaxCount, "n_rows is out of range");
+  require(1 <= n_classes && n_classes <= kMaxCount, "n_classes is out of range");
+  if constexpr (requires { Duals::kMaxBlocks; }) {
+    require(n_classes + shifted <= Duals::kMaxBlocks * Duals::kBlock, "there are too many classes");
+  }
+  return new Duals(n_rows, n_classes, shifted);
+}
+
+Formulation* new_formulation(bool relative, bool others, bool own, bool maximum, bool centred,
+                             bool squared, double gamma, double gamma_own, bool shifted,
+                             double drift) {
+  const Formulation f{relative, others, own,       maximum, centred,
+                      squared,  gamma,  gamma_own, shifted, drift};
+  require_none(flaw_of(f));
+  return new Formulation(f);
+}
+
+template <class T, class Duals>
+void bind_duals(nb::module_& m, const char* name) {
+  auto duals = nb::class_<Duals>(m, name);
+  duals.def(nb::new_(&new_duals<Duals>), "n_rows"_a, "n_classes"_a, "shifted"_a = false)
+      .def("to_csr",
+           [](const Duals& z) {
+             DualArrays<T> arrays = export_duals<T>(z);
+             return nb::make_tuple(to_numpy(std::move(arrays.indptr)),
+                                   to_numpy(std::move(arrays.labels)),
+                                   to_numpy(std::move(arrays.values)));
+           })
+      .def(
+          "from_csr",
+          [](Duals& z, Vector<const std::int64_t> indptr, Vector<const std::int32_t> labels,
+             Vector<const T> values) {
+            import_duals<T>(z, view_of(indptr), view_of(labels), view_of(values));
+          },
+          "indptr"_a, "labels"_a, "values"_a)
+      .def_prop_ro("count", &Duals::count)
+      .def_prop_ro("n_bytes", &Duals::n_bytes);
+  if constexpr (std::is_same_v<Duals, DualLists<T>>) {
+    duals.def(
+        "add_entries",
+        [](Duals& z, Vector<const std::int32_t> rows, Vector<const std::int32_t> labels,
+           Vector<const T> values, Vector<const std::int32_t> columns) {
+          import_entries<T>(z, {view_of(rows), view_of(labels), view_of(values), view_of(columns)});
+        },
+        "rows"_a, "labels"_a, "values"_a, "columns"_a);
+  }
+}
+
+// Loops over examples.
+template <class T, class Duals, class Held>
+void bind_loops(nb::class_<Held>& trainer) {
+  trainer
+      .def(
+          "full_loop",
+          [](const Held& t, Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
+             Vector<std::int32_t> active, double min_gap, std::uint64_t seed) {
+            const nb::gil_scoped_release release;
+            return t.full_loop(view_of(weights), z, view_of(rows), view_of(active), min_gap, seed);
+          },
+          "weights"_a, "duals"_a, "rows"_a, "active"_a, "min_gap"_a, "seed"_a)
+      .def(
+          "shrunk_loops",
+          [](const Held& t, Matrix<T> weights, Duals& z, Vector<std::int32_t> active,
+             std::int64_t n_active, const ShrunkGoal& goal, std::uint64_t seed) {
+            const nb::gil_scoped_release release;
+            return t.shrunk_loops(view_of(weights), z, view_of(active), n_active, goal, seed);
+          },
+          "weights"_a, "duals"_a, "active"_a, "n_active"_a, "goal"_a, "seed"_a)
+      .def(
+          "order",
+          [](const Held& t, Vector<const std::int32_t> rows, std::uint64_t seed) {
+            return to_numpy(t.order(view_of(rows), seed));
+          },
+          "rows"_a, "seed"_a)
+      .def(
+          "visit",
+          [](const Held& t, Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
+             bool shrunk, Vector<std::uint8_t> active, Vector<double> sigma, Vector<double> moved) {
+            const nb::gil_scoped_release release;
+            return t.visit(view_of(weights), z, view_of(rows), shrunk, view_of(active),
+                           view_of(sigma), view_of(moved));
+          },
+          "weights"_a, "duals"_a, "rows"_a, "shrunk"_a, "active"_a, "sigma"_a, "moved"_a);
+}
+
+// What sum-to-zero formulations need when the classes are distributed.
+template <class T, class Duals, class Held>
+void bind_sum_to_zero(nb::class_<Held>& trainer) {
+  trainer
+      .def(
+          "row_sums",
+          [](const Held& t, const Duals& z, Vector<const std::int32_t> rows, Vector<double> sigma) {
+            const nb::gil_scoped_release release;
+            t.row_sums(z, view_of(rows), view_of(sigma));
+          },
+          "duals"_a, "rows"_a, "sigma"_a)
+      .def(
+          "follow_mean",
+          [](const Held& t, Matrix<T> weights, const Duals& z, Vector<const std::int32_t> rows,
+             Vector<const double> moved, Vector<const double> steps, double relaxation,
+             MeanFollower& mean) {
+            const nb::gil_scoped_release release;
+            return t.follow_mean(view_of(weights), z, view_of(rows), view_of(moved), view_of(steps),
+                                 relaxation, mean);
+          },
+          "weights"_a, "duals"_a, "rows"_a, "moved"_a, "steps"_a, "relaxation"_a, "mean"_a)
+      .def(
+          "settle_mean",
+          [](const Held& t, Matrix<T> weights, const Duals& z, MeanFollower& mean) {
+            const nb::gil_scoped_release release;
+            return t.settle_mean(view_of(weights), z, mean);
+          },
+          "weights"_a, "duals"_a, "mean"_a)
+      .def(
+          "sum_of_rows",
+          [](const Held& t, Vector<const double> factors) {
+            return to_numpy(t.sum_of_rows(view_of(factors)));
+          },
+          "factors"_a);
+}
+
+template <class T, class Duals>
+void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_name) {
+  using Held = Bound<T, Trainer<T, Duals>>;
+  bind_duals<T, Duals>(m, duals_name);
+  auto trainer = nb::class_<Held>(m, trainer_name);
+  bind_examples<T>(trainer);
+  bind_loops<T, Duals>(trainer);
+  bind_sum_to_zero<T, Duals>(trainer);
+  trainer
+      .def(
+          "inspect",
+          [](const Held& t, Matrix<T> weights, const Duals& z, Vector<const double> common,
+             double norm, std::int64_t begin, std::int64_t end) {
+            const nb::gil_scoped_release release;
+            return t.inspect(view_of(weights), z, view_of(common), norm, begin, end);
+          },
+          "weights"_a, "duals"_a, "common"_a, "norm"_a, "begin"_a, "end"_a)
+      .def(
+          "rebuild",
+          [](const Held& t, Matrix<T> weights, const Duals& z, Vector<const double> common) {
+            const nb::gil_scoped_release release;
+            return t.rebuild(view_of(weights), z, view_of(common));
+          },
+          "weights"_a, "duals"_a, "common"_a);
+  if constexpr (std::is_same_v<Duals, DualLanes<T>>) {
+    trainer.def(
+        "newton",
+        [](const Held& t, Duals& z, int n_threads) { return make_newton<T>(t, z, n_threads); },
+        "duals"_a, "n_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+  }
+}
+
+}  // namespace
+
+void bind_dual(nb::module_& m) {
+  m.def("instruction_sets", &instruction_sets,
+        "Instruction sets that this build and this machine share, the fastest last.");
+  nb::class_<Formulation>(m, "Formulation")
+      .def(nb::new_(&new_formulation), "relative"_a, "others"_a, "own"_a, "maximum"_a, "centred"_a,
+           "squared"_a, "gamma"_a, "gamma_own"_a, "shifted"_a = false, "drift"_a = 0.0);
+  nb::class_<MeanFollower>(m, "MeanFollower")
+      .def(nb::new_([](std::int64_t n_features) {
+             require(0 <= n_features && n_features <= kMaxCount, "n_features is out of range");
+             return new MeanFollower(static_cast<std::size_t>(n_features));
+           }),
+           "n_features"_a)
+      .def(
+          "restart",
+          [](MeanFollower& mean, Vector<const double> sum) {
+            require(static_cast<std::int64_t>(sum.size()) == mean.n_features() + 1,
+                    "sum must have n_features + 1 numbers");
+            mean.restart({sum.data(), sum.size()});
+          },
+          "sum"_a)
+      .def_prop_ro(
+          "sum",
+          [](const MeanFollower& mean) {
+            std::vector<double> sum;
+            for (std::int64_t j = 0; j <= mean.n_features(); ++j) sum.push_back(mean.sum(j));
+            return to_numpy(std::move(sum));
+          },
+          nb::rv_policy::move);
+  nb::class_<SweepResult>(m, "SweepResult")
+      .def(nb::init<>())
+      .def_ro("gap", &SweepResult::gap)
+      .def_ro("loss", &SweepResult::loss)
+      .def_ro("dual_gain", &SweepResult::dual_gain)
+      .def_ro("max_violation", &SweepResult::max_violation)
+      .def_ro("evaluations", &SweepResult::evaluations)
+      .def_ro("steps", &SweepResult::steps)
+      .def_ro("n_active", &SweepResult::n_active);
+  nb::class_<ShrunkGoal>(m, "ShrunkGoal")
+      .def(nb::init<double, double, std::int64_t, double>(), "gap"_a, "violation"_a,
+           "evaluations"_a, "min_gap"_a);
+  nb::class_<ShrunkResult>(m, "ShrunkResult")
+      .def_ro("dual_gain", &ShrunkResult::dual_gain)
+      .def_ro("evaluations", &ShrunkResult::evaluations)
+      .def_ro("n_active", &ShrunkResult::n_active)
+      .def_ro("loops", &ShrunkResult::loops);
+  bind_trainer<float, DualLists<float>>(m, "Duals32", "Trainer32");
+  bind_trainer<double, DualLists<double>>(m, "Duals64", "Trainer64");
+  bind_trainer<float, DualLanes<float>>(m, "LaneDuals32", "LaneTrainer32");
+  bind_trainer<double, DualLanes<double>>(m, "LaneDuals64", "LaneTrainer64");
+}
+
+}  // namespace manyclass

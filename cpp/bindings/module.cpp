@@ -1,0 +1,41 @@
+// The compiled core as Python sees it. Only this room knows Python.
+#include <cstdint>
+
+#include "bindings/bindings.hpp"
+#include "data/check_problem.hpp"
+#include "data/examples.hpp"
+#include "data/require.hpp"
+#include "duals/dual_lanes.hpp"
+#include "threads/interrupt_poll.hpp"
+#include "weights/hash_tables.hpp"
+#include "weights/weights_view.hpp"
+
+namespace {
+
+// Constants that Python's side of a computation must share.
+void bind_constants(nanobind::module_& m) {
+  using namespace manyclass;
+  m.attr("BLOCK_BYTES") = kRowBlockBytes;
+  m.attr("MAX_LANE_BLOCKS") = DualLanes<float>::kMaxBlocks;
+  m.attr("ELSEWHERE") = kElsewhere;
+  m.attr("AT_BOUND32") = kAtBound<float>;
+  m.attr("AT_BOUND64") = kAtBound<double>;
+  m.attr("TABLE_ROW_BYTES") = sizeof(HashTables<float>::Row);
+  m.attr("CALL_WORK") = static_cast<std::int64_t>(kWorkBetweenPolls);
+  m.attr("MAX_COUNT") = kMaxCount;
+  m.attr("MAX_THREADS") = kMaxThreads;
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  bind_constants(m);
+  manyclass::bind_dual(m);
+  manyclass::bind_newton(m);
+  manyclass::bind_many_classes(m);
+  manyclass::bind_class_pairs(m);
+  manyclass::bind_stochastic(m);
+  manyclass::bind_svmlight(m);
+  manyclass::bind_prediction(m);
+  manyclass::bind_bus_errors(m);
+}

@@ -1,0 +1,46 @@
+#pragma once
+// The table of the kernels that rebuild W from z (certificate/rebuild.hpp), and their error.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "certificate/coefficient_blocks.hpp"
+#include "data/examples.hpp"
+#include "weights/weights_view.hpp"
+
+namespace manyclass {
+
+// How far W is from W(z).
+struct RebuildError {
+  double squared = 0;    // ||W - computed W(z)||^2
+  double magnitude = 0;  // sum_ic |a_ic| ||x_i||
+
+  void add(const RebuildError& other) {
+    squared += other.squared;
+    magnitude += other.magnitude;
+  }
+  // Upper bound of ||W - W(z)||: sums of n terms in double, and of the mean that is subtracted.
+  double bound(std::int64_t n_rows) const {
+    constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
+    return std::sqrt(squared) + 2 * static_cast<double>(n_rows + 2) * kUnit * magnitude;
+  }
+};
+
+// Classes whose sums in double of one feature fill 64 bytes.
+inline constexpr std::int64_t kBlockClasses = 8;
+
+// The loops that rebuild a block of classes of W (certificate/rebuild.hpp): `sums` has a row of
+// kBlockClasses numbers for every feature and, last, the intercept.
+template <class T>
+struct RebuildKernels {
+  // w_c += a_ic x_i, classes c >= first of the block; returns sum_ic |a_ic| ||x_i||.
+  double (*add_block)(const Examples<T>&, std::span<const Coefficient> entries, std::int32_t first,
+                      double* sums);
+  // Round to the classes of W from `first` on, less `common` (or null); zeros where W has none.
+  // Returns the sum of the squared errors.
+  double (*store_block)(const double* sums, const double* common, const WeightsView<T>&,
+                        std::int64_t first);
+};
+
+}  // namespace manyclass

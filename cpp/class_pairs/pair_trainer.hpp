@@ -1,0 +1,225 @@
+#pragma once
+// Class-partitioned training: all examples, of which a pair of class blocks is trained at a time
+// (class_pairs/weston_watkins.hpp, class_pairs/crammer_singer.hpp).
+// Source: Alber et al. 2017, algorithms 3 and 4.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "certificate/coefficient_blocks.hpp"
+#include "certificate/rebuild.hpp"
+#include "certificate/rebuild_kernels.hpp"
+#include "class_pairs/pair_kernels.hpp"
+#include "class_pairs/pair_views.hpp"
+#include "data/array_views.hpp"
+#include "data/examples.hpp"
+#include "data/require.hpp"
+#include "dual/training_set.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/dispatch.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/owned_scratch.hpp"
+#include "threads/interrupt_poll.hpp"
+#include "weights/hash_tables.hpp"
+
+namespace manyclass {
+
+// `Pair` is DensePair<T> or TablePair<T>, `Weights` what it is made of: MatrixView<T> or
+// PairTables<T>&.
+template <class T>
+class PairTrainer : public TrainingSet<T> {
+ public:
+  PairTrainer(const ExampleArrays<T>& arrays, const std::string& instruction_set,
+              Poll check_signals)
+      : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
+        kernels_{kernels_for<PairKernels<T, PairView<T>>>(instruction_set),
+                 kernels_for<PairKernels<T, TablePairView<T>>>(instruction_set)},
+        rebuild_kernels_(kernels_for<RebuildKernels<T>>(instruction_set)) {
+    require(arrays.formulation.relative, "pairs are for relative margins");
+  }
+
+  // One loop over `rows`, ascending, in random order; those that stay active go to `active`, which
+  // may be `rows`.
+  template <class Pair, class Weights>
+  SweepResult loop(const ClassPair& class_pair, Weights weights, DualLists<T>& z,
+                   std::span<const std::int32_t> rows, std::span<std::int32_t> active, bool shrunk,
+                   double min_gap, std::uint64_t seed) const {
+    require(!this->examples().formulation.maximum, "loops are for sums of losses");
+    this->check_loop(rows, active);
+    const Pair pair = pair_of<Pair>(class_pair, weights);
+    check_lists(z, class_pair);
+    check_rows_of(class_pair, rows);
+    const auto kernel = shrunk ? kernels<Pair>().shrunk_sweep : kernels<Pair>().full_sweep;
+    const Examples<T> examples = labelled(class_pair);
+    OwnedScratch<T> scratch = scratch_of(class_pair);
+    const auto sweep = [&](std::span<const std::int32_t> order, std::int32_t* still_active) {
+      return kernel(examples, pair.view, z, scratch.view(), order, min_gap, still_active);
+    };
+    return TrainingSet<T>::loop(rows, active, seed, this->rows_at_once(), sweep);
+  }
+
+  // The same for shares of budgets (class_pairs/crammer_singer.hpp), which examples of any block
+  // may have. scored[i] has the slots whose classes are all scored; empty: none.
+  template <class Pair, class Weights>
+  SweepResult trade(const ClassPair& class_pair, Weights weights, DualLists<T>& shares,
+                    std::span<const std::int32_t> rows, std::span<std::int32_t> active,
+                    std::span<const std::uint8_t> scored, std::uint64_t seed) const {
+    require(this->examples().formulation.maximum, "shares are traded for the largest loss");
+    this->check_loop(rows, active);
+    const Pair pair = pair_of<Pair>(class_pair, weights);
+    check_lists(shares, class_pair);
+    require(scored.empty() || scored.size() == class_pair.labels.size(),
+            "scored must have a number for every example");
+    const Examples<T> examples = labelled(class_pair);
+    OwnedScratch<T> scratch = scratch_of(class_pair);
+    const std::uint8_t* slots = scored.empty() ? nullptr : scored.data();
+    const auto sweep = [&](std::span<const std::int32_t> order, std::int32_t* still_active) {
+      return kernels<Pair>().trade(examples, pair.view, shares, scratch.view(), order, slots,
+                                   still_active);
+    };
+    return TrainingSet<T>::loop(rows, active, seed, this->rows_at_once(), sweep);
+  }
+
+  // Largest and smallest slacks and z . xi of every example, over the classes of the pair.
+  template <class Pair, class Weights>
+  void survey(const ClassPair& class_pair, Weights weights, const DualLists<T>& z,
+              std::span<const double> own_scores, std::span<double> largest,
+              std::span<double> smallest, std::span<double> z_dot_xi) const {
+    const std::size_t n = class_pair.labels.size();
+    require(own_scores.size() == n && largest.size() == n && smallest.size() == n &&
+                z_dot_xi.size() == n,
+            "there must be one number per example");
+    const Pair pair = pair_of<Pair>(class_pair, weights);
+    check_lists(z, class_pair);
+    const Examples<T> examples = labelled(class_pair);
+    const SlackSurvey out{largest.data(), smallest.data(), z_dot_xi.data()};
+    OwnedScratch<T> scratch = scratch_of(class_pair);
+    in_chunks([&](std::int64_t begin, std::int64_t end) {
+      kernels<Pair>().survey(examples, pair.view, own_scores.data(), z, scratch.view(), begin, end,
+                             out);
+    });
+  }
+
+  // out[i] = w_y . x of those `rows` whose class is in the pair.
+  template <class Pair, class Weights>
+  void own_scores(const ClassPair& class_pair, Weights weights, std::span<const std::int32_t> rows,
+                  std::span<double> out) const {
+    require(out.size() == class_pair.labels.size(), "there must be one score per example");
+    const Pair pair = pair_of<Pair>(class_pair, weights);
+    check_rows_of(class_pair, rows);
+    kernels<Pair>().own_scores(labelled(class_pair), pair.view, rows, out.data());
+  }
+
+  // Gap, loss and violation in double, over the classes of the pair.
+  template <class Pair, class Weights>
+  SweepResult inspect(const ClassPair& class_pair, Weights weights, const DualLists<T>& z,
+                      std::span<const double> own_scores, double norm) const {
+    require(own_scores.size() == class_pair.labels.size(), "there must be one score per example");
+    const Pair pair = pair_of<Pair>(class_pair, weights);
+    check_lists(z, class_pair);
+    const Examples<T> examples = labelled(class_pair);
+    OwnedScratch<T> scratch = scratch_of(class_pair);
+    SweepResult sum;
+    in_chunks([&](std::int64_t begin, std::int64_t end) {
+      sum.add(kernels<Pair>().inspect(examples, pair.view, own_scores.data(), z, {nullptr, norm},
+                                      scratch.view(), begin, end));
+    });
+    return sum;
+  }
+
+  // W <- W(z) of the pair: z counts scale_i times, within its bound, and w_{y_i} gains totals_i
+  // x_i. Returns an upper bound of the distance between them.
+  template <class Pair, class Weights>
+  double rebuild(const ClassPair& class_pair, Weights weights, const DualLists<T>& z,
+                 std::span<const double> totals, std::span<const double> scale) const {
+    const std::size_t n = class_pair.labels.size();
+    require(totals.size() == n && scale.size() == n, "there must be one number per example");
+    const Pair pair = pair_of<Pair>(class_pair, weights);
+    check_lists(z, class_pair);
+    const Examples<T> examples = labelled(class_pair);
+    const bool capped = !examples.formulation.squared && !examples.formulation.maximum;
+    const auto each = [&](std::int64_t i, auto f) {
+      z.each(i, [&](std::int32_t c, T value) {
+        const double a = scale.data()[i] * static_cast<double>(value);
+        f(c, -(capped ? std::min(a, examples.costs[i]) : a));
+      });
+      const std::int32_t y = examples.labels[i];
+      if (y != kElsewhere && totals.data()[i] > 0) f(y, totals.data()[i]);
+    };
+    return rebuild_slots(pair.view, examples, each).bound(this->n_rows());
+  }
+
+ private:
+  template <class Pair>
+  const auto& kernels() const {
+    return std::get<const PairKernels<T, typename Pair::View>&>(kernels_);
+  }
+
+  template <class Pair, class Weights>
+  Pair pair_of(const ClassPair& class_pair, Weights& weights) const {
+    require(length(class_pair.labels) == this->n_rows(), "there must be one label per example");
+    return {class_pair, weights, this->n_features()};
+  }
+  static OwnedScratch<T> scratch_of(const ClassPair& class_pair) {
+    return OwnedScratch<T>(2 * class_pair.width, 2 * class_pair.width);
+  }
+
+  template <class Each>
+  RebuildError rebuild_slots(const PairView<T>& pair, const Examples<T>& examples,
+                             Each each) const {
+    return rebuild_dense(rebuild_kernels_, examples, pair.w, nullptr, each, this->poll());
+  }
+  template <class Each>
+  RebuildError rebuild_slots(const TablePairView<T>& pair, const Examples<T>& examples,
+                             Each each) const {
+    RebuildError error;
+    ClassSums<T> sums(examples.x);
+    for (HashTables<T>* slot : pair.slots) slot->clear();
+    each_range(examples.x.n_rows, 2 * pair.width, 1, each, [&](const CoefficientBlocks& blocks) {
+      for (int slot = 0; slot < 2; ++slot) {
+        error.add(rebuild_tables(examples, *pair.slots[slot], slot * pair.width, blocks, sums));
+      }
+      this->poll()();
+    });
+    return error;
+  }
+
+  // call(begin, end) for all examples, with a poll after each chunk.
+  template <class Call>
+  void in_chunks(Call call) const {
+    const std::int64_t n = this->n_rows();
+    const auto size = static_cast<std::int64_t>(this->rows_at_once());
+    for (std::int64_t begin = 0; begin < n; begin += size) {
+      call(begin, std::min(begin + size, n));
+      this->poll()();
+    }
+  }
+
+  Examples<T> labelled(const ClassPair& class_pair) const {
+    Examples<T> examples = this->examples();
+    examples.labels = class_pair.labels.data();
+    return examples;
+  }
+
+  void check_lists(const DualLists<T>& z, const ClassPair& class_pair) const {
+    require(z.n_rows() == this->n_rows() && z.n_classes() == 2 * class_pair.width,
+            "z must have one list per example, over the columns of the weights");
+  }
+
+  void check_rows_of(const ClassPair& class_pair, std::span<const std::int32_t> rows) const {
+    this->check_rows(rows);
+    for (const std::int32_t i : rows) {
+      require(class_pair.labels[static_cast<std::size_t>(i)] != kElsewhere,
+              "a row belongs to another bundle");
+    }
+  }
+
+  std::tuple<const PairKernels<T, PairView<T>>&, const PairKernels<T, TablePairView<T>>&> kernels_;
+  const RebuildKernels<T>& rebuild_kernels_;
+};
+
+}  // namespace manyclass

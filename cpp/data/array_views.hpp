@@ -1,0 +1,24 @@
+#pragma once
+// Views of arrays that somebody else owns. One-dimensional arrays are std::span.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace manyclass {
+
+// A matrix in C order.
+template <class T>
+struct MatrixView {
+  T* data;
+  std::int64_t n_rows;
+  std::int64_t n_columns;
+
+  bool is_aligned() const { return reinterpret_cast<std::uintptr_t>(data) % 64 == 0; }
+};
+
+template <class T>
+std::int64_t length(std::span<T> values) {
+  return static_cast<std::int64_t>(values.size());
+}
+
+}  // namespace manyclass

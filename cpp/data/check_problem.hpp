@@ -1,0 +1,68 @@
+#pragma once
+// Validation of a training problem. The kernels check nothing, so every problem passes these checks
+// first. Each check is one pass over its array.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "data/formulation.hpp"
+#include "simd/vector.hpp"
+
+namespace manyclass {
+
+inline constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max() - 64;
+
+// Every function returns the description of a flaw, or nullptr.
+
+inline const char* flaw_of(const Formulation& f) {
+  if (!f.others && !f.own) return "a formulation must have targets";
+  if (f.relative && (f.own || !f.others)) return "relative margins are those of the other classes";
+  if (f.relative && (f.centred || f.shifted)) return "relative margins need no mean of W";
+  if (f.maximum && (f.squared || !f.others)) return "the largest loss is a hinge of other classes";
+  const bool finite = std::isfinite(f.gamma) && std::isfinite(f.gamma_own);
+  return finite && std::isfinite(f.drift) ? nullptr : "margins must be finite";
+}
+
+// `n_entries` is the length of the arrays of indices and values.
+template <class T>
+const char* flaw_of(const Csr<T>& x, std::int64_t n_entries) {
+  if (x.n_features < 0 || x.n_features > kMaxCount) return "n_features is out of range";
+  if (x.n_rows > kMaxCount) return "there are too many rows";
+  if (!std::isfinite(x.bias)) return "bias must be finite";
+  const std::int64_t* end = x.indptr + x.n_rows;
+  if (*x.indptr < 0 || *end > n_entries || !std::is_sorted(x.indptr, end + 1)) {
+    return "X is not a valid CSR matrix: its indptr is inconsistent";
+  }
+  std::uint32_t largest = 0;  // a negative index is larger than any other
+  for (std::int64_t p = *x.indptr; p < *end; ++p) {
+    largest = std::max(largest, static_cast<std::uint32_t>(x.indices[p]));
+  }
+  if (*x.indptr < *end && static_cast<std::int64_t>(largest) >= x.n_features) {
+    return "X is not a valid CSR matrix: an index is out of range";
+  }
+  return nullptr;
+}
+
+inline const char* flaw_of(std::span<const std::int32_t> labels, std::int32_t n_classes) {
+  if (n_classes < 1 || n_classes > kMaxCount) return "n_classes is out of range";
+  const auto odd = [=](std::int32_t y) { return y < kElsewhere || y >= n_classes; };
+  return std::any_of(labels.begin(), labels.end(), odd) ? "label out of range" : nullptr;
+}
+
+inline const char* flaw_of_costs(std::span<const double> costs) {
+  const auto odd = [](double cost) { return !(cost > 0 && std::isfinite(cost)); };
+  return std::any_of(costs.begin(), costs.end(), odd) ? "costs must be positive and finite"
+                                                      : nullptr;
+}
+
+inline bool in_range(std::span<const std::int32_t> rows, std::int64_t n_rows) {
+  std::uint32_t largest = 0;
+  for (const std::int32_t i : rows) largest = std::max(largest, static_cast<std::uint32_t>(i));
+  return rows.empty() || static_cast<std::int64_t>(largest) < n_rows;
+}
+
+}  // namespace manyclass

@@ -1,0 +1,56 @@
+#pragma once
+// The training examples as the kernels see them, and what a pass over them returns.
+#include <algorithm>
+#include <cstdint>
+
+#include "data/csr.hpp"
+#include "data/formulation.hpp"
+
+namespace manyclass {
+
+// Label of an example whose class is outside of this subset of the classes.
+inline constexpr std::int32_t kElsewhere = -1;
+
+// z (or sum z) counts as at its bound from this share of the bound on: within the rounding of
+// stored z and of their sum.
+template <class T>
+inline constexpr double kAtBound = 1 - (sizeof(T) == 4 ? 1e-6 : 1e-12);
+
+// The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i, and the formulation.
+template <class T>
+struct Examples {
+  Formulation formulation;
+  Csr<T> x;
+  const std::int32_t* labels;
+  const double* norms;
+  const double* costs;
+};
+
+// Classes and their changes; a step along x_i adds delta x_i to w_label.
+struct Step {
+  std::int32_t label;
+  double delta;
+};
+
+// Sums over the visited examples, each taken just before its visit.
+struct SweepResult {
+  double gap = 0;                // sum_i loss_i - sum_c z_ic xi_ic (squared hinge: see tally)
+  double loss = 0;               // sum_i loss_i, as of the primal
+  double dual_gain = 0;          // gain of the dual objective
+  double max_violation = 0;      // largest v_i (Keerthi et al. 2008, eq. 6)
+  std::int64_t evaluations = 0;  // scores w_c . x computed
+  std::int64_t steps = 0;        // visits that solved their block
+  std::int64_t n_active = 0;     // examples that stay active
+
+  void add(const SweepResult& part) {
+    gap += part.gap;
+    loss += part.loss;
+    dual_gain += part.dual_gain;
+    max_violation = std::max(max_violation, part.max_violation);
+    evaluations += part.evaluations;
+    steps += part.steps;
+    n_active += part.n_active;
+  }
+};
+
+}  // namespace manyclass

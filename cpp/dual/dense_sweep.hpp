@@ -1,0 +1,168 @@
+#pragma once
+// One loop of the sequential dual method over given examples, for every formulation:
+//
+//   max_z  D(z) = sum_ic gamma_c z_ic - 1/2 ||W(z)||^2 [- sum_ic z_ic^2 / (4 C_i): squared hinge]
+//   s.t.   z_ic >= 0 for c in T_i;  hinge: z_ic <= C_i (sum), or sum_c z_ic <= C_i (maximum)
+//
+//   relative margins:  w_c(z) = sum_i ([c = y_i] sum_m z_im - z_ic) x_i
+//   absolute margins:  u_c(z) = sum_i ([c = y_i] - [c != y_i]) z_ic x_i,
+//                      w_c = u_c, or u_c - mean_m u_m where W is centred
+//
+// Given: the examples (C_i > 0, x_i != 0), z and the weights of z. Each visit maximises D over the
+// z of one example, exactly (subproblem/root_finding.hpp), and updates W. Returned: sums over the
+// visits (dual/kernels.hpp). Centred weights are kept as U and, in column k, their mean, so that a
+// step touches only the classes whose z moved. Sources: Keerthi et al. 2008, algorithms 2.1 and
+// 3.1, shrinking in sec. 2.3; Alber et al. 2017, sec. 3 (the mean apart).
+#include <limits>
+#include <utility>
+
+#include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/block_summary.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/example_subproblem.hpp"
+#include "weights/dense_weights.hpp"
+#include "weights/weights_view.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+// Visits with W dense.
+template <class T>
+class DenseVisitor : public ExampleSubproblem<T> {
+ public:
+  DenseVisitor(const Examples<T>& examples, const WeightsView<T>& w, Scratch<T> scratch)
+      : ExampleSubproblem<T>(examples, w.n_classes, scratch),
+        w_{w.data, w.n_features, w.n_classes, w.stride, w.stride, scratch.carry} {}
+
+  // All classes of example i: scores, and the block's coordinates with z > 0.
+  BlockSummary score_all(std::int64_t i, std::span<const DualEntry<T>> z) {
+    T* s = scratch_.scores;
+    w_.scores(examples_.x.row(i), s);
+    constexpr T kNone = -std::numeric_limits<T>::infinity();
+    const std::int32_t y = examples_.labels[i];
+    const double centre = has_centre() ? static_cast<double>(s[w_.n_classes]) : 0.0;
+    const double s_y = y == kElsewhere ? 0 : static_cast<double>(s[y]);
+    for (std::int64_t c = w_.n_classes; c < w_.stride; ++c) s[c] = kNone;
+    if (y != kElsewhere) s[y] = kNone;
+    const double cost = examples_.costs[i];
+    BlockSummary found = this->begin(s_y, centre);
+    double z_own = 0;
+    for (const DualEntry<T>& entry : z) {
+      if (entry.label == y) {
+        z_own = static_cast<double>(entry.value);
+      } else {
+        this->add_other(entry, static_cast<double>(s[entry.label]), cost, found);
+        s[entry.label] = kNone;
+      }
+    }
+    if (f_.own && y != kElsewhere) this->add_own(y, z_own, s_y - centre, cost, found);
+    if (f_.others) this->add_rest(static_cast<std::size_t>(w_.stride), found);
+    return found;
+  }
+
+  // Only the classes of example i with z > 0, and its own.
+  BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z) {
+    const std::int32_t y = examples_.labels[i];
+    std::size_t size = 0;
+    for (const DualEntry<T>& entry : z) scratch_.labels[size++] = entry.label;
+    scratch_.labels[size] = y == kElsewhere ? 0 : y;
+    scratch_.labels[size + 1] = w_.n_classes;
+    T* s = scratch_.scores;
+    w_.scores_of(examples_.x.row(i),
+                 std::span<const std::int32_t>(scratch_.labels, size + (has_centre() ? 2 : 1)), s);
+    const double s_y = static_cast<double>(s[size]);
+    const double centre = has_centre() ? static_cast<double>(s[size + 1]) : 0.0;
+    const double cost = examples_.costs[i];
+    BlockSummary found = this->begin(s_y, centre);
+    double z_own = 0;
+    for (std::size_t m = 0; m < size; ++m) {
+      if (z[m].label == y) {
+        z_own = static_cast<double>(z[m].value);
+      } else {
+        this->add_other(z[m], static_cast<double>(s[m]), cost, found);
+      }
+    }
+    if (f_.own && y != kElsewhere) this->add_own(y, z_own, s_y - centre, cost, found);
+    return found;
+  }
+
+  // Solve the block of example i, move z and W. Returns the gain of the dual objective.
+  double move(std::int64_t i, const BlockSummary& found, DualLists<T>& z) {
+    const std::span<const Coordinate> block = this->solve(i, found);
+    this->keep(block, i, z);
+    const BlockStep solved = this->step(i, block);
+    if (!solved.step.empty()) w_.add(examples_.x.row(i), solved.step, scratch_.dense_step);
+    return solved.gain;
+  }
+
+ protected:
+  using ExampleSubproblem<T>::examples_;
+  using ExampleSubproblem<T>::f_;
+  using ExampleSubproblem<T>::scratch_;
+
+  DenseWeights<T> w_;
+
+ private:
+  bool has_centre() const { return f_.centred || f_.shifted; }
+};
+
+// Visit the examples `order`. `score(i, z of i, result)` summarises an example and counts its
+// scores. An example with a gap below `min_gap` is skipped and becomes inactive.
+template <class T, class Visitor, class Score>
+SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T>& z,
+                      std::span<const std::int32_t> order, double min_gap, std::int32_t* active,
+                      Score score) {
+  SweepResult result;
+  for (const std::int32_t i : order) {
+    const BlockSummary found = score(i, std::as_const(z).row(i), result);
+    const double cost = examples.costs[i];
+    const double gap_before = result.gap;
+    const double violation = visitor.tally(found, cost, result);
+    if (result.gap - gap_before < min_gap) continue;
+    if (violation > 0) {
+      result.dual_gain += visitor.move(i, found, z);
+      ++result.steps;
+    }
+    if (visitor.is_active(std::as_const(z).row(i), cost)) active[result.n_active++] = i;
+  }
+  return result;
+}
+
+// Up to how many classes it is cheaper to gather their weights than to score a row of all: as many
+// as a row has vectors of U. Their scores, those of y and of the mean must fit into the scratch.
+template <class U, class T>
+std::int64_t gathered_classes(const WeightsView<T>& w) {
+  constexpr auto kLanesOfU = static_cast<std::int64_t>(kLanes<U>);
+  const std::int64_t vectors = (w.stride + kLanesOfU - 1) / kLanesOfU;
+  return std::min(std::max<std::int64_t>(vectors, 4), w.stride);
+}
+
+// kShrunk: the non-zero z of each example only, where that is cheaper than all classes, which are
+// w's.
+template <bool kShrunk, class T, class Visitor>
+SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const WeightsView<T>& w,
+                     DualLists<T>& z, std::span<const std::int32_t> order, double min_gap,
+                     std::int32_t* active) {
+  const std::int64_t few = gathered_classes<T>(w);
+  // Float and double count as float does: equal efforts then allow equally many visits.
+  const std::int64_t few_counted = gathered_classes<float>(w);
+  const auto score = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
+    const auto needed = static_cast<std::int64_t>(list.size()) + 2;
+    const bool gather = kShrunk && needed <= few;
+    result.evaluations += kShrunk && needed <= few_counted ? needed - 1 : w.n_classes;
+    return gather ? visitor.score_support(i, list) : visitor.score_all(i, list);
+  };
+  return visit_all(visitor, examples, z, order, min_gap, active, score);
+}
+
+template <bool kShrunk, class T>
+SweepResult dual_sweep(const Examples<T>& examples, const WeightsView<T>& w, DualLists<T>& z,
+                       Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
+                       std::int32_t* active) {
+  DenseVisitor<T> visitor(examples, w, scratch);
+  return sweep_by<kShrunk>(visitor, examples, w, z, order, min_gap, active);
+}
+
+}  // namespace manyclass::MANYCLASS_ISA

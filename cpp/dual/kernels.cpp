@@ -1,0 +1,33 @@
+// The kernels of the sequential dual method. CMakeLists.txt compiles this file once per
+// instruction set.
+#include "dual/kernels.hpp"
+
+#include "certificate/gap.hpp"
+#include "data/squared_norms.hpp"
+#include "dual/dense_sweep.hpp"
+#include "dual/lane_sweep.hpp"
+#include "duals/dual_lanes.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/isa.hpp"
+#include "simd/kernel_table.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+template <class T>
+struct TableOf<Kernels<T, DualLists<T>>> {
+  static constexpr Kernels<T, DualLists<T>> value{dual_sweep<false, T>, dual_sweep<true, T>,
+                                                  inspect<T, DualLists<T>>, squared_norms<T>};
+};
+
+template <class T>
+struct TableOf<Kernels<T, DualLanes<T>>> {
+  static constexpr Kernels<T, DualLanes<T>> value{lane_sweep<T>, lane_sweep<T>,
+                                                  inspect<T, DualLanes<T>>, squared_norms<T>};
+};
+
+template const Kernels<float, DualLists<float>>& kernel_table();
+template const Kernels<float, DualLanes<float>>& kernel_table();
+template const Kernels<double, DualLists<double>>& kernel_table();
+template const Kernels<double, DualLanes<double>>& kernel_table();
+
+}  // namespace manyclass::MANYCLASS_ISA

@@ -1,0 +1,36 @@
+#pragma once
+// The table of the kernels of the sequential dual method (dual/dense_sweep.hpp,
+// dual/lane_sweep.hpp).
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+
+#include "certificate/certified_weights.hpp"
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "subproblem/coordinate.hpp"
+#include "weights/weights_view.hpp"
+
+namespace manyclass {
+
+// `Duals` is how z is kept: DualLists<T>, or DualLanes<T> where the classes are few.
+template <class T, class Duals>
+struct Kernels {
+  // Visit the examples `order`; write those that stay active to `active` (may be `order`). Examples
+  // with a gap below `min_gap` are passed over.
+  using Sweep = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, Duals&, Scratch<T>,
+                                std::span<const std::int32_t> order, double min_gap,
+                                std::int32_t* active);
+  using Inspect = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, const Duals&,
+                                  const CertifiedWeights&, Scratch<T>, std::int64_t begin,
+                                  std::int64_t end);
+  Sweep full_sweep;    // over all classes
+  Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
+  Inspect inspect;     // gap, loss and violation of rows [begin, end), in double; changes nothing
+  // q of every row.
+  void (*squared_norms)(const Csr<T>&, double* norms);
+};
+
+}  // namespace manyclass

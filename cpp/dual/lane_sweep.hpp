@@ -1,0 +1,250 @@
+#pragma once
+// The visits of the sequential dual method (dual/dense_sweep.hpp) where the classes are few: the
+// scores, the z and the step of an example each fill a few registers, and every visit covers all
+// classes. For every formulation whose block is a box, or the simplex of Crammer-Singer; one-vs-
+// rest is trained so too, in groups of classes (Lin 2008, and a lane for each class).
+//
+// The block problem (subproblem/root_finding.hpp) is solved in units of xi: with r = q z + xi, beta
+// = q times b.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "data/formulation.hpp"
+#include "dual/kernels.hpp"
+#include "duals/dual_lanes.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+#include "simd/wide_vector.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/lane_subproblem.hpp"
+#include "weights/dense_weights.hpp"
+#include "weights/weights_view.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+template <class T, int B>
+class LaneVisitor {
+ public:
+  using View = LaneView<T, B>;
+  using Lanes = typename View::Lanes;
+
+  LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z,
+              T* carry = nullptr)
+      : examples_(examples),
+        f_(examples.formulation),
+        w_{w.data, w.n_features, w.n_classes, w.stride},
+        carry_(carry),
+        duals_(z),
+        numbers_(Lanes::numbers()),
+        sigma_(f_.relative  ? 1.0
+               : f_.centred ? -1.0 / w.n_classes
+                            : -f_.drift),
+        subproblem_(f_, sigma_) {
+    const Lanes end = Lanes::all(static_cast<T>(w.n_classes));
+    const auto live = end > numbers_;
+    last_ = end == numbers_;
+    live_ = select(live, Lanes::all(1), Lanes::all(0));
+    others_ = select(live, Lanes::all(f_.others ? T{0} : kNone), Lanes::all(kNone));
+  }
+
+  View score(std::int64_t i) const { return view_of(i, scores(examples_.x.row(i))); }
+
+  // Example i where its scores are s.
+  View view_of(std::int64_t i, const Lanes& s) const {
+    const std::int32_t y = examples_.labels[i];
+    View e;
+    e.q = examples_.norms[i];
+    e.cost = examples_.costs[i];
+    e.z = Lanes::at(duals_.lanes(i));
+    e.own = numbers_ == Lanes::all(static_cast<T>(y));
+    // Subtracted from every score: s_y of relative margins, or the shift.
+    const bool less = f_.relative || f_.shifted;
+    const T off = less ? select(f_.relative ? e.own : last_, s, zero()).sum() : T{0};
+    const Lanes others = (s + static_cast<T>(f_.gamma - static_cast<double>(off))) + others_;
+    const T top = static_cast<T>(f_.gamma_own + static_cast<double>(off));
+    const Lanes own = f_.own ? Lanes::all(top) - s : Lanes::all(kNone);
+    e.xi = select(e.own, own, others);
+    if (!f_.relative) e.v = select(e.own, Lanes::all(1), Lanes::all(-1));
+    return e;
+  }
+
+  // Add an example to the sums; returns its gap and its violation.
+  std::pair<double, double> tally(View& e, SweepResult& result) const {
+    const auto [loss, gap, violation] = f_.maximum ? certify_maximum(e) : certify_sum(e);
+    result.loss += loss;
+    result.gap += gap;
+    result.max_violation = std::max(result.max_violation, violation);
+    return {gap, violation};
+  }
+
+  // Solve the block of example i, move z and W; the gain of the dual objective, and whether the
+  // example's z could still move within its non-zero entries.
+  std::pair<double, bool> solve(std::int64_t i, const View& e) const {
+    const Lanes z = subproblem_.solve(e);
+    const Lanes delta = z - e.z;
+    const bool active = is_active(z, e.cost);
+    if (((delta > zero()).bits() | (zero() > delta).bits()) == 0) return {0, active};
+    z.put(duals_.lanes(i));
+    const double sum_v = static_cast<double>(f_.relative ? delta.sum() : (e.v * delta).sum());
+    add(examples_.x.row(i), step(e, delta, sum_v));
+    const Lanes gains = delta * (e.xi - delta * static_cast<T>(0.5 * e.q));
+    double gain = static_cast<double>(gains.sum()) - 0.5 * e.q * sigma_ * sum_v * sum_v;
+    if (f_.squared) gain -= static_cast<double>((delta * (z + e.z)).sum()) / (4 * e.cost);
+    return {gain, active};
+  }
+
+  bool is_active(const Lanes& z, double cost) const {
+    const std::uint64_t support = (z > zero()).bits();
+    if (f_.squared || (f_.maximum && std::popcount(support) != 1)) return support != 0;
+    const Lanes bound = Lanes::all(static_cast<T>(cost * kAtBound<T>));
+    return (support & (bound > z).bits()) != 0;
+  }
+
+  // W += the contribution of the z of example i.
+  void add_duals(std::int64_t i) const {
+    View e;
+    e.z = Lanes::at(duals_.lanes(i));
+    if ((e.z > zero()).bits() == 0) return;
+    e.own = numbers_ == Lanes::all(static_cast<T>(examples_.labels[i]));
+    e.v = select(e.own, Lanes::all(1), Lanes::all(-1));
+    double sum_v = 0;
+    for (std::int32_t c = 0; c < w_.n_classes; ++c) {
+      const bool plus = f_.relative || c == examples_.labels[i];
+      sum_v += (plus ? 1 : -1) * static_cast<double>(duals_.lanes(i)[c]);
+    }
+    add(examples_.x.row(i), step(e, e.z, sum_v));
+  }
+
+ private:
+  struct ExampleGap {
+    double loss;
+    double gap;
+    double violation;
+  };
+  static constexpr std::int64_t kStride = B * DualLanes<T>::kBlock;
+  static constexpr T kNone = kNoSlack<T>;
+  static Lanes zero() { return Lanes::all(0); }
+
+  ExampleGap certify_sum(const View& e) const {
+    const T cost = static_cast<T>(e.cost);
+    const Lanes xi = max(e.xi, zero());
+    const double loss = e.cost * static_cast<double>(f_.squared ? (xi * xi).sum() : xi.sum());
+    Lanes gaps = (f_.squared ? xi * xi : xi) * cost - e.z * e.xi;
+    Lanes gradient = e.xi;
+    Lanes bound = Lanes::all(std::numeric_limits<T>::infinity());
+    if (f_.squared) {
+      gaps = gaps + e.z * e.z * static_cast<T>(1 / (4 * e.cost));
+      gradient = gradient - e.z * static_cast<T>(1 / (2 * e.cost));
+    } else {
+      bound = Lanes::all(static_cast<T>(e.cost * kAtBound<T>));
+    }
+    const Lanes violation =
+        max(select(bound > e.z, gradient, zero()), select(e.z > zero(), zero() - gradient, zero()));
+    return {loss, static_cast<double>(gaps.sum()), static_cast<double>(violation.largest())};
+  }
+
+  ExampleGap certify_maximum(View& e) const {
+    e.xi_max = static_cast<double>(e.xi.largest());
+    e.sum_z = static_cast<double>(e.z.sum());
+    const double loss = e.cost * std::max(0.0, e.xi_max);
+    const Lanes below = select(e.z > zero(), zero() - e.xi, Lanes::all(kNone));
+    const double xi_min = -static_cast<double>(below.largest());
+    const double low = e.sum_z >= e.cost * kAtBound<T> ? xi_min : std::min(xi_min, 0.0);
+    return {loss, loss - static_cast<double>((e.z * e.xi).sum()),
+            std::max(0.0, std::max(e.xi_max, 0.0) - low)};
+  }
+
+  T* feature(std::int64_t j) const { return w_.data + j * kStride; }
+
+  const Examples<T>& examples_;
+  const Formulation& f_;
+  DenseWeights<T> w_;
+  T* carry_;  // low digits of the intercepts, or null
+  const DualLanes<T>& duals_;
+  Lanes numbers_;
+  Lanes live_;                  // 1 for the classes, 0 in the padding
+  WideMask<T, View::kV> last_;  // the lane behind the classes
+  Lanes others_;                // added to xi: 0 for targets, kNone elsewhere
+  double sigma_;
+  LaneSubproblem<T, B> subproblem_;
+
+ public:
+  // The step of the weights along x_i; `sum_v` is v^T delta.
+  Lanes step(const View& e, const Lanes& delta, double sum_v) const {
+    if (f_.relative) return select(e.own, Lanes::all(static_cast<T>(sum_v)), zero() - delta);
+    const Lanes moved = e.v * delta;
+    if (f_.drift > 0) return select(last_, Lanes::all(static_cast<T>(f_.drift * sum_v)), moved);
+    return f_.centred ? moved - live_ * static_cast<T>(sum_v / w_.n_classes) : moved;
+  }
+
+  // w_c . x of every class. Several features at a time keep enough sums under way to hide the
+  // latency of an addition.
+  Lanes scores(const Row<T>& row) const {
+    constexpr int kUnroll = View::kV >= 8 ? 1 : 8 / View::kV;
+    Lanes sum[kUnroll];
+    for (int u = 0; u < kUnroll; ++u) sum[u] = zero();
+    std::int64_t p = 0;
+    for (; p + kUnroll <= row.nnz; p += kUnroll) {
+      for (int u = 0; u < kUnroll; ++u) {
+        sum[u] = sum[u] + Lanes::at(feature(row.indices[p + u])) * row.values[p + u];
+      }
+    }
+    for (; p < row.nnz; ++p) sum[0] = sum[0] + Lanes::at(feature(row.indices[p])) * row.values[p];
+    if (row.bias != 0) sum[0] = sum[0] + Lanes::at(feature(w_.n_features)) * row.bias;
+    for (int u = 1; u < kUnroll; ++u) sum[0] = sum[0] + sum[u];
+    return sum[0];
+  }
+
+  void add(const Row<T>& row, const Lanes& step) const {
+    const auto add_to = [&step](T* w, T x) { (Lanes::at(w) + step * x).put(w); };
+    for (std::int64_t p = 0; p < row.nnz; ++p) add_to(feature(row.indices[p]), row.values[p]);
+    if (row.bias == 0) return;
+    T* const intercepts = feature(w_.n_features);
+    if (!carry_) return add_to(intercepts, row.bias);
+    const auto [sum, rest] = two_sum(Lanes::at(intercepts), Lanes::at(carry_) + step * row.bias);
+    sum.put(intercepts);
+    rest.put(carry_);
+  }
+};
+
+template <class T, int B>
+SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, DualLanes<T>& z,
+                         Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
+                         std::int32_t* active) {
+  const LaneVisitor<T, B> visitor(examples, w, z, scratch.carry);
+  SweepResult result;
+  for (const std::int32_t i : order) {
+    auto e = visitor.score(i);
+    const auto [gap, violation] = visitor.tally(e, result);
+    if (gap < min_gap) continue;
+    bool stays = false;
+    if (violation > 0) {
+      const auto [gain, is_active] = visitor.solve(i, e);
+      result.dual_gain += gain;
+      ++result.steps;
+      stays = is_active;
+    } else {
+      stays = visitor.is_active(e.z, e.cost);
+    }
+    if (stays) active[result.n_active++] = i;
+  }
+  result.evaluations = static_cast<std::int64_t>(order.size()) * w.n_classes;
+  return result;
+}
+
+// The same for as many blocks as the rows of z have.
+template <class T>
+SweepResult lane_sweep(const Examples<T>& examples, const WeightsView<T>& w, DualLanes<T>& z,
+                       Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
+                       std::int32_t* active) {
+  static constexpr typename Kernels<T, DualLanes<T>>::Sweep kByBlocks[] = {
+      sweep_blocks<T, 1>, sweep_blocks<T, 2>, sweep_blocks<T, 3>, sweep_blocks<T, 4>};
+  return kByBlocks[z.stride() / z.kBlock - 1](examples, w, z, scratch, order, min_gap, active);
+}
+
+}  // namespace manyclass::MANYCLASS_ISA

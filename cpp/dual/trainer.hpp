@@ -1,0 +1,206 @@
+#pragma once
+// The sequential dual method for dense W (dual/dense_sweep.hpp, dual/lane_sweep.hpp): loops over
+// the examples, the certificate, the rebuild of W, and the steps of sum-to-zero formulations.
+// Source: Keerthi et al. 2008, algorithm 3.1.
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "certificate/certified_weights.hpp"
+#include "certificate/feasible.hpp"
+#include "certificate/rebuild.hpp"
+#include "certificate/rebuild_kernels.hpp"
+#include "data/array_views.hpp"
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "data/formulation.hpp"
+#include "data/require.hpp"
+#include "dual/kernels.hpp"
+#include "dual/shrinking_loops.hpp"
+#include "dual/training_set.hpp"
+#include "duals/dual_lanes.hpp"
+#include "simd/dispatch.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/owned_scratch.hpp"
+#include "sum_to_zero/mean_follower.hpp"
+#include "threads/interrupt_poll.hpp"
+#include "weights/weights_view.hpp"
+
+namespace manyclass {
+
+// W has n_features + 1 rows; `Duals` is DualLists<T> or DualLanes<T>.
+template <class T, class Duals>
+class Trainer : public TrainingSet<T> {
+ public:
+  Trainer(const ExampleArrays<T>& arrays, const std::string& instruction_set, Poll check_signals)
+      : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
+        kernels_(kernels_for<Kernels<T, Duals>>(instruction_set)),
+        rebuild_kernels_(kernels_for<RebuildKernels<T>>(instruction_set)) {
+    const Formulation& formulation = arrays.formulation;
+    if (formulation.relative) this->check_all_labelled();
+    if constexpr (std::is_same_v<Duals, DualLanes<T>>) {
+      require(formulation.relative || !formulation.maximum,
+              "lanes are for sums of losses and for relative margins");
+    }
+  }
+
+  // One loop over `rows`, ascending, in random order; those that stay active go to `active`.
+  SweepResult full_loop(MatrixView<T> weights, Duals& z, std::span<const std::int32_t> rows,
+                        std::span<std::int32_t> active, double min_gap, std::uint64_t seed) const {
+    this->check_loop(rows, active);
+    const WeightsView<T> w = view(weights, z);
+    OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    return this->loop(rows, active, seed, this->rows_at_once(),
+                      sweep(kernels_.full_sweep, w, z, scratch, min_gap));
+  }
+
+  ShrunkResult shrunk_loops(MatrixView<T> weights, Duals& z, std::span<std::int32_t> active,
+                            std::int64_t n_active, const ShrunkGoal& goal,
+                            std::uint64_t seed) const {
+    this->check_active(active, n_active);
+    const WeightsView<T> w = view(weights, z);
+    OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    return this->loops(active, n_active, goal, seed, this->rows_at_once(),
+                       sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap));
+  }
+
+  // Visit those of `rows` that are active, in their order. moved[m] becomes the change of sigma of
+  // rows[m]. `active` and `sigma` have an entry for every example and are kept up to date.
+  SweepResult visit(MatrixView<T> weights, Duals& z, std::span<const std::int32_t> rows,
+                    bool shrunk, std::span<std::uint8_t> active, std::span<double> sigma,
+                    std::span<double> moved) const {
+    check_sums(rows, sigma);
+    require(active.size() == sigma.size() && moved.size() == rows.size(),
+            "there must be an entry of active for every example, and of moved for every row");
+    const WeightsView<T> w = view(weights, z);
+    OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    const auto at = [](std::int32_t i) { return static_cast<std::size_t>(i); };
+    std::vector<std::int32_t> some;
+    for (const std::int32_t i : rows) {
+      if (active[at(i)]) some.push_back(i);
+    }
+    std::vector<std::int32_t> stay(some.size());
+    const auto kernel = shrunk ? kernels_.shrunk_sweep : kernels_.full_sweep;
+    const SweepResult found = sweep(kernel, w, z, scratch, kEveryGap)(some, stay.data());
+    for (std::size_t m = 0; m < rows.size(); ++m) moved[m] = -sigma[at(rows[m])];
+    if (found.steps > 0) put_sums(z, some, sigma);
+    for (std::size_t m = 0; m < rows.size(); ++m) moved[m] += sigma[at(rows[m])];
+    for (const std::int32_t i : some) active[at(i)] = 0;
+    stay.resize(static_cast<std::size_t>(found.n_active));
+    for (const std::int32_t i : stay) active[at(i)] = 1;
+    return found;
+  }
+
+  // sigma of every row (certificate/feasible.hpp).
+  void row_sums(const Duals& z, std::span<const std::int32_t> rows, std::span<double> sigma) const {
+    check_sums(rows, sigma);
+    put_sums(z, rows, sigma);
+  }
+
+  // After visits: move m towards the mean of all u_c (sum_to_zero/mean_follower.hpp).
+  double follow_mean(MatrixView<T> weights, const Duals& z, std::span<const std::int32_t> rows,
+                     std::span<const double> moved, std::span<const double> steps,
+                     double relaxation, MeanFollower& mean) const {
+    require(steps.size() == rows.size() && moved.size() == rows.size(),
+            "moved and steps must be as long as rows");
+    this->check_rows(rows);
+    const WeightsView<T> w = view(weights, z, mean);
+    return manyclass::follow_mean(this->examples(), w, rows, moved.data(), steps.data(), relaxation,
+                                  mean);
+  }
+
+  double settle_mean(MatrixView<T> weights, const Duals& z, MeanFollower& mean) const {
+    const WeightsView<T> w = view(weights, z, mean);
+    return manyclass::settle_mean(w, mean);
+  }
+
+  // Gap, loss and violation of rows [begin, end) in double. `common` is subtracted from every w_c
+  // (empty: nothing), `norm` is ||W||.
+  SweepResult inspect(MatrixView<T> weights, const Duals& z, std::span<const double> common,
+                      double norm, std::int64_t begin, std::int64_t end) const {
+    this->check_rows(begin, end);
+    const WeightsView<T> w = view(weights, z);
+    const CertifiedWeights certified{common_of(common), norm};
+    OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    return kernels_.inspect(this->examples(), w, z, certified, scratch.view(), begin, end);
+  }
+
+  // W <- W(z), less `common` for every class; returns an upper bound of the distance between them.
+  double rebuild(MatrixView<T> weights, const Duals& z, std::span<const double> common) const {
+    const WeightsView<T> w = view(weights, z);
+    return manyclass::rebuild(rebuild_kernels_, this->examples(), w, z, common_of(common),
+                              this->poll())
+        .bound(this->n_rows());
+  }
+
+  // sum_i factors_i x_i, n_features + 1 numbers, in double.
+  std::vector<double> sum_of_rows(std::span<const double> factors) const {
+    require(factors.size() == this->norms().size(), "there must be a factor for every example");
+    const Csr<T>& x = this->examples().x;
+    std::vector<double> sum(static_cast<std::size_t>(x.n_features) + 1);
+    for (std::int64_t i = 0; i < x.n_rows; ++i) {
+      const double factor = factors[static_cast<std::size_t>(i)];
+      if (factor == 0) continue;
+      const Row<T> row = x.row(i);
+      for (std::int64_t p = 0; p < row.nnz; ++p) {
+        sum[row.indices[p]] += factor * static_cast<double>(row.values[p]);
+      }
+      sum.back() += factor * static_cast<double>(row.bias);
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr double kEveryGap = -std::numeric_limits<double>::infinity();
+
+  void check_sums(std::span<const std::int32_t> rows, std::span<const double> sigma) const {
+    require(sigma.size() == this->norms().size(), "sigma must have an entry for every example");
+    this->check_rows(rows);
+  }
+  void put_sums(const Duals& z, std::span<const std::int32_t> rows, std::span<double> sigma) const {
+    for (const std::int32_t i : rows) {
+      sigma[static_cast<std::size_t>(i)] = sigma_of(this->examples(), z, i);
+    }
+  }
+  const double* common_of(std::span<const double> common) const {
+    require(common.empty() || length(common) == this->n_features() + 1,
+            "common must have n_features + 1 numbers, or none");
+    return common.empty() ? nullptr : common.data();
+  }
+
+  auto sweep(typename Kernels<T, Duals>::Sweep kernel, const WeightsView<T>& w, Duals& z,
+             OwnedScratch<T>& scratch, double min_gap) const {
+    return [this, kernel, &w, &z, &scratch, min_gap](std::span<const std::int32_t> order,
+                                                     std::int32_t* active) {
+      return kernel(this->examples(), w, z, scratch.view(), order, min_gap, active);
+    };
+  }
+
+  WeightsView<T> view(const MatrixView<T>& weights, const Duals& z) const {
+    const std::int64_t stride = weights.n_columns;
+    require(weights.n_rows == this->n_features() + 1, "weights must have n_features + 1 rows");
+    require(z.fits(stride, this->examples().formulation) && stride * sizeof(T) % 64 == 0,
+            "rows of weights must hold the classes, and their mean, in whole blocks of 64 bytes");
+    require(weights.is_aligned(), "weights must be aligned to 64 bytes");
+    require(z.n_rows() == this->n_rows() && z.n_classes() == this->n_classes(),
+            "z must have one list per example, over the same classes");
+    return {weights.data, this->n_features(), this->n_classes(), stride};
+  }
+
+  WeightsView<T> view(const MatrixView<T>& weights, const Duals& z,
+                      const MeanFollower& mean) const {
+    require(this->examples().formulation.shifted, "there is no column for the mean");
+    require(mean.n_features() == this->n_features(), "mean must be of as many features as X");
+    return view(weights, z);
+  }
+
+  const Kernels<T, Duals>& kernels_;
+  const RebuildKernels<T>& rebuild_kernels_;
+};
+
+}  // namespace manyclass

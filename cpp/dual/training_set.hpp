@@ -1,0 +1,170 @@
+#pragma once
+// The checked examples of a training problem, and loops over them. All trainers build on it.
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/array_views.hpp"
+#include "data/check_problem.hpp"
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "data/formulation.hpp"
+#include "data/random.hpp"
+#include "data/require.hpp"
+#include "data/visit_order.hpp"
+#include "dual/kernels.hpp"
+#include "dual/shrinking_loops.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/dispatch.hpp"
+#include "threads/interrupt_poll.hpp"
+
+namespace manyclass {
+
+// The arrays of a training problem. The caller owns them and must not change them.
+template <class T>
+struct ExampleArrays {
+  Formulation formulation;
+  std::span<const std::int64_t> indptr;
+  std::span<const std::int32_t> indices;
+  std::span<const T> values;
+  std::int64_t n_features;
+  T bias;
+  std::span<const std::int32_t> labels;
+  std::int32_t n_classes;
+  std::span<const double> costs;
+};
+
+template <class T>
+class TrainingSet {
+ public:
+  // `check_signals` is called now and then during training. It throws to end training.
+  TrainingSet(const ExampleArrays<T>& arrays, std::string instruction_set, Poll check_signals)
+      : n_classes_(arrays.n_classes),
+        norms_(arrays.labels.size()),
+        instruction_set_(std::move(instruction_set)),
+        check_signals_(std::move(check_signals)) {
+    require(arrays.indptr.size() == arrays.labels.size() + 1,
+            "indptr must have one entry more than labels");
+    require(arrays.costs.size() == arrays.labels.size(), "costs and labels must have one length");
+    require(arrays.indices.size() == arrays.values.size(),
+            "indices and values must have one length");
+    require_none(flaw_of(arrays.labels, arrays.n_classes));
+    require_none(flaw_of_costs(arrays.costs));
+    examples_ = {arrays.formulation,
+                 {arrays.indptr.data(), arrays.indices.data(), arrays.values.data(),
+                  length(arrays.labels), arrays.n_features, arrays.bias},
+                 arrays.labels.data(),
+                 norms_.data(),
+                 arrays.costs.data()};
+    require_none(flaw_of(examples_.x, length(arrays.indices)));
+    kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)
+        .squared_norms(examples_.x, norms_.data());
+  }
+  TrainingSet(const TrainingSet&) = delete;
+  TrainingSet& operator=(const TrainingSet&) = delete;
+
+  const Examples<T>& examples() const { return examples_; }
+  std::int32_t n_classes() const { return n_classes_; }
+  std::int64_t n_rows() const { return examples_.x.n_rows; }
+  std::int64_t n_features() const { return examples_.x.n_features; }
+  const std::vector<double>& norms() const { return norms_; }
+  const std::string& instruction_set() const { return instruction_set_; }
+
+  // End training from another thread.
+  void stop() { stopped_.store(true, std::memory_order_relaxed); }
+  // To be called between visits. Throws after `stop`, and what check_signals throws.
+  Poll poll() const {
+    return [this] {
+      if (stopped_.load(std::memory_order_relaxed)) {
+        throw std::runtime_error("training was stopped");
+      }
+      check_signals_();
+    };
+  }
+
+  // The rows (ascending) in a random order that keeps neighbours together.
+  std::vector<std::int32_t> order(std::span<const std::int32_t> rows, std::uint64_t seed) const {
+    check_rows(rows);
+    Random random(seed);
+    VisitOrder visits = new_visit_order();
+    const auto found = visits.shuffled(rows, random);
+    return {found.begin(), found.end()};
+  }
+
+  // Visits between two polls: about 2^28 multiply-adds, some 20 ms.
+  std::size_t rows_at_once() const {
+    const Csr<T>& x = examples_.x;
+    const double n = std::max(1.0, static_cast<double>(x.n_rows));
+    const double features = static_cast<double>(x.indptr[x.n_rows]) / n;
+    const double rows = kWorkBetweenPolls / ((features + 1) * n_classes_);
+    return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
+  }
+
+  void check_rows(std::int64_t begin, std::int64_t end) const {
+    require(0 <= begin && begin <= end && end <= n_rows(), "rows out of range");
+  }
+  void check_rows(std::span<const std::int32_t> rows) const {
+    require(in_range(rows, n_rows()), "row out of range");
+  }
+  // For margins that need the score of y.
+  void check_all_labelled() const {
+    const std::int32_t* end = examples_.labels + n_rows();
+    require(std::find(examples_.labels, end, kElsewhere) == end,
+            "every example must have its class");
+  }
+
+ protected:
+  // One loop over `rows`, ascending, in random order. Those that stay active go to `active`.
+  template <class Sweep>
+  SweepResult loop(std::span<const std::int32_t> rows, std::span<std::int32_t> active,
+                   std::uint64_t seed, std::size_t at_once, Sweep sweep) const {
+    Random random(seed);
+    VisitOrder visits = new_visit_order();
+    return loop_over(rows, active.data(), visits, at_once, random, sweep, poll());
+  }
+  // Loops over the first n_active of `active`.
+  template <class Sweep>
+  ShrunkResult loops(std::span<std::int32_t> active, std::int64_t n_active, const ShrunkGoal& goal,
+                     std::uint64_t seed, std::size_t at_once, Sweep sweep) const {
+    Random random(seed);
+    VisitOrder visits = new_visit_order();
+    return manyclass::shrunk_loops(active.first(static_cast<std::size_t>(n_active)), goal, visits,
+                                   at_once, random, sweep, poll());
+  }
+  void check_loop(std::span<const std::int32_t> rows, std::span<const std::int32_t> active) const {
+    require(active.size() >= rows.size(), "active must be as long as rows");
+    check_rows(rows);
+  }
+  void check_active(std::span<const std::int32_t> active, std::int64_t n_active) const {
+    require(0 <= n_active && n_active <= length(active), "n_active is out of range");
+    check_rows(active.first(static_cast<std::size_t>(n_active)));
+  }
+
+ private:
+  static constexpr std::int64_t kBlockOfRows = 1 << 14;  // bytes
+
+  // Blocks of rows of about four pages of memory; at least 256 blocks, so that the order is random.
+  VisitOrder new_visit_order() const {
+    const std::int64_t n = n_rows();
+    const std::int64_t nnz = examples_.x.indptr[n];
+    const auto bytes = static_cast<std::int64_t>(sizeof(T) + sizeof(std::int32_t)) * nnz;
+    const std::int64_t rows =
+        std::min(kBlockOfRows * n / std::max<std::int64_t>(bytes, 1), n / 256);
+    return {n, static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 1, 32))};
+  }
+
+  std::int32_t n_classes_;
+  std::vector<double> norms_;
+  std::string instruction_set_;
+  Poll check_signals_;
+  Examples<T> examples_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace manyclass

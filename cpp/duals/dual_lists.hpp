@@ -1,0 +1,93 @@
+#pragma once
+// The dual variables z as one short list of (class, value) per example: at the optimum few of the n
+// x k are non-zero. Lists live in blocks of 2, 4, 8, ... up to k entries. A block that a list
+// outgrows is reused; only the growing list moves.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/formulation.hpp"
+
+namespace manyclass {
+
+template <class T>
+struct DualEntry {
+  std::int32_t label;  // the class c
+  T value;             // z_{i,c} > 0
+};
+
+template <class T>
+class DualLists {
+ public:
+  DualLists(std::int64_t n_rows, std::int32_t n_classes, bool /*shifted*/ = false)
+      : slots_(static_cast<std::size_t>(n_rows)), n_classes_(n_classes) {}
+  DualLists(const DualLists&) = delete;
+  DualLists& operator=(const DualLists&) = delete;
+
+  std::int64_t n_rows() const { return static_cast<std::int64_t>(slots_.size()); }
+  std::int32_t n_classes() const { return n_classes_; }
+  // Whether rows of W with `stride` numbers suit. A mean is kept in column k.
+  bool fits(std::int64_t stride, const Formulation& f) const {
+    return stride >= n_classes_ + (f.centred || f.shifted ? 1 : 0);
+  }
+  std::span<DualEntry<T>> row(std::int64_t i) {
+    Slot& slot = slots_[static_cast<std::size_t>(i)];
+    return {slot.entries, slot.size};
+  }
+  std::span<const DualEntry<T>> row(std::int64_t i) const {
+    const Slot& slot = slots_[static_cast<std::size_t>(i)];
+    return {slot.entries, slot.size};
+  }
+  // Resize row i. Its entries are lost if it had to grow.
+  std::span<DualEntry<T>> resize(std::int64_t i, std::size_t size) {
+    Slot& slot = slots_[static_cast<std::size_t>(i)];
+    if (size > capacity_of(slot)) grow(slot, size);
+    slot.size = static_cast<std::uint32_t>(size);
+    return {slot.entries, size};
+  }
+
+  void set(std::int64_t i, std::span<const DualEntry<T>> entries) {
+    std::copy(entries.begin(), entries.end(), resize(i, entries.size()).begin());
+  }
+
+  // Call f(c, z_ic) for the z of row i.
+  template <class F>
+  void each(std::int64_t i, F f) const {
+    for (const DualEntry<T>& entry : row(i)) f(entry.label, entry.value);
+  }
+
+  std::int64_t count() const;    // entries in all rows
+  std::int64_t n_bytes() const;  // memory held
+
+ private:
+  struct Slot {
+    DualEntry<T>* entries = nullptr;
+    std::uint32_t size = 0;
+    std::uint32_t log_capacity = 0;  // 0: no block yet
+  };
+  static constexpr int kSizes = 33;
+  static constexpr std::size_t kChunk = std::size_t{1} << 16;  // entries that are allocated at once
+
+  // Entries of a block: a power of two, or one for every class.
+  std::size_t block(std::uint32_t log_capacity) const {
+    return std::min(std::size_t{1} << log_capacity, static_cast<std::size_t>(n_classes_));
+  }
+  std::size_t capacity_of(const Slot& slot) const {
+    return slot.entries ? block(slot.log_capacity) : 0;
+  }
+  void grow(Slot& slot, std::size_t size);
+  DualEntry<T>* take(std::uint32_t log_capacity);
+
+  std::vector<Slot> slots_;
+  std::int32_t n_classes_;
+  std::vector<std::unique_ptr<DualEntry<T>[]>> chunks_;
+  std::array<std::vector<DualEntry<T>*>, kSizes> free_;
+  DualEntry<T>* next_ = nullptr;
+  std::size_t left_ = 0;
+  std::int64_t allocated_ = 0;
+};
+
+}  // namespace manyclass

@@ -1,0 +1,42 @@
+#pragma once
+// The duality gap (certificate/gap.hpp) where W is in shards.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "certificate/certified_weights.hpp"
+#include "certificate/double_scores.hpp"
+#include "certificate/gap.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/root_finding.hpp"
+#include "weights/hash_tables.hpp"
+#include "weights/sharded_weights.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+// Gap, loss and largest violation of rows [begin, end). `all` has room for all classes, `some` for
+// those of a shard.
+template <class T>
+SweepResult inspect_shards(const Examples<T>& examples, const ShardedWeights<T>& w,
+                           const DualLists<T>& z, const CertifiedWeights& at, double* all,
+                           double* some, std::int64_t begin, std::int64_t end) {
+  const GapCertificate<T> certify(examples, at);
+  constexpr std::int64_t kL = kLanes<double>;
+  const std::int64_t n = (w.n_classes + kL - 1) / kL * kL;
+  SweepResult result;
+  for (std::int64_t i = begin; i < end; ++i) {
+    for (int shard = 0; shard < w.size(); ++shard) {
+      const HashTables<T>& tables = w.shards[static_cast<std::size_t>(shard)];
+      double_scores(tables, examples.x.row(i), some);
+      std::copy_n(some, tables.n_classes(), all + w.first(shard));
+    }
+    std::fill(all + w.n_classes, all + n, -kInfinity);
+    certify.add(i, z, all[examples.labels[i]], all, static_cast<std::size_t>(n), result);
+  }
+  return result;
+}
+
+}  // namespace manyclass::MANYCLASS_ISA

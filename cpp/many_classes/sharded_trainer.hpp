@@ -1,0 +1,98 @@
+#pragma once
+// The sequential dual method for very many classes: W in hash tables, a shard of the classes for
+// each thread (many_classes/sharded_sweep.hpp). Source: Keerthi et al. 2008, algorithm 3.1.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "data/examples.hpp"
+#include "data/require.hpp"
+#include "dual/shrinking_loops.hpp"
+#include "dual/training_set.hpp"
+#include "duals/dual_lists.hpp"
+#include "many_classes/sharded_kernels.hpp"
+#include "many_classes/sharded_team.hpp"
+#include "simd/dispatch.hpp"
+#include "threads/interrupt_poll.hpp"
+#include "weights/sharded_weights.hpp"
+
+namespace manyclass {
+
+template <class T>
+class ShardedTrainer : public TrainingSet<T> {
+ public:
+  ShardedTrainer(const ExampleArrays<T>& arrays, const std::string& instruction_set,
+                 Poll check_signals)
+      : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
+        kernels_(kernels_for<ShardKernels<T>>(instruction_set)) {
+    require(arrays.formulation.relative, "margins must be relative");
+    this->check_all_labelled();
+  }
+
+  // One loop over `rows`, ascending, in random order; those that stay active go to `active`.
+  SweepResult full_loop(ShardedWeights<T>& weights, DualLists<T>& z,
+                        std::span<const std::int32_t> rows, std::span<std::int32_t> active,
+                        double min_gap, std::uint64_t seed) const {
+    this->check_loop(rows, active);
+    check(weights, z);
+    ShardTeam<T> team(kernels_, weights);
+    return this->loop(rows, active, seed, kRowsAtOnce, visit(team, z, false, min_gap));
+  }
+
+  ShrunkResult shrunk_loops(ShardedWeights<T>& weights, DualLists<T>& z,
+                            std::span<std::int32_t> active, std::int64_t n_active,
+                            const ShrunkGoal& goal, std::uint64_t seed) const {
+    this->check_active(active, n_active);
+    check(weights, z);
+    ShardTeam<T> team(kernels_, weights);
+    return this->loops(active, n_active, goal, seed, kRowsAtOnce,
+                       visit(team, z, true, goal.min_gap));
+  }
+
+  // Gap, loss and violation of rows [begin, end) in double; `norm` is ||W||.
+  SweepResult inspect(ShardedWeights<T>& weights, const DualLists<T>& z, double norm,
+                      std::int64_t begin, std::int64_t end) const {
+    this->check_rows(begin, end);
+    check(weights, z);
+    ShardTeam<T> team(kernels_, weights);
+    SweepResult sum;
+    const auto step = static_cast<std::int64_t>(kRowsAtOnce) * weights.size();
+    for (std::int64_t row = begin; row < end; row += step) {
+      sum.add(team.inspect(this->examples(), z, {nullptr, norm}, row, std::min(row + step, end)));
+      this->poll()();
+    }
+    return sum;
+  }
+
+  // W <- W(z); returns an upper bound of the distance between them.
+  double rebuild(ShardedWeights<T>& weights, const DualLists<T>& z) const {
+    check(weights, z);
+    ShardTeam<T> team(kernels_, weights);
+    return team.rebuild(this->examples(), z, this->poll()).bound(this->n_rows());
+  }
+
+ private:
+  auto visit(ShardTeam<T>& team, DualLists<T>& z, bool shrunk, double min_gap) const {
+    return [this, &team, &z, shrunk, min_gap](std::span<const std::int32_t> order,
+                                              std::int32_t* active) {
+      return team.visit(this->examples(), z, order, shrunk, min_gap, active);
+    };
+  }
+
+  void check(const ShardedWeights<T>& weights, const DualLists<T>& z) const {
+    require(weights.n_rows() == this->n_features() + 1, "weights must have n_features + 1 rows");
+    require(weights.n_classes == this->n_classes(), "weights must be of the same classes");
+    require(z.n_rows() == this->n_rows() && z.n_classes() == this->n_classes(),
+            "z must have one list per example, over the same classes");
+  }
+
+  // Visits between two polls, at most some tenths of a second.
+  static constexpr std::size_t kRowsAtOnce = 512;
+
+  const ShardKernels<T>& kernels_;
+};
+
+}  // namespace manyclass

@@ -1,0 +1,97 @@
+#pragma once
+// The table of the kernels of the proximal Newton method, and their arguments. Formulas:
+// newton/proximal_kernels.hpp.
+#include <cstdint>
+#include <span>
+
+#include "data/examples.hpp"
+#include "duals/dual_lanes.hpp"
+#include "weights/weights_view.hpp"
+
+namespace manyclass {
+
+// The proximal problem: one row of each array for every example, as long as a row of W.
+template <class T>
+struct Proximal {
+  const Examples<T>& examples;
+  const DualLanes<T>& centre;  // zbar
+  double epsilon;
+  const T* scores;  // S, of W
+  const T* along;   // of the direction: the scores at t are S + t times these
+};
+
+// z(W), what its moves add to W(z), and the examples that the Newton system sees.
+template <class T>
+struct Response {
+  DualLanes<T>& z;
+  WeightsView<T> moves;
+  std::int32_t* zone;  // the examples with a free z, ascending
+  T* share;  // of each: 1 / (number of its free z) where their sum is at its bound, else 0
+};
+
+// Sums over the examples, delta = z - zbar; r_i = 1 / (2 C_i) for the squared hinge, else 0.
+struct ResponseResult {
+  double ascent = 0;    // sum delta . (xi(W) - r_i zbar)
+  double distance = 0;  // ||delta||^2
+  double ridge = 0;     // sum r_i ||delta||^2
+  std::int64_t moved = 0;
+  std::int64_t n_zone = 0;
+
+  void add(const ResponseResult& part) {
+    ascent += part.ascent;
+    distance += part.distance;
+    ridge += part.ridge;
+    moved += part.moved;
+    n_zone += part.n_zone;
+  }
+};
+
+struct SlopeResult {
+  double slope = 0;  // sum z . d xi / dt
+  std::int64_t n_near = 0;
+};
+
+// Every kernel takes a part of the examples, or of `zone`, [begin, end); `rows` lists examples.
+template <class T>
+struct NewtonKernels {
+  void (*scores)(const Examples<T>&, const WeightsView<T>&, const DualLanes<T>&, T* scores,
+                 std::int64_t begin, std::int64_t end);
+  // w += W(z) of these examples.
+  void (*add_duals)(const Examples<T>&, const WeightsView<T>& w, const DualLanes<T>&,
+                    std::int64_t begin, std::int64_t end);
+  // z <- z(W). The part's zone is written from zone[0] and share[0] on.
+  ResponseResult (*respond)(const Proximal<T>&, const Response<T>&, std::int64_t begin,
+                            std::int64_t end);
+  // out += sum_zone (B^T J B) (x) x x^T p
+  void (*product)(const Proximal<T>&, const Response<T>&, const WeightsView<T>& p,
+                  const WeightsView<T>& out, std::int64_t begin, std::int64_t end);
+  // At t; the examples with a z > 0 at 0 or at t are written to `near` (may be `rows`).
+  SlopeResult (*slope)(const Proximal<T>&, double t, std::span<const std::int32_t> rows,
+                       std::int32_t* near);
+  // Gap, loss and violation of zbar at the scores.
+  SweepResult (*certify)(const Proximal<T>&, std::int64_t begin, std::int64_t end);
+  // a += 1/k sum_zone tr(B^T J B) x x^T, upper triangle; `panel` is memory of kPanel rows of a.
+  void (*gram)(const Proximal<T>&, const Response<T>&, T* a, std::int64_t size, T* panel,
+               std::int64_t begin, std::int64_t end);
+  // Rows [begin, begin + kPanel) of the upper Cholesky factor, in place; those before are done.
+  void (*factor)(T* a, std::int64_t size, std::int64_t begin);
+  // x <- A^-1 x from the factor, for all columns of x.
+  void (*solve)(const T* a, std::int64_t size, T* x);
+  // Every row of w less its mean over the classes.
+  void (*centre)(const WeightsView<T>& w);
+  double (*dot)(const T* a, const T* b, std::int64_t n);
+  void (*axpy)(double factor, const T* a, T* b, std::int64_t n);  // b += factor a
+  void (*add_to_total)(double factor, const T* a, double* total, std::int64_t n);
+  void (*subtract)(const double* a, const double* b, T* out, std::int64_t n);  // out <- a - b
+};
+inline constexpr std::int64_t kPanel = 32;  // sizes are multiples of it
+
+// The tables for rows of W of 1, 2, ... blocks of 64 bytes.
+template <class T>
+struct NewtonKernelsByBlocks {
+  NewtonKernels<T> tables[DualLanes<T>::kMaxBlocks];
+
+  const NewtonKernels<T>& of(std::int64_t n_blocks) const { return tables[n_blocks - 1]; }
+};
+
+}  // namespace manyclass

@@ -1,0 +1,94 @@
+#pragma once
+// The step length of Newton's method: a line search on the slope of phi
+// (newton/proximal_kernels.hpp) by secants, and the slope's sum over the examples.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "data/examples.hpp"
+#include "newton/kernel_table.hpp"
+#include "newton/newton_team.hpp"
+
+namespace manyclass {
+
+// t > 0 where the slope of a convex function is small against that at 0, by secants inside a
+// bracket; 0 if it does not fall at 0. slope_at(t, beyond): `beyond` while t is larger than any
+// before it.
+template <class SlopeAt>
+double line_search(double at_0, SlopeAt slope_at) {
+  constexpr double kSlope = 0.1;  // it ends at this part of the slope at 0
+  constexpr int kMaxTurns = 12;
+  if (!(at_0 < 0)) return 0;
+  double low = 0, low_slope = at_0, high = 0, high_slope = 0, t = 1;
+  for (int turn = 0; turn < kMaxTurns; ++turn) {
+    const double slope = slope_at(t, high == 0);
+    if (!std::isfinite(slope)) return 0;
+    if (std::abs(slope) <= kSlope * -at_0) break;
+    (slope > 0 ? high : low) = t;
+    (slope > 0 ? high_slope : low_slope) = slope;
+    if (high == 0) {
+      t *= 2;
+      continue;
+    }
+    const double width = high - low;
+    const double secant = low - width * low_slope / (high_slope - low_slope);
+    t = std::clamp(secant, low + 0.1 * width, high - 0.1 * width);
+  }
+  return t;
+}
+
+// What the examples add to d phi / dt at W + t step.
+template <class T>
+class ExamplesSlope {
+ public:
+  ExamplesSlope(const Examples<T>& examples, const NewtonKernels<T>& kernels, NewtonTeam<T>& team)
+      : kernels_(kernels),
+        team_(team),
+        near_(static_cast<std::size_t>(examples.x.n_rows)),
+        scrap_(near_.size()) {
+    for (std::int64_t i = 0; i < examples.x.n_rows; ++i) {
+      if (examples.norms[i] > 0) rows_.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+
+  // all: over all examples; finds those that count up to t. Otherwise over these alone: slacks are
+  // linear in t, so an example with no z > 0 at 0 nor at the far end has none between.
+  double at(const Proximal<T>& problem, double t, bool all, double row_work) {
+    const std::vector<std::int32_t>& rows = all ? rows_ : near_;
+    const std::int64_t n = all ? static_cast<std::int64_t>(rows_.size()) : n_near_;
+    std::vector<std::int32_t>& found = all ? near_ : scrap_;
+    if (all) n_near_ = 0;
+    double slope = 0;
+    std::vector<SlopeResult> parts(team_.size());
+    team_.in_chunks(
+        n, row_work,
+        [&](int member, std::int64_t begin, std::int64_t end) {
+          parts[static_cast<std::size_t>(member)] = kernels_.slope(
+              problem, t, {rows.data() + begin, rows.data() + end}, found.data() + begin);
+        },
+        [&](std::int64_t begin, std::int64_t end) {
+          for (const SlopeResult& part : parts) slope += part.slope;
+          if (all) collect(parts, begin, end);
+        });
+    return slope;
+  }
+
+ private:
+  // Join the members' lists of near examples.
+  void collect(const std::vector<SlopeResult>& parts, std::int64_t begin, std::int64_t end) {
+    for (std::size_t member = 0; member < parts.size(); ++member) {
+      const std::int64_t from = team_.cut(begin, end, static_cast<int>(member));
+      std::copy_n(near_.data() + from, parts[member].n_near, near_.data() + n_near_);
+      n_near_ += parts[member].n_near;
+    }
+  }
+
+  const NewtonKernels<T>& kernels_;
+  NewtonTeam<T>& team_;
+  std::vector<std::int32_t> near_, scrap_, rows_;
+  std::int64_t n_near_ = 0;
+};
+
+}  // namespace manyclass

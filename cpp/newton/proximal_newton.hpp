@@ -1,0 +1,294 @@
+#pragma once
+// Rounds of the proximal Newton method: semismooth Newton steps on phi
+// (newton/proximal_kernels.hpp), by conjugate gradients with one d x d Cholesky factor as
+// preconditioner for all classes, then a step of zbar that never lowers D. The passes over examples
+// are kernels.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "data/array_views.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lanes.hpp"
+#include "newton/arrays.hpp"
+#include "newton/conjugate_gradients.hpp"
+#include "newton/kernel_table.hpp"
+#include "newton/line_search.hpp"
+#include "newton/newton_team.hpp"
+#include "newton/preconditioner.hpp"
+#include "weights/weights_view.hpp"
+
+namespace manyclass {
+
+// Result of a round; gap, loss and violation are of W and zbar after it.
+struct NewtonRound {
+  double primal = 0;  // P, without the examples x_i = 0
+  double gap = 0;
+  double max_violation = 0;
+  std::int64_t steps = 0;        // of Newton's method
+  std::int64_t n_zone = 0;       // examples that its last system saw
+  std::int64_t evaluations = 0;  // scores computed
+};
+
+template <class T>
+class ProximalNewton {
+ public:
+  // `poll` is called now and then and may throw; zbar and its W stay true if it does.
+  // The same number of threads gives the same result.
+  ProximalNewton(const Examples<T>& examples, const NewtonKernels<T>& kernels, DualLanes<T>& centre,
+                 int n_threads, std::function<void()> poll)
+      : examples_(examples),
+        kernels_(kernels),
+        arrays_(examples, kernels, centre.n_classes(), centre.stride()),
+        team_(arrays_, n_threads, std::move(poll)),
+        gradients_(arrays_),
+        factor_(kernels, arrays_.size()),
+        slope_(examples, kernels, team_),
+        centre_(centre),
+        z_(centre.n_rows(), centre.n_classes()),
+        n_(centre.n_rows()),
+        pass_(examples, kernels, team_, arrays_, z_),
+        scores_(numbers_of_rows()),
+        along_(numbers_of_rows()) {
+    features_ = static_cast<double>(examples.x.indptr[n_]) / static_cast<double>(n_) + 1;
+  }
+
+  // Recompute W(zbar) and the scores, free of the rounding of many steps. anew: W starts at
+  // W(zbar).
+  void rebuild(bool anew) {
+    arrays_.clear(at_centre_);
+    team_.in_chunks(n_, row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
+      team_.in_small_chunks(member, begin, end, [&](std::int64_t from, std::int64_t to) {
+        kernels_.add_duals(examples_, arrays_.view(team_.moves(member)), centre_, from, to);
+        return true;
+      });
+    });
+    team_.gather(at_centre_);
+    arrays_.copy(at_centre_, response_);
+    if (anew) arrays_.copy(at_centre_, w_);
+    std::copy_n(centre_.lanes(0), n_ * centre_.stride(), z_.lanes(0));
+    arrays_.round(w_, step_);
+    score(step_, scores_);
+  }
+
+  // Newton steps until W is close to the minimiser of phi, or `budget` scores are computed; then
+  // the step of zbar, which does not need W to be close.
+  NewtonRound round(double epsilon, std::int64_t budget) {
+    epsilon_ = epsilon;
+    budget_ = budget;
+    NewtonRound result;
+    evaluations_ = 0;
+    ResponseResult found;
+    for (;; ++result.steps) {
+      found = respond();
+      if (is_close(found) || result.steps == kMaxSteps || is_spent() || !newton_step()) break;
+    }
+    move_centre(found);
+    certify(result);
+    result.n_zone = pass_.n_zone();
+    result.evaluations = evaluations_;
+    return result;
+  }
+
+  void read_weights(T* to) const {
+    for (std::int64_t j = 0; j < n_weights(); ++j) to[j] = static_cast<T>(w_.data()[j]);
+  }
+  // `rebuild` must follow.
+  void write_weights(const T* from) { std::copy_n(from, n_weights(), w_.data()); }
+  // For the tests: the gradient of phi at W; there, products with its Hessian and with the inverse
+  // of the preconditioner.
+  void gradient_at(const T* weights, double epsilon, T* out) {
+    epsilon_ = epsilon;
+    std::copy_n(weights, n_weights(), w_.data());
+    std::copy_n(weights, n_weights(), step_.data());
+    score(step_, scores_);
+    respond();
+    std::copy_n(gradient_.data(), n_weights(), out);
+  }
+  void hessian_times(const T* p, T* out) {
+    std::copy_n(p, n_weights(), step_.data());
+    multiply(step_, scratch_);
+    std::copy_n(scratch_.data(), n_weights(), out);
+  }
+  void preconditioned(const T* p, T* out) {
+    build();
+    std::copy_n(p, n_weights(), step_.data());
+    precondition(step_, scratch_);
+    std::copy_n(scratch_.data(), n_weights(), out);
+  }
+  const DualLanes<T>& response_duals() const { return z_; }
+
+  // ||z||^2
+  double squared_duals() const { return kernels_.dot(z_.lanes(0), z_.lanes(0), n_ * z_.stride()); }
+
+  std::int64_t n_weights() const { return (examples_.x.n_features + 1) * centre_.stride(); }
+
+  static constexpr std::int64_t kMaxSteps = 10;
+
+ private:
+  using Array = typename NewtonArrays<T>::Array;
+  using Total = typename NewtonArrays<T>::Total;
+  static constexpr double kNearlyWhole = 0.75;  // a step of zbar from here on is made whole
+
+  std::size_t numbers_of_rows() const { return static_cast<std::size_t>(n_ * centre_.stride()); }
+  Proximal<T> proximal() const {
+    return {examples_, centre_, epsilon_, scores_.data(), along_.data()};
+  }
+  double row_work() const { return features_ * static_cast<double>(centre_.stride()); }
+
+  void score(const Array& w, const Array& scores) {
+    team_.in_chunks(n_, row_work(), [&](int, std::int64_t begin, std::int64_t end) {
+      kernels_.scores(examples_, arrays_.view(w), centre_, scores.data(), begin, end);
+    });
+    evaluations_ += n_ * centre_.n_classes();
+  }
+
+  // z and W(z) for W, the gradient.
+  ResponseResult respond() {
+    const ResponseResult sum = pass_.run(proximal(), row_work());
+    team_.gather(response_);
+    arrays_.subtract(w_, response_, gradient_);
+    return sum;
+  }
+
+  // D along zbar + t (z - zbar) is D + slope t - curvature t^2 / 2.
+  std::pair<double, double> dual_parabola(const ResponseResult& found) {
+    arrays_.subtract(response_, at_centre_, step_);
+    arrays_.subtract(w_, at_centre_, scratch_);
+    return {found.ascent + arrays_.dot(scratch_, step_), arrays_.dot(step_, step_) + found.ridge};
+  }
+
+  // Whether z is as near to the proximal point as it needs to be, and better than zbar.
+  bool is_close(const ResponseResult& found) {
+    const double size = std::sqrt(arrays_.dot(gradient_, gradient_));
+    if (!(size <= 2 * std::sqrt(epsilon_ * found.distance))) return false;
+    const auto [slope, curvature] = dual_parabola(found);
+    return slope > 0.5 * curvature;
+  }
+
+  // Move zbar towards z as far as D rises; z and W(z) stay.
+  void move_centre(const ResponseResult& found) {
+    const auto [slope, curvature] = dual_parabola(found);
+    double t = curvature > 0 ? slope / curvature : 1;
+    if (!(slope > 0) || !std::isfinite(t)) return;
+    if (t >= kNearlyWhole) t = 1;
+    if (t == 1) {
+      std::copy_n(z_.lanes(0), n_ * z_.stride(), centre_.lanes(0));
+      arrays_.copy(response_, at_centre_);
+    } else {
+      mix(t);
+      arrays_.add(t, step_, at_centre_);
+    }
+  }
+  // zbar += t (z - zbar)
+  void mix(double t) {
+    const T by = static_cast<T>(t);
+    T* to = centre_.lanes(0);
+    const T* from = z_.lanes(0);
+    for (std::int64_t p = 0; p < n_ * z_.stride(); ++p) to[p] = (1 - by) * to[p] + by * from[p];
+  }
+
+  // P(W) - D(zbar), as a sum of non-negative terms: those of the examples, 1/2 ||W - W(zbar)||^2.
+  void certify(NewtonRound& result) {
+    std::vector<SweepResult> parts(team_.size());
+    team_.in_chunks(
+        n_, row_work(),
+        [&](int member, std::int64_t begin, std::int64_t end) {
+          parts[static_cast<std::size_t>(member)] = kernels_.certify(proximal(), begin, end);
+        },
+        [&](std::int64_t, std::int64_t) {
+          for (const SweepResult& part : parts) {
+            result.gap += part.gap;
+            result.primal += part.loss;
+            result.max_violation = std::max(result.max_violation, part.max_violation);
+          }
+        });
+    arrays_.subtract(w_, at_centre_, step_);
+    result.gap += 0.5 * arrays_.dot(step_, step_);
+    arrays_.round(w_, step_);
+    result.primal += 0.5 * arrays_.dot(step_, step_);
+  }
+
+  // One step of W; false if rounding hides any further progress.
+  bool newton_step() {
+    if (factor_.is_due()) build();
+    if (!conjugate_gradients()) return false;
+    arrays_.centre(step_);
+    score(step_, along_);
+    const double t = length();
+    if (!(t > 0)) return false;
+    arrays_.add(t, step_, w_);
+    kernels_.axpy(t, along_.data(), scores_.data(), n_ * centre_.stride());
+    return true;
+  }
+
+  void build() {
+    const auto gram = [&](T* a, T* panel, std::int64_t begin, std::int64_t end) {
+      kernels_.gram(proximal(), pass_.response(0), a, arrays_.size(), panel, begin, end);
+    };
+    factor_.build(features_, pass_.n_zone(), team_.threads(), team_.work(), gram);
+  }
+
+  // step <- about -H^-1 gradient.
+  bool conjugate_gradients() {
+    return gradients_.solve(
+        gradient_, step_, [&](const Array& p, const Array& out) { multiply(p, out); },
+        [&](const Array& r, const Array& out) { precondition(r, out); },
+        [&] { return is_spent(); });
+  }
+  bool is_spent() const { return evaluations_ >= budget_; }
+
+  void precondition(const Array& r, const Array& out) {
+    arrays_.copy(r, out);
+    factor_.solve(out.data(), centre_.stride(), team_.work());
+  }
+  // out <- H p
+  void multiply(const Array& p, const Array& out) {
+    arrays_.copy(p, out);
+    team_.in_chunks(
+        pass_.n_zone(), 2 * row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
+          const WeightsView<T> to = arrays_.view(team_.product(member));
+          kernels_.product(proximal(), pass_.response(member), arrays_.view(p), to, begin, end);
+        });
+    team_.gather_products(out);
+    factor_.spend(2 * row_work() * static_cast<double>(pass_.n_zone()));
+    evaluations_ += pass_.n_zone() * centre_.n_classes();
+  }
+
+  // The step length along `step`.
+  double length() {
+    arrays_.round(w_, scratch_);
+    const double constant = arrays_.dot(scratch_, step_), linear = arrays_.dot(step_, step_);
+    return line_search(arrays_.dot(gradient_, step_), [&](double t, bool beyond) {
+      return constant + t * linear + slope_.at(proximal(), t, beyond, row_work());
+    });
+  }
+
+  const Examples<T>& examples_;
+  const NewtonKernels<T>& kernels_;
+  NewtonArrays<T> arrays_;
+  NewtonTeam<T> team_;
+  ConjugateGradients<T> gradients_;
+  Preconditioner<T> factor_;
+  ExamplesSlope<T> slope_;
+  DualLanes<T>& centre_;  // zbar
+  DualLanes<T> z_;        // z(W)
+  std::int64_t n_;
+  ResponsePass<T> pass_;
+  Array scores_, along_;
+  Total w_{arrays_.numbers()};
+  Total at_centre_{arrays_.numbers()};  // W(zbar)
+  Total response_{arrays_.numbers()};   // W(z), but for what members hold
+  Array gradient_{arrays_.numbers()};
+  Array step_{arrays_.numbers()};
+  Array scratch_{arrays_.numbers()};
+  double epsilon_ = 1;
+  double features_ = 0;  // of an example, on average
+  std::int64_t evaluations_ = 0;
+  std::int64_t budget_ = 0;
+};
+
+}  // namespace manyclass

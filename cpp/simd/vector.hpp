@@ -1,0 +1,85 @@
+#pragma once
+// Vectors of T as wide as the instruction set's registers, by the compiler's vector extension.
+#include <cstddef>
+
+#include "simd/isa.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr std::size_t kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr std::size_t kVectorBytes = 32;
+#else
+inline constexpr std::size_t kVectorBytes = 16;
+#endif
+
+template <class T>
+inline constexpr std::size_t kLanes = kVectorBytes / sizeof(T);
+
+template <class T>
+struct VectorOf;
+template <>
+struct VectorOf<float> {
+  typedef float type __attribute__((vector_size(kVectorBytes), may_alias));
+};
+template <>
+struct VectorOf<double> {
+  typedef double type __attribute__((vector_size(kVectorBytes), may_alias));
+};
+template <class T>
+using Vector = typename VectorOf<T>::type;
+
+template <class T>
+inline Vector<T> load(const T* p) {
+  return *reinterpret_cast<const Vector<T>*>(p);
+}
+
+template <class T>
+inline void store(T* p, Vector<T> v) {
+  *reinterpret_cast<Vector<T>*>(p) = v;
+}
+
+template <class T>
+inline Vector<T> maximum(Vector<T> a, Vector<T> b) {
+  return a > b ? a : b;
+}
+
+// a + b rounded, and what rounding left out (Knuth 1997, sec. 4.2.2); of numbers or vectors.
+template <class V>
+struct TwoSum {
+  V sum;
+  V rest;
+};
+template <class V>
+inline TwoSum<V> two_sum(const V& a, const V& b) {
+  const V sum = a + b;
+  const V of_b = sum - a;
+  return {sum, (a - (sum - of_b)) + (b - of_b)};
+}
+
+// w += delta, with low digits in *carry unless that is null.
+template <class T>
+inline void add_with_carry(T& w, T* carry, T delta) {
+  if (!carry) {
+    w += delta;
+    return;
+  }
+  const auto [sum, rest] = two_sum<T>(w, *carry + delta);
+  w = sum;
+  *carry = rest;
+}
+
+// The largest of n values; n is a multiple of the lanes, p is aligned.
+template <class T>
+inline T largest(const T* p, std::size_t n) {
+  Vector<T> best = load(p);
+  for (std::size_t c = kLanes<T>; c < n; c += kLanes<T>) best = maximum<T>(best, load(p + c));
+  T result = best[0];
+  for (std::size_t lane = 1; lane < kLanes<T>; ++lane) {
+    result = best[lane] > result ? best[lane] : result;
+  }
+  return result;
+}
+
+}  // namespace manyclass::MANYCLASS_ISA

@@ -1,0 +1,182 @@
+#pragma once
+// Stochastic (sub-)gradient descent over given rows (stochastic/kernels.hpp): checks, shards of the
+// classes for the threads, and a bound that refuses steps which may overflow.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/array_views.hpp"
+#include "data/examples.hpp"
+#include "data/require.hpp"
+#include "dual/training_set.hpp"
+#include "simd/dispatch.hpp"
+#include "stochastic/kernels.hpp"
+#include "stochastic/sgd.hpp"
+#include "threads/interrupt_poll.hpp"
+#include "weights/sharded_weights.hpp"
+
+namespace manyclass {
+
+// How the rows are visited: loss, examples in a batch, threads.
+struct Passage {
+  StochasticLoss loss;
+  std::size_t batch_size;
+  int n_threads;
+};
+
+template <class T>
+class StochasticTrainer : public TrainingSet<T> {
+ public:
+  StochasticTrainer(const ExampleArrays<T>& arrays, const std::string& instruction_set,
+                    Poll check_signals)
+      : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
+        dense_(kernels_for<StochasticKernels<T, DenseShard<T>>>(instruction_set)),
+        tables_(kernels_for<StochasticKernels<T, TableShard<T>>>(instruction_set)) {
+    require(arrays.n_classes >= 2, "there must be two classes");
+    this->check_all_labelled();
+  }
+
+  // Steps with the rows in this order. `weights` is S, `average` U, both padded
+  // (weights/dense_weights.hpp). moved[i] becomes the class that was moved against row i, or -1.
+  double steps(MatrixView<T> weights, const MatrixView<T>* average, StochasticClock& clock,
+               const Passage& passage, std::span<const std::int32_t> rows,
+               std::span<std::int32_t> labels) const {
+    check(weights);
+    if (average) {
+      check(*average);
+      require(average->n_columns == weights.n_columns, "S and U must have rows of one length");
+    }
+    check_moved(labels, passage);
+    check(passage, rows, clock);
+    const std::int64_t stride = weights.n_columns;
+    const std::int64_t n_blocks = (this->n_classes() + kBlock - 1) / kBlock;
+    const std::int64_t n_shards = std::min<std::int64_t>(passage.n_threads, n_blocks);
+    const std::int64_t width = (n_blocks + n_shards - 1) / n_shards * kBlock;
+    const std::int64_t n_features = this->examples().x.n_features;
+    std::vector<DenseShard<T>> shards;
+    for (std::int64_t first = 0; first < n_blocks * kBlock; first += width) {
+      const std::int64_t here = std::min(width, n_blocks * kBlock - first);
+      const auto classes = static_cast<std::int32_t>(std::min(here, this->n_classes() - first));
+      T* later = average ? average->data + first : nullptr;
+      shards.push_back({{weights.data + first, n_features, classes, stride},
+                        {later, n_features, classes, stride},
+                        here});
+    }
+    return run(
+        MinibatchSgd<T, DenseShard<T>>(dense_, std::move(shards), static_cast<std::int32_t>(width),
+                                       passage.loss, batch_of(passage, rows), passage.n_threads),
+        clock, passage, rows, labels);
+  }
+
+  // The same with S and U in tables.
+  double table_steps(ShardedWeights<T>& weights, ShardedWeights<T>* average, StochasticClock& clock,
+                     const Passage& passage, std::span<const std::int32_t> rows) const {
+    require(passage.loss != StochasticLoss::kLogLoss, "log_loss moves all classes: no tables");
+    check(weights);
+    if (average) {
+      check(*average);
+      require(average->shard_size == weights.shard_size, "S and U must have the same slices");
+    }
+    check(passage, rows, clock);
+    std::vector<TableShard<T>> shards;
+    for (std::size_t s = 0; s < weights.shards.size(); ++s) {
+      shards.push_back({&weights.shards[s], average ? &average->shards[s] : nullptr});
+    }
+    return run(
+        MinibatchSgd<T, TableShard<T>>(tables_, std::move(shards), weights.shard_size, passage.loss,
+                                       batch_of(passage, rows), passage.n_threads),
+        clock, passage, rows);
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 64 / sizeof(T);
+
+  template <class Shard>
+  double run(MinibatchSgd<T, Shard> team, StochasticClock& clock, const Passage& passage,
+             std::span<const std::int32_t> rows, std::span<std::int32_t> moved = {}) const {
+    const Examples<T>& examples = this->examples();
+    InterruptPoll interrupts(this->poll());
+    const double each = 2.0 * this->n_classes() *
+                        (1 + static_cast<double>(examples.x.indptr[examples.x.n_rows]) /
+                                 static_cast<double>(std::max<std::int64_t>(1, examples.x.n_rows)));
+    const auto size = static_cast<std::int64_t>(passage.batch_size);
+    const std::int64_t n_batches = (static_cast<std::int64_t>(rows.size()) + size - 1) / size;
+    double losses = 0;
+    interrupts.in_chunks(
+        n_batches, each * static_cast<double>(size),
+        [&](auto begin, auto end) {
+          const auto first = static_cast<std::size_t>(begin * size);
+          const auto last = std::min(rows.size(), static_cast<std::size_t>(end * size));
+          losses += team.run(examples, rows.subspan(first, last - first), clock, moved);
+        },
+        1);
+    return losses;
+  }
+
+  // Rows in a batch: memory is taken for so many.
+  static std::size_t batch_of(const Passage& passage, std::span<const std::int32_t> rows) {
+    return std::clamp<std::size_t>(rows.size(), 1, passage.batch_size);
+  }
+
+  void check_moved(std::span<const std::int32_t> moved, const Passage& passage) const {
+    if (moved.empty()) return;
+    require(passage.loss != StochasticLoss::kLogLoss, "log_loss moves all classes");
+    require(static_cast<std::int64_t>(moved.size()) == this->examples().x.n_rows,
+            "moved must have an entry for every row");
+  }
+
+  // Refuse steps after which a number may not be finite: scores are at most |x| times those of S.
+  void check(const Passage& passage, std::span<const std::int32_t> rows,
+             StochasticClock& clock) const {
+    constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
+    require(1 <= passage.batch_size && passage.batch_size <= kMaxRows, "batch_size out of range");
+    require(1 <= passage.n_threads && passage.n_threads <= kMaxThreads, "n_threads out of range");
+    require(clock.alpha > 0 && clock.seen >= 0, "alpha must be positive, and seen not negative");
+    const Examples<T>& examples = this->examples();
+    double reach = clock.reach;
+    double seen = clock.seen;
+    double longest = 1;
+    for (std::size_t p = 0; p < rows.size(); ++p) {
+      const std::int32_t i = rows.data()[p];
+      require(0 <= i && i < examples.x.n_rows, "row out of range");
+      const double length = std::sqrt(examples.norms[i]);
+      reach += examples.costs[i] * length;
+      seen += examples.costs[i];
+      longest = std::max(longest, length);
+    }
+    if (rows.size() == 0) return;
+    const double first = clock.seen > 0 ? clock.seen : examples.costs[rows.data()[0]];
+    const double average_steps =
+        clock.average_steps + static_cast<double>(rows.size()) * (clock.rising ? seen : 1 / first);
+    const double averages = std::isfinite(clock.average_from) ? std::max(1.0, average_steps) : 1;
+    const double bound = reach * longest * averages * std::max(1.0, 1 / (clock.alpha * first));
+    if (!(bound < static_cast<double>(std::numeric_limits<T>::max()) / 8)) {
+      throw std::overflow_error("the weights may overflow");
+    }
+    clock.reach = reach;
+  }
+  void check(const MatrixView<T>& weights) const {
+    const std::int64_t stride = weights.n_columns;
+    require(weights.n_rows == this->examples().x.n_features + 1,
+            "weights must have n_features + 1 rows");
+    require(stride % kBlock == 0 && stride >= this->n_classes(), "weights must be padded");
+    require(weights.is_aligned(), "weights must be aligned");
+  }
+  void check(const ShardedWeights<T>& weights) const {
+    require(weights.n_rows() == this->examples().x.n_features + 1,
+            "weights must have n_features + 1 rows");
+    require(weights.n_classes == this->n_classes(), "weights must be of the same classes");
+  }
+
+  const StochasticKernels<T, DenseShard<T>>& dense_;
+  const StochasticKernels<T, TableShard<T>>& tables_;
+};
+
+}  // namespace manyclass

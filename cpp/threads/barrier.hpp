@@ -1,0 +1,38 @@
+#pragma once
+// A reusable barrier for threads.
+#include <atomic>
+
+namespace manyclass {
+
+// A reusable barrier. It also tells all threads whether one of them has failed.
+class Barrier {
+ public:
+  explicit Barrier(int size) : size_(size) {}
+  // Wait for all threads. Returns the same to all: whether none has failed so far.
+  bool arrive_and_wait(bool succeeded) {
+    const unsigned seen = round_.load(std::memory_order_acquire);
+    if (!succeeded) failed_.store(true, std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      all_succeeded_[seen % 2] = !failed_.load(std::memory_order_relaxed);
+      round_.fetch_add(1, std::memory_order_release);
+      round_.notify_all();
+      return all_succeeded_[seen % 2];
+    }
+    for (int spin = 0; spin < kSpins && round_.load(std::memory_order_acquire) == seen; ++spin) {
+    }
+    round_.wait(seen, std::memory_order_acquire);
+    // The round after next overwrites it, when all threads have left this one.
+    return all_succeeded_[seen % 2];
+  }
+
+ private:
+  static constexpr int kSpins = 1 << 14;
+  int size_;
+  std::atomic<int> arrived_{0};
+  std::atomic<unsigned> round_{0};
+  std::atomic<bool> failed_{false};
+  bool all_succeeded_[2] = {};
+};
+
+}  // namespace manyclass

@@ -1,0 +1,50 @@
+#pragma once
+// W in hash tables, cut into shards of neighbouring classes, one for each thread.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "weights/hash_tables.hpp"
+
+namespace manyclass {
+
+template <class T>
+struct ShardedWeights {
+  ShardedWeights(std::int64_t n_rows, std::int32_t n_classes, int n_shards, std::size_t dense_from)
+      : n_classes(n_classes), shard_size(n_classes / n_shards + (n_classes % n_shards != 0)) {
+    for (std::int32_t left = n_classes; left > 0; left -= std::min(left, shard_size)) {
+      shards.emplace_back(n_rows, std::min(shard_size, left), dense_from);
+    }
+  }
+  ShardedWeights(ShardedWeights&&) = default;
+  std::int64_t n_rows() const { return shards[0].n_rows(); }
+  int size() const { return static_cast<int>(shards.size()); }
+  std::int32_t first(int shard) const { return shard * shard_size; }
+
+  // Sum of the shards' numbers.
+  template <class Measure>
+  auto total(Measure measure) const {
+    decltype(measure(shards[0])) sum = 0;
+    for (const HashTables<T>& shard : shards) sum += measure(shard);
+    return sum;
+  }
+  double squared_norm() const {
+    return total([](const HashTables<T>& shard) { return shard.squared_norm(); });
+  }
+  std::int64_t n_slots() const {
+    return total([](const HashTables<T>& shard) { return shard.n_slots(); });
+  }
+  std::int64_t n_bytes() const {
+    return total([](const HashTables<T>& shard) { return shard.n_bytes(); });
+  }
+  void clear() {
+    for (HashTables<T>& shard : shards) shard.clear();
+  }
+
+  std::int32_t n_classes;
+  std::int32_t shard_size;
+  std::vector<HashTables<T>> shards;
+};
+
+}  // namespace manyclass

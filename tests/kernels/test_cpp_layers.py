@@ -1,0 +1,70 @@
+"""The rooms of cpp/: includes go down only, and Python is known to the bindings alone."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+CPP = Path(__file__).parents[2] / "cpp"
+MAX_FILES = 12
+
+# Top first. A room may include those below it; rooms of one layer do not include each other.
+LAYERS = [
+    {"bindings"},
+    {"many_classes", "class_pairs", "newton", "stochastic", "prediction", "svmlight"},
+    {"dual"},
+    {"sum_to_zero"},
+    {"certificate"},
+    {"subproblem"},
+    {"weights"},
+    {"duals"},
+    {"data"},
+    {"simd", "threads"},
+]
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+FILES = sorted(p.relative_to(CPP).as_posix() for p in CPP.rglob("*") if p.is_file())
+
+
+def included(file: str) -> list[str]:
+    """Return what a file includes by quotes: files of the project."""
+    return re.findall(r'^#include "([^"]+)"', (CPP / file).read_text(), re.MULTILINE)
+
+
+def room_of(file: str) -> str:
+    return file.split("/")[0]
+
+
+def test_every_file_lies_in_a_room_of_the_list():
+    assert {room_of(f) for f in FILES} == set(LEVEL)
+    assert all(f.count("/") == 1 for f in FILES)
+
+
+def test_every_include_names_a_file_with_its_room():
+    assert {i for f in FILES for i in included(f)} <= set(FILES)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_includes_between_rooms_go_down(file):
+    others = [i for i in included(file) if room_of(i) != room_of(file)]
+    upwards = [i for i in others if LEVEL[room_of(i)] <= LEVEL[room_of(file)]]
+    assert not upwards
+
+
+def test_includes_have_no_cycle():
+    graph = {f: included(f) for f in FILES}
+    while graph:
+        leaves = {f for f, needed in graph.items() if not set(needed) & set(graph)}
+        assert leaves, f"a cycle of includes among {sorted(graph)}"
+        graph = {f: needed for f, needed in graph.items() if f not in leaves}
+
+
+def test_only_the_bindings_know_python():
+    pattern = re.compile(r"nanobind|Python\.h|\bPy_|\bPyErr_")
+    users = {room_of(f) for f in FILES if pattern.search((CPP / f).read_text())}
+    assert users == {"bindings"}
+
+
+def test_rooms_stay_small():
+    sizes = Counter(room_of(f) for f in FILES)
+    assert {room: n for room, n in sizes.items() if n > MAX_FILES} == {}
