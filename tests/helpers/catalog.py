@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution
 from manyclass.solvers.base import solve
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.dual.table_weights import SparseDual
 from manyclass.solvers.stopping import RULES
 
 
@@ -23,6 +23,8 @@ def has_relative_margins(name: str) -> bool:
     """Those are solved with sparse weights, too."""
     return FORMULATIONS[name].margin == "relative"
 
+
+SparseDual = partial(SequentialDual, sparse=True)
 
 # Formulation, loss, solver; a new combination is one row.
 ROWS = [(name, loss, SequentialDual) for name, f in FORMULATIONS.items() for loss in f.losses()]

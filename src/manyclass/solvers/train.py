@@ -20,7 +20,6 @@ from manyclass.solvers.double_precision import go_on, may_go_on
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.one_vs_rest import SeparateClasses
 from manyclass.solvers.dual.one_vs_rest_chunked import solve_in_parts
-from manyclass.solvers.dual.table_weights import SparseDual
 from manyclass.solvers.engine import select_engine
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.chunks import classes_in_part
@@ -144,8 +143,7 @@ def serial_solver(
     """
     if select_engine(problem.formulation, 1) == "separate":
         return SeparateClasses(rng, n_jobs)
-    solver = SparseDual if weights == "sparse" else SequentialDual
-    return solver(rng, n_jobs, keeps_duals=keeps_duals)
+    return SequentialDual(rng, n_jobs, sparse=weights == "sparse", keeps_duals=keeps_duals)
 
 
 def distributed_solver(

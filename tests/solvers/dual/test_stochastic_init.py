@@ -15,12 +15,11 @@ from manyclass.solvers.base import Interrupted
 from manyclass.solvers.dual import coordinate_ascent
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.stochastic_init import is_worthwhile, stochastic_start
-from manyclass.solvers.dual.table_weights import SparseDual
 from manyclass.solvers.stochastic.sgd import Plan, Stochastic, new_clock
 from manyclass.solvers.weights.accumulators import DenseSums
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.storage_choice import Shape
-from tests.helpers.catalog import make_problem, train
+from tests.helpers.catalog import SparseDual, make_problem, train
 
 
 def clouds(seed=0, n=300, d=5, k=4, C=10.0, dtype=np.float64, **kind):
@@ -141,9 +140,9 @@ def test_where_it_is_worthwhile(kind, expected):
 def test_only_few_classes_in_dense_weights_begin_so():
     few, many = clouds(), clouds(k=80)
     rng = np.random.default_rng(0)
-    assert SequentialDual(rng).init(few, None).steps_first
-    assert not SequentialDual(rng).init(many, None).steps_first
-    assert not SparseDual(rng).init(few, None).steps_first
+    assert SequentialDual(rng).init(few, None).use_sgd_init
+    assert not SequentialDual(rng).init(many, None).use_sgd_init
+    assert not SparseDual(rng).init(few, None).use_sgd_init
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -193,7 +192,7 @@ def test_what_would_overflow_is_left_to_descent():
     problem = clouds(C=1e34, dtype=np.float32)
     solver = SequentialDual(np.random.default_rng(0))
     state = solver.init(problem, None)
-    assert state.steps_first
+    assert state.use_sgd_init
     assert solver._stochastic_start(problem, state) == 0
     assert (state.weights == 0).all()
     assert state.z.count == 0

@@ -12,11 +12,10 @@ from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.dual.table_weights import SparseDual
 from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.weights import tables
 from manyclass.utils.instruction_sets import VARIABLE
-from tests.helpers.catalog import make_problem, text_problem, train
+from tests.helpers.catalog import SparseDual, make_problem, text_problem, train
 
 CORES = {
     np.float32: (_core.SparseTrainer32, _core.WeightTables32, _core.Duals32),

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -23,35 +21,24 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate, EpochRecord, Start
-from manyclass.solvers.dual.newton_switch import LANE_TRAINERS, NewtonRounds
+from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
+from manyclass.solvers.dual.newton_switch import (
+    LANE_TRAINERS,
+    new_phase,
+    newton_round,
+    next_phase,
+)
 from manyclass.solvers.dual.state import State
 from manyclass.solvers.dual.stochastic_init import is_worthwhile, stochastic_start
-from manyclass.solvers.kernels import (
-    NO_COMMON,
-    as_returned,
-    core_classes,
-    rows_per_call,
-    trainer_arguments,
-)
+from manyclass.solvers.dual.table_weights import TableStore
+from manyclass.solvers.dual.weight_store import DenseStore, WeightStore
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import (
-    allocate_weights,
-    antisymmetric,
-    classes_of,
     distance,
-    pack,
     squared_norm,
     subtract_means,
 )
-from manyclass.solvers.weights.layout import in_lanes, mean_apart
 
-# Shrunk loops end after this effort, in full loops' worth of scores (Keerthi et al. 2008).
-SHRUNK_EFFORT = 5
-# After this many epochs the effort grows with the epochs: the last digits take many shrunk loops,
-# and full loops between them gain little (measured: sector, Weston-Watkins, 3e-5 in float32: 37
-# epochs instead of 66, a quarter less time).
-LONG_RUN = 10
 # In the shrunk loops an example waits for the next full loop once its gap is below this many times
 # an active example's part of the gap that they aim at: most of the effort then goes where most is
 # to be gained (measured: a third less time on sector, a tenth on news20). But only while every
@@ -69,7 +56,7 @@ SKIPPED = 1
 REBUILD_EVERY = 16
 
 
-class SequentialDual(NewtonRounds):
+class SequentialDual:
     """Solver for every formulation.
 
     Parameters
@@ -78,66 +65,59 @@ class SequentialDual(NewtonRounds):
         Orders the loops.
     n_jobs : int, default=1
         Threads of the Newton phase, and of the passes that only read.
+    sparse : bool, default=False
+        Whether W is stored in hash tables; for formulations with relative margins.
     keeps_duals : bool, default=True
         Whether z is kept for a warm start, which may be n x k numbers; z = 0 is returned otherwise.
     """
 
     def __init__(
-        self, rng: np.random.Generator, n_jobs: int = 1, *, keeps_duals: bool = True
+        self,
+        rng: np.random.Generator,
+        n_jobs: int = 1,
+        *,
+        sparse: bool = False,
+        keeps_duals: bool = True,
     ) -> None:
+        self.store: WeightStore = TableStore() if sparse else DenseStore()
         self.rng = rng
         self.n_jobs = n_jobs
         self.keeps_duals = keeps_duals
 
     def init(self, problem: Problem, start: Start | None) -> State:
         """Begin from z = 0, or where another training ended."""
-        state = self._begin(problem)
+        state = self.store.begin(problem, self.rng, self.n_jobs)
         norms = state.trainer.squared_norms()
         if not np.isfinite(norms).all():
             raise FloatingPointError("the square of a row of X overflows; scale the features")
         state.rows = np.flatnonzero(norms > 0).astype(np.int32)
         state.active = np.empty(len(state.rows), np.int32)
-        state.constant = self._constant(problem, state, np.flatnonzero(norms == 0))
+        state.constant = self.store.constant_loss(problem, state, np.flatnonzero(norms == 0))
         state.dual = state.constant
         if start is not None:
             self._warm_start(problem, state, start)
         elif isinstance(state.trainer, LANE_TRAINERS):
-            state.steps_first = is_worthwhile(problem, norms)
+            state.use_sgd_init = is_worthwhile(problem, norms)
         return state
-
-    def _begin(self, problem: Problem) -> State:
-        """W = 0 and z = 0."""
-        began = time.perf_counter()
-        data = problem.dataset
-        trainer_of, duals_of = core_classes(problem)
-        columns = data.n_classes + mean_apart(problem)
-        buffer, weights = allocate_weights(data.n_features + 1, columns, data.dtype)
-        trainer = trainer_of(**trainer_arguments(problem))
-        z = duals_of(data.n_examples, data.n_classes)
-        return State(trainer, z, buffer, weights, began)
-
-    def _constant(self, problem: Problem, state: State, empty: NDArray[np.intp]) -> float:  # noqa: ARG002 (of sparse weights)
-        """D(0): what the examples with x_i = 0 add, whose loss is constant."""
-        look = state.trainer.inspect  # W = 0
-        at = empty.tolist()
-        return float(sum(look(state.weights, state.z, NO_COMMON, 0.0, i, i + 1).loss for i in at))
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """One of descent, or a round of the Newton phase."""
-        if state.refuted is not None:
-            primal = state.refuted.primal_objective
-            state.pace.correct(rule.distance(state.refuted, primal))
-            state.full, state.refuted = state.refuted, None
-        phase = self._newton(problem, state)
+        if state.failed_certificate is not None:
+            primal = state.failed_certificate.primal_objective
+            state.pace.correct(rule.distance(state.failed_certificate, primal))
+            state.full, state.failed_certificate = state.failed_certificate, None
+        phase = next_phase(problem, state, self.n_jobs)
+        record = None
         if phase is not None:
-            return self._newton_round(problem, state, phase, rule)
-        return self._descent(problem, state, rule)
+            n_weights = self.store.n_weights(problem, state)
+            record = newton_round(problem, state, phase, self.store.rebuild, n_weights)
+        return record or self._ascent(problem, state, rule)
 
-    def _descent(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
-        """Shrunk loops until the rule is content or the effort is spent, then one full loop."""
+    def _ascent(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
+        """Shrunk loops until the inner tolerance or the budget is reached, then one full loop."""
         if state.epoch and state.epoch % REBUILD_EVERY == 0:
-            self._rebuild(problem, state)
-        made = self._stochastic_start(problem, state) if state.steps_first else 0
+            self.store.rebuild(problem, state)
+        made = self._stochastic_start(problem, state) if state.use_sgd_init else 0
         loops, evaluations = self._shrunk_loops(problem, state, rule)
         full = self._full_loop(problem, state, rule)
         state.epoch += 1
@@ -155,13 +135,13 @@ class SequentialDual(NewtonRounds):
             active_share=state.n_active / problem.dataset.n_examples,
             loops=loops,
             evaluations=evaluations,
-            n_weights=self._n_weights(problem, state),
+            n_weights=self.store.n_weights(problem, state),
             n_duals=state.z.count,
         )
 
     def _stochastic_start(self, problem: Problem, state: State) -> int:
         """Leave z = 0 by stochastic steps; return the scores that they computed."""
-        state.steps_first = False
+        state.use_sgd_init = False
         try:
             z = stochastic_start(problem, state.rows, state.weights, self.rng)
         except OverflowError:
@@ -170,9 +150,6 @@ class SequentialDual(NewtonRounds):
         norm = squared_norm(state.weights, problem.dataset.n_classes, apart=False)
         state.dual += float(z.sum(dtype=np.float64)) - 0.5 * norm
         return len(state.rows) * problem.dataset.n_classes
-
-    def _n_weights(self, problem: Problem, state: State) -> int:  # noqa: ARG002 (of sparse weights)
-        return (problem.dataset.n_features + 1) * problem.dataset.n_classes
 
     def promising(self, state: State, rule: StoppingRule) -> bool:
         """Whether the last full loop's estimates say that the rule may be met."""
@@ -188,8 +165,9 @@ class SequentialDual(NewtonRounds):
         A second pass judges the W of the Newton phase; that of the two with the lower P is
         returned.
         """
-        rounding = self._rebuild(problem, state)
-        certificate = state.refuted = self._judge(problem, state, state.weights, rounding)
+        rounding = self.store.rebuild(problem, state)
+        certificate = self._certificate(problem, state, state.weights, rounding)
+        state.failed_certificate = certificate
         state.dual = certificate.dual_objective  # free of the rounding of many small gains
         state.returned = None
         if state.newton is not None and math.isfinite(state.newton.primal):
@@ -197,56 +175,25 @@ class SequentialDual(NewtonRounds):
             if problem.formulation.centred:
                 subtract_means(W, problem.dataset.n_classes)
             apart = distance(W, state.weights, problem.dataset.n_classes)
-            other = self._judge(problem, state, W, apart + rounding)
+            other = self._certificate(problem, state, W, apart + rounding)
             if other.primal_objective < certificate.primal_objective:
                 state.returned = W
                 return other
         return certificate
 
-    def _judge(self, problem: Problem, state: State, weights: Any, apart: float) -> Certificate:
-        """P at some W, D at z; ``apart`` is an upper bound of ||W - W(z)||.
-
-        Where W is to sum to zero, what rounding leaves of its mean is taken off first. Of two
-        classes, the estimator keeps the difference.
-        """
-        if problem.dataset.n_classes == 2 and problem.formulation.sum_to_zero != "no":
-            apart += antisymmetric(weights)
-        common, square, moved = as_returned(problem, weights)
-        apart += moved
-
-        def inspect(part: tuple[int, int]) -> _core.SweepResult:
-            found: _core.SweepResult = state.trainer.inspect(
-                weights, state.z, common, math.sqrt(square), *part
-            )
-            return found
-
-        found = list(self._map(inspect, list(self._ranges(problem))))
-        k = problem.dataset.n_classes
-        return Certificate.from_gap(
-            0.5 * (square - k * float(common @ common)) + sum(part.loss for part in found),
-            sum(part.gap for part in found) + 0.5 * apart * apart,
-            max((part.max_violation for part in found), default=0.0),
-        )
-
-    def _duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
-        """Return z, shape (n, k)."""
-        indptr, labels, values = state.z.to_csr()
-        shape = (problem.dataset.n_examples, problem.dataset.n_classes)
-        return sp.csr_array((values, labels, indptr), shape=shape)
-
-    def weights(self, problem: Problem, state: State) -> NDArray[Any]:
+    def weights(self, problem: Problem, state: State) -> Weights:
         """Return W, a copy of shape (d + 1, k): that of the Newton phase if it seems better."""
-        k, apart = problem.dataset.n_classes, mean_apart(problem)
         W = self._apart(state)
-        return classes_of(state.weights if W is None else W, k, apart=apart).copy()
+        return self.store.matrix(problem, state, state.weights if W is None else W)
 
     def start(self, problem: Problem, state: State) -> Start:
         """Return z, and W if it is not W(z)."""
         if not self.keeps_duals:
             data = problem.dataset
             return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
-        W = None if self._apart(state) is None else self.weights(problem, state)
-        return Start(self._duals(problem, state), W)
+        newton = self._apart(state)
+        W = None if newton is None else self.store.matrix(problem, state, newton)
+        return Start(self.store.duals(problem, state), W)
 
     def _apart(self, state: State) -> NDArray[Any] | None:
         """Return the W of the Newton phase, if it seems better than W(z)."""
@@ -256,50 +203,32 @@ class SequentialDual(NewtonRounds):
         better = phase.primal + state.constant < state.dual + state.full.gap
         return phase.weights if phase.running or better else None
 
-    def finish(self, problem: Problem, state: State) -> NDArray[Any]:
-        """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
-        rows = problem.dataset.n_features + 1
-        k, apart = problem.dataset.n_classes, mean_apart(problem)
-        if state.returned is not None:
-            np.copyto(state.weights, state.returned)
-        packed = pack(state.buffer, state.weights, k, apart=apart)
-        state.weights = state.buffer = np.empty((0, 0), problem.dataset.dtype)
-        state.newton = state.returned = None
-        # No array but `packed` still refers to the memory that is given back.
-        packed.resize(rows * k, refcheck=False)
-        return packed.reshape(rows, k)
+    def finish(self, problem: Problem, state: State) -> Weights:
+        """Return W, shape (d + 1, k); the state has none afterwards."""
+        return self.store.release(problem, state)
 
     def _warm_start(self, problem: Problem, state: State, start: Start) -> None:
         dtype = problem.dataset.dtype
         visited = np.zeros(problem.dataset.n_examples, dtype=bool)
         visited[state.rows] = True
-        z = sp.csr_array(sp.diags_array(visited.astype(dtype)) @ start.duals)
+        given = self.store.stored(state, sp.csr_array(start.duals))
+        z = sp.csr_array(sp.diags_array(visited.astype(dtype)) @ given)
         z.eliminate_zeros()
         state.z.from_csr(
             z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(dtype)
         )
         at_z = self.certify(problem, state)
-        phase = None if start.weights is None else self._new_phase(problem, state)
+        phase = None if start.weights is None else new_phase(problem, state, self.n_jobs)
         if phase is None or start.weights is None:
             return
         phase.weights[:, : problem.dataset.n_classes] = start.weights
-        primal = self._judge(problem, state, phase.weights, 0.0).primal_objective
+        primal = self._certificate(problem, state, phase.weights, 0.0).primal_objective
         if primal < at_z.primal_objective:
             phase.resume(at_z.gap, primal - state.constant)
             state.newton = phase
 
-    def _rebuild(self, problem: Problem, state: State) -> float:
-        """W <- W(z); return an upper bound of the distance that rounding leaves."""
-        common = NO_COMMON
-        if problem.formulation.centred:
-            n = problem.dataset.n_examples
-            sigma = np.zeros(n)
-            state.trainer.row_sums(state.z, np.arange(n, dtype=np.int32), sigma)
-            common = state.trainer.sum_of_rows(sigma / problem.dataset.n_classes)
-        return float(state.trainer.rebuild(state.weights, state.z, common))
-
     def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> tuple[int, int]:
-        budget = self._shrunk_effort(problem, state)
+        budget = self.store.shrunk_effort(problem, state)
         gap, violation = rule.shrunk_goal()
         min_gap = NEGLIGIBLE * gap / max(1, state.n_active) if state.fast else 0.0
         result = state.trainer.shrunk_loops(
@@ -314,17 +243,10 @@ class SequentialDual(NewtonRounds):
         state.n_active = result.n_active
         return result.loops, result.evaluations
 
-    def _shrunk_effort(self, problem: Problem, state: State) -> int:
-        """Scores that the shrunk loops may compute."""
-        effort = SHRUNK_EFFORT * (1 + in_lanes(problem)) * max(1.0, state.epoch / LONG_RUN)
-        return int(effort * len(state.rows) * problem.dataset.n_classes)
-
     def _full_loop(self, problem: Problem, state: State, rule: StoppingRule) -> _core.SweepResult:
         gap_before = state.full.gap if state.epoch else np.inf
         goal, _ = rule.shrunk_goal()
-        skips = (
-            state.epoch and problem.formulation.aggregation == "max" and problem.dataset.is_sparse
-        )
+        skips = state.epoch and problem.formulation.takes_maximum and problem.dataset.is_sparse
         min_gap = SKIPPED * goal / max(1, len(state.rows)) if skips else -np.inf
         full: _core.SweepResult = state.trainer.full_loop(
             state.weights, state.z, state.rows, state.active, min_gap, self._seed()
@@ -335,21 +257,10 @@ class SequentialDual(NewtonRounds):
         state.fast = FAST * state.full.gap <= gap_before
         return full
 
+    def _certificate(
+        self, problem: Problem, state: State, weights: Any, distance: float
+    ) -> Certificate:
+        return self.store.certificate(problem, state, weights, distance, self.n_jobs)
+
     def _seed(self) -> int:
         return int(self.rng.integers(2**63))
-
-    def _ranges(self, problem: Problem) -> Iterator[tuple[int, int]]:
-        n = problem.dataset.n_examples
-        size = min(rows_per_call(problem), -(-n // self.n_jobs))
-        return ((begin, min(begin + size, n)) for begin in range(0, n, size))
-
-    def _map(
-        self,
-        call: Callable[[tuple[int, int]], _core.SweepResult],
-        parts: list[tuple[int, int]],
-    ) -> Iterator[_core.SweepResult]:
-        if self.n_jobs == 1:
-            yield from map(call, parts)
-            return
-        with ThreadPoolExecutor(self.n_jobs) as threads:
-            yield from threads.map(call, parts)

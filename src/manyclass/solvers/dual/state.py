@@ -1,4 +1,4 @@
-"""Where the sequential dual method stands."""
+"""State of the sequential dual method."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _no_rows() -> NDArray[np.int32]:
 
 @dataclass(slots=True, eq=False)
 class State:
-    """Where training stands."""
+    """State between two epochs."""
 
     trainer: Any  # of the core, with the z and the W that it takes
     z: Any
@@ -31,13 +31,13 @@ class State:
     active: NDArray[np.int32] = field(default_factory=_no_rows)
     n_active: int = 0
     constant: float = 0.0  # loss of the examples with x_i = 0
-    steps_first: bool = False  # whether the first epoch begins with stochastic steps
+    use_sgd_init: bool = False  # whether the first epoch begins with stochastic steps
     dual: float = 0.0
     epoch: int = 0
     fast: bool = True  # whether the last epoch divided the gap by FAST
     full: Findings = field(default_factory=_core.SweepResult)
     pace: Pace = field(default_factory=Pace)
-    refuted: Certificate | None = None  # what it found instead of what the loops had estimated
+    failed_certificate: Certificate | None = None  # it corrects the estimates of the loops
     newton: NewtonPhase | None = None  # once it has been entered
     returned: NDArray[Any] | None = None  # W if it is not `weights`, which is W(z)
-    names: NDArray[np.int32] = field(default_factory=_no_rows)  # of sparse weights' classes
+    class_order: NDArray[np.int32] = field(default_factory=_no_rows)  # of W in hash tables
