@@ -76,6 +76,7 @@ bench: $(VENV)/peers
 	$(BIN)/python -m benchmarks.growth
 
 docs: $(VENV)/with-docs
+	$(BIN)/python docs/draw_rooms.py
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 

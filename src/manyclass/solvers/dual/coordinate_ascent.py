@@ -95,6 +95,7 @@ class SequentialDual:
         state.constant = self.store.constant_loss(problem, state, np.flatnonzero(norms == 0))
         state.dual = state.constant
         if start is not None:
+            state.earlier_epochs = len(start.history)
             self._warm_start(problem, state, start)
         elif isinstance(state.trainer, LANE_TRAINERS):
             state.use_sgd_init = is_worthwhile(problem, norms)

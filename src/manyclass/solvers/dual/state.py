@@ -34,6 +34,7 @@ class State:
     use_sgd_init: bool = False  # whether the first epoch begins with stochastic steps
     dual: float = 0.0
     epoch: int = 0
+    earlier_epochs: int = 0  # of the same training, before its warm start
     fast: bool = True  # whether the last epoch divided the gap by FAST
     full: Findings = field(default_factory=_core.SweepResult)
     pace: Pace = field(default_factory=Pace)

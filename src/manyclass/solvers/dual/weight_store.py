@@ -96,7 +96,8 @@ class DenseStore:
 
     def shrunk_effort(self, problem: Problem, state: State) -> int:
         """Return how many scores the shrunk loops of an epoch may compute."""
-        effort = SHRUNK_EFFORT * (1 + in_lanes(problem)) * max(1.0, state.epoch / LONG_RUN)
+        n_epochs = state.earlier_epochs + state.epoch
+        effort = SHRUNK_EFFORT * (1 + in_lanes(problem)) * max(1.0, n_epochs / LONG_RUN)
         return int(effort * len(state.rows) * problem.dataset.n_classes)
 
     def rebuild(self, problem: Problem, state: State) -> float:

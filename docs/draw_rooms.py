@@ -1,0 +1,124 @@
+"""Draw the rooms of the package, from the imports of its modules: docs/figures/rooms.svg.
+
+    python docs/draw_rooms.py
+
+A room is drawn below every room that imports it. An arrow means "imports"; arrows that follow from
+others are left out (transitive reduction). Runs at every build of the documentation.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "manyclass"
+FIGURE = Path(__file__).with_name("figures") / "rooms.svg"
+WIDTH, ROW, BOX, HEIGHT = 780, 84, 176, 46  # pixels
+
+
+def imports(path: Path) -> set[str]:
+    """Return the rooms that a module imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("manyclass"):
+            parts = [*(node.module or "").split("."), *(name.name for name in node.names)]
+            if (PACKAGE / parts[1]).is_dir():
+                found.add(parts[1])
+    return found
+
+
+def graph() -> tuple[dict[str, set[str]], dict[str, int]]:
+    """Return which rooms each room imports, and how many modules it has."""
+    edges: dict[str, set[str]] = {}
+    sizes: dict[str, int] = {}
+    for folder in sorted(PACKAGE.iterdir()):
+        if not (folder / "__init__.py").exists():
+            continue
+        modules = list(folder.rglob("*.py"))
+        edges[folder.name] = set().union(*map(imports, modules)) - {folder.name}
+        sizes[folder.name] = sum(module.name != "__init__.py" for module in modules)
+    return edges, sizes
+
+
+def reachable(edges: dict[str, set[str]], start: str) -> set[str]:
+    """Return the rooms that imports lead to, directly or not."""
+    found: set[str] = set()
+    todo = list(edges[start])
+    while todo:
+        room = todo.pop()
+        if room not in found:
+            found.add(room)
+            todo += edges[room]
+    return found
+
+
+def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Leave out the imports that follow from others."""
+    far = {room: reachable(edges, room) for room in edges}
+    return {
+        room: {to for to in some if not any(to in far[other] for other in some - {to})}
+        for room, some in edges.items()
+    }
+
+
+def layers(edges: dict[str, set[str]]) -> dict[str, int]:
+    """Return the depth of each room: the longest way down to it."""
+    above = defaultdict(set)
+    for room, some in edges.items():
+        for to in some:
+            above[to].add(room)
+
+    def depth(room: str) -> int:
+        return max((depth(other) + 1 for other in above[room]), default=0)
+
+    return {room: depth(room) for room in edges}
+
+
+def places(edges: dict[str, set[str]]) -> dict[str, tuple[float, float]]:
+    """Return the centre of each room's box."""
+    rows = defaultdict(list)
+    for room, depth in layers(edges).items():
+        rows[depth].append(room)
+    return {
+        room: (WIDTH * (i + 1) / (len(rooms) + 1), ROW * (depth + 0.5))
+        for depth, rooms in rows.items()
+        for i, room in enumerate(sorted(rooms))
+    }
+
+
+def svg() -> str:
+    """Return the drawing."""
+    edges, sizes = graph()
+    at = places(edges)
+    lines, boxes = [], []
+    for room, some in reduced(edges).items():
+        x, y = at[room]
+        for to in sorted(some):
+            u, v = at[to]
+            lines.append(
+                f'<path d="M{x:.0f} {y + HEIGHT / 2:.0f} C{x:.0f} {y + ROW * 0.6:.0f} {u:.0f} '
+                f'{v - ROW * 0.6:.0f} {u:.0f} {v - HEIGHT / 2 - 5:.0f}" marker-end="url(#tip)"/>'
+            )
+        boxes.append(
+            f'<rect x="{x - BOX / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{BOX}" '
+            f'height="{HEIGHT}" rx="6"/><text x="{x:.0f}" y="{y + 1:.0f}">{room}/</text>'
+            f'<text class="n" x="{x:.0f}" y="{y + 18:.0f}">{sizes[room]} modules</text>'
+        )
+    height = ROW * (max(layers(edges).values()) + 1)
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">
+<title>Rooms of manyclass; an arrow means imports</title>
+<style>rect {{fill: #eef3fb; stroke: #33557f}} path {{fill: none; stroke: #7a8aa0}}
+text {{font: 19px sans-serif; text-anchor: middle; fill: #111}} .n {{font-size: 12px; fill: #555}}
+</style><rect width="{WIDTH}" height="{height}" style="fill: #fff; stroke: none"/>
+<defs><marker id="tip" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8"
+orient="auto"><path d="M0 0 L8 4 L0 8 z" style="fill: #7a8aa0"/></marker></defs>
+{chr(10).join(lines)}
+{chr(10).join(boxes)}
+</svg>
+"""
+
+
+if __name__ == "__main__":
+    FIGURE.write_text(svg())
