@@ -277,7 +277,7 @@ def ending(rank, action):
     """A script in which one rank does something in its second epoch."""
     return f"""{FIT}
 import os, signal
-from manyclass.solvers.bundles import GoingRound
+from manyclass.parallel.round_robin import GoingRound
 run, epochs = GoingRound.run, []
 def fail(self, meet):
     epochs.append(1)

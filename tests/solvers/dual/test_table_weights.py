@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.dual import table_weights
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.table_weights import SparseDual
 from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.weights import tables
 from manyclass.utils.instruction_sets import VARIABLE
 from tests.helpers.catalog import make_problem, text_problem, train
 
@@ -173,9 +173,9 @@ def test_rows_without_features_have_their_loss():
 
 def test_plain_rows_where_memory_is_short(monkeypatch):
     problem = text_problem(k=300)
-    monkeypatch.setattr(table_weights, "available_memory", lambda: 10**5)
+    monkeypatch.setattr(tables, "available_memory", lambda: 10**5)
     small = train(problem, SparseDual, tol=1e-4)
-    monkeypatch.setattr(table_weights, "available_memory", lambda: 10**12)
+    monkeypatch.setattr(tables, "available_memory", lambda: 10**12)
     fast = train(problem, SparseDual, tol=1e-4)
     assert small.history[-1].n_weights < fast.history[-1].n_weights
     assert np.abs(small.weights - fast.weights).max() < 1e-3
