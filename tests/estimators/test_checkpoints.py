@@ -15,27 +15,17 @@ from manyclass.checkpoints import manager
 from manyclass.checkpoints.manager import UNFINISHED, found_in
 from manyclass.solvers.dual import proximal_newton
 from manyclass.solvers.dual.proximal_newton import Pace
-from tests.cli.test_console import file_size_limit
 from tests.helpers.catalog import text_problem
-from tests.helpers.ranks import on_ranks
-from tests.parallel.test_consensus import caught
+from tests.helpers.checkpointed import model, objective
+from tests.helpers.full_disk import file_size_limit
+from tests.helpers.ranks import caught, on_ranks
 
 PROBLEM = text_problem(n=80, d=60, k=7, dtype=np.float64)
 X, Y = PROBLEM.dataset.matrix(), PROBLEM.dataset.labels
 
 
-@pytest.fixture(name="folder")
-def folder_fixture(tmp_path):
-    return tmp_path / "checkpoints"
-
-
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-def model(folder=None, formulation="weston_watkins", **params):
-    options = {"tol": 1e-6, "random_state": 0, "checkpoint_minutes": 0, **params}
-    return MulticlassSVC(formulation=formulation, checkpoint=folder, **options)
 
 
 def begun(folder, n_epochs=2, **params):
@@ -43,11 +33,6 @@ def begun(folder, n_epochs=2, **params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model(folder, max_iter=n_epochs, **params).fit(X, Y)
-
-
-def objective(fitted):
-    assert fitted.certificate_.relative_gap <= fitted.tol
-    return fitted.certificate_.primal_objective
 
 
 def undisturbed(formulation="weston_watkins", **params):

@@ -22,22 +22,10 @@ from manyclass.persistence.model_file import load_model, save_model
 from manyclass.solvers.weights import chunks, storage_choice
 from manyclass.version import __version__
 from tests.helpers.catalog import text_problem
-from tests.helpers.ranks import on_ranks
+from tests.helpers.ranks import caught, on_ranks
 
 PROBLEM = text_problem("weston_watkins", n=80, d=60, k=7)
 X, Y = PROBLEM.dataset.matrix(), PROBLEM.dataset.labels
-
-
-def caught(call):
-    """A call whose error is its result."""
-
-    def wrapped(rank):
-        try:
-            return call(rank)
-        except Exception as error:
-            return error
-
-    return wrapped
 
 
 def test_a_step_fails_on_all_ranks_or_on_none():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import struct
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,13 +19,7 @@ from manyclass import MulticlassSVC, load_model, save_model
 from manyclass.persistence import model_file
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.damaged_files import check_flipped_bits, check_truncations
-
-X, Y = load_iris(return_X_y=True)
-NAMES = np.array(["setosa", "versicolor", "virginica"])
-
-
-def fitted(y=Y, X=X, **params):
-    return MulticlassSVC(random_state=0, **params).fit(X, y)
+from tests.helpers.model_files import NAMES, X, Y, fitted, rewritten
 
 
 @pytest.fixture
@@ -130,21 +123,6 @@ def test_damaged_weights_are_noticed(path):
     path.write_bytes(content)
     with pytest.raises(ValueError, match="checksum differs"):
         load_model(path)
-
-
-def rewritten(path: Path, change) -> None:
-    """Change the header of a safetensors file."""
-    content = path.read_bytes()
-    (size,) = struct.unpack("<Q", content[:8])
-    header = json.loads(content[8 : 8 + size])
-    metadata = header["__metadata__"]
-    model = json.loads(metadata["model"])
-    change(metadata, model)
-    metadata.setdefault("model", json.dumps(model))
-    if metadata["model"] != "[]":
-        metadata["model"] = json.dumps(model)
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from manyclass.persistence import sharded_model
 from manyclass.persistence.sharded_model import SpreadTraining
 from manyclass.solvers.weights import sharded
 from tests.helpers.catalog import text_problem
-from tests.helpers.ranks import AbortedError, on_ranks
-from tests.parallel.test_consensus import caught
+from tests.helpers.ranks import AbortedError, caught, on_ranks
 
 DATA = text_problem("weston_watkins", n=80, d=60, k=7).dataset
 X, Y = DATA.matrix(), DATA.labels

@@ -32,6 +32,7 @@ from manyclass.io.dataset_file.mapped_dataset import StoredBlocks
 from manyclass.io.dataset_file.schema import check_contents
 from manyclass.io.svmlight.stream import SvmlightBlocks
 from manyclass.io.tensors.writer import TensorWriter
+from tests.helpers.mapped_files import mapped
 
 TEXT = "a 1:1 4:2.5\nb 2:1\nc\na 1:2\nb 2:2 3:1e-3 5:7\nc 3:2\n"
 
@@ -56,11 +57,6 @@ def same(first, second):
         np.testing.assert_array_equal(getattr(X, part), getattr(Z, part))
         assert getattr(X, part).dtype == getattr(Z, part).dtype
     np.testing.assert_array_equal(y, t)
-
-
-def mapped(array):
-    """Whether an array lies in a file."""
-    return array is not None and (isinstance(array, np.memmap) or mapped(array.base))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

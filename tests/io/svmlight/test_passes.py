@@ -15,10 +15,7 @@ import pytest
 
 from manyclass.io.svmlight import chunks, stream
 from manyclass.io.svmlight.csr_builder import Rows
-from tests.helpers.svmlight_files import (
-    LINES,
-    reader_threads,
-)
+from tests.helpers.svmlight_files import LINES, reader_threads
 
 # --- a file that does not stay the same ---------------------------------------------------------
 

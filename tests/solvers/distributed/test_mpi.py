@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,16 +13,10 @@ from manyclass import MulticlassSVC, load_model, load_svmlight
 from manyclass.cli import commands
 from manyclass.cli.options import SHORTHANDS
 from tests.helpers.catalog import text_problem
+from tests.helpers.mpiexec import MPIEXEC, needs_mpi
 
-MPIEXEC = Path(sys.executable).parent / "mpiexec"
+pytestmark = needs_mpi
 SECONDS = 50  # for a run that takes two or three
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        importlib.util.find_spec("mpi4py") is None or not MPIEXEC.exists(),
-        reason="needs mpi4py and mpich: pip install 'manyclass[mpi]' mpich",
-    ),
-]
 FIT = """
 import sys
 from mpi4py import MPI
@@ -277,7 +269,7 @@ def ending(rank, action):
     """A script in which one rank does something in its second epoch."""
     return f"""{FIT}
 import os, signal
-from manyclass.parallel.round_robin import GoingRound
+from manyclass.solvers.distributed.class_blocks import GoingRound
 run, epochs = GoingRound.run, []
 def fail(self, meet):
     epochs.append(1)
