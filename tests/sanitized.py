@@ -24,7 +24,7 @@ TESTS = {
         f"{SUM_TO_ZERO}::test_w_is_kept_along_with_z",
         f"{SUM_TO_ZERO}::test_the_sum_of_w_is_kept_along",
         f"{SUM_TO_ZERO}::test_intercepts_are_built_anew_to_their_last_digit",
-        "tests/solvers/stochastic/test_sgd.py",
+        "tests/solvers/stochastic",
         "tests/io/svmlight/test_fuzz.py",
     ],
     "threads": ["tests/estimators/test_threads.py"],
