@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from manyclass import _core
 from manyclass.utils.instruction_sets import VARIABLE
+from tests.helpers.command_line import Cli
 
 # The same examples in every run; new ones with --hypothesis-profile=explore.
 settings.register_profile("repeatable", derandomize=True, database=None)
@@ -37,3 +38,9 @@ def shared_data() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture(name="run")
+def run_fixture(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run a command of the command line in this process."""
+    return Cli(capsys)

@@ -10,23 +10,34 @@ if [ ! -x "$tools/bin/python" ]; then
   "$tools/bin/python" -m pip install -q cmake ninja nanobind
 fi
 
-# sanitized SANITIZERS LIBRARIES TESTS: build with the sanitizers, run sanitized.py with the libraries.
-sanitized() {
-  local build=$root/build/sanitize/$3 preload="" library
-  PATH=$tools/bin:$PATH cmake -S "$root" -B "$build/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DMANYCLASS_SANITIZE="$1" -DPython_EXECUTABLE="$(cd "$root" && realpath -s "$python")" \
+# build NAME SANITIZERS: compile the core with the sanitizers, beside a copy of the package.
+build() {
+  local folder=$root/build/sanitize/$1
+  PATH=$tools/bin:$PATH cmake -S "$root" -B "$folder/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DMANYCLASS_SANITIZE="$2" -DPython_EXECUTABLE="$(cd "$root" && realpath -s "$python")" \
     -Dnanobind_DIR="$("$tools/bin/python" -m nanobind --cmake_dir)" -Wno-dev >/dev/null
-  PATH=$tools/bin:$PATH cmake --build "$build/cmake" >"$build/log" || { cat "$build/log"; exit 1; }
-  mkdir -p "$build/site"
-  rm -rf "$build/site/manyclass"
-  cp -r "$root/src/manyclass" "$build/site/manyclass"
-  cp "$build"/cmake/_core.*.so "$build/site/manyclass/"
+  PATH=$tools/bin:$PATH cmake --build "$folder/cmake" >"$folder/log" || { cat "$folder/log"; exit 1; }
+  mkdir -p "$folder/site"
+  rm -rf "$folder/site/manyclass"
+  cp -r "$root/src/manyclass" "$folder/site/manyclass"
+  cp "$folder"/cmake/_core.*.so "$folder/site/manyclass/"
+}
+
+# run NAME LIBRARIES GROUP: sanitized.py's group of tests on that build, with the libraries.
+run() {
+  local preload="" library
   for library in $2; do preload=$preload:$(g++ -print-file-name="$library"); done
   # Leaks are not looked for: the interpreter itself keeps memory to its end.
   (cd "$root" && LD_PRELOAD=${preload#:} ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 \
     UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
-    "$python" tests/sanitized.py "$build/site" "$3")
+    "$python" tests/sanitized.py "$root/build/sanitize/$1/site" "$3")
 }
 
-sanitized address,undefined "libasan.so libubsan.so libstdc++.so.6" kernels
-sanitized thread "libtsan.so" threads
+build address address,undefined
+address_libraries="libasan.so libubsan.so libstdc++.so.6"
+run address "$address_libraries" kernels &
+kernels=$!
+run address "$address_libraries" solvers
+wait $kernels
+build thread thread
+run thread "libtsan.so" threads

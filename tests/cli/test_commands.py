@@ -8,80 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import dump_svmlight_file
 
 from manyclass import MulticlassSVC, load_model, load_svmlight, save_model
-from manyclass.cli import commands, predict
 from manyclass.cli import options as cli_options
+from manyclass.cli import predict
 from manyclass.cli.console import proven
-from manyclass.datasets.synthetic import make_text_corpus
 from manyclass.problem.formulations import FORMULATIONS
-
-TINY = "a 1:1\nb 2:1\nc 3:1\na 1:2\nb 2:2\nc 3:2\n"
-
-
-class Cli:
-    """Runs commands in this process."""
-
-    def __init__(self, capsys):
-        self.capsys = capsys
-
-    def __call__(self, *arguments):
-        """Exit code, lines of stdout, lines of stderr."""
-        self.capsys.readouterr()
-        code = commands.main([str(a) for a in arguments])
-        out, err = self.capsys.readouterr()
-        return code, out.splitlines(), err.splitlines()
-
-    def works(self, *arguments):
-        """Lines of stdout of a command that must end well, without a word on stderr."""
-        code, out, err = self(*arguments)
-        assert (code, err) == (0, [])
-        return out
-
-    def fails(self, *arguments):
-        """The one line on stderr of a command that must fail."""
-        code, _, err = self(*arguments)
-        assert code == 2
-        assert len(err) == 1, err
-        assert err[0].startswith("manyclass: error: ")
-        return err[0].removeprefix("manyclass: error: ")
-
-
-@pytest.fixture(name="run")
-def run_fixture(capsys):
-    return Cli(capsys)
-
-
-@pytest.fixture(name="corpus", scope="module")
-def corpus_fixture(tmp_path_factory):
-    """Folder with train.txt and test.txt: 20 classes, 400 features."""
-    folder = tmp_path_factory.mktemp("corpus")
-    X, y = make_text_corpus(500, 400, 20, random_state=0)
-    dump_svmlight_file(X[:400], y[:400], str(folder / "train.txt"), zero_based=False)
-    dump_svmlight_file(X[400:], y[400:], str(folder / "test.txt"), zero_based=False)
-    assert commands.main(["train", f"{folder}/train.txt", f"{folder}/model", "--quiet"]) == 0
-    return folder
-
-
-@pytest.fixture(name="here")
-def here_fixture(tmp_path, monkeypatch):
-    """An empty folder to work in."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture(name="tiny")
-def tiny_fixture(here):
-    """A folder to work in, with data `tiny` of classes a, b, c and a model `abc` of it."""
-    Path("tiny").write_text(TINY)
-    assert commands.main(["train", "tiny", "abc", "--quiet", "-C", "10"]) == 0
-    return here
-
-
-def names(folder):
-    return sorted(path.name for path in Path(folder).iterdir())
-
+from tests.helpers.command_line import TINY, names
 
 # train
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -16,18 +14,8 @@ from sklearn.datasets import dump_svmlight_file
 from manyclass import save_data
 from manyclass.cli import console
 from manyclass.datasets.synthetic import make_text_corpus
-from tests.cli.test_commands import corpus_fixture, here_fixture, names, run_fixture, tiny_fixture  # noqa: F401
-
-
-@contextlib.contextmanager
-def file_size_limit(size):
-    """A disk that is full after so many bytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+from tests.helpers.command_line import names
+from tests.helpers.full_disk import file_size_limit
 
 
 def test_a_full_disk_leaves_no_part_of_a_file(run, corpus, here):

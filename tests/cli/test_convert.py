@@ -14,8 +14,8 @@ from manyclass import load_data, load_model, load_svmlight
 from manyclass.cli import commands
 from manyclass.cli import data as cli_data
 from manyclass.parallel.mpiexec import RANKS, SIZES
-from tests.cli.test_commands import corpus_fixture, here_fixture, names, run_fixture, tiny_fixture  # noqa: F401
-from tests.cli.test_console import file_size_limit
+from tests.helpers.command_line import names
+from tests.helpers.full_disk import file_size_limit
 
 
 @pytest.fixture(name="data")

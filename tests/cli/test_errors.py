@@ -13,7 +13,7 @@ from manyclass import MulticlassSVC, load_data
 from manyclass.cli import commands
 from manyclass.cli.options import in_flags
 from manyclass.io.svmlight import reader
-from tests.cli.test_commands import TINY, here_fixture, names, run_fixture, tiny_fixture  # noqa: F401
+from tests.helpers.command_line import TINY, names
 
 ROOT = os.geteuid() == 0
 

@@ -11,7 +11,6 @@ from sklearn.metrics import accuracy_score, f1_score
 from manyclass import MulticlassSVC, load_model, load_svmlight, save_model
 from manyclass.cli import commands
 from manyclass.version import __version__
-from tests.cli.test_commands import corpus_fixture, here_fixture, run_fixture, tiny_fixture  # noqa: F401
 
 
 def test_evaluate_agrees_with_scikit_learn(run, corpus, here):

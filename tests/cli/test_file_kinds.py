@@ -14,7 +14,7 @@ import pytest
 from manyclass import load_data, load_model
 from manyclass.cli import commands
 from manyclass.cli.file_kinds import labels_of
-from tests.cli.test_commands import TINY, here_fixture, names, run_fixture, tiny_fixture  # noqa: F401
+from tests.helpers.command_line import TINY, names
 
 COMMANDS = {
     "model": "train tiny OUT --quiet",

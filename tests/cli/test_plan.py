@@ -10,7 +10,6 @@ import pytest
 from manyclass.planning.cost_model import LOCAL, Network, Shape
 from manyclass.planning.plan import Question, best, options, thriftiest
 from manyclass.planning.rates import FILE, Measured, Usual
-from tests.cli.test_commands import here_fixture, run_fixture, tiny_fixture  # noqa: F401
 
 SIZES = ("--rows", "9000", "--features", "5000", "--classes", "300", "--nonzeros", "700000")
 SHAPE = Shape(10_000, 5_000, 1_000, 500_000, 100)

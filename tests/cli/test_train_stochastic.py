@@ -11,9 +11,7 @@ import pytest
 from manyclass import StochasticClassifier, load_model, load_svmlight
 from manyclass.cli import data
 from manyclass.io.svmlight.stream import SvmlightBlocks
-from tests.cli.test_commands import Cli, corpus_fixture, names, run_fixture
-
-__all__ = ["corpus_fixture", "run_fixture"]
+from tests.helpers.command_line import Cli, names
 
 
 @pytest.fixture(name="here", autouse=True)

@@ -104,7 +104,7 @@ def fake(name, globals=None, locals=None, fromlist=(), level=0):
 builtins.__import__ = fake
 from sklearn.datasets import load_iris
 from manyclass import MulticlassSVC, StochasticClassifier
-from manyclass.callbacks import CallbackSupportMixin
+from manyclass.estimators.callbacks import CallbackSupportMixin
 assert CallbackSupportMixin.__module__ == "manyclass.estimators.callbacks"
 print(MulticlassSVC(random_state=0).fit(*load_iris(return_X_y=True)).n_iter_ > 0)
 """

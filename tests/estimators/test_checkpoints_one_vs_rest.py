@@ -9,8 +9,8 @@ import pytest
 
 from manyclass.checkpoints import manager
 from manyclass.solvers.weights import chunks
-from tests.estimators.test_checkpoints import folder_fixture, model, objective  # noqa: F401 (a fixture)
 from tests.helpers.catalog import text_problem
+from tests.helpers.checkpointed import model, objective
 
 
 @pytest.fixture(name="parts")

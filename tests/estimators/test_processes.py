@@ -14,7 +14,7 @@ from manyclass import MulticlassSVC
 from manyclass.solvers.dual import proximal_newton
 from manyclass.solvers.dual.proximal_newton import Pace
 from manyclass.utils.threads import effective_n_jobs
-from tests.estimators.test_threads import clusters
+from tests.helpers.clusters import clusters
 
 CORES = joblib.cpu_count()
 X, Y = load_iris(return_X_y=True)

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -24,16 +23,7 @@ from manyclass.problem import objective
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-
-IRIS = load_iris(return_X_y=True)
-
-
-def tight(**params):
-    return MulticlassSVC(**({"tol": 1e-10, "random_state": 0, "max_iter": 10_000} | params))
-
-
-def fitted(**params):
-    return tight(**params).fit(*IRIS)
+from tests.helpers.iris import IRIS, fitted, tight
 
 
 def test_agrees_with_linear_svc():

@@ -7,25 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from manyclass import MulticlassSVC, StochasticClassifier, load_svmlight
 from manyclass.solvers.dual import proximal_newton
 from manyclass.solvers.dual.proximal_newton import Pace
 from manyclass.solvers.stochastic import sgd
-from tests.helpers.catalog import ROWS
-
-NAMES = [(name, loss) for name, loss, _ in ROWS]
-
-
-def clusters(n=1200, d=60, k=40, *, dense=False):
-    """Noisy groups, more than the lanes of a vector."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, k, n)
-    centres = sp.random_array((k, d), density=0.2, rng=rng)
-    noise = sp.random_array((n, d), density=0.1, rng=rng)
-    X = sp.csr_array(centres.tocsr()[y] + noise, dtype=np.float32)
-    return (X.toarray() if dense else X), y
+from tests.helpers.catalog import PAIRS
+from tests.helpers.clusters import clusters
 
 
 def fit(X, y, name="one_vs_rest", loss="hinge", n_jobs=3, tol=1e-2, weights="dense"):
@@ -35,7 +23,7 @@ def fit(X, y, name="one_vs_rest", loss="hinge", n_jobs=3, tol=1e-2, weights="den
     return model.fit(X, y)
 
 
-@pytest.mark.parametrize(("name", "loss"), NAMES)
+@pytest.mark.parametrize(("name", "loss"), PAIRS)
 def test_training(name, loss):
     X, y = clusters()
     one, three = (fit(X, y, name, loss, n_jobs) for n_jobs in (1, 3))

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs
 
 from manyclass import MulticlassSVC
-from tests.estimators.test_svc import IRIS, fitted, tight
+from tests.helpers.iris import IRIS, fitted, tight
 
 
 @pytest.mark.parametrize(

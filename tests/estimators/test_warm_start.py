@@ -15,7 +15,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.objective import dual, primal, weights_of
 from manyclass.problem.problem import Problem
-from tests.estimators.test_svc import IRIS, tight
+from tests.helpers.iris import IRIS, tight
 
 
 def test_warm_start_continues_and_rescales():

@@ -26,9 +26,11 @@ def has_relative_margins(name: str) -> bool:
 
 SparseDual = partial(SequentialDual, sparse=True)
 
+# Formulation, loss.
+PAIRS = [(name, loss) for name, f in FORMULATIONS.items() for loss in f.losses()]
 # Formulation, loss, solver; a new combination is one row.
-ROWS = [(name, loss, SequentialDual) for name, f in FORMULATIONS.items() for loss in f.losses()]
-ROWS += [(name, loss, SparseDual) for name, loss, _ in ROWS if has_relative_margins(name)]
+ROWS = [(name, loss, SequentialDual) for name, loss in PAIRS]
+ROWS += [(name, loss, SparseDual) for name, loss in PAIRS if has_relative_margins(name)]
 
 
 @dataclass(frozen=True)

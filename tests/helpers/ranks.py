@@ -99,3 +99,15 @@ def on_ranks(size, call, machines=None):
     if first or any(errors):
         raise first or next(e for e in errors if e)
     return [future.result() for future in futures]
+
+
+def caught(call):
+    """A call whose error is its result."""
+
+    def wrapped(rank):
+        try:
+            return call(rank)
+        except Exception as error:
+            return error
+
+    return wrapped

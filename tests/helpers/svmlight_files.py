@@ -7,15 +7,11 @@ import gzip
 import lzma
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
+import numpy as np
 
-from manyclass.io.svmlight import chunks
 from manyclass.io.svmlight.parser import THREAD_NAME
-from manyclass.io.svmlight.reader import load_svmlight
-from manyclass.io.svmlight.stream import SvmlightBlocks
 
 COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "plain": lambda text: text,
@@ -25,39 +21,148 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.fixture(name="load")
-def load_fixture(tmp_path: Path) -> Callable[..., tuple[Any, Any]]:
-    """Write the text to a file and load it."""
-
-    def load(text: bytes | str, **options: Any) -> tuple[Any, Any]:
-        path = tmp_path / "data.txt"
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return load_svmlight(path, **options)
-
-    return load
-
-
-@pytest.fixture(name="chunked", params=[(1 << 20, 1), (1, 1), (1, 3), (7, 2)], ids=str)
-def chunked_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Set several chunk sizes; return the number of threads to use with them."""
-    monkeypatch.setattr(chunks, "_CHUNK_BYTES", request.param[0])
-    return request.param[1]
-
-
 LINES = "".join(f"{'abc'[i % 3]} {i % 7 + 1}:{i}.5 9:1\n" for i in range(300)).encode()
-
-
-@pytest.fixture(name="blocks_of")
-def blocks_fixture(tmp_path: Path) -> Callable[..., SvmlightBlocks]:
-    """Write the text to a file and make its blocks."""
-
-    def make(text: bytes | str, **options: Any) -> SvmlightBlocks:
-        path = tmp_path / "data.txt"
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return SvmlightBlocks(path, **options)
-
-    return make
 
 
 def reader_threads() -> list[str]:
     return [t.name for t in threading.enumerate() if t.name.startswith(THREAD_NAME)]
+
+
+ADVICE = "write index:value"
+
+MALFORMED: dict[str, tuple[bytes, dict[str, Any], str]] = {
+    "cut after the colon": (
+        b"1 3:",
+        {},
+        "a feature has no value (found '3:'); write index:value; is",
+    ),
+    "cut before the colon": (b"1 3", {}, "a feature is not index:value (found '3'); write index"),
+    "space after the colon": (b"1 3: 5", {}, "a feature has no value (found '3:')"),
+    "no index": (b"1 :5", {}, f"a feature's index is not a whole number (found ':5'); {ADVICE}"),
+    "index is text": (b"1 a:5", {}, "a feature's index is not a whole number (found 'a:5')"),
+    "index has a point": (
+        b"1 1.0:5",
+        {},
+        "a feature's index is not a whole number (found '1.0:5')",
+    ),
+    "value is text": (b"1 1:x", {}, f"a feature's value is not a number (found '1:x'); {ADVICE}"),
+    "value ends in text": (b"1 1:2x", {}, "a feature's value is not a number (found '1:2x')"),
+    "two colons": (b"1 1:2:3", {}, "a feature's value is not a number (found '1:2:3')"),
+    "two signs": (b"1 1:--2", {}, "a feature's value is not a number (found '1:--2')"),
+    "plus and minus": (b"1 1:+-2", {}, "a feature's value is not a number (found '1:+-2')"),
+    "lone point": (b"1 1:.", {}, "a feature's value is not a number (found '1:.')"),
+    "no exponent": (b"1 1:2e", {}, "a feature's value is not a number (found '1:2e')"),
+    "no exponent behind its sign": (b"1 1:2e+", {}, "a feature's value is not a number"),
+    "decimal comma": (b"1 1:2,5", {}, "a feature's value is not a number (found '1:2,5')"),
+    "hexadecimal": (b"1 1:0x10", {}, "a feature's value is not a number (found '1:0x10')"),
+    "index 0": (
+        b"1 0:5",
+        {},
+        "a feature's index is 0, but indices count from 1 (found '0:5'); pass zero_based=True",
+    ),
+    "negative index": (b"1 -3:5", {}, "a feature's index is negative (found '-3:5'); count from 1"),
+    "huge index": (
+        b"1 9223372036854775808:5",
+        {},
+        "a feature's index does not fit in 64 bits (found '9223372036854775808:5'); renumber",
+    ),
+    "huge index from 0": (
+        b"1 9223372036854775807:5",
+        {"zero_based": True},
+        "a feature's index does not fit in 64 bits",
+    ),
+    "gigantic index": (b"1 " + b"9" * 30 + b":5", {}, "a feature's index does not fit in 64 bits"),
+    "beyond n_features": (
+        b"1 3:1 11:5",
+        {"n_features": 10},
+        "a feature's index is beyond n_features (found '11:5'); raise n_features or leave it out",
+    ),
+    "wide and beyond": (b"1 3000000000:5", {"n_features": 10}, "a feature's index is beyond n_fe"),
+    "nan": (b"1 1:nan", {}, "a feature's value is not finite (found '1:nan'); replace it or leave"),
+    "inf": (b"1 1:-Infinity", {}, "a feature's value is not finite (found '1:-Infinity')"),
+    "beyond double": (
+        b"1 1:1e999",
+        {"dtype": np.float64},
+        "a feature's value is too large for the dtype (found '1:1e999'); rescale the feature",
+    ),
+    "beyond float": (
+        b"1 1:-1e39",
+        {},
+        "a feature's value is too large for the dtype (found '1:-1e",
+    ),
+    "unsorted": (b"1 3:1 2:5", {}, "a row's indices are not ascending (found '2:5'); pass sort=T"),
+    "unsorted, to be summed": (
+        b"1 3:1 2:5",
+        {"sum_duplicates": True},
+        "a row's indices are not asc",
+    ),
+    "duplicate": (
+        b"1 3:1 3:5",
+        {},
+        "a row holds an index twice (found '3:5'); pass sum_duplicates=True",
+    ),
+    "duplicate, to be sorted": (
+        b"1 3:1 2:1 3:5",
+        {"sort": True},
+        "a row holds an index twice (found '3'); pass sum_duplicates=True",
+    ),
+    "sum beyond float": (
+        b"1 3:3e38 3:3e38",
+        {"sum_duplicates": True},
+        "a feature's value is too large for the dtype (found '3')",
+    ),
+    "NUL": (b"1 1:\x005", {}, r"a feature's value is not a number (found '1:\x005')"),
+    "NUL between": (b"1 \x00 1:5", {}, r"a feature is not index:value (found '\x00')"),
+    "NUL in the label": (b"\x001 1:5", {}, r"the label holds a control character (found '\x001')"),
+    "query id": (
+        b"1 qid:x 1:5",
+        {},
+        "a query id is not a whole number (found 'qid:x'); write qid:N",
+    ),
+    "empty query id": (b"1 qid: 1:5", {}, "a query id is not a whole number (found 'qid:')"),
+    "no label": (
+        b"1:5 2:5",
+        {},
+        "the label is missing (found '1:5'); start the line with its label",
+    ),
+    "query id instead": (b"qid:1 2:5", {}, "the label is missing (found 'qid:1')"),
+    "several labels": (
+        b"1,2 2:5",
+        {},
+        "several labels in one row (found '1,2'); multi-label files are not supported: give every",
+    ),
+    "label nan": (
+        b"NaN 2:5",
+        {},
+        "the label is not finite (found 'NaN'); correct it or drop the row",
+    ),
+    "label inf": (b"-inf 2:5", {}, "the label is not finite (found '-inf')"),
+    "label overflows": (b"1e999 2:5", {}, "the label is not finite (found '1e999')"),
+    "label is a very long number": (
+        b"9" * 252 + b"e99 2:5",
+        {},
+        "the label is not finite (found '999",
+    ),
+    "label beyond int64": (
+        b"9223372036854775808 2:5",
+        {},
+        "the label does not fit in 64 bits (found '9223372036854775808'); renumber the classes",
+    ),
+    "Latin-1 label": (
+        b"Stra\xdfe 2:5",
+        {},
+        r"the label is not UTF-8 (found 'Stra\xdfe'); convert the file to UTF-8",
+    ),
+    "index 2^64 - 1 from 0": (
+        b"1 18446744073709551615:1",
+        {"zero_based": True},
+        "a feature's index does not fit in 64 bits (found '18446744073709551615:1'); renumber",
+    ),
+    "long label": (b"a" * 257, {}, "the label is too long (found '" + "a" * 37 + "...'); is this"),
+    "long token": (b"1 1:" + b"x" * 500, {}, "a feature's value is not a number (found '1:xxxxxxx"),
+    "long row": (
+        b"1 " + b"".join(b"%d:1 " % j for j in range(1, 20_000)) + b"20000:x",
+        {},
+        "a feature's value is not a number (found '20000:x')",
+    ),
+}

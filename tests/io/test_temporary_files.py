@@ -121,10 +121,10 @@ def test_cleared_between_its_creation_and_its_lock(tmp_path, monkeypatch):
 
 WRITER = """
 import os, sys
-from manyclass import unfinished
-from manyclass.console import replacement
+from manyclass.io import temporary_files
+from manyclass.io.atomic import replacement
 if sys.argv[2] == "named":
-    unfinished._unnamed = lambda *_: None
+    temporary_files._unnamed = lambda *_: None
 with replacement(sys.argv[1]) as file:
     file.write(b"half of it")
     file.flush()

@@ -10,60 +10,9 @@ from manyclass import _core
 from manyclass.problem import objective
 from manyclass.solvers.kernels import NO_COMMON, core_formulation
 from manyclass.solvers.weights.dense import allocate_weights, classes_of
-from manyclass.solvers.weights.layout import in_lanes
 from manyclass.utils.instruction_sets import VARIABLE, instruction_set
-from tests.helpers.catalog import ROWS, make_problem
-
-
-def random_data(n, d, k, dtype, *, seed=0, bias=0.0, name="crammer_singer", loss="hinge"):
-    rng = np.random.default_rng(seed)
-    X = sp.random_array((n, d), density=0.3, rng=rng, dtype=np.float64).astype(dtype)
-    return make_problem(
-        sp.csr_array(X),
-        rng.integers(0, k, n),
-        n_classes=k,
-        formulation=name,
-        loss=loss,
-        C=0.1,
-        bias=bias,
-    )
-
-
-CORES = {
-    ("lists", np.float32): (_core.Trainer32, _core.Duals32),
-    ("lists", np.float64): (_core.Trainer64, _core.Duals64),
-    ("lanes", np.float32): (_core.LaneTrainer32, _core.LaneDuals32),
-    ("lanes", np.float64): (_core.LaneTrainer64, _core.LaneDuals64),
-}
-
-
-def kinds_for(problem):
-    """The kernels that can solve the problem."""
-    return ["lists", "lanes"] if in_lanes(problem) else ["lists"]
-
-
-def trainer_for(problem, kind="lists"):
-    data = problem.dataset
-    trainer_of, duals_of = CORES[kind, data.dtype.type]
-    trainer = trainer_of(
-        core_formulation(problem),
-        data.indptr,
-        data.indices,
-        data.values,
-        data.n_features,
-        data.bias,
-        data.labels,
-        data.n_classes,
-        problem.costs,
-        instruction_set(),
-    )
-    return trainer, duals_of(data.n_examples, data.n_classes)
-
-
-def duals_of(z, problem):
-    indptr, labels, values = z.to_csr()
-    shape = (problem.dataset.n_examples, problem.dataset.n_classes)
-    return sp.csr_array((values, labels, indptr), shape=shape)
+from tests.helpers.catalog import PAIRS, make_problem
+from tests.helpers.dual_kernels import duals_of, kinds_for, random_data, trainer_for
 
 
 def check_sweeps(problem):
@@ -114,7 +63,7 @@ def test_sweeps_agree_with_numpy(k, dtype, bias, instruction_set):
     check_sweeps(random_data(30, 20, k, dtype, bias=bias))
 
 
-@pytest.mark.parametrize(("name", "loss"), [(name, loss) for name, loss, _ in ROWS])
+@pytest.mark.parametrize(("name", "loss"), PAIRS)
 @pytest.mark.parametrize("k", [2, 15, 16, 150])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_formulations_agree_with_numpy(name, loss, k, dtype, instruction_set):

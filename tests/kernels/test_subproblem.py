@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from manyclass.solvers.kernels import core_formulation
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.instruction_sets import instruction_set
-from tests.helpers.catalog import ROWS, make_problem
-from tests.kernels.test_dual import CORES, kinds_for
+from tests.helpers.catalog import PAIRS, make_problem
+from tests.helpers.dual_kernels import CORES, kinds_for
 
-NAMES = [(name, loss) for name, loss, _ in ROWS]
-formulations = pytest.mark.parametrize(("name", "loss"), NAMES)
+formulations = pytest.mark.parametrize(("name", "loss"), PAIRS)
 
 
 @dataclass

@@ -19,26 +19,13 @@ from manyclass.parallel.communicator import Serial
 from manyclass.parallel.consensus import OtherRankError, agreed, any_of, check_same, of_first, world
 from manyclass.parallel.mpiexec import SIZES
 from manyclass.persistence.model_file import load_model, save_model
-from manyclass.solvers.dual import one_vs_rest_chunked
-from manyclass.solvers.weights import storage_choice
+from manyclass.solvers.weights import chunks, storage_choice
 from manyclass.version import __version__
 from tests.helpers.catalog import text_problem
-from tests.helpers.ranks import on_ranks
+from tests.helpers.ranks import caught, on_ranks
 
 PROBLEM = text_problem("weston_watkins", n=80, d=60, k=7)
 X, Y = PROBLEM.dataset.matrix(), PROBLEM.dataset.labels
-
-
-def caught(call):
-    """A call whose error is its result."""
-
-    def wrapped(rank):
-        try:
-            return call(rank)
-        except Exception as error:
-            return error
-
-    return wrapped
 
 
 def test_a_step_fails_on_all_ranks_or_on_none():
@@ -136,7 +123,7 @@ def test_no_seed_is_still_one_for_all():
 
 
 def test_ranks_with_other_numbers_of_threads_choose_alike(monkeypatch):
-    for module in (storage_choice, one_vs_rest_chunked):
+    for module in (storage_choice, chunks):
         monkeypatch.setattr(module, "available_memory", lambda sharing=1: (60 << 20) // sharing)
     rng = np.random.default_rng(0)
     rows = sp.random_array((300, 50_000), density=1e-4, rng=rng, dtype=np.float32, format="csr")

@@ -5,28 +5,17 @@ from __future__ import annotations
 import json
 import struct
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 
 from manyclass import MulticlassSVC, load_model, save_model
 from manyclass.persistence import model_file
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.damaged_files import check_flipped_bits, check_truncations
-
-X, Y = load_iris(return_X_y=True)
-NAMES = np.array(["setosa", "versicolor", "virginica"])
-
-
-def fitted(y=Y, X=X, **params):
-    return MulticlassSVC(random_state=0, **params).fit(X, y)
+from tests.helpers.model_files import NAMES, X, Y, fitted, rewritten
 
 
 @pytest.fixture
@@ -130,21 +119,6 @@ def test_damaged_weights_are_noticed(path):
     path.write_bytes(content)
     with pytest.raises(ValueError, match="checksum differs"):
         load_model(path)
-
-
-def rewritten(path: Path, change) -> None:
-    """Change the header of a safetensors file."""
-    content = path.read_bytes()
-    (size,) = struct.unpack("<Q", content[:8])
-    header = json.loads(content[8 : 8 + size])
-    metadata = header["__metadata__"]
-    model = json.loads(metadata["model"])
-    change(metadata, model)
-    metadata.setdefault("model", json.dumps(model))
-    if metadata["model"] != "[]":
-        metadata["model"] = json.dumps(model)
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
 
 
 @pytest.mark.parametrize(
@@ -320,26 +294,3 @@ def test_a_header_nested_without_end(path):
     path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
     with pytest.raises(ValueError, match="header is damaged"):
         load_model(path)
-
-
-class Named(MulticlassSVC):
-    """Not what a file would bring back."""
-
-
-@pytest.mark.parametrize(
-    ("what", "told"),
-    [
-        (make_pipeline(StandardScaler(), MulticlassSVC()), "Pipeline; save the fitted classifier"),
-        (LinearSVC(), "LinearSVC"),
-        (Named(), "Named"),
-        (MulticlassSVC, "MulticlassSVC, fitted, not the class"),
-        ({"a": 1}, "dict"),
-    ],
-)
-def test_only_our_estimators_can_be_saved(what, told, tmp_path):
-    if hasattr(what, "fit") and not isinstance(what, type):
-        what.fit(*load_iris(return_X_y=True))
-    wanted = f"save_model takes a MulticlassSVC or a StochasticClassifier, not {told}"
-    with pytest.raises(TypeError, match=wanted):
-        save_model(tmp_path / "model", what)
-    assert not list(tmp_path.iterdir())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, load_model, save_model
-from tests.persistence.test_model_file import fitted
+from tests.helpers.model_files import fitted
 
 
 @pytest.fixture(name="path")

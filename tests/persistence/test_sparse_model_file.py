@@ -18,9 +18,8 @@ from sklearn.datasets import dump_svmlight_file
 from manyclass import MulticlassSVC, load_model, save_model
 from manyclass.persistence import model_file, model_schema
 from manyclass.persistence.model_file import describe_model
-from tests.cli.test_commands import run_fixture  # noqa: F401
 from tests.helpers.damaged_files import check_flipped_bits, check_truncations
-from tests.persistence.test_model_file import NAMES, X, Y
+from tests.helpers.model_files import NAMES, X, Y
 
 
 def fitted(y=Y, threshold=0.3, dtype=np.float64):

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from manyclass import StochasticClassifier, load_model, save_model
 from manyclass.persistence.model_file import describe_model
-from tests.persistence.test_model_file import rewritten
+from tests.helpers.model_files import rewritten
 
 X, Y = load_digits(return_X_y=True)
 X = (X / 16).astype(np.float32)

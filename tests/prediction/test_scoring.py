@@ -21,9 +21,7 @@ from sklearn.utils.validation import validate_data
 
 from manyclass import MulticlassSVC, _core
 from manyclass.prediction.scoring import _for_each, labels_of, scores_of
-
-INSTRUCTION_SETS = _core.instruction_sets()
-DTYPES = [np.float32, np.float64]
+from tests.helpers.whole_numbers import DTYPES, INSTRUCTION_SETS, best, csr_of, whole_numbers, wide
 
 
 def predictor(weights, intercepts, instruction_set=INSTRUCTION_SETS[-1]):
@@ -31,23 +29,6 @@ def predictor(weights, intercepts, instruction_set=INSTRUCTION_SETS[-1]):
     return (_core.Predictor32 if single else _core.Predictor64)(
         weights, intercepts, instruction_set
     )
-
-
-def whole_numbers(n, d, k, dtype, *, seed=0, density=0.5):
-    """X with many zeros, some whole rows among them; W (d, k) and intercepts."""
-    rng = np.random.default_rng(seed)
-    X = rng.integers(-3, 4, (n, d)) * (rng.random((n, d)) < density) * (rng.random((n, 1)) < 0.8)
-    W, intercepts = rng.integers(-3, 4, (d, k)), rng.integers(-3, 4, k)
-    return X.astype(dtype), W.astype(dtype), intercepts.astype(dtype)
-
-
-def csr_of(X):
-    csr = sp.csr_array(X)
-    return csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data
-
-
-def best(scores, top):
-    return np.argsort(-scores, axis=1, kind="stable")[:, :top]
 
 
 def check(X, W, intercepts, tops, instruction_set):
@@ -160,13 +141,6 @@ def test_float32_rows_of_another_type_than_the_weights():
     tiny = (W + 1e-12).astype(np.float64)
     scores = scores_of(sp.csr_array(X), tiny.T, intercepts, 1)
     np.testing.assert_allclose(scores, X.astype(np.float64) @ tiny + intercepts, rtol=1e-15)
-
-
-def wide(X):
-    """X with int64 indices, which SciPy makes narrow when it can."""
-    csr = sp.csr_array(X)
-    csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
-    return csr
 
 
 def test_wide_indices():

@@ -14,14 +14,7 @@ from hypothesis import strategies as st
 from manyclass import MulticlassSVC, _core
 from manyclass.prediction.scoring import labels_of, scores_of
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from tests.prediction.test_scoring import (
-    DTYPES,
-    INSTRUCTION_SETS,
-    best,
-    csr_of,
-    whole_numbers,
-    wide,
-)
+from tests.helpers.whole_numbers import DTYPES, INSTRUCTION_SETS, best, csr_of, whole_numbers, wide
 
 KINDS = [
     (_core.SparsePredictor32, np.float32, np.float32),

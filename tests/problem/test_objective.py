@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass.problem import objective
-from tests.helpers.catalog import ROWS, five_points, make_problem, random_problem
+from tests.helpers.catalog import PAIRS, five_points, make_problem, random_problem
 
-rows = pytest.mark.parametrize(("name", "loss"), [(name, loss) for name, loss, _ in ROWS])
+rows = pytest.mark.parametrize(("name", "loss"), PAIRS)
 
 
 def feasible_duals(problem, rng):

@@ -32,9 +32,10 @@ STARTED = "started"
 # Works again and again until it is killed, so that a random moment hits the work, not the imports.
 WORKER = """
 import sys, time
-from manyclass import cli, load_model, save_model, unfinished
+from manyclass import cli, load_model, save_model
+from manyclass.io import temporary_files
 if sys.argv[1] == "named":
-    unfinished._unnamed = lambda *_: None
+    temporary_files._unnamed = lambda *_: None
 what, arguments = sys.argv[2], sys.argv[3:]
 model = load_model("big") if what == "save" else None
 print("started", flush=True)

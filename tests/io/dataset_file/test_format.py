@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import struct
 import tracemalloc
-import zlib
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -22,30 +16,14 @@ from manyclass import (
     load_data,
     load_svmlight,
     save_data,
-    save_model,
 )
 from manyclass.datasets.synthetic import make_text_corpus
 from manyclass.estimators.validation import training_data, validated
 from manyclass.io.dataset_file import mapped_dataset
-from manyclass.io.dataset_file.format import looks_like_data, open_data, save_blocks
+from manyclass.io.dataset_file.format import looks_like_data, save_blocks
 from manyclass.io.dataset_file.mapped_dataset import StoredBlocks
-from manyclass.io.dataset_file.schema import check_contents
 from manyclass.io.svmlight.stream import SvmlightBlocks
-from manyclass.io.tensors.writer import TensorWriter
-
-TEXT = "a 1:1 4:2.5\nb 2:1\nc\na 1:2\nb 2:2 3:1e-3 5:7\nc 3:2\n"
-
-
-@pytest.fixture(name="path")
-def path_fixture(tmp_path):
-    return tmp_path / "data"
-
-
-def converted(path, text=TEXT, block_bytes=20, **options):
-    source = path.with_name("text")
-    source.write_text(text)
-    save_blocks(path, SvmlightBlocks(source, block_bytes=block_bytes, **options))
-    return source
+from tests.helpers.mapped_files import converted, mapped
 
 
 def same(first, second):
@@ -56,11 +34,6 @@ def same(first, second):
         np.testing.assert_array_equal(getattr(X, part), getattr(Z, part))
         assert getattr(X, part).dtype == getattr(Z, part).dtype
     np.testing.assert_array_equal(y, t)
-
-
-def mapped(array):
-    """Whether an array lies in a file."""
-    return array is not None and (isinstance(array, np.memmap) or mapped(array.base))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -186,187 +159,3 @@ def test_converting_takes_the_memory_of_blocks(path):
         tracemalloc.stop()
     assert path.stat().st_size > 2_500_000
     assert peak < 1_500_000
-
-
-# What is not such a file.
-
-
-def test_every_truncation_is_one_clear_error(path):
-    converted(path)
-    content = path.read_bytes()
-    for size in [*range(9, 64), *range(64, len(content), 13), len(content) - 1]:
-        path.write_bytes(content[:size])
-        with pytest.raises(ValueError, match=r"data: cannot be read as converted data: it is dama"):
-            load_data(path)
-
-
-def test_flipped_bits_never_do_harm(path):
-    converted(path, "".join(f"{i % 3} {i + 1}:{i}.5\n" for i in range(50)))
-    content = path.read_bytes()
-    rng = np.random.default_rng(0)
-    loadable = 0
-    for _ in range(150):
-        damaged = bytearray(content)
-        damaged[rng.integers(len(content))] ^= 1 << rng.integers(8)
-        path.write_bytes(damaged)
-        with contextlib.suppress(ValueError):
-            X, y = load_data(path)
-            assert X.toarray().shape[0] == len(y)
-            loadable += 1
-    assert loadable < 15  # in the version of the writer
-
-
-def test_damaged_names_are_noticed(path):
-    save_data(path, np.eye(3), ["ant", "bee", "cat"])
-    path.write_bytes(path.read_bytes().replace(b"bee", b"beg"))
-    with pytest.raises(ValueError, match="checksum"):
-        load_data(path)
-
-
-def test_other_tensors_are_refused(path):
-    converted(path)
-    rewritten(path, more=np.zeros(1))
-    with pytest.raises(ValueError, match="other tensors"):
-        load_data(path)
-
-
-def rewritten(path, header=lambda about: None, metadata=lambda about: None, **tensors):
-    """Another file with a checksum that is right."""
-    content = path.read_bytes()
-    (length,) = struct.unpack("<Q", content[:8])
-    about = json.loads(content[8 : 8 + length])
-    kinds = {"I64": np.int64, "I32": np.int32, "F32": np.float32, "F64": np.float64}
-    arrays = {}
-    for name, one in about.items():
-        if name != "__metadata__":
-            begin, end = (8 + length + place for place in one["data_offsets"])
-            arrays[name] = np.frombuffer(content[begin:end], kinds[one["dtype"]])
-    arrays = {**arrays, **tensors}
-    words = about["__metadata__"]
-    words.pop("checksum")
-    inner = json.loads(words["data"])
-    metadata(inner)
-    header(words)
-    words["data"] = json.dumps(inner)
-    words["data_checksum"] = f"{zlib.crc32(words['data'].encode()):08x}"
-    shapes = {name: (array.dtype, array.shape) for name, array in arrays.items()}
-    with path.open("w+b") as new:
-        file = TensorWriter(new, shapes, words, len(shapes))
-        for name, array in arrays.items():
-            file.append(name, array)
-        file.finish(file.checksums())
-
-
-INT32, INT64 = np.int32, np.int64
-HOSTILE = {
-    "an index too large": {"indices": np.array([0, 9, 1, 0, 1, 2, 4, 2], INT32)},
-    "an index below zero": {"indices": np.array([-1, 3, 1, 0, 1, 2, 4, 2], INT32)},
-    "an index twice": {"indices": np.array([3, 3, 1, 0, 1, 2, 4, 2], INT32)},
-    "indices that fall": {"indices": np.array([0, 3, 1, 0, 2, 1, 4, 2], INT32)},
-    "rows that end before they begin": {"indptr": np.array([0, 2, 3, 9, 4, 7, 8])},
-    "rows that end below zero": {"indptr": np.array([0, -2, 3, 3, 4, 7, 8])},
-    "rows that begin later": {"indptr": np.array([1, 2, 3, 3, 4, 7, 8])},
-    "rows that end farther": {"indptr": np.array([0, 2, 3, 3, 4, 7, 9])},
-    "too few rows": {"indptr": np.array([0, 2, 8])},
-    "no row": {"indptr": np.array([0]), "labels": np.empty(0, INT32)},
-    "nothing": {"indptr": np.empty(0, INT64)},
-    "a label too large": {"labels": np.array([0, 1, 2, 0, 1, 3], INT32)},
-    "a label below zero": {"labels": np.array([0, 1, 2, 0, 1, -1], INT32)},
-    "NaN": {"values": np.array([1, np.nan, 1, 1, 1, 1, 1, 1], np.float32)},
-    "more values": {"values": np.ones(9, np.float32)},
-    "values of another type": {"values": np.ones(8, INT32)},
-    "indices of another type": {"indices": np.array([0, 3, 1, 0, 1, 2, 4, 2], INT64)},
-    "classes that fall": {"classes": np.array([1, 3, 2])},
-    "classes of another type": {"classes": np.array([1, 2, 3], INT32)},
-    "too few classes": {"classes": np.array([1, 2])},
-}
-
-
-@pytest.mark.parametrize("tensors", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_files_are_refused(path, tensors):
-    converted(path)
-    rewritten(path)
-    assert load_data(path)[0].nnz == 8
-    rewritten(path, **tensors)
-    with pytest.raises(ValueError, match="cannot be read as converted data"):
-        load_data(path)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"n_features": -1},
-        {"n_features": 4},
-        {"n_features": 2**31},
-        {"n_features": "5"},
-        {"n_features": 5.0},
-        {"classes": ["a", "c", "b"]},
-        {"classes": ["a", "a", "b"]},
-        {"classes": "abc"},
-        {"classes": [1, 2, 3]},
-        {"classes": ["a", "b", "\ud800"]},
-        {"classes": []},
-    ],
-    ids=str,
-)
-def test_hostile_headers_are_refused(path, wrong):
-    converted(path)
-    rewritten(path, metadata=lambda about: about.update(wrong))
-    with pytest.raises(ValueError, match="cannot be read as converted data"):
-        load_data(path)
-
-
-def test_newer_and_foreign_files(path):
-    converted(path)
-    rewritten(path, header=lambda about: about.update(format_version="7"))
-    with pytest.raises(ValueError, match=r"data file of format 7; this version .* upgrade"):
-        load_data(path)
-    rewritten(path, header=lambda about: about.update(format="else"))
-    with pytest.raises(ValueError, match="holds something else, no data; give an svmlight file"):
-        load_data(path)
-    save_model(path, MulticlassSVC().fit([[0.0], [1.0]], [0, 1]))
-    with pytest.raises(ValueError, match="data: holds a model, no data"):
-        load_data(path)
-    path.write_text(TEXT)
-    with pytest.raises(ValueError, match="cannot be read as converted data"):
-        load_data(path)
-    with pytest.raises(FileNotFoundError):
-        load_data(path.with_name("nothing"))
-    os.mkfifo(path.with_name("pipe"))
-    with pytest.raises(OSError, match="is not a regular file"):
-        load_data(path.with_name("pipe"))
-
-
-def test_the_memory_that_a_hostile_header_asks_for_is_not_taken(path):
-    for length in (2**63, 2**40, 2**20):
-        path.write_bytes(struct.pack("<Q", length) + b"{" + b" " * 100)
-        with pytest.raises(ValueError, match="cannot be read"):
-            load_data(path)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.data())
-def test_the_check_lets_only_valid_rows_through(data):
-    small = st.integers(-1, 6)
-    n = data.draw(st.integers(1, 5))
-    indptr = np.array(data.draw(st.lists(small, min_size=n + 1, max_size=n + 1)), INT64)
-    indices = np.array(data.draw(st.lists(small, max_size=6)), INT32)
-    values = np.ones(len(indices), np.float32)
-    tensors = {"indptr": indptr, "indices": indices, "values": values, "labels": np.zeros(n, INT32)}
-    valid = indptr[0] == 0 and indptr[-1] == len(indices) and (np.diff(indptr) >= 0).all()
-    if valid:
-        rows = [indices[a:b] for a, b in pairwise(indptr)]
-        valid = all((np.diff([-1, *row, 5]) > 0).all() for row in rows)
-    with pytest.raises(ValueError, match="checksum" if valid else "^(?!.*checksum)"):
-        check_contents(tensors, 5, 1, "")
-
-
-def test_parts_of_the_check_meet(path, monkeypatch):
-    monkeypatch.setattr("manyclass.io.dataset_file.schema.PART", 2)
-    converted(path)
-    assert load_data(path)[0].nnz == 8
-    for tensors in HOSTILE.values():
-        converted(path)
-        rewritten(path, **tensors)
-        with pytest.raises(ValueError, match="cannot be read"):
-            open_data(path)

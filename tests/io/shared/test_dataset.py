@@ -18,9 +18,8 @@ from manyclass.io.shared import file
 from manyclass.io.shared.dataset import load_common
 from manyclass.io.svmlight.stream import SvmlightBlocks
 from manyclass.parallel.consensus import OtherRankError
-from tests.helpers.ranks import on_ranks
-from tests.io.dataset_file.test_format import mapped
-from tests.parallel.test_consensus import caught
+from tests.helpers.mapped_files import mapped
+from tests.helpers.ranks import caught, on_ranks
 
 LINES = [f"{'abc'[i % 3]} {i % 7 + 1}:{i}.5 9:1\n" for i in range(60)]
 # The first rank of the machine of each.

@@ -15,10 +15,7 @@ import pytest
 
 from manyclass.io.svmlight import chunks, stream
 from manyclass.io.svmlight.csr_builder import Rows
-from tests.helpers.svmlight_files import (
-    LINES,
-    reader_threads,
-)
+from tests.helpers.svmlight_files import LINES, reader_threads
 
 # --- a file that does not stay the same ---------------------------------------------------------
 
@@ -230,9 +227,9 @@ def test_the_next_block_is_made_meanwhile(
 PEAK_OF_TWO_PASSES = """
 import re, sys
 from pathlib import Path
-from manyclass.stochastic_classifier import StochasticClassifier
-from manyclass.svmlight import load_svmlight
-from manyclass.svmlight_blocks import SvmlightBlocks
+from manyclass import StochasticClassifier
+from manyclass.io.svmlight.reader import load_svmlight
+from manyclass.io.svmlight.stream import SvmlightBlocks
 path, n_jobs, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 def peak():
     return int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024

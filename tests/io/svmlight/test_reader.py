@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from manyclass.io.svmlight.reader import load_svmlight
-from tests.helpers.svmlight_files import COMPRESSORS, chunked_fixture, load_fixture  # noqa: F401
+from tests.helpers.svmlight_files import COMPRESSORS
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 # --- what is accepted ---------------------------------------------------------------------------

@@ -20,11 +20,7 @@ from manyclass.io.svmlight import chunks
 from manyclass.io.svmlight.csr_builder import Rows
 from manyclass.io.svmlight.reader import load_svmlight
 from manyclass.io.svmlight.stream import SvmlightBlocks
-from tests.helpers.svmlight_files import (
-    COMPRESSORS,
-    LINES,
-)
-from tests.io.svmlight.test_errors import MALFORMED
+from tests.helpers.svmlight_files import COMPRESSORS, LINES, MALFORMED
 
 
 def assert_same(blocks: SvmlightBlocks, X: Any, y: Any) -> None:

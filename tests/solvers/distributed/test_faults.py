@@ -19,9 +19,9 @@ from manyclass import load_model
 from manyclass.checkpoints.format import read_checkpoint
 from manyclass.checkpoints.manager import found_in
 from manyclass.datasets.synthetic import make_text_corpus
-from tests.solvers.distributed.test_mpi import MPIEXEC, pytestmark
+from tests.helpers.mpiexec import MPIEXEC, needs_mpi
 
-__all__ = ["pytestmark"]  # slow, and with mpi4py only
+pytestmark = needs_mpi
 
 SECONDS = 100  # until a run that takes two or three is said to hang
 TOL = 1e-3

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,16 +13,10 @@ from manyclass import MulticlassSVC, load_model, load_svmlight
 from manyclass.cli import commands
 from manyclass.cli.options import SHORTHANDS
 from tests.helpers.catalog import text_problem
+from tests.helpers.mpiexec import MPIEXEC, needs_mpi
 
-MPIEXEC = Path(sys.executable).parent / "mpiexec"
+pytestmark = needs_mpi
 SECONDS = 50  # for a run that takes two or three
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        importlib.util.find_spec("mpi4py") is None or not MPIEXEC.exists(),
-        reason="needs mpi4py and mpich: pip install 'manyclass[mpi]' mpich",
-    ),
-]
 FIT = """
 import sys
 from mpi4py import MPI
@@ -119,13 +111,14 @@ def test_ranks_read_a_part_of_the_file_each(data, tmp_path):
     script = """
 import sys
 from mpi4py import MPI
-from manyclass import cli, svmlight, svmlight_chunks
-parse = svmlight_chunks.Parser.__call__
+from manyclass import cli
+from manyclass.io.svmlight.parser import Parser
+parse = Parser.__call__
 n_bytes = []
 def counted(self, piece):
     n_bytes.append(len(piece.text))
     return parse(self, piece)
-svmlight_chunks.Parser.__call__ = counted
+Parser.__call__ = counted
 assert cli.main(sys.argv[1:]) == 0
 print(f"parsed {sum(n_bytes)}.", flush=True)
 """
@@ -200,13 +193,14 @@ print(f"{{model.fit(X, y).score(X, y):.2f}}")
     [
         ("sys.argv += ['--no-such-option']", "unrecognized arguments: --no-such-option"),
         ("sys.argv[1:] = ['info', 'x']", "info runs in one process"),
-        ("cli._parser = interrupt", "interrupted"),
+        ("commands._parser = interrupt", "interrupted"),
     ],
 )
 def test_a_rank_that_ends_before_mpi_begins_ends_all(data, tmp_path, rank, action, words):
     script = f"""
 import os, sys
 from manyclass import cli
+from manyclass.cli import commands
 def interrupt():
     raise KeyboardInterrupt
 if os.environ["PMI_RANK"] == "{rank}":
@@ -227,16 +221,17 @@ def test_what_ends_while_the_model_is_written_leaves_no_part_of_it(data, tmp_pat
     script = f"""
 import os, sys
 from mpi4py import MPI
-from manyclass import cli, spread_model
-from manyclass.solvers import spread_weights
-spread_weights.PART = 50
-parts = spread_model._parts
+from manyclass import cli
+from manyclass.persistence import sharded_model
+from manyclass.solvers.weights import sharded
+sharded.PART = 50
+parts = sharded_model._parts
 def breaking(*arguments):
     for at, part in enumerate(parts(*arguments)):
         if at == 5 and MPI.COMM_WORLD.rank == {rank}:
             {action}
         yield part
-spread_model._parts = breaking
+sharded_model._parts = breaking
 sys.exit(cli.main(sys.argv[1:]))
 """
     model = tmp_path / "model"
@@ -253,12 +248,13 @@ sys.exit(cli.main(sys.argv[1:]))
 def test_a_full_disk_is_told_once(data, tmp_path):
     script = """
 import resource, sys
-from manyclass import cli, spread_model
-save = spread_model.SpreadTraining.save
+from manyclass import cli
+from manyclass.persistence import sharded_model
+save = sharded_model.SpreadTraining.save
 def limited(*arguments):
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
     save(*arguments)
-spread_model.SpreadTraining.save = limited
+sharded_model.SpreadTraining.save = limited
 sys.exit(cli.main(sys.argv[1:]))
 """
     options = ("--formulation", "ww", "--quiet")
@@ -277,7 +273,7 @@ def ending(rank, action):
     """A script in which one rank does something in its second epoch."""
     return f"""{FIT}
 import os, signal
-from manyclass.solvers.bundles import GoingRound
+from manyclass.solvers.distributed.class_blocks import GoingRound
 run, epochs = GoingRound.run, []
 def fail(self, meet):
     epochs.append(1)
@@ -317,10 +313,11 @@ def test_an_interrupt_before_mpi_begins_is_no_segmentation_fault(data, tmp_path,
     script = f"""
 import os, signal, sys
 from manyclass import cli
+from manyclass.cli import commands
 if os.environ["PMI_RANK"] == "{rank}":
     def interrupt(*_):
         os.kill(os.getpid(), signal.SIGINT)
-    cli._parsed = interrupt
+    commands._parsed = interrupt
 sys.exit(cli.main(sys.argv[1:]))
 """
     done = mpiexec(2, "-c", script, "train", str(data), str(tmp_path / "model"))

@@ -117,8 +117,7 @@ def test_from_zero_ranks_need_few_more_epochs_than_one_process(size, bias, loss)
 
 @pytest.mark.parametrize("C", [1.0, 3.0, 10.0, 100.0])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("size", [2, 4])
-def test_the_mean_does_not_drift_away(loss, C, size):
+def test_the_mean_does_not_drift_away(loss, C):
     """Where other ranks' classes do otherwise, steps as long as the drift allows would blow up."""
     problem = replace(text_problem("lee_lin_wahba", loss, np.float64, n=300, d=50, k=4), C=C)
 
@@ -132,9 +131,10 @@ def test_the_mean_does_not_drift_away(loss, C, size):
             found.append(solver.dual_objective(state))
         return found
 
-    after = on_ranks(size, duals)[0]
     optimum = train(problem).certificate.primal_objective
-    assert 0 < after[0] < after[1] < after[2] < optimum
+    for size in (2, 4):
+        after = on_ranks(size, duals)[0]
+        assert 0 < after[0] < after[1] < after[2] < optimum
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

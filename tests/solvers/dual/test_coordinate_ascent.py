@@ -12,13 +12,12 @@ import scipy.sparse as sp
 
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers import base
-from manyclass.solvers.base import Interrupted, has_stalled, solve
+from manyclass.solvers.base import Interrupted, solve
+from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.stopping import GapRule
-from manyclass.solvers.train import serial_solver
-from manyclass.solvers.weights.dense import allocate_weights, pack
 from tests.helpers.catalog import (
     ROWS,
+    SparseDual,
     five_points,
     make_problem,
     random_problem,
@@ -28,7 +27,7 @@ from tests.helpers.catalog import (
 from tests.helpers.reference import optimal_objective
 
 rows = pytest.mark.parametrize(("name", "loss", "solver"), ROWS)
-solvers = pytest.mark.parametrize("solver", {solver for *_, solver in ROWS})
+solvers = pytest.mark.parametrize("solver", [SequentialDual, SparseDual])
 
 
 @rows
@@ -226,26 +225,6 @@ def test_interrupt_keeps_the_duals(solver):
     assert resumed.certificate.relative_gap <= 1e-6
 
 
-@pytest.mark.parametrize("weights", ["dense", "sparse"])
-def test_duals_that_nobody_wants_are_not_kept(weights):
-    problem = text_problem()
-
-    def solution(keeps_duals):
-        rng = np.random.default_rng(0)
-        return solve(
-            problem,
-            serial_solver(problem, weights, rng, 1, keeps_duals=keeps_duals),
-            GapRule(1e-3),
-            max_iter=100,
-        )
-
-    with_duals, without = solution(True), solution(False)
-    assert with_duals.duals.nnz > 0
-    assert without.duals.nnz == 0
-    assert without.duals.shape == with_duals.duals.shape
-    assert without.certificate == with_duals.certificate
-
-
 @solvers
 def test_signal_is_heard_inside_the_core(solver):
     """One epoch of this problem takes minutes; Ctrl-C must not wait for it."""
@@ -289,24 +268,6 @@ def test_overflow_is_an_error(solver, size):
     problem = make_problem(np.array([[size], [1.0]]), [0, 1], n_classes=2)
     with pytest.raises(FloatingPointError, match="scale"):
         train(problem, solver, max_iter=100)
-
-
-@pytest.mark.parametrize("k", [1, 3, 8, 9, 16])
-def test_packing_moves_every_row(k):
-    buffer, weights = allocate_weights(50, k, np.dtype(np.float64))
-    weights[:, :k] = np.arange(50 * k).reshape(50, k)
-    assert weights.ctypes.data % 64 == 0
-    packed = pack(buffer, weights, k, apart=False)[: 50 * k]
-    assert packed.tolist() == list(range(50 * k))
-
-
-def test_stalling_needs_patience_and_no_progress():
-    flat, falling = [1.0] * 200, [0.9**i for i in range(200)]
-    assert not has_stalled(flat[: base.PATIENCE], flat[: base.PATIENCE], 1e-16)
-    assert has_stalled(flat, flat, 1e-16)
-    assert not has_stalled(flat, falling, 1e-16)
-    assert not has_stalled(list(range(200)), flat, 1e-16)
-    assert has_stalled([np.nan], [1.0], 1e-16)
 
 
 @pytest.mark.parametrize("name", ["lee_lin_wahba", "ats", "adm", "reinforced"])

@@ -117,9 +117,7 @@ def test_every_rank_has_parts_of_one_size(monkeypatch):
     problem = text_problem("one_vs_rest", k=70)
     group = 2 * 64 // 4
     monkeypatch.setattr(chunks, "PART_BYTES", 1 << 40)
-    monkeypatch.setattr(
-        one_vs_rest_chunked, "available_memory", lambda sharing=1: (1 << 30) // sharing
-    )
+    monkeypatch.setattr(chunks, "available_memory", lambda sharing=1: (1 << 30) // sharing)
     n_jobs = [1, 2, 3]
     sizes = on_ranks(
         3,

@@ -15,9 +15,9 @@ from manyclass.solvers.dual.one_vs_rest import SeparateClasses
 from manyclass.solvers.dual.proximal_newton import NewtonPhase, Pace, is_allowed
 from manyclass.solvers.stopping import GapRule
 from tests.helpers.catalog import make_problem, random_problem, train
+from tests.helpers.dual_kernels import random_data, trainer_for
+from tests.helpers.newton_kernels import digits_of, prepared, rows
 from tests.helpers.reference import optimal_objective
-from tests.kernels.test_dual import random_data, trainer_for
-from tests.kernels.test_newton import digits_of, prepared, rows
 
 SOLVERS = ([SequentialDual], [SequentialDual, SeparateClasses])  # of classes that are independent
 

@@ -165,8 +165,8 @@ MulticlassSVC(formulation={name!r}).fit(X, y)
 def test_a_limit_reached_in_training_says_so():
     """The estimate was too low: here, of nothing at all."""
     script = """
-from manyclass.solvers import choice
-choice.CLASSES_PER_ENTRY = 0
+from manyclass.solvers.weights import storage_choice
+storage_choice.CLASSES_PER_ENTRY = 0
 rng = np.random.default_rng(0)
 X = sp.random_array((4000, 200_000), density=1e-3, format="csr", dtype=np.float32, rng=rng)
 for n_jobs in (1, 2):

@@ -1,0 +1,10 @@
+"""Folders for the checkpoints of estimators."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(name="folder")
+def folder_fixture(tmp_path):
+    return tmp_path / "checkpoints"

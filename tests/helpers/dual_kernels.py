@@ -1,0 +1,63 @@
+"""Trainers of the core and their dual variables."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from manyclass import _core
+from manyclass.solvers.kernels import core_formulation
+from manyclass.solvers.weights.layout import in_lanes
+from manyclass.utils.instruction_sets import instruction_set
+from tests.helpers.catalog import make_problem
+
+
+def random_data(n, d, k, dtype, *, seed=0, bias=0.0, name="crammer_singer", loss="hinge"):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, d), density=0.3, rng=rng, dtype=np.float64).astype(dtype)
+    return make_problem(
+        sp.csr_array(X),
+        rng.integers(0, k, n),
+        n_classes=k,
+        formulation=name,
+        loss=loss,
+        C=0.1,
+        bias=bias,
+    )
+
+
+CORES = {
+    ("lists", np.float32): (_core.Trainer32, _core.Duals32),
+    ("lists", np.float64): (_core.Trainer64, _core.Duals64),
+    ("lanes", np.float32): (_core.LaneTrainer32, _core.LaneDuals32),
+    ("lanes", np.float64): (_core.LaneTrainer64, _core.LaneDuals64),
+}
+
+
+def kinds_for(problem):
+    """The kernels that can solve the problem."""
+    return ["lists", "lanes"] if in_lanes(problem) else ["lists"]
+
+
+def trainer_for(problem, kind="lists"):
+    data = problem.dataset
+    trainer_of, duals_of = CORES[kind, data.dtype.type]
+    trainer = trainer_of(
+        core_formulation(problem),
+        data.indptr,
+        data.indices,
+        data.values,
+        data.n_features,
+        data.bias,
+        data.labels,
+        data.n_classes,
+        problem.costs,
+        instruction_set(),
+    )
+    return trainer, duals_of(data.n_examples, data.n_classes)
+
+
+def duals_of(z, problem):
+    indptr, labels, values = z.to_csr()
+    shape = (problem.dataset.n_examples, problem.dataset.n_classes)
+    return sp.csr_array((values, labels, indptr), shape=shape)

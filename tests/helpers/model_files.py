@@ -1,0 +1,36 @@
+"""Small models to save, and changed headers of their files."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_iris
+
+from manyclass import MulticlassSVC
+
+X, Y = load_iris(return_X_y=True)
+
+
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+
+
+def fitted(y=Y, X=X, **params):
+    return MulticlassSVC(random_state=0, **params).fit(X, y)
+
+
+def rewritten(path: Path, change) -> None:
+    """Change the header of a safetensors file."""
+    content = path.read_bytes()
+    (size,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + size])
+    metadata = header["__metadata__"]
+    model = json.loads(metadata["model"])
+    change(metadata, model)
+    metadata.setdefault("model", json.dumps(model))
+    if metadata["model"] != "[]":
+        metadata["model"] = json.dumps(model)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])

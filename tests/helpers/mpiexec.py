@@ -1,0 +1,20 @@
+"""The launcher of MPI processes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+MPIEXEC = Path(sys.executable).parent / "mpiexec"
+
+
+needs_mpi = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("mpi4py") is None or not MPIEXEC.exists(),
+        reason="needs mpi4py and mpich: pip install 'manyclass[mpi]' mpich",
+    ),
+]

@@ -1,0 +1,44 @@
+"""Files of the tests of the svmlight reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyclass.io.svmlight import chunks
+from manyclass.io.svmlight.reader import load_svmlight
+from manyclass.io.svmlight.stream import SvmlightBlocks
+
+
+@pytest.fixture(name="load")
+def load_fixture(tmp_path: Path) -> Callable[..., tuple[Any, Any]]:
+    """Write the text to a file and load it."""
+
+    def load(text: bytes | str, **options: Any) -> tuple[Any, Any]:
+        path = tmp_path / "data.txt"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return load_svmlight(path, **options)
+
+    return load
+
+
+@pytest.fixture(name="chunked", params=[(1 << 20, 1), (1, 1), (1, 3), (7, 2)], ids=str)
+def chunked_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Set several chunk sizes; return the number of threads to use with them."""
+    monkeypatch.setattr(chunks, "_CHUNK_BYTES", request.param[0])
+    return request.param[1]
+
+
+@pytest.fixture(name="blocks_of")
+def blocks_fixture(tmp_path: Path) -> Callable[..., SvmlightBlocks]:
+    """Write the text to a file and make its blocks."""
+
+    def make(text: bytes | str, **options: Any) -> SvmlightBlocks:
+        path = tmp_path / "data.txt"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return SvmlightBlocks(path, **options)
+
+    return make

@@ -1,0 +1,34 @@
+"""What save_model refuses."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from manyclass import MulticlassSVC, save_model
+
+
+class Named(MulticlassSVC):
+    """Not what a file would bring back."""
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        (make_pipeline(StandardScaler(), MulticlassSVC()), "Pipeline; save the fitted classifier"),
+        (LinearSVC(), "LinearSVC"),
+        (Named(), "Named"),
+        (MulticlassSVC, "MulticlassSVC, fitted, not the class"),
+        ({"a": 1}, "dict"),
+    ],
+)
+def test_only_our_estimators_can_be_saved(what, told, tmp_path):
+    if hasattr(what, "fit") and not isinstance(what, type):
+        what.fit(*load_iris(return_X_y=True))
+    wanted = f"save_model takes a MulticlassSVC or a StochasticClassifier, not {told}"
+    with pytest.raises(TypeError, match=wanted):
+        save_model(tmp_path / "model", what)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,33 @@
+"""Training by one process: which duals it keeps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manyclass.solvers.base import solve
+from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.train import serial_solver
+from tests.helpers.catalog import (
+    text_problem,
+)
+
+
+@pytest.mark.parametrize("weights", ["dense", "sparse"])
+def test_duals_that_nobody_wants_are_not_kept(weights):
+    problem = text_problem()
+
+    def solution(keeps_duals):
+        rng = np.random.default_rng(0)
+        return solve(
+            problem,
+            serial_solver(problem, weights, rng, 1, keeps_duals=keeps_duals),
+            GapRule(1e-3),
+            max_iter=100,
+        )
+
+    with_duals, without = solution(True), solution(False)
+    assert with_duals.duals.nnz > 0
+    assert without.duals.nnz == 0
+    assert without.duals.shape == with_duals.duals.shape
+    assert without.certificate == with_duals.certificate
