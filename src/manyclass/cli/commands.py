@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from manyclass.cli import console
 from manyclass.cli.console import Parser, UsageError, positive_int, say
 from manyclass.cli.data import convert
-from manyclass.cli.evaluate import LABELS, _evaluate
-from manyclass.cli.info import _info
+from manyclass.cli.evaluate import LABELS, evaluate
+from manyclass.cli.info import info
 from manyclass.cli.options import (
     convert_options,
     data_options,
@@ -26,7 +26,7 @@ from manyclass.cli.options import (
     train_options,
 )
 from manyclass.cli.plan import plan, plan_options
-from manyclass.cli.predict import FEATURES, _predict
+from manyclass.cli.predict import FEATURES, predict
 from manyclass.cli.train import train
 from manyclass.io import atomic
 from manyclass.parallel import mpiexec
@@ -155,27 +155,27 @@ def _parser() -> Parser:
         return sub
 
     train_options(command("train", train, "train a model on a data file"))
-    predict = command("predict", _predict, "write the predicted label of every row", FEATURES)
-    data_options(predict)
-    predict.add_argument("out", metavar="OUT", help="file to write, one line per row; - for stdout")
-    predict.add_argument(
+    sub = command("predict", predict, "write the predicted label of every row", FEATURES)
+    data_options(sub)
+    sub.add_argument("out", metavar="OUT", help="file to write, one line per row; - for stdout")
+    sub.add_argument(
         "--top-k",
         type=positive_int,
         metavar="K",
         help="write the K best labels, the best first, separated by tabs",
     )
-    predict.add_argument(
+    sub.add_argument(
         "--probabilities",
         action="store_true",
         help="write its probability behind every label (models trained with --loss log_loss)",
     )
-    force_option(predict)
-    evaluate = command("evaluate", _evaluate, "compare predictions with a file's labels", LABELS)
-    data_options(evaluate)
-    evaluate.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
-    info = command("info", _info, "describe a model file")
-    info.add_argument("model", metavar="MODEL")
-    info.add_argument("--json", action="store_true", help="print JSON")
+    force_option(sub)
+    sub = command("evaluate", evaluate, "compare predictions with a file's labels", LABELS)
+    data_options(sub)
+    sub.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
+    sub = command("info", info, "describe a model file")
+    sub.add_argument("model", metavar="MODEL")
+    sub.add_argument("--json", action="store_true", help="print JSON")
     convert_options(
         command("convert", convert, "write a data file as one that training maps", CONVERTED)
     )

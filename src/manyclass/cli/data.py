@@ -173,7 +173,8 @@ def _check_converted(args: argparse.Namespace) -> None:
         )
 
 
-def _load(args: argparse.Namespace) -> Estimator:
+def load_for(args: argparse.Namespace) -> Estimator:
+    """Load the model of a command, with its number of threads."""
     from manyclass.persistence.model_file import load_model
 
     model = load_model(args.model)
@@ -181,10 +182,10 @@ def _load(args: argparse.Namespace) -> Estimator:
     return model
 
 
-def _read_for(
+def read_for(
     args: argparse.Namespace, model: Estimator, tell: Callable[[str], None]
 ) -> tuple[csr_array[Any], NDArray[Any]]:
-    """Read data with the columns of a model; it knows nothing about any other."""
+    """Read data with the columns of a model; further columns are left out."""
     X, y = read(args, model.intercept_.dtype, tell)
     X.resize((len(y), model.n_features_in_))
     return X, y

@@ -7,7 +7,7 @@ import json
 import warnings
 
 from manyclass.cli.console import be_quiet, count, say
-from manyclass.cli.data import _load, _read_for
+from manyclass.cli.data import load_for, read_for
 from manyclass.cli.predict import FEATURES
 
 LABELS = f"""\
@@ -18,11 +18,12 @@ there counts as that number. A label that equals no class of the model counts as
 """
 
 
-def _evaluate(args: argparse.Namespace) -> None:
+def evaluate(args: argparse.Namespace) -> None:
+    """Run ``manyclass evaluate``."""
     from manyclass.cli.label_matching import compare
 
-    model = _load(args)
-    X, y = _read_for(args, model, be_quiet if args.json else say)
+    model = load_for(args)
+    X, y = read_for(args, model, be_quiet if args.json else say)
     scores, n_unseen = compare(model.classes_, y, model.predict(X))
     if n_unseen:
         warnings.warn(

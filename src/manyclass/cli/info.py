@@ -8,7 +8,8 @@ import json
 from manyclass.cli.console import count, proven, say
 
 
-def _info(args: argparse.Namespace) -> None:
+def info(args: argparse.Namespace) -> None:
+    """Run ``manyclass info``."""
     from manyclass.persistence.model_file import describe_model
 
     about = describe_model(args.model)

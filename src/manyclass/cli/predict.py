@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from manyclass.cli.console import UsageError, be_quiet
-from manyclass.cli.data import _load, _read_for
+from manyclass.cli.data import load_for, read_for
 from manyclass.io import atomic
 
 # Lines of predictions put together at a time.
@@ -15,10 +15,11 @@ SCORES_AT_A_TIME = 1 << 22
 FEATURES = "Features that the model was not trained on are ignored."
 
 
-def _predict(args: argparse.Namespace) -> None:
+def predict(args: argparse.Namespace) -> None:
+    """Run ``manyclass predict``."""
     from manyclass.cli.file_kinds import check_output, labels_of
 
-    model = _load(args)
+    model = load_for(args)
     n_classes = len(model.classes_)
     if args.top_k is not None and args.top_k > n_classes:
         raise UsageError(
@@ -42,7 +43,7 @@ def _predict(args: argparse.Namespace) -> None:
             f"argument --probabilities: {args.model} has none; train with --solver stochastic "
             "--loss log_loss"
         )
-    X, _ = _read_for(args, model, be_quiet)
+    X, _ = read_for(args, model, be_quiet)
     top = args.top_k or 1
     with atomic.output(args.out) as file:
         step = max(1, SCORES_AT_A_TIME // n_classes) if args.probabilities else LINES_AT_A_TIME

@@ -34,8 +34,8 @@ class Piece(NamedTuple):
     share: float
 
 
-class DamagedError(Exception):
-    """The text ends too early or can't be read on, behind the last piece; with advice."""
+class CorruptInputError(Exception):
+    """Truncated or corrupt input after the last piece; carries advice."""
 
     def __init__(self, problem: str, advice: str = "get the file again") -> None:
         super().__init__(problem)
@@ -141,7 +141,7 @@ def _stream_pieces(stream: IO[bytes], n_bytes: int, share: Callable[[], float]) 
         rest.append(block[end:])
         n_rest += len(rest[-1])
         if n_rest > _MAX_LINE_BYTES:
-            raise DamagedError("the line is too long", "is this an svmlight file?")
+            raise CorruptInputError("the line is too long", "is this an svmlight file?")
     if text := b"".join(rest):
         yield Piece(text, 1.0)
 
@@ -150,10 +150,10 @@ def _read(stream: IO[bytes], n_bytes: int) -> bytes:
     try:
         return stream.read(n_bytes)
     except EOFError:
-        raise DamagedError("the compressed data are cut off behind this line") from None
+        raise CorruptInputError("the compressed data are cut off behind this line") from None
     except (zlib.error, lzma.LZMAError) as error:
-        raise DamagedError(f"the compressed data are damaged: {error}") from None
+        raise CorruptInputError(f"the compressed data are damaged: {error}") from None
     except OSError as error:
         if error.errno is not None:  # the disk's own
             raise
-        raise DamagedError(f"the compressed data are damaged: {error}") from None
+        raise CorruptInputError(f"the compressed data are damaged: {error}") from None

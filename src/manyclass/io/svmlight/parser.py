@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manyclass import _core
-from manyclass.io.svmlight.chunks import DamagedError, Piece
+from manyclass.io.svmlight.chunks import CorruptInputError, Piece
 
 THREAD_NAME = "svmlight"
 R = TypeVar("R")
@@ -100,7 +100,7 @@ def read_chunks(
                 n_lines += chunk.n_lines
                 if error is not None:
                     raise error
-    except DamagedError as error:
+    except CorruptInputError as error:
         fail(name, n_lines + 1, str(error), None, error.advice)
     except ValueError as error:
         if len(error.args) != 4:  # none of the core's
@@ -159,7 +159,7 @@ def _in_order(
                     future, share = under_way.popleft()
                     yield future.result(), share
                     del future
-        except DamagedError as error:  # after the lines before it, which may hold errors
+        except CorruptInputError as error:  # after the lines before it, which may hold errors
             damage = error
         while under_way:
             future, share = under_way.popleft()
