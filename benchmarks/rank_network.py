@@ -99,7 +99,7 @@ def ping(pair: hosts.Hosts) -> float:
 def predicted(entry: dict[str, Any]) -> float:
     """Return the seconds of an epoch that go by talking.
 
-    Bundles go from neighbour to neighbour, so one rank of each host at a time is at the cable.
+    ClassBlocks go from neighbour to neighbour, so one rank of each host at a time is at the cable.
     """
     todo = work_of(entry)
     return Network(entry["latency"], 1e9 / 8 * RATES[entry["rate"]]).seconds(

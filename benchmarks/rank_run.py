@@ -27,7 +27,7 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import train
-from manyclass.solvers.weights.sharded import SpreadWeights
+from manyclass.solvers.weights.sharded import ShardedWeights
 
 PREFIX = "measured "
 
@@ -128,7 +128,7 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> dict
         "objective": solution.certificate.primal_objective,
         "gap": solution.certificate.relative_gap,
         "n_epochs": len(solution.history),
-        **shares_of(problem, weights.gather() if isinstance(weights, SpreadWeights) else weights),
+        **shares_of(problem, weights.gather() if isinstance(weights, ShardedWeights) else weights),
         "epochs": watch.epochs,
     }
 

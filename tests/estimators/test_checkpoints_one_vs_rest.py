@@ -15,7 +15,7 @@ from tests.helpers.checkpointed import model, objective
 
 @pytest.fixture(name="parts")
 def parts_fixture(monkeypatch):
-    monkeypatch.setattr(chunks, "PART_BYTES", 1)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES_OF_W", 1)
     problem = text_problem("one_vs_rest", dtype=np.float64)
     return problem.dataset.matrix(), problem.dataset.labels
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from manyclass import StochasticClassifier, save_model
 from manyclass.solvers.stochastic.sgd import LOSSES
-from manyclass.solvers.weights.accumulators import DenseSums
+from manyclass.solvers.weights.accumulators import DenseAccumulator
 from tests.helpers.digits import FIRST, REST, contents, fitted, refused
 
 
@@ -219,7 +219,7 @@ def test_pieces_that_ctrl_c_cuts_count(tmp_path):
 def test_small_pieces_do_not_put_coefficients_together(monkeypatch):
     model = StochasticClassifier().partial_fit(*FIRST, classes=range(10))
     calls = []
-    monkeypatch.setattr(DenseSums, "weights", lambda *_: calls.append(1))
+    monkeypatch.setattr(DenseAccumulator, "weights", lambda *_: calls.append(1))
     model.partial_fit(FIRST[0][:5], FIRST[1][:5])
     assert not calls
 

@@ -1,4 +1,4 @@
-"""The kernels of bundles that meet: what they compute, and what they refuse."""
+"""The kernels of class blocks that meet: what they compute, and what they refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How W of a bundle travels: what is put is what was read, whatever W is held in."""
+"""How W of a class block travels: what is put is what was read, whatever W is held in."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_rows_change_places(seed, density, dtype, width, kinds, dense_from):
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(N_ROWS, width)).astype(dtype)
     W[rng.random(W.shape) >= density] = 0
-    W[:, -1] = 0  # a slot is wider than its bundle
+    W[:, -1] = 0  # a slot is wider than its class block
     here, there = (empty(kind, dtype, width, dense_from) for kind in kinds)
     _core.put_rows(here, 1, 0, *message_of(W))
     np.testing.assert_array_equal(matrix_of(here, 1, width), W)

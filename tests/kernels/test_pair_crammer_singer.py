@@ -1,4 +1,5 @@
-"""The kernels of shares that bundles trade: each visit a projection, budgets kept, refusals."""
+"""The kernels of shares that class blocks trade: each visit a projection, budgets kept,
+refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which bundles meet when and where: every pair once, no bundle twice, balanced, little travel."""
+"""Which class blocks meet when and where: every pair once, no class block twice, balanced, little
+travel."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from manyclass.parallel.round_robin import (
     Move,
     Schedule,
-    balanced_bundles,
+    balanced_blocks,
     one_factorisation,
     work_of_classes,
 )
@@ -21,22 +22,22 @@ numbers = st.integers(1, 25)
 
 
 @given(numbers)
-def test_every_pair_meets_once_and_no_bundle_is_in_two_places(n_bundles):
-    rounds = one_factorisation(n_bundles)
+def test_every_pair_meets_once_and_no_bundle_is_in_two_places(n_blocks):
+    rounds = one_factorisation(n_blocks)
     met = []
     for pairs in rounds:
-        present = [bundle for pair in pairs for bundle in pair]
-        assert sorted(present) == list(range(n_bundles))
+        present = [block for pair in pairs for block in pair]
+        assert sorted(present) == list(range(n_blocks))
         met += [tuple(sorted(pair)) for pair in pairs if len(pair) == 2]
-    assert sorted(met) == list(itertools.combinations(range(n_bundles), 2))
-    assert len(rounds) == max(1, n_bundles - 1 + n_bundles % 2)
+    assert sorted(met) == list(itertools.combinations(range(n_blocks), 2))
+    assert len(rounds) == max(1, n_blocks - 1 + n_blocks % 2)
 
 
 @given(numbers, st.integers(0, 3))
-def test_each_rank_keeps_a_bundle_between_rounds(n_bundles, idle):
-    n_ranks = (n_bundles + 1) // 2 + idle
-    schedule = Schedule.of(n_bundles, n_ranks)
-    for at, pairs in enumerate(one_factorisation(n_bundles)):
+def test_each_rank_keeps_a_bundle_between_rounds(n_blocks, idle):
+    n_ranks = (n_blocks + 1) // 2 + idle
+    schedule = Schedule.of(n_blocks, n_ranks)
+    for at, pairs in enumerate(one_factorisation(n_blocks)):
         assert sorted(p for p in schedule.rounds[at] if p) == sorted(pairs)
         assert len(schedule.rounds[at]) == n_ranks
     for before in range(len(schedule.rounds) - 1):
@@ -44,7 +45,7 @@ def test_each_rank_keeps_a_bundle_between_rounds(n_bundles, idle):
 
 
 def check_moves(schedule, before):
-    held = [set(bundles) for bundles in schedule.rounds[before]]
+    held = [set(blocks) for blocks in schedule.rounds[before]]
     moves = [schedule.move(before, rank) for rank in range(len(held))]
     for rank, move in enumerate(moves):
         held[rank].discard(move.outgoing)
@@ -53,12 +54,12 @@ def check_moves(schedule, before):
             assert moves[move.destination].source == rank
         if move.incoming is not None:
             held[rank].add(move.incoming)
-    assert held == [set(bundles) for bundles in schedule.rounds[before + 1]]
+    assert held == [set(blocks) for blocks in schedule.rounds[before + 1]]
     assert sum(m.outgoing is not None for m in moves) == sum(m.incoming is not None for m in moves)
 
 
 def test_too_few_ranks_are_refused():
-    with pytest.raises(ValueError, match="5 bundles are too many for 2 ranks"):
+    with pytest.raises(ValueError, match="5 class blocks are too many for 2 ranks"):
         Schedule.of(5, 2)
 
 
@@ -71,20 +72,20 @@ def test_an_idle_rank_has_nothing_to_move():
     st.integers(1, 20),
     st.integers(0, 100),
 )
-def test_bundles_are_balanced_by_classes_and_by_work(work, n_bundles, seed):
-    n_bundles = min(n_bundles, len(work))
-    bundles = balanced_bundles(work, n_bundles, np.random.default_rng(seed))
-    assert sorted(np.concatenate(bundles).tolist()) == list(range(len(work)))
-    sizes = [len(bundle) for bundle in bundles]
+def test_bundles_are_balanced_by_classes_and_by_work(work, n_blocks, seed):
+    n_blocks = min(n_blocks, len(work))
+    blocks = balanced_blocks(work, n_blocks, np.random.default_rng(seed))
+    assert sorted(np.concatenate(blocks).tolist()) == list(range(len(work)))
+    sizes = [len(block) for block in blocks]
     assert max(sizes) - min(sizes) <= 1
-    loads = [work[bundle].sum() for bundle in bundles]
+    loads = [work[block].sum() for block in blocks]
     assert max(loads) - min(loads) <= work.max() * (1 + 1e-9)
-    assert all((np.diff(bundle) > 0).all() for bundle in bundles)
+    assert all((np.diff(block) > 0).all() for block in blocks)
 
 
 def test_bundles_are_new_every_time():
     rng = np.random.default_rng(0)
-    first, second = (balanced_bundles(np.ones(50), 4, rng) for _ in range(2))
+    first, second = (balanced_blocks(np.ones(50), 4, rng) for _ in range(2))
     assert any(not np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
@@ -94,8 +95,8 @@ def test_work_is_the_non_zeros_of_the_rows_of_a_class():
 
 
 @given(st.integers(1, 20))
-def test_ranks_share_the_ordered_pairs(n_bundles):
-    schedule = Schedule.of(n_bundles, n_bundles)
-    pairs = [pair for rank in range(n_bundles) for pair in schedule.pairs_of(rank)]
-    assert sorted(pairs) == list(itertools.permutations(range(n_bundles), 2))
-    assert schedule.n_meetings == len(pairs) // 2 + (n_bundles % 2) * len(schedule.rounds)
+def test_ranks_share_the_ordered_pairs(n_blocks):
+    schedule = Schedule.of(n_blocks, n_blocks)
+    pairs = [pair for rank in range(n_blocks) for pair in schedule.pairs_of(rank)]
+    assert sorted(pairs) == list(itertools.permutations(range(n_blocks), 2))
+    assert schedule.n_meetings == len(pairs) // 2 + (n_blocks % 2) * len(schedule.rounds)

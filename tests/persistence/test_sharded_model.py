@@ -23,7 +23,7 @@ X, Y = DATA.matrix(), DATA.labels
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(sharded, "PART", 50)
+    monkeypatch.setattr(sharded, "MESSAGE_ELEMENTS", 50)
     monkeypatch.setattr(sharded, "LOOK", 100)
 
 

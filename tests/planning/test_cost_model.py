@@ -41,14 +41,14 @@ ranks = st.integers(1, 2000)
 
 
 def test_two_ranks_by_hand():
-    """Four bundles of 16 classes meet in three rounds; of 250 examples each."""
+    """Four class blocks of 16 classes meet in three rounds; of 250 examples each."""
     found = work("bundles", "dense", SHAPE, HABITS, 2)
     assert found.visits == 3 * 500
     assert found.entries == 3 * 10_000
     assert found.dense + found.lists == pytest.approx(2.0 * 64 * 20_000 / 2)
     # W is (500, 64); in three rounds a rank passes over a quarter of it.
     assert found.swept == 3 * 500 * 16
-    # A tenth of a bundle's 500 x 16 numbers goes twice with their classes, 500 counts and a
+    # A tenth of a class block's 500 x 16 numbers goes twice with their classes, 500 counts and a
     # sixteenth of all 5000 z, of 12 bytes; and half of these in the end.
     assert found.bytes == pytest.approx(2 * (0.1 * 8000 * 8 + 500 * 4 + 5000 * 12 / 16) + 2500 * 12)
 
@@ -160,7 +160,7 @@ def counted(name, n_ranks):
         epochs=4,
         **shares_of(problem, solution.weights),
     )
-    # The last epoch: bundles differ from epoch to epoch, so the mean over the ranks.
+    # The last epoch: class blocks differ from epoch to epoch, so the mean over the ranks.
     came = [of_rank[-1].since(of_rank[-2]) for of_rank in counts]
     return shape, habits, came
 

@@ -27,7 +27,7 @@ def matrix(k=7, d=11, dtype=np.float32, *, seed=0):
 
 @pytest.fixture(params=[1, 5, 1 << 20], autouse=True)
 def parts(request, monkeypatch):
-    monkeypatch.setattr(sparse_coefficients, "PART", request.param)
+    monkeypatch.setattr(sparse_coefficients, "ENTRIES_AT_A_TIME", request.param)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -113,7 +113,7 @@ def test_copies_and_pickles_hold_the_arrays_once():
 
 
 def test_thresholding_holds_no_second_copy(monkeypatch):
-    monkeypatch.setattr(sparse_coefficients, "PART", 1 << 12)
+    monkeypatch.setattr(sparse_coefficients, "ENTRIES_AT_A_TIME", 1 << 12)
     dense = np.asfortranarray(np.random.default_rng(0).normal(size=(100, 20_000)), np.float32)
     sparse = SparseCoefficients.from_dense(dense)
     for make in (

@@ -199,7 +199,7 @@ class CoreCall:
         weights.load_csr(*(h.array(part) for part in arrays), names)
 
     def pairs(self):
-        """Two bundles of classes that meet."""
+        """Two class blocks that meet."""
         h = self.h
         trainer = self.core("PairTrainer")(self.formulation(relative=True), *self.problem)
         width = h.number(64 // self.dtype.itemsize)

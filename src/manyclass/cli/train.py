@@ -25,7 +25,7 @@ OF_RANKS = ("run", "needs", "data", "model", "jobs", "quiet", "force")
 
 def train(args: argparse.Namespace) -> None:
     """Run the command: here, or with all processes that mpiexec started; one tells an error."""
-    from manyclass.parallel.consensus import OtherRankError, ending_others, world
+    from manyclass.parallel.consensus import OtherRankError, abort_others, world
 
     try:
         ranks = world()
@@ -34,7 +34,7 @@ def train(args: argparse.Namespace) -> None:
             raise SystemExit(console.FAILED) from error
         raise
     try:
-        with ending_others(ranks):
+        with abort_others(ranks):
             _train_on(args, ranks)
     except (OSError, MemoryError, ValueError, FloatingPointError, OtherRankError) as error:
         if ranks.rank != getattr(error, "told_by", 0):

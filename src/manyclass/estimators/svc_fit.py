@@ -20,7 +20,7 @@ from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import validated
 from manyclass.estimators.warm_start import WarmStart
 from manyclass.parallel.communicator import Communicator, as_communicator
-from manyclass.parallel.consensus import agreed, check_same, ending_others, of_first
+from manyclass.parallel.consensus import abort_others, agreed, check_same, of_first
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
@@ -28,7 +28,7 @@ from manyclass.problem.solution import EpochRecord, Progress, Solution, Start, S
 from manyclass.solvers.base import Interrupted
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import check_ranks, in_parts, train
-from manyclass.solvers.weights.sharded import SpreadWeights
+from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.solvers.weights.storage_choice import Choice, choose_for_ranks, choose_weights
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.threads import effective_n_jobs
@@ -76,7 +76,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, gathers: bool = True
     ) -> Solution:
         ranks = as_communicator(self.communicator)
-        with ending_others(ranks):
+        with abort_others(ranks):
             machines = ranks.first_on_machine()
             given = agreed(
                 ranks, lambda: self._given(X, y, sample_weight, ranks.rank, machines, gathers)
@@ -221,7 +221,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 
     def _set_fitted(self, solution: Solution, classes: NDArray[Any]) -> None:
-        if isinstance(solution.weights, SpreadWeights):
+        if isinstance(solution.weights, ShardedWeights):
             self.classes_ = classes
             self.__dict__.pop("_coefficients", None)
         else:

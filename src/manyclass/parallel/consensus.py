@@ -67,7 +67,7 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
 
 
 @contextmanager
-def ending_others(communicator: Communicator) -> Iterator[None]:
+def abort_others(communicator: Communicator) -> Iterator[None]:
     """Let an error on one rank end all, which would wait for that rank for ever.
 
     What all ranks know of is left to the caller: errors with ``told_by``, and FloatingPointError,

@@ -1,7 +1,7 @@
-"""Which bundles of classes meet when, and where.
+"""Which class blocks meet when, and where.
 
-Classes are put into bundles; in a round every rank holds two of them. Over an epoch every pair of
-bundles meets once. Source: Alber et al. 2017, algorithm 5 (the
+Classes are put into class blocks; in a round every rank holds two of them. Over an epoch every pair
+of class blocks meets once. Source: Alber et al. 2017, algorithm 5 (the
 circle method for a 1-factorisation of the complete graph).
 """
 
@@ -14,23 +14,23 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Round: TypeAlias = tuple[tuple[int, ...], ...]  # for each rank, the bundles that it holds
-BUNDLES_PER_RANK = 2
+Round: TypeAlias = tuple[tuple[int, ...], ...]  # for each rank, the class blocks that it holds
+BLOCKS_PER_RANK = 2
 
 
-def one_factorisation(n_bundles: int) -> list[list[tuple[int, ...]]]:
-    """Pair all with all: rounds of pairs without a bundle in common.
+def one_factorisation(n_blocks: int) -> list[list[tuple[int, ...]]]:
+    """Pair all with all: rounds of pairs without a class block in common.
 
     Parameters
     ----------
-    n_bundles : int
+    n_blocks : int
         At least 1.
 
     Returns
     -------
     list of list of tuple
-        n_bundles - 1 rounds, or n_bundles where that is odd and each round leaves out one bundle,
-        which stands alone in its tuple.
+        n_blocks - 1 rounds, or n_blocks where that is odd and each round leaves out one class
+        block, which stands alone in its tuple.
 
     Examples
     --------
@@ -40,17 +40,17 @@ def one_factorisation(n_bundles: int) -> list[list[tuple[int, ...]]]:
     >>> one_factorisation(3)
     [[(0,), (1, 2)], [(1,), (2, 0)], [(2,), (0, 1)]]
     """
-    last = n_bundles - 1 + n_bundles % 2  # of an even number; a dummy if n_bundles is odd
+    last = n_blocks - 1 + n_blocks % 2  # of an even number; a dummy if n_blocks is odd
     rounds = []
     for r in range(last):
         pairs = [(r, last)]
         pairs += [((r + t) % last, (r - t) % last) for t in range(1, (last + 1) // 2)]
-        rounds.append([tuple(bundle for bundle in pair if bundle < n_bundles) for pair in pairs])
+        rounds.append([tuple(block for block in pair if block < n_blocks) for pair in pairs])
     return rounds
 
 
-def balanced_bundles(
-    work: NDArray[np.float64], n_bundles: int, rng: np.random.Generator
+def balanced_blocks(
+    work: NDArray[np.float64], n_blocks: int, rng: np.random.Generator
 ) -> list[NDArray[np.int32]]:
     """Share out classes at random, yet evenly, by number and by work.
 
@@ -58,40 +58,41 @@ def balanced_bundles(
     ----------
     work : ndarray of shape (k,)
         Of each class, not negative.
-    n_bundles : int
+    n_blocks : int
         From 1 to k.
     rng : numpy.random.Generator
 
     Returns
     -------
     list of ndarray, int32
-        Classes of each bundle, ascending. Sizes differ by one at most; the work of two bundles by
-        that of the costliest class at most.
+        Classes of each class block, ascending. Sizes differ by one at most; the work of two class
+        blocks by that of the costliest class at most.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from manyclass.parallel.round_robin import balanced_bundles
-    >>> bundles = balanced_bundles(np.array([9.0, 1, 1, 9]), 2, np.random.default_rng(0))
-    >>> sorted(len(bundle) for bundle in bundles)
+    >>> from manyclass.parallel.round_robin import balanced_blocks
+    >>> class blocks = balanced_blocks(np.array([9.0, 1, 1, 9]), 2, np.random.default_rng(0))
+    >>> sorted(len(class block) for class block in class blocks)
     [2, 2]
     """
-    # So many random classes at a time go one to each bundle, the costliest where there is least.
+    # So many random classes at a time go one to each class block, the costliest where there is
+    # least.
     order = rng.permutation(len(work))
-    bundle_of = np.empty(len(work), np.int64)
-    loads = np.zeros(n_bundles)
-    for first in range(0, len(work), n_bundles):
-        some = order[first : first + n_bundles]
+    block_of = np.empty(len(work), np.int64)
+    loads = np.zeros(n_blocks)
+    for first in range(0, len(work), n_blocks):
+        some = order[first : first + n_blocks]
         some = some[np.argsort(-work[some], kind="stable")]
         emptiest = np.argsort(loads, kind="stable")[: len(some)]
-        bundle_of[some] = emptiest
+        block_of[some] = emptiest
         loads[emptiest] += work[some]
-    return [np.flatnonzero(bundle_of == b).astype(np.int32) for b in range(n_bundles)]
+    return [np.flatnonzero(block_of == b).astype(np.int32) for b in range(n_blocks)]
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What one rank does between two rounds: one bundle goes, one comes, or neither."""
+    """What one rank does between two rounds: one class block goes, one comes, or neither."""
 
     outgoing: int | None = None
     destination: int | None = None
@@ -103,34 +104,34 @@ class Move:
 class Schedule:
     """The rounds of an epoch.
 
-    Between two rounds a rank keeps one of its bundles, so it sends one at most and receives one at
-    most.
+    Between two rounds a rank keeps one of its class blocks, so it sends one at most and receives
+    one at most.
 
     Attributes
     ----------
-    n_bundles : int
+    n_blocks : int
     rounds : tuple of tuple of tuple
-        rounds[r][rank]: the bundles that the rank holds, two, one or none.
+        rounds[r][rank]: the class blocks that the rank holds, two, one or none.
     """
 
-    n_bundles: int
+    n_blocks: int
     rounds: tuple[Round, ...]
 
     @classmethod
-    def of(cls, n_bundles: int, n_ranks: int) -> Schedule:
-        """Place the pairs of every round; there must be n_bundles / 2 ranks or more."""
-        factors = one_factorisation(n_bundles)
+    def of(cls, n_blocks: int, n_ranks: int) -> Schedule:
+        """Place the pairs of every round; there must be n_blocks / 2 ranks or more."""
+        factors = one_factorisation(n_blocks)
         if len(factors[0]) > n_ranks:
-            raise ValueError(f"{n_bundles} bundles are too many for {n_ranks} ranks")
+            raise ValueError(f"{n_blocks} class blocks are too many for {n_ranks} ranks")
         idle: Round = ((),) * (n_ranks - len(factors[0]))
         rounds = [tuple(factors[0])]
         for pairs in factors[1:]:
             rounds.append(_next_to(rounds[-1], pairs))
-        return cls(n_bundles, tuple((*round_, *idle) for round_ in rounds))
+        return cls(n_blocks, tuple((*round_, *idle) for round_ in rounds))
 
     @property
     def n_meetings(self) -> int:
-        """How many times two bundles meet, or one is alone, in an epoch."""
+        """How many times two class blocks meet, or one is alone, in an epoch."""
         return sum(len(held) > 0 for round_ in self.rounds for held in round_)
 
     def pairs_of(self, rank: int) -> list[tuple[int, int]]:
@@ -147,28 +148,29 @@ class Schedule:
             outgoing, self._holder(after, outgoing), incoming, self._holder(before, incoming)
         )
 
-    def _holder(self, at: int, bundle: int | None) -> int | None:
-        if bundle is None:
+    def _holder(self, at: int, block: int | None) -> int | None:
+        if block is None:
             return None
-        return next(rank for rank, held in enumerate(self.rounds[at]) if bundle in held)
+        return next(rank for rank, held in enumerate(self.rounds[at]) if block in held)
 
 
 def _next_to(before: Round, pairs: list[tuple[int, ...]]) -> Round:
-    """Place pairs so that each rank keeps one of its bundles.
+    """Place pairs so that each rank keeps one of its class blocks.
 
     The pairs of two rounds form rings, rank - pair - rank - pair; around a ring each rank hands
-    one bundle to the one before it. A bundle that is alone ends a chain that is walked likewise.
+    one class block to the one before it. A class block that is alone ends a chain that is walked
+    likewise.
     """
-    pair_of = {bundle: pair for pair in pairs for bundle in pair}
-    rank_of = {bundle: rank for rank, held in enumerate(before) for bundle in held}
+    pair_of = {block: pair for pair in pairs for block in pair}
+    rank_of = {block: rank for rank, held in enumerate(before) for block in held}
     placed: dict[int, tuple[int, ...]] = {}
-    # Chains first, from the rank with a single bundle, which must keep that one.
+    # Chains first, from the rank with a single class block, which must keep that one.
     starts = sorted(range(len(before)), key=lambda rank: len(before[rank]))
     for start in starts:
         rank, kept = start, before[start][0]
         while rank not in placed:
             placed[rank] = pair_of[kept]
-            partner = [bundle for bundle in pair_of[kept] if bundle != kept]
+            partner = [block for block in pair_of[kept] if block != kept]
             if not partner:
                 break
             rank = rank_of[partner[0]]

@@ -14,10 +14,10 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.atomic import replacement
 from manyclass.io.tensors.writer import Shapes, TensorWriter
 from manyclass.parallel.communicator import as_communicator
-from manyclass.parallel.consensus import agreed, ending_others
+from manyclass.parallel.consensus import abort_others, agreed
 from manyclass.persistence.model_file import header_of, save_model
 from manyclass.persistence.model_schema import SPARSE, pack_facts
-from manyclass.solvers.weights.sharded import SpreadWeights
+from manyclass.solvers.weights.sharded import ShardedWeights
 
 
 class SpreadTraining:
@@ -33,7 +33,7 @@ class SpreadTraining:
 
     def __init__(self, model: MulticlassSVC) -> None:
         self.model = model
-        self._weights: SpreadWeights | None = None  # None where the model has them
+        self._weights: ShardedWeights | None = None  # None where the model has them
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> None:
         """Train the model, which then has all but ``coef_`` and ``intercept_``.
@@ -55,7 +55,7 @@ class SpreadTraining:
             return
         with self.model._input_restored():
             W = self.model._fit(X, y, None, gathers=False).weights
-        self._weights = W if isinstance(W, SpreadWeights) else None
+        self._weights = W if isinstance(W, ShardedWeights) else None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, on rank 0; an error while weights come ends all ranks.
@@ -78,9 +78,9 @@ class SpreadTraining:
             save_model(path, self.model)
 
 
-def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: SpreadWeights) -> None:
+def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: ShardedWeights) -> None:
     ranks = W.communicator
-    with ending_others(ranks):  # who wait; what was written is gone
+    with abort_others(ranks):  # who wait; what was written is gone
         counts = W.row_counts() if W.sparse else None
         with ExitStack() as stack:
 
@@ -111,7 +111,7 @@ def _append(file: TensorWriter | None, tensors: dict[str, NDArray[Any]]) -> None
 
 
 def _layout(
-    model: MulticlassSVC, W: SpreadWeights, counts: NDArray[np.int64] | None
+    model: MulticlassSVC, W: ShardedWeights, counts: NDArray[np.int64] | None
 ) -> tuple[dict[str, NDArray[Any]], dict[str, str], Shapes]:
     """Return the tensors that are known, the header, and the shapes of all tensors."""
     tensors, facts = pack_facts(model)
@@ -135,7 +135,7 @@ def _layout(
 
 
 def _parts(
-    W: SpreadWeights, counts: NDArray[np.int64] | None, bias: float
+    W: ShardedWeights, counts: NDArray[np.int64] | None, bias: float
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield what belongs to the tensors, on rank 0, in the order of the rows.
 

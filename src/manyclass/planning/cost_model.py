@@ -4,13 +4,13 @@
 
 The work of a rank is counted from the sizes of the data, from what training is expected
 to do (`Habits`) and from the number of ranks p; the rates are measured (rates.py). With n
-examples of r non-zeros, d features and k classes, in an epoch of 2p - 1 rounds where bundles of
-classes meet:
+examples of r non-zeros, d features and k classes, in an epoch of 2p - 1 rounds where class blocks
+of classes meet:
 
     engine       visits on a rank   scores on a rank   numbers of W passed over
     alone        n                  n k                -
     centred      the same: sums to zero, whose visits look at all z of an example
-    bundles      n (2p - 1) / p     n k / p            d k (2p - 1) / 2p
+    class blocks      n (2p - 1) / p     n k / p            d k (2p - 1) / 2p
     budgets      the same: Crammer-Singer, whose z go round with their classes
     separate     n k / 32p          n k / p            -
     shared_mean  n                  n k / p            d
@@ -30,7 +30,7 @@ from typing import Literal
 from manyclass import _core
 from manyclass.planning.weight_density import share_of_uses
 from manyclass.solvers.distributed.batches import batch_size
-from manyclass.solvers.distributed.class_blocks import PART, SPARSE_ROWS
+from manyclass.solvers.distributed.class_blocks import MESSAGE_ELEMENTS, SPARSE_ROWS
 from manyclass.solvers.engine import Engine
 from manyclass.solvers.weights.layout import BLOCK_BYTES
 
@@ -224,7 +224,7 @@ def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int)
     1500.0
     """
     if engine in ("bundles", "budgets"):
-        return _of_bundles(engine, kind, shape, habits, n_ranks)
+        return _of_class_pairs(engine, kind, shape, habits, n_ranks)
     if engine == "separate":
         return _of_separate(shape, habits, n_ranks)
     n, share = shape.n_examples, shape.n_classes / n_ranks
@@ -284,53 +284,53 @@ def _of_shared_mean(shape: Shape, habits: Habits, n_ranks: int) -> Work:
     )
 
 
-def _of_bundles(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
-    """Bundles that meet: 2p - 1 rounds, after each of which one bundle goes and one comes."""
-    bundles = min(shape.n_classes, 2 * n_ranks)
-    rounds, bundle = bundles - 1, shape.n_classes / bundles
-    here = 2 / bundles  # share of the examples that a rank visits in a round
-    padding = shape.padded(bundle) / bundle
+def _of_class_pairs(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int) -> Work:
+    """2p - 1 rounds of pairs of class blocks; after each, a rank sends and receives one block."""
+    blocks = min(shape.n_classes, 2 * n_ranks)
+    rounds, block = blocks - 1, shape.n_classes / blocks
+    here = 2 / blocks  # share of the examples that a rank visits in a round
+    padding = shape.padded(block) / block
     filled, held = (habits.fill, habits.density) if kind == "sparse" else (padding, padding)
     columns = here * shape.n_classes  # each met once
     z = habits.duals * shape.n_examples
-    # A bundle's own z go with it; all are told at the end of an epoch.
-    going = z / bundles if engine == "budgets" else z / bundles**2
+    # A class block's own z go with it; all are told at the end of an epoch.
+    going = z / blocks if engine == "budgets" else z / blocks**2
     numbers = (rounds - 1) * going + z * (n_ranks - 1) / n_ranks
     return Work(
         visits=rounds * here * shape.n_examples,
         entries=rounds * here * shape.n_nonzero,
         dense=min(1.0, habits.scores) * columns * filled * shape.n_nonzero,
         lists=max(0.0, habits.scores - 1) * columns * shape.n_nonzero,
-        swept=shape.weights * held * rounds / bundles,
+        swept=shape.weights * held * rounds / blocks,
         rows=float(rounds * shape.n_examples),
-        duals=z * (1 + 2 * rounds / bundles),
-        messages=_messages_of_bundles(kind, shape, bundles, n_ranks),
-        bytes=(rounds - 1) * _bundle_bytes(shape, habits, bundle)
+        duals=z * (1 + 2 * rounds / blocks),
+        messages=_messages_of_class_pairs(kind, shape, blocks, n_ranks),
+        bytes=(rounds - 1) * _block_bytes(shape, habits, block)
         + numbers * (2 * LABEL + shape.item),
-        uneven=unevenness(shape, bundles),
+        uneven=unevenness(shape, blocks),
     )
 
 
-def _messages_of_bundles(kind: Kind, shape: Shape, bundles: int, n_ranks: int) -> float:
-    """Of a bundle: four for each part of its W, four for its z; then sums and all z."""
-    rows = max(1, PART // round(shape.padded(shape.n_classes / bundles)))
+def _messages_of_class_pairs(kind: Kind, shape: Shape, blocks: int, n_ranks: int) -> float:
+    """Of a class block: four for each part of its W, four for its z; then sums and all z."""
+    rows = max(1, MESSAGE_ELEMENTS // round(shape.padded(shape.n_classes / blocks)))
     parts = math.ceil((shape.n_features + 1) / max(rows, SPARSE_ROWS if kind == "sparse" else 1))
-    return (bundles - 2) * (4.0 * parts + 4) + 10 * steps(n_ranks)
+    return (blocks - 2) * (4.0 * parts + 4) + 10 * steps(n_ranks)
 
 
-def _bundle_bytes(shape: Shape, habits: Habits, bundle: float) -> float:
-    """W of a bundle as it travels: a number for each feature, and what is not zero."""
-    listed = habits.density * bundle * (LABEL + shape.item)
-    whole = habits.packed * shape.padded(bundle) * shape.item
+def _block_bytes(shape: Shape, habits: Habits, block: float) -> float:
+    """W of a class block as it travels: a number for each feature, and what is not zero."""
+    listed = habits.density * block * (LABEL + shape.item)
+    whole = habits.packed * shape.padded(block) * shape.item
     return (shape.n_features + 1) * (LABEL + min(listed, whole))
 
 
-def unevenness(shape: Shape, n_bundles: int) -> float:
+def unevenness(shape: Shape, n_blocks: int) -> float:
     """Return how much more is visited in a round where the largest class is than on average.
 
-    There it is, never cut, with an average bundle; it goes round, but in each round all wait.
+    There it is, never cut, with an average class block; it goes round, but in each round all wait.
     """
-    average = shape.n_examples / n_bundles
+    average = shape.n_examples / n_blocks
     return (max(average, shape.largest_class) + average) / (2 * average)
 
 

@@ -21,7 +21,7 @@ from manyclass.utils.memory import available_memory
 from manyclass.utils.sparse_check import check_sparse
 
 # Numbers that are looked at a time.
-PART = 1 << 18
+ENTRIES_AT_A_TIME = 1 << 18
 # Some features: how many entries of each are kept, and which of these classes and values.
 Part = tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int32], NDArray[Any]]
 
@@ -131,7 +131,7 @@ class SparseCoefficients:
     @classmethod
     def from_dense(cls, coef: NDArray[Any], threshold: float = 0.0) -> SparseCoefficients:
         """Return the entries above a threshold of an ndarray (n_classes, n_features)."""
-        step = max(1, PART // coef.shape[0])
+        step = max(1, ENTRIES_AT_A_TIME // coef.shape[0])
         classes = np.arange(coef.shape[0], dtype=np.int32)
 
         def parts() -> Iterator[Part]:
@@ -182,10 +182,10 @@ def _collect(
 
 
 def _runs_of(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Cut the features into runs of about ``PART`` entries, of one feature at least."""
+    """Cut the features into runs of about ``ENTRIES_AT_A_TIME`` entries, one feature at least."""
     begin, d = 0, len(indptr) - 1
     while begin < d:
-        end = int(np.searchsorted(indptr, indptr[begin] + PART, side="right")) - 1
+        end = int(np.searchsorted(indptr, indptr[begin] + ENTRIES_AT_A_TIME, side="right")) - 1
         end = min(d, max(begin + 1, end))
         yield begin, end
         begin = end

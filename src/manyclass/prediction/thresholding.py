@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 
 from manyclass.prediction.scoring import Coefficients
-from manyclass.prediction.sparse_coefficients import PART, SparseCoefficients
+from manyclass.prediction.sparse_coefficients import ENTRIES_AT_A_TIME, SparseCoefficients
 
 # Scores that are held at a time, in float64.
 SCORES_AT_A_TIME = 1 << 21
@@ -43,8 +43,11 @@ def squared_norm(coef: Coefficients) -> float:
     """Sum of squares in float64; of a dense array in the order of its memory."""
     if isinstance(coef, SparseCoefficients):
         flat = coef.values
-        parts = [flat[begin : begin + PART] for begin in range(0, len(flat), PART)]
+        parts = [
+            flat[begin : begin + ENTRIES_AT_A_TIME]
+            for begin in range(0, len(flat), ENTRIES_AT_A_TIME)
+        ]
     else:
-        step = max(1, PART // coef.shape[0])
+        step = max(1, ENTRIES_AT_A_TIME // coef.shape[0])
         parts = [coef[:, begin : begin + step] for begin in range(0, coef.shape[1], step)]
     return float(sum(np.sum(np.square(part, dtype=np.float64)) for part in parts))

@@ -7,7 +7,7 @@ from typing import Literal
 from manyclass.problem.formulations import Formulation
 
 # alone: the sequential dual method, dense or in hash tables; centred: the same with W at mean zero;
-# separate: one-vs-rest, class by class. With the classes on ranks: bundles (Weston-Watkins),
+# separate: one-vs-rest, class by class. With the classes on ranks: class blocks (Weston-Watkins),
 # budgets (Crammer-Singer), shared_mean (W at mean zero), separate.
 Engine = Literal["alone", "centred", "bundles", "budgets", "separate", "shared_mean"]
 

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 
 from manyclass.parallel.communicator import Communicator, Serial
-from manyclass.parallel.consensus import any_of, ending_others
+from manyclass.parallel.consensus import abort_others, any_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
 from manyclass.solvers.base import Solver, solve
-from manyclass.solvers.distributed.crammer_singer import SharedBudget
-from manyclass.solvers.distributed.one_vs_rest import SeparateRanks
-from manyclass.solvers.distributed.sum_to_zero import SharedMean
-from manyclass.solvers.distributed.weston_watkins import ClassPartitioned
+from manyclass.solvers.distributed.crammer_singer import DistributedCrammerSinger
+from manyclass.solvers.distributed.one_vs_rest import DistributedOneVsRest
+from manyclass.solvers.distributed.sum_to_zero import DistributedSumToZero
+from manyclass.solvers.distributed.weston_watkins import DistributedWestonWatkins
 from manyclass.solvers.double_precision import go_on, may_go_on
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.dual.one_vs_rest import SeparateClasses
-from manyclass.solvers.dual.one_vs_rest_chunked import solve_in_parts
+from manyclass.solvers.dual.one_vs_rest import OneVsRest
+from manyclass.solvers.dual.one_vs_rest_chunked import solve_in_chunks
 from manyclass.solvers.engine import select_engine
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.chunks import classes_in_part
+from manyclass.solvers.weights.chunks import classes_in_chunk
 from manyclass.solvers.weights.storage_choice import Kind
 
 
@@ -69,7 +69,7 @@ def train(
         The ranks among which the classes are spread. An error on one of them ends all, unless it
         is the same on each (FloatingPointError).
     gathers : bool, default=True
-        Whether every rank is given W; otherwise several ranks return a ``SpreadWeights``.
+        Whether every rank is given W; otherwise several ranks return a ``ShardedWeights``.
 
     Returns
     -------
@@ -94,13 +94,13 @@ def train(
         on_epoch = _on_any_rank(ranks, on_epoch)
     wider = not several and not in_parts(problem, weights) and may_go_on(problem, weights)
     keep_duals = keep_duals or wider
-    with ending_others(ranks):
+    with abort_others(ranks):
         if in_parts(problem, weights):
-            return solve_in_parts(
+            return solve_in_chunks(
                 problem,
                 solver_of,
                 rule_of,
-                part_size=classes_in_part(problem, n_jobs, ranks),
+                part_size=classes_in_chunk(problem, n_jobs, ranks),
                 max_iter=max_iter,
                 start=start,
                 on_epoch=on_epoch,
@@ -142,7 +142,7 @@ def serial_solver(
     `weights` is how W is stored; one-vs-rest stores it dense, and in chunks where it is sparse.
     """
     if select_engine(problem.formulation, 1) == "separate":
-        return SeparateClasses(rng, n_jobs)
+        return OneVsRest(rng, n_jobs)
     return SequentialDual(rng, n_jobs, sparse=weights == "sparse", keeps_duals=keeps_duals)
 
 
@@ -165,13 +165,13 @@ def distributed_solver(
     options = {"gathers": gathers, "keeps_duals": keeps_duals}
     match select_engine(problem.formulation, max(2, ranks.size)):
         case "separate":
-            return SeparateRanks(rng, ranks, n_jobs, sparse=sparse, **options)
+            return DistributedOneVsRest(rng, ranks, n_jobs, sparse=sparse, **options)
         case "shared_mean":
-            return SharedMean(rng, ranks, **options)
+            return DistributedSumToZero(rng, ranks, **options)
         case "budgets":
-            return SharedBudget(rng, ranks, sparse=sparse, **options)
+            return DistributedCrammerSinger(rng, ranks, sparse=sparse, **options)
         case _:
-            return ClassPartitioned(rng, ranks, sparse=sparse, **options)
+            return DistributedWestonWatkins(rng, ranks, sparse=sparse, **options)
 
 
 def check_ranks(problem: Problem) -> None:

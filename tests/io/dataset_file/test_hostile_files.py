@@ -199,7 +199,7 @@ def test_the_check_lets_only_valid_rows_through(data):
 
 
 def test_parts_of_the_check_meet(path, monkeypatch):
-    monkeypatch.setattr("manyclass.io.dataset_file.schema.PART", 2)
+    monkeypatch.setattr("manyclass.io.dataset_file.schema.ELEMENTS_AT_A_TIME", 2)
     converted(path)
     assert load_data(path)[0].nnz == 8
     for tensors in HOSTILE.values():

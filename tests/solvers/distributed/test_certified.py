@@ -13,10 +13,10 @@ from manyclass.problem import objective
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import Status
 from manyclass.solvers.base import Interrupted, solve
-from manyclass.solvers.distributed.crammer_singer import SharedBudget
-from manyclass.solvers.distributed.one_vs_rest import SeparateRanks
-from manyclass.solvers.distributed.sum_to_zero import SharedMean
-from manyclass.solvers.distributed.weston_watkins import ClassPartitioned
+from manyclass.solvers.distributed.crammer_singer import DistributedCrammerSinger
+from manyclass.solvers.distributed.one_vs_rest import DistributedOneVsRest
+from manyclass.solvers.distributed.sum_to_zero import DistributedSumToZero
+from manyclass.solvers.distributed.weston_watkins import DistributedWestonWatkins
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import distributed_solver
@@ -25,13 +25,13 @@ from tests.helpers.ranks import on_ranks
 from tests.helpers.reference import optimal_objective
 
 SOLVERS = {
-    "crammer_singer": SharedBudget,
-    "weston_watkins": ClassPartitioned,
-    "one_vs_rest": SeparateRanks,
-    "lee_lin_wahba": SharedMean,
-    "ats": SharedMean,
-    "reinforced": SharedMean,
-    "mmr": SharedMean,
+    "crammer_singer": DistributedCrammerSinger,
+    "weston_watkins": DistributedWestonWatkins,
+    "one_vs_rest": DistributedOneVsRest,
+    "lee_lin_wahba": DistributedSumToZero,
+    "ats": DistributedSumToZero,
+    "reinforced": DistributedSumToZero,
+    "mmr": DistributedSumToZero,
 }
 RNG = np.random.default_rng(0)
 machines = pytest.mark.parametrize("name", SOLVERS)

@@ -1,4 +1,4 @@
-"""Crammer-Singer over ranks: budgets that have to go round all bundles."""
+"""Crammer-Singer over ranks: budgets that have to go round all class blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from manyclass.problem import objective
 from manyclass.problem.solution import Start, Status
 from manyclass.solvers.base import solve
-from manyclass.solvers.distributed.crammer_singer import SharedBudget
+from manyclass.solvers.distributed.crammer_singer import DistributedCrammerSinger
 from manyclass.solvers.stopping import RULES
 from tests.helpers.catalog import make_problem, random_problem
 from tests.helpers.ranks import on_ranks
@@ -17,7 +17,7 @@ from tests.helpers.ranks import on_ranks
 
 def train_on(size, problem, start=None, tol=1e-10, max_iter=300, sparse=False):
     def call(rank):
-        solver = SharedBudget(np.random.default_rng(0), rank, sparse=sparse)
+        solver = DistributedCrammerSinger(np.random.default_rng(0), rank, sparse=sparse)
         return solve(problem, solver, RULES["gap"](tol), max_iter=max_iter, start=start)
 
     return on_ranks(size, call)[0]
@@ -33,8 +33,8 @@ def dense(W):
 def test_a_budget_spreads_over_all_bundles(size, all_with, sparse):
     """One example, whose budget is too small for the margin: by symmetry all others have as much.
 
-    With four ranks each class is a bundle of its own. Where the start has given all to one wrong
-    class, y_i has no share to give, and the others must buy of each other.
+    With four ranks each class is a class block of its own. Where the start has given all to one
+    wrong class, y_i has no share to give, and the others must buy of each other.
     """
     k, C = 7, 0.01
     problem = make_problem(np.ones((1, 1)), [0], n_classes=k, C=C)

@@ -224,7 +224,7 @@ from mpi4py import MPI
 from manyclass import cli
 from manyclass.persistence import sharded_model
 from manyclass.solvers.weights import sharded
-sharded.PART = 50
+sharded.MESSAGE_ELEMENTS = 50
 parts = sharded_model._parts
 def breaking(*arguments):
     for at, part in enumerate(parts(*arguments)):
@@ -273,14 +273,14 @@ def ending(rank, action):
     """A script in which one rank does something in its second epoch."""
     return f"""{FIT}
 import os, signal
-from manyclass.solvers.distributed.class_blocks import GoingRound
-run, epochs = GoingRound.run, []
+from manyclass.solvers.distributed.class_blocks import ClassBlockStore
+run, epochs = ClassBlockStore.run, []
 def fail(self, meet):
     epochs.append(1)
     if MPI.COMM_WORLD.rank == {rank} and len(epochs) == 2:
         {action}
     run(self, meet)
-GoingRound.run = fail
+ClassBlockStore.run = fail
 model.fit(X, y)
 print("trained")
 """

@@ -9,7 +9,7 @@ import pytest
 
 from manyclass.problem import objective
 from manyclass.solvers.base import solve
-from manyclass.solvers.distributed.sum_to_zero import SharedMean
+from manyclass.solvers.distributed.sum_to_zero import DistributedSumToZero
 from manyclass.solvers.stopping import RULES
 from tests.helpers.catalog import make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks
@@ -19,7 +19,7 @@ def after_epochs(problem, size, n_epochs):
     """W, the dual variables and D of rank 0, without the certificate that sets W anew."""
 
     def call(rank):
-        solver = SharedMean(np.random.default_rng(0), rank)
+        solver = DistributedSumToZero(np.random.default_rng(0), rank)
         state = solver.init(problem, None)
         for _ in range(n_epochs):
             solver.epoch(problem, state, RULES["gap"](1e-9))
@@ -49,7 +49,7 @@ def test_the_sum_of_w_is_kept_along(name, size):
     problem = random_problem(1, name, "hinge")
 
     def call(rank):
-        solver = SharedMean(np.random.default_rng(0), rank)
+        solver = DistributedSumToZero(np.random.default_rng(0), rank)
         state = solver.init(problem, None)
         drift = state.drift
         for _ in range(2):
@@ -66,7 +66,7 @@ def one_row(dtype, x, names=3):
     problem = make_problem(
         np.array([[x]], dtype), [0], n_classes=names, formulation="lee_lin_wahba"
     )
-    solver = SharedMean(np.random.default_rng(0))
+    solver = DistributedSumToZero(np.random.default_rng(0))
     state = solver.init(problem, None)
     solver._drift(problem, state, 0.0)
     return state
@@ -109,7 +109,7 @@ def test_from_zero_ranks_need_few_more_epochs_than_one_process(size, bias, loss)
     problem = replace(problem, dataset=replace(problem.dataset, bias=bias))
 
     def epochs(rank):
-        solver = SharedMean(np.random.default_rng(0), rank)
+        solver = DistributedSumToZero(np.random.default_rng(0), rank)
         return len(solve(problem, solver, RULES["gap"](1e-3), max_iter=50).history)
 
     assert on_ranks(size, epochs)[0] <= len(train(problem, tol=1e-3).history) + 2
@@ -122,7 +122,7 @@ def test_the_mean_does_not_drift_away(loss, C):
     problem = replace(text_problem("lee_lin_wahba", loss, np.float64, n=300, d=50, k=4), C=C)
 
     def duals(rank):
-        solver = SharedMean(np.random.default_rng(0), rank)
+        solver = DistributedSumToZero(np.random.default_rng(0), rank)
         state = solver.init(problem, None)
         assert (state.drift > 0) == (loss == "hinge" and C < 4)
         found = []
@@ -144,7 +144,7 @@ def test_a_large_mean_does_not_drown_w(size):
     problem = replace(problem, dataset=replace(problem.dataset, bias=1.0))
 
     def call(rank):
-        solver = SharedMean(np.random.default_rng(0), rank)
+        solver = DistributedSumToZero(np.random.default_rng(0), rank)
         return solve(problem, solver, RULES["gap"](1e-3), max_iter=100)
 
     found = on_ranks(size, call)[0]
@@ -162,7 +162,7 @@ def test_intercepts_are_built_anew_to_their_last_digit(name, bias):
     problem = replace(problem, dataset=replace(problem.dataset, bias=bias))
 
     def call(rank):
-        solver = SharedMean(np.random.default_rng(0), rank)
+        solver = DistributedSumToZero(np.random.default_rng(0), rank)
         return solve(problem, solver, RULES["gap"](1e-6), max_iter=2)
 
     solution = on_ranks(2, call)[0]
@@ -178,7 +178,7 @@ def test_w_sums_to_zero_where_most_classes_have_equal_weights(name, size):
     problem = text_problem(name, n=2000, k=1000)
 
     def call(rank):
-        solver = SharedMean(np.random.default_rng(0), rank)
+        solver = DistributedSumToZero(np.random.default_rng(0), rank)
         return solve(problem, solver, RULES["gap"](1e-6), max_iter=3)
 
     solution = on_ranks(size, call)[0]

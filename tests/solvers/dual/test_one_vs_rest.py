@@ -14,7 +14,7 @@ from manyclass.problem import objective
 from manyclass.problem.solution import Status
 from manyclass.solvers.base import Interrupted, solve
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.dual.one_vs_rest import SeparateClasses
+from manyclass.solvers.dual.one_vs_rest import OneVsRest
 from manyclass.solvers.stopping import RULES
 from tests.helpers.catalog import make_problem, random_problem, text_problem, train
 from tests.helpers.reference import optimal_objective
@@ -23,7 +23,7 @@ losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 
 
 def train_apart(problem, n_jobs=2, *, tol=1e-9, stopping="gap", **options):
-    solver = SeparateClasses(np.random.default_rng(0), n_jobs)
+    solver = OneVsRest(np.random.default_rng(0), n_jobs)
     return solve(problem, solver, RULES[stopping](tol), max_iter=20_000, **options)
 
 
@@ -80,14 +80,14 @@ def test_interrupt_is_heard_in_all_threads(monkeypatch):
     )
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     before = threading.active_count()
-    epoch = SeparateClasses.epoch
+    epoch = OneVsRest.epoch
 
     def watched(*arguments):
         if not timer.ident:  # not before, when there is nothing to go on from
             timer.start()
         return epoch(*arguments)
 
-    monkeypatch.setattr(SeparateClasses, "epoch", watched)
+    monkeypatch.setattr(OneVsRest, "epoch", watched)
     try:
         with pytest.raises(Interrupted):
             train_apart(problem, tol=1e-9)

@@ -17,7 +17,7 @@ from manyclass.solvers.dual import one_vs_rest_chunked
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import train
 from manyclass.solvers.weights import chunks
-from manyclass.solvers.weights.sharded import SpreadWeights
+from manyclass.solvers.weights.sharded import ShardedWeights
 from tests.helpers.catalog import make_problem, text_problem
 from tests.helpers.ranks import on_ranks
 
@@ -27,7 +27,7 @@ losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Parts of one group for each thread: 40 classes are then two parts or three."""
-    monkeypatch.setattr(chunks, "PART_BYTES", 1)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES_OF_W", 1)
 
 
 def solve(problem, weights="sparse", *, tol=1e-8, n_jobs=1, stopping="gap", **options):
@@ -60,7 +60,7 @@ def test_equals_all_at_once(loss, n_jobs):
 def gathered(solution):
     """The same solution with its W in one place."""
     W = solution.weights
-    return replace(solution, weights=W.gather() if isinstance(W, SpreadWeights) else W)
+    return replace(solution, weights=W.gather() if isinstance(W, ShardedWeights) else W)
 
 
 @losses
@@ -116,15 +116,15 @@ def test_a_callback_on_one_rank_stops_all(at):
 def test_every_rank_has_parts_of_one_size(monkeypatch):
     problem = text_problem("one_vs_rest", k=70)
     group = 2 * 64 // 4
-    monkeypatch.setattr(chunks, "PART_BYTES", 1 << 40)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES_OF_W", 1 << 40)
     monkeypatch.setattr(chunks, "available_memory", lambda sharing=1: (1 << 30) // sharing)
     n_jobs = [1, 2, 3]
     sizes = on_ranks(
         3,
-        lambda rank: chunks.classes_in_part(problem, n_jobs[rank.rank], rank),
+        lambda rank: chunks.classes_in_chunk(problem, n_jobs[rank.rank], rank),
         machines=[0, 0, 2],
     )
-    alone = chunks.classes_in_part(problem, 1, Serial())
+    alone = chunks.classes_in_chunk(problem, 1, Serial())
     assert sizes[0] == sizes[1] == sizes[2]
     assert sizes[0] % (3 * group) == 0
     assert sizes[0] / 3 == pytest.approx(alone / 2, rel=0.1)  # two share a machine

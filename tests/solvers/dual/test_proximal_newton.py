@@ -11,7 +11,7 @@ from manyclass.problem.solution import Certificate, Start, Status
 from manyclass.solvers.base import Interrupted
 from manyclass.solvers.dual import proximal_newton
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.dual.one_vs_rest import SeparateClasses
+from manyclass.solvers.dual.one_vs_rest import OneVsRest
 from manyclass.solvers.dual.proximal_newton import NewtonPhase, Pace, is_allowed
 from manyclass.solvers.stopping import GapRule
 from tests.helpers.catalog import make_problem, random_problem, train
@@ -19,7 +19,7 @@ from tests.helpers.dual_kernels import random_data, trainer_for
 from tests.helpers.newton_kernels import digits_of, prepared, rows
 from tests.helpers.reference import optimal_objective
 
-SOLVERS = ([SequentialDual], [SequentialDual, SeparateClasses])  # of classes that are independent
+SOLVERS = ([SequentialDual], [SequentialDual, OneVsRest])  # of classes that are independent
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from manyclass.solvers.dual import coordinate_ascent
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stochastic.sgd import Plan, Stochastic, new_clock
-from manyclass.solvers.weights.accumulators import DenseSums
+from manyclass.solvers.weights.accumulators import DenseAccumulator
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.storage_choice import Shape
 from tests.helpers.catalog import SparseDual, make_problem, train
@@ -61,7 +61,7 @@ def test_weights_are_those_of_the_stochastic_solver():
     problem = clouds()
     data = problem.dataset
     visited = np.flatnonzero(np.diff(data.indptr)).astype(np.int32)
-    sums = DenseSums(Shape(data.n_features, data.n_classes, data.dtype), averages=False)
+    sums = DenseAccumulator(Shape(data.n_features, data.n_classes, data.dtype), averages=False)
     run = Stochastic(sums, new_clock(1 / problem.costs[visited].sum(), False))
     order = np.random.default_rng(3).permutation(visited)
     run._steps(data, order, Plan("hinge", 1, True, 1))

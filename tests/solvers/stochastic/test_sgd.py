@@ -23,9 +23,9 @@ from manyclass.solvers.stochastic.sgd import (
     new_clock,
     train_stochastic,
 )
-from manyclass.solvers.weights.accumulators import DenseSums
+from manyclass.solvers.weights.accumulators import DenseAccumulator
 from manyclass.solvers.weights.storage_choice import Shape
-from manyclass.solvers.weights.tables import TableSums
+from manyclass.solvers.weights.tables import TableAccumulator
 from tests.helpers.stochastic_reference import average, gradient, rows_of, train
 
 KINDS = ("dense", "sparse")
@@ -46,8 +46,8 @@ def tiny(seed=0, n=30, d=7, k=5, dtype=np.float64, bias=1.0, weighted=True):
 def start(data, kind="dense", alpha=0.1, averages=False, n_slices=1):
     shape = Shape(data.n_features, data.n_classes, data.dtype)
     kinds = {
-        "dense": lambda: DenseSums(shape, averages=bool(averages)),
-        "sparse": lambda: TableSums(
+        "dense": lambda: DenseAccumulator(shape, averages=bool(averages)),
+        "sparse": lambda: TableAccumulator(
             shape, averages=bool(averages), n_slices=n_slices, spacious=True
         ),
     }

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass.solvers.weights import sharded
-from manyclass.solvers.weights.sharded import Block, SpreadWeights
+from manyclass.solvers.weights.sharded import Block, ShardedWeights
 from tests.helpers.ranks import on_ranks
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(sharded, "PART", 12)
+    monkeypatch.setattr(sharded, "MESSAGE_ELEMENTS", 12)
     monkeypatch.setattr(sharded, "LOOK", 30)
 
 
@@ -26,7 +26,7 @@ def spread(rank, W, owners, *, sparse, held_sparse):
     for root, some in zip(owners, np.split(classes, range(3, len(classes), 3)), strict=True):
         part = sp.csr_array(W[:, some]) if held_sparse else np.asfortranarray(W[:, some])
         blocks.append(Block(root, some, part if root == rank.rank else None))
-    return SpreadWeights(rank, blocks, len(W), W.dtype, sparse)
+    return ShardedWeights(rank, blocks, len(W), W.dtype, sparse)
 
 
 weights = st.tuples(st.integers(1, 12), st.integers(1, 9), st.floats(0, 1), st.booleans()).map(

@@ -85,7 +85,7 @@ def _classes(tensors: dict[str, NDArray[Any]], about: dict[str, Any]) -> NDArray
     return classes
 
 
-PART = 1 << 20  # numbers that are looked at a time
+ELEMENTS_AT_A_TIME = 1 << 20  # numbers that are looked at a time
 
 
 def check_contents(
@@ -158,8 +158,8 @@ class _Pass:
 
     def _parts(self, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
         crc, tensor = 0, self.tensors[name]
-        for begin in range(0, len(tensor), PART):
-            part = tensor[begin : begin + PART]
+        for begin in range(0, len(tensor), ELEMENTS_AT_A_TIME):
+            part = tensor[begin : begin + ELEMENTS_AT_A_TIME]
             crc = zlib.crc32(part.view(np.uint8).data, crc)
             yield begin, part
         self.crcs[name] = crc

@@ -19,7 +19,7 @@ from manyclass.io.svmlight.labels import Labels
 from manyclass.io.svmlight.parser import LineError, Parser, fail_without_examples
 from manyclass.io.svmlight.reader import lack_of_memory, read_rows
 from manyclass.parallel.communicator import Communicator, as_communicator
-from manyclass.parallel.consensus import agreed, ending_others, of_first
+from manyclass.parallel.consensus import abort_others, agreed, of_first
 from manyclass.utils.threads import effective_n_jobs
 
 CONVERTED, CUT, WHOLE = range(3)  # how a file is read
@@ -95,7 +95,7 @@ def load_common(
         )
         return _kind(name) if ranks.rank == 0 else WHOLE, parser, effective_n_jobs(n_jobs)
 
-    with ending_others(ranks):
+    with abort_others(ranks):
         seen, parser, threads = agreed(ranks, options)
         kind = of_first(ranks, seen)
         if kind == CONVERTED:

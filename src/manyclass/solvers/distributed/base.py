@@ -18,15 +18,15 @@ from manyclass import _core
 from manyclass.parallel.communicator import Communicator, Serial
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Weights
-from manyclass.solvers.distributed.coo_duals import Entries
+from manyclass.solvers.distributed.coo_duals import CooDuals
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.sharded import SpreadWeights
+from manyclass.solvers.weights.sharded import ShardedWeights
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(slots=True)
-class Findings:
+class PassTotals:
     """What loops found, summed up; of the violation and the number of loops the largest."""
 
     gap: float = 0.0
@@ -39,7 +39,7 @@ class Findings:
     max_violation: float = 0.0
     loops: float = 0.0
 
-    def add(self, other: Findings | _core.SweepResult) -> None:
+    def add(self, other: PassTotals | _core.SweepResult) -> None:
         """Add what another loop found."""
         self.gap += other.gap
         self.loss += other.loss
@@ -47,27 +47,27 @@ class Findings:
         self.evaluations += other.evaluations
         self.n_active += other.n_active
         self.max_violation = max(self.max_violation, other.max_violation)
-        if isinstance(other, Findings):
+        if isinstance(other, PassTotals):
             self.n_duals += other.n_duals
             self.n_visited += other.n_visited
             self.loops = max(self.loops, other.loops)
 
-    def over(self, communicator: Communicator) -> Findings:
+    def over(self, communicator: Communicator) -> PassTotals:
         """Return the findings of all ranks, to the last digit the same on each."""
-        total = Findings()
+        total = PassTotals()
         for values in communicator.all_gather(np.array(astuple(self), np.float64)):
-            total.add(Findings(*values.tolist()))
+            total.add(PassTotals(*values.tolist()))
         return total
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Standing:
+class DistributedState:
     """Where training stands, as all ranks know."""
 
     began: float = field(default_factory=time.perf_counter)
     dual: float = 0.0
     epoch: int = 0
-    full: Findings = field(default_factory=Findings)  # of the last epoch
+    full: PassTotals = field(default_factory=PassTotals)  # of the last epoch
 
     @property
     def primal(self) -> float:
@@ -75,11 +75,11 @@ class Standing:
         return self.dual + self.full.gap
 
 
-def ending_all(method: F) -> F:
+def aborts_all_ranks(method: F) -> F:
     """Let an error in a solver's method end all ranks, which would wait for this one for ever."""
 
     @wraps(method)
-    def call(self: OfRanks, *args: Any, **kwargs: Any) -> Any:
+    def call(self: DistributedSolver, *args: Any, **kwargs: Any) -> Any:
         try:
             # Interrupted between two methods: the other ranks are elsewhere and will not answer.
             if isinstance(sys.exception(), KeyboardInterrupt) and self.communicator.size > 1:
@@ -94,7 +94,7 @@ def ending_all(method: F) -> F:
     return call  # type: ignore[return-value]  # the same signature
 
 
-class OfRanks(ABC):
+class DistributedSolver(ABC):
     """What every solver of several ranks begins with.
 
     Parameters
@@ -130,16 +130,16 @@ class OfRanks(ABC):
         self.common = np.random.default_rng(seed)
         self.rng = np.random.default_rng([seed, self.communicator.rank])
 
-    def promising(self, state: Standing, rule: StoppingRule) -> bool:
+    def promising(self, state: DistributedState, rule: StoppingRule) -> bool:
         """Whether the last epoch's estimates say that the rule may be met."""
         return rule.promising(state.full, state.primal)
 
-    def dual_objective(self, state: Standing) -> float:
+    def dual_objective(self, state: DistributedState) -> float:
         """Return D, as training keeps it along."""
         return state.dual
 
     def _end_epoch(
-        self, state: Standing, found: Findings, dual: float, n_weights: int
+        self, state: DistributedState, found: PassTotals, dual: float, n_weights: int
     ) -> EpochRecord:
         """Keep what all ranks found in an epoch, and D; return its record."""
         state.full, state.dual = found, dual
@@ -158,16 +158,16 @@ class OfRanks(ABC):
         )
 
     @abstractmethod
-    def spread(self, problem: Problem, state: Any) -> SpreadWeights:
+    def spread(self, problem: Problem, state: Any) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
 
-    @ending_all
+    @aborts_all_ranks
     def weights(self, problem: Problem, state: Any) -> Weights:
         """Return W, shape (d + 1, k), on every rank."""
         return self.spread(problem, state).gather()
 
-    @ending_all
-    def finish(self, problem: Problem, state: Any) -> Weights | SpreadWeights:
+    @aborts_all_ranks
+    def finish(self, problem: Problem, state: Any) -> Weights | ShardedWeights:
         """Return W, shape (d + 1, k), on every rank, or spread; the state ends."""
         W = self.spread(problem, state)
         return W.gather() if self.gathers else W
@@ -183,9 +183,9 @@ def slack_errors(problem: Problem, norms: NDArray[np.float64], norm: float) -> N
     return np.asarray(unit * (nnz + 8) * (1 + 2 * norm * np.sqrt(norms)))
 
 
-def gather_entries(communicator: Communicator, mine: Entries) -> Entries:
+def gather_duals(communicator: Communicator, mine: CooDuals) -> CooDuals:
     """Put together the z of all ranks, on every rank."""
-    return Entries(*(np.concatenate(communicator.all_gather(part)) for part in mine))
+    return CooDuals(*(np.concatenate(communicator.all_gather(part)) for part in mine))
 
 
 def shares(n_classes: int, n_ranks: int) -> list[slice]:

@@ -1,4 +1,4 @@
-"""Bundles of classes: which classes and columns are theirs, and how they go round the ranks."""
+"""Class blocks: their classes and columns, and their exchange between ranks."""
 
 from __future__ import annotations
 
@@ -13,52 +13,53 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.parallel.communicator import Communicator
 from manyclass.parallel.exchange import exchange_lists
-from manyclass.parallel.round_robin import Move, Schedule, balanced_bundles
+from manyclass.parallel.round_robin import Move, Schedule, balanced_blocks
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.solution import Weights
-from manyclass.solvers.distributed.coo_duals import Entries
+from manyclass.solvers.distributed.coo_duals import CooDuals
 from manyclass.solvers.weights.dense import allocate_weights, squared_norm
 from manyclass.solvers.weights.layout import BLOCK_BYTES
-from manyclass.solvers.weights.sharded import Block, SpreadWeights
+from manyclass.solvers.weights.sharded import Block, ShardedWeights
 from manyclass.utils.core_class import core_class
 
 # Numbers of W that travel at a time, where it is dense; rows of tables at least.
-PART = 1 << 20
+MESSAGE_ELEMENTS = 1 << 20
 SPARSE_ROWS = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bundles:
-    """The classes of each bundle, and where each class belongs.
+class ClassBlocks:
+    """The classes of each class block, and where each class belongs.
 
     Attributes
     ----------
     classes : list of ndarray, int32
-        Of each bundle, in random order: where W is in tables, these fill evenly.
-    bundle_of, place_of : ndarray of shape (k,), int32
-        Of each class, its bundle and its place there.
+        Of each class block, in random order: where W is in tables, these fill evenly.
+    block_of, place_of : ndarray of shape (k,), int32
+        Of each class, its class block and its place there.
     """
 
     classes: list[NDArray[np.int32]]
-    bundle_of: NDArray[np.int32]
+    block_of: NDArray[np.int32]
     place_of: NDArray[np.int32]
 
     @classmethod
-    def of(cls, work: NDArray[np.float64], n_bundles: int, rng: np.random.Generator) -> Bundles:
-        """Cut the classes into bundles at random, even by number and by work."""
-        classes = [rng.permutation(some) for some in balanced_bundles(work, n_bundles, rng)]
-        bundle_of = np.empty(len(work), np.int32)
+    def of(cls, work: NDArray[np.float64], n_blocks: int, rng: np.random.Generator) -> ClassBlocks:
+        """Cut the classes into class blocks at random, even by number and by work."""
+        classes = [rng.permutation(some) for some in balanced_blocks(work, n_blocks, rng)]
+        block_of = np.empty(len(work), np.int32)
         place_of = np.empty(len(work), np.int32)
-        for bundle, some in enumerate(classes):
-            bundle_of[some] = bundle
+        for block, some in enumerate(classes):
+            block_of[some] = block
             place_of[some] = np.arange(len(some), dtype=np.int32)
-        return cls(classes, bundle_of, place_of)
+        return cls(classes, block_of, place_of)
 
 
-class GoingRound:
-    """W of the bundles that this rank holds, with their own z, as they go from rank to rank.
+class ClassBlockStore:
+    """W of the class blocks that this rank holds, with their own z, as they go from rank to rank.
 
-    A rank has room for two bundles: slots side by side in one array, so that the kernels see one W.
+    A rank has room for two class blocks: slots side by side in one array, so that the kernels see
+    one W.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ class GoingRound:
         self._dtype = data.dtype
         self._at = 0
         per_block = BLOCK_BYTES // data.dtype.itemsize
-        largest = -(-data.n_classes // schedule.n_bundles)
+        largest = -(-data.n_classes // schedule.n_blocks)
         self.width = -(-largest // per_block) * per_block
         self._n_rows = data.n_features + 1
         self.weights: Any
@@ -96,23 +97,23 @@ class GoingRound:
             tables_of = core_class("PairTables", data.dtype)
             self.weights = tables_of(self._n_rows, self.width, dense_from)
         self.slots: dict[int, int] = {}
-        self.own_duals: dict[int, Entries] = {}
+        self.own_duals: dict[int, CooDuals] = {}
         self.bytes_sent = 0
 
-    def begin(self, bundles: Bundles) -> None:
-        """Hold the bundles of the first round, W = 0."""
-        self.bundles = bundles
+    def begin(self, blocks: ClassBlocks) -> None:
+        """Hold the class blocks of the first round, W = 0."""
+        self.blocks = blocks
         self._at = 0
         if isinstance(self.weights, np.ndarray):
             self.weights.fill(0)
         else:
             self.weights.clear()
-        self.slots = {bundle: slot for slot, bundle in enumerate(self.held)}
+        self.slots = {block: slot for slot, block in enumerate(self.held)}
         self.own_duals = {}
 
     @property
     def held(self) -> tuple[int, ...]:
-        """The bundles that this rank holds."""
+        """The class blocks that this rank holds."""
         return self._schedule.rounds[self._at][self._communicator.rank]
 
     @property
@@ -122,9 +123,9 @@ class GoingRound:
 
     def columns_of(self) -> NDArray[np.int32]:
         """Column of every class, -1 where it is not held, shape (k,)."""
-        columns = np.full(len(self.bundles.bundle_of), -1, np.int32)
-        for bundle, slot in self.slots.items():
-            classes = self.bundles.classes[bundle]
+        columns = np.full(len(self.blocks.block_of), -1, np.int32)
+        for block, slot in self.slots.items():
+            classes = self.blocks.classes[block]
             columns[classes] = slot * self.width + np.arange(len(classes), dtype=np.int32)
         return columns
 
@@ -145,23 +146,23 @@ class GoingRound:
             meet()
 
     def squared_norm(self) -> float:
-        """Return ||W||^2 of the bundles that this rank holds."""
+        """Return ||W||^2 of the class blocks that this rank holds."""
         if isinstance(self.weights, np.ndarray):
             return squared_norm(self.weights, 2 * self.width, apart=False)
         return float(self.weights.squared_norm())
 
-    def spread(self, *, sparse: bool) -> SpreadWeights:
+    def spread(self, *, sparse: bool) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
         blocks = []
         for root, held in enumerate(self._schedule.rounds[self._at]):
-            for bundle in held:
-                W = self._columns(bundle) if bundle in self.slots else None
-                blocks.append(Block(root, self.bundles.classes[bundle], W))
-        return SpreadWeights(self._communicator, blocks, self._n_rows, self._dtype, sparse=sparse)
+            for block in held:
+                W = self._columns(block) if block in self.slots else None
+                blocks.append(Block(root, self.blocks.classes[block], W))
+        return ShardedWeights(self._communicator, blocks, self._n_rows, self._dtype, sparse=sparse)
 
-    def _columns(self, bundle: int) -> Weights:
-        """Return W of a bundle that is held, a view or, from tables, a CSR array."""
-        slot, size = self.slots[bundle], len(self.bundles.classes[bundle])
+    def _columns(self, block: int) -> Weights:
+        """Return W of a class block that is held, a view or, from tables, a CSR array."""
+        slot, size = self.slots[block], len(self.blocks.classes[block])
         if isinstance(self.weights, np.ndarray):
             first = slot * self.width
             return self.weights[:, first : first + size]
@@ -177,13 +178,13 @@ class GoingRound:
         return sp.csr_array(W[:, :size])
 
     def _parts(self) -> Iterator[tuple[int, int]]:
-        rows, size = self._n_rows, max(1, PART // self.width)
+        rows, size = self._n_rows, max(1, MESSAGE_ELEMENTS // self.width)
         if not isinstance(self.weights, np.ndarray):
             size = max(SPARSE_ROWS, size)
         return ((begin, min(begin + size, rows)) for begin in range(0, rows, size))
 
     def _go(self, move: Move) -> None:
-        """Send the bundle that the next round wants elsewhere, receive the one it wants here."""
+        """Send and receive the class blocks that the next round needs."""
         slot = 0
         if move.outgoing is not None:
             slot = self.slots.pop(move.outgoing)
@@ -195,12 +196,12 @@ class GoingRound:
         came = exchange_lists(self._communicator, leaving, move.destination, kinds, move.source)
         if move.incoming is not None:
             self.slots[move.incoming] = slot
-            self.own_duals[move.incoming] = Entries(*came)
+            self.own_duals[move.incoming] = CooDuals(*came)
 
     def _exchange_weights(self, move: Move, slot: int) -> None:
         """Send what a slot has and fill it with what comes, some rows at a time.
 
-        A slot without a bundle has zeros.
+        A slot without a class block has zeros.
         """
         if move.destination is None and move.source is None:
             return

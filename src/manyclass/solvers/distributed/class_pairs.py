@@ -1,9 +1,9 @@
-"""What the solvers have in common whose classes go round the ranks in bundles.
+"""What the solvers have in common whose classes go round the ranks in class blocks.
 
-In an epoch W goes round, two bundles on each rank, until every pair has met; where two meet, a
-solver visits what it may move there. Each epoch has new bundles at random. Between epochs each rank
-is told all z, which are few numbers per example, and builds W of its next two bundles from them, so
-that W never drifts from W(z).
+In an epoch W goes round, two class blocks on each rank, until every pair has met; where two meet, a
+solver visits what it may move there. Each epoch has new class blocks at random. Between epochs each
+rank is told all z, which are few numbers per example, and builds W of its next two class blocks
+from them, so that W never drifts from W(z).
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.parallel.communicator import Communicator
-from manyclass.parallel.round_robin import BUNDLES_PER_RANK, Schedule, work_of_classes
+from manyclass.parallel.round_robin import BLOCKS_PER_RANK, Schedule, work_of_classes
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start
 from manyclass.solvers.distributed.base import (
-    Findings,
-    OfRanks,
-    Standing,
-    ending_all,
-    gather_entries,
+    DistributedSolver,
+    DistributedState,
+    PassTotals,
+    aborts_all_ranks,
+    gather_duals,
 )
-from manyclass.solvers.distributed.class_blocks import Bundles, GoingRound
-from manyclass.solvers.distributed.coo_duals import Entries, entries_of, to_core
+from manyclass.solvers.distributed.class_blocks import ClassBlocks, ClassBlockStore
+from manyclass.solvers.distributed.coo_duals import CooDuals, start_duals, to_core
 from manyclass.solvers.dual.table_weights import SHRUNK_LOOPS
 from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.sharded import SpreadWeights
+from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.solvers.weights.tables import dense_from
 from manyclass.utils.core_class import core_class
 
@@ -50,14 +50,14 @@ Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.S
 
 
 @dataclass(slots=True, eq=False)
-class State(Standing):
+class State(DistributedState):
     """Where training stands on this rank."""
 
     trainer: Any  # of the core
     schedule: Schedule
     work: NDArray[np.float64]  # of the classes
-    round: GoingRound
-    duals: Entries  # all z, as they were before this epoch
+    round: ClassBlockStore
+    duals: CooDuals  # all z, as they were before this epoch
     filled: NDArray[np.bool_]  # whether x_i != 0
     constant: float  # loss of the examples with x_i = 0
     rounding: float = 0.0  # how far W is from W(z) at most, when an epoch begins
@@ -67,13 +67,13 @@ class State(Standing):
 S = TypeVar("S", bound=State)
 
 
-class OverBundles(OfRanks, Generic[S]):
+class ClassPairSolver(DistributedSolver, Generic[S]):
     """The frame of a solver for relative margins.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-        Orders the loops and draws the bundles; in the same state on every rank.
+        Orders the loops and draws the class blocks; in the same state on every rank.
     communicator : Communicator, default=None
         One process alone when None.
     sparse : bool, default=False
@@ -94,13 +94,13 @@ class OverBundles(OfRanks, Generic[S]):
         super().__init__(rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
         self.sparse = sparse
 
-    @ending_all
+    @aborts_all_ranks
     def init(self, problem: Problem, start: Start | None) -> S:
         """Begin from z = 0, or where another training ended."""
         began = time.perf_counter()
         data = problem.dataset
         n_ranks = self.communicator.size
-        schedule = Schedule.of(min(data.n_classes, BUNDLES_PER_RANK * n_ranks), n_ranks)
+        schedule = Schedule.of(min(data.n_classes, BLOCKS_PER_RANK * n_ranks), n_ranks)
         trainer = core_class("PairTrainer", data.dtype)(**trainer_arguments(problem))
         norms = trainer.squared_norms()
         if not np.isfinite(norms).all():
@@ -108,8 +108,8 @@ class OverBundles(OfRanks, Generic[S]):
         filled = norms > 0
         work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
         tables = dense_from(problem, n_ranks) if self.sparse else None
-        going = GoingRound(self.communicator, schedule, data, tables)
-        duals = entries_of(start, filled, data.dtype)
+        going = ClassBlockStore(self.communicator, schedule, data, tables)
+        duals = start_duals(start, filled, data.dtype)
         constant = float(problem.costs[~filled].sum()) * self._largest_loss(problem)
         state = self.state_of(
             trainer, schedule, work, going, duals, filled, constant, dual=constant, began=began
@@ -119,13 +119,13 @@ class OverBundles(OfRanks, Generic[S]):
             self.certify(problem, state)
         return state
 
-    @ending_all
+    @aborts_all_ranks
     def epoch(self, problem: Problem, state: S, rule: StoppingRule) -> EpochRecord:
-        """Let every bundle meet every other."""
-        here = Findings()
+        """Let every class block meet every other."""
+        here = PassTotals()
         state.round.run(lambda: here.add(self._meet(problem, state, rule)))
         found = here.over(self.communicator)
-        state.duals = gather_entries(self.communicator, self._moved(problem, state))
+        state.duals = gather_duals(self.communicator, self._moved(problem, state))
         self._begin_epoch(problem, state)
         found.n_duals = len(state.duals.rows)
         dual = state.dual + found.dual_gain
@@ -144,7 +144,7 @@ class OverBundles(OfRanks, Generic[S]):
         """Return z as it was when the last epoch ended, which every rank knows."""
         return Start(state.duals.matrix(problem.dataset.n_classes, len(state.filled)))
 
-    def spread(self, problem: Problem, state: S) -> SpreadWeights:  # noqa: ARG002 (SharedMean's needs it)
+    def spread(self, problem: Problem, state: S) -> ShardedWeights:  # noqa: ARG002 (DistributedSumToZero's needs it)
         """Return W, shape (d + 1, k), as it is held."""
         return state.round.spread(sparse=self.sparse)
 
@@ -154,7 +154,7 @@ class OverBundles(OfRanks, Generic[S]):
 
     @abstractmethod
     def _feasible(
-        self, problem: Problem, z: Entries
+        self, problem: Problem, z: CooDuals
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return sum_c z_ic, within the constraints, and by what to multiply z for it; (n,)."""
 
@@ -163,17 +163,17 @@ class OverBundles(OfRanks, Generic[S]):
         """Keep what an epoch begins with of all z: where this rank may move them."""
 
     @abstractmethod
-    def _meet(self, problem: Problem, state: S, rule: StoppingRule) -> Findings:
+    def _meet(self, problem: Problem, state: S, rule: StoppingRule) -> PassTotals:
         """Visit the examples that what meets here may move."""
 
     @abstractmethod
-    def _moved(self, problem: Problem, state: S) -> Entries:
+    def _moved(self, problem: Problem, state: S) -> CooDuals:
         """Return the z that this rank has at the end of an epoch; each is on one rank."""
 
     def _begin_epoch(self, problem: Problem, state: S) -> None:
-        """Draw bundles; take W and z of the first ones from all z."""
-        bundles = Bundles.of(state.work, state.schedule.n_bundles, self.common)
-        state.round.begin(bundles)
+        """Draw class blocks; take W and z of the first ones from all z."""
+        blocks = ClassBlocks.of(state.work, state.schedule.n_blocks, self.common)
+        state.round.begin(blocks)
         core, _ = self._meeting(problem, state)
         totals, scale = self._feasible(problem, state.duals)
         z = self._core_duals(state, state.duals)
@@ -187,11 +187,11 @@ class OverBundles(OfRanks, Generic[S]):
         rows: NDArray[np.int32],
         loop: Loop,
         rule: StoppingRule,
-    ) -> Findings:
+    ) -> PassTotals:
         """One loop over everything, then shrunk ones."""
         active = np.empty_like(rows)
         first = loop(rows, active, False)
-        found = Findings(n_visited=float(len(rows)))
+        found = PassTotals(n_visited=float(len(rows)))
         found.add(first)
         if not (state.polishes or state.round.is_first):
             return found
@@ -229,15 +229,15 @@ class OverBundles(OfRanks, Generic[S]):
         return square, rounding
 
     def _meeting(self, problem: Problem, state: S) -> tuple[Any, NDArray[np.int32]]:
-        """Tell the core which bundles are held; and the column of every y_i, -1 elsewhere."""
+        """Tell the core which class blocks are held; and the column of every y_i, -1 elsewhere."""
         sizes = [0, 0]
-        for bundle, slot in state.round.slots.items():
-            sizes[slot] = len(state.round.bundles.classes[bundle])
+        for block, slot in state.round.slots.items():
+            sizes[slot] = len(state.round.blocks.classes[block])
         labels = state.round.columns_of()[problem.dataset.labels]
         own_too = state.round.is_first
         return _core.Meeting(state.round.width, sizes[0], sizes[1], labels, own_too), labels
 
-    def _core_duals(self, state: S, z: Entries) -> Any:
+    def _core_duals(self, state: S, z: CooDuals) -> Any:
         """Return z of the classes that are held, as the core takes it."""
         return to_core(z, state.round.columns_of(), 2 * state.round.width, len(state.filled))
 

@@ -13,77 +13,77 @@ from manyclass.problem.solution import Start
 from manyclass.utils.core_class import core_class
 
 
-class Entries(NamedTuple):
+class CooDuals(NamedTuple):
     """Some z that are not zero, by example and class."""
 
     rows: NDArray[np.int32]
     labels: NDArray[np.int32]
     values: NDArray[Any]
 
-    def of(self, some: NDArray[np.bool_]) -> Entries:
+    def of(self, some: NDArray[np.bool_]) -> CooDuals:
         """Return some of them."""
-        return Entries(self.rows[some], self.labels[some], self.values[some])
+        return CooDuals(self.rows[some], self.labels[some], self.values[some])
 
     def by_pair(
         self,
         owners: NDArray[np.int32],
-        bundle_of: NDArray[np.int32],
+        block_of: NDArray[np.int32],
         pairs: Sequence[tuple[int, int]],
-    ) -> dict[tuple[int, int], Entries]:
-        """Split them by the bundle of their example and that of their class.
+    ) -> dict[tuple[int, int], CooDuals]:
+        """Split them by the class block of their example and that of their class.
 
         Parameters
         ----------
         owners : ndarray of shape (n,), int32
             Bundle of y_i.
-        bundle_of : ndarray of shape (k,), int32
+        block_of : ndarray of shape (k,), int32
         pairs : sequence of (int, int)
             Those that are wanted, each once.
         """
         if not pairs:
             return {}
-        n_bundles = int(bundle_of.max()) + 1
-        numbers = np.full((n_bundles, n_bundles), -1, np.int16)  # which NumPy sorts fastest
+        n_blocks = int(block_of.max()) + 1
+        numbers = np.full((n_blocks, n_blocks), -1, np.int16)  # which NumPy sorts fastest
         for number, pair in enumerate(pairs):
             numbers[pair] = number
-        keys = numbers[owners[self.rows], bundle_of[self.labels]]
+        keys = numbers[owners[self.rows], block_of[self.labels]]
         some = self.of(keys >= 0)
         keys = keys[keys >= 0]
         order = np.argsort(keys, kind="stable")
         ends = np.cumsum(np.bincount(keys, minlength=len(pairs)))[:-1]
         parts = (np.split(part[order], ends) for part in some)
-        return {pair: Entries(*part) for pair, *part in zip(pairs, *parts, strict=True)}
+        return {pair: CooDuals(*part) for pair, *part in zip(pairs, *parts, strict=True)}
 
     def matrix(self, n_classes: int, n_examples: int) -> sp.csr_array[Any]:
         """Return them as a CSR array of shape (n, k)."""
         return sp.csr_array((self.values, (self.rows, self.labels)), shape=(n_examples, n_classes))
 
 
-def together(parts: list[Entries], dtype: np.dtype[Any]) -> Entries:
+def concatenate(parts: list[CooDuals], dtype: np.dtype[Any]) -> CooDuals:
     """Return the z of several parts."""
     rows = np.concatenate([np.empty(0, np.int32), *(part.rows for part in parts)])
     labels = np.concatenate([np.empty(0, np.int32), *(part.labels for part in parts)])
-    return Entries(rows, labels, np.concatenate([np.empty(0, dtype), *(p.values for p in parts)]))
+    return CooDuals(rows, labels, np.concatenate([np.empty(0, dtype), *(p.values for p in parts)]))
 
 
-def entries_of(start: Start | None, filled: NDArray[np.bool_], dtype: np.dtype[Any]) -> Entries:
+def start_duals(start: Start | None, filled: NDArray[np.bool_], dtype: np.dtype[Any]) -> CooDuals:
     """Return the z of a start, of examples with x_i != 0."""
     if start is None:
-        return together([], dtype)
+        return concatenate([], dtype)
     z = sp.coo_array(start.duals)
-    everything = Entries(z.row.astype(np.int32), z.col.astype(np.int32), z.data.astype(dtype))
+    everything = CooDuals(z.row.astype(np.int32), z.col.astype(np.int32), z.data.astype(dtype))
     return everything.of(filled[z.row] & (everything.values > 0))
 
 
-def to_core(z: Entries, columns: NDArray[np.int32], n_columns: int, n_examples: int) -> Any:
+def to_core(z: CooDuals, columns: NDArray[np.int32], n_columns: int, n_examples: int) -> Any:
     """Return the lists of the core; `columns` has a number for every class, -1: left out."""
     lists = core_class("Duals", z.values.dtype)(n_examples, n_columns)
     lists.add_entries(z.rows, z.labels, z.values, columns)
     return lists
 
 
-def from_core(lists: Any, classes: NDArray[np.int32]) -> Entries:
+def from_core(lists: Any, classes: NDArray[np.int32]) -> CooDuals:
     """Return what the core's lists hold; `classes` has the class of every column."""
     indptr, columns, values = lists.to_csr()
     rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
-    return Entries(rows, classes[columns], values)
+    return CooDuals(rows, classes[columns], values)

@@ -4,14 +4,14 @@
     w_c(z) = sum_i (C_i [c = y_i] - z_ic) x_i,    dD / dz_ic = a_ic = [c != y_i] + w_c . x_i
 
 Here y_i, too, has a share of the budget C_i: what the others leave. So every z_{i,c} reads and
-changes w_c alone, and lives where w_c does: bundles of classes go round the ranks with their W and
+changes w_c alone, and lives where w_c does: class blocks go round the ranks with their W and
 their shares. Where two meet, what an example has in their classes may move among these, while other
 ranks move what it has elsewhere: all sums stay C_i, and nothing that is read is stale.
 
-Each example has a home, the bundle of its largest share when an epoch begins. Where the home meets
-another bundle, all classes of that one are looked at, as on a full visit; everywhere else shares
-move among the classes that have one. At an optimum no class is better than the home's, and no two
-of the example's classes differ. Bundles are drawn anew for each epoch.
+Each example has a home, the class block of its largest share when an epoch begins. Where the home
+meets another class block, all classes of that one are looked at, as on a full visit; everywhere
+else shares move among the classes that have one. At an optimum no class is better than the home's,
+and no two of the example's classes differ. Class blocks are drawn anew for each epoch.
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank.
 Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and a home
@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate
-from manyclass.solvers.distributed.base import Findings, ending_all, slack_errors
-from manyclass.solvers.distributed.class_pairs import OverBundles, State
-from manyclass.solvers.distributed.coo_duals import Entries, from_core, together
+from manyclass.solvers.distributed.base import PassTotals, aborts_all_ranks, slack_errors
+from manyclass.solvers.distributed.class_pairs import ClassPairSolver, State
+from manyclass.solvers.distributed.coo_duals import CooDuals, concatenate, from_core
 from manyclass.solvers.stopping import StoppingRule
 
 # Whether sum z is at its bound, within rounding (kernels.hpp).
@@ -42,20 +42,20 @@ NO_SLOTS = np.empty(0, np.uint8)
 
 
 @dataclass(slots=True, eq=False)
-class SharesState(State):
-    """Its duals are all z of c != y_i, its round's own duals the shares of a bundle's classes."""
+class CrammerSingerState(State):
+    """Its duals are all z of c != y_i, its round's own duals the shares of a class block's classes."""
 
     # Bundle of each example's largest share, as of the epoch's beginning.
     homes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
-class SharedBudget(OverBundles[SharesState]):
-    """Solver for the largest loss of relative margins; parameters as OverBundles."""
+class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
+    """Solver for the largest loss of relative margins; parameters as ClassPairSolver."""
 
-    state_of = SharesState
+    state_of = CrammerSingerState
 
-    @ending_all
-    def certify(self, problem: Problem, state: SharesState) -> Certificate:
+    @aborts_all_ranks
+    def certify(self, problem: Problem, state: CrammerSingerState) -> Certificate:
         """Judge z and W(z): each rank all examples, as far as they meet the classes that it holds.
 
         All w_{y_i} . x_i are exchanged first, then the largest slacks.
@@ -79,7 +79,7 @@ class SharedBudget(OverBundles[SharesState]):
         return proof
 
     def _survey(
-        self, problem: Problem, state: SharesState
+        self, problem: Problem, state: CrammerSingerState
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return what the classes here say of each example: extreme slacks, and z . xi."""
         own_scores = self._own_scores(problem, state)
@@ -90,7 +90,7 @@ class SharedBudget(OverBundles[SharesState]):
         return largest, smallest, z_dot_xi
 
     def _feasible(
-        self, problem: Problem, z: Entries
+        self, problem: Problem, z: CooDuals
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return sum_c z_ic with z scaled so that it is C_i at most, and the scale."""
         totals = _totals(problem, z)
@@ -101,36 +101,36 @@ class SharedBudget(OverBundles[SharesState]):
         """Return the loss of an example with x_i = 0."""
         return 1.0
 
-    def _begin_epoch(self, problem: Problem, state: SharesState) -> None:
-        """Draw bundles; take W and the shares of the first ones from all z, within budgets."""
+    def _begin_epoch(self, problem: Problem, state: CrammerSingerState) -> None:
+        """Draw class blocks; take W and the shares of the first ones from all z, within budgets."""
         state.duals = _within_budgets(problem, state.duals)
         super()._begin_epoch(problem, state)
 
-    def _share_out(self, problem: Problem, state: SharesState) -> None:
-        """Keep the shares of the bundles that are held; and where all examples are at home."""
+    def _share_out(self, problem: Problem, state: CrammerSingerState) -> None:
+        """Keep the shares of the class blocks that are held; and where all examples are at home."""
         data, z = problem.dataset, state.duals
         left = (problem.costs - _totals(problem, z)).astype(data.dtype)
-        rest = Entries(np.arange(data.n_examples, dtype=np.int32), data.labels, left)
-        shares = together(
+        rest = CooDuals(np.arange(data.n_examples, dtype=np.int32), data.labels, left)
+        shares = concatenate(
             [rest.of(state.filled & ~_at_bound(problem, z)), z],
             data.dtype,
         )
-        bundle = state.round.bundles.bundle_of[shares.labels]
-        state.round.own_duals = {b: shares.of(bundle == b) for b in state.round.held}
+        block = state.round.blocks.block_of[shares.labels]
+        state.round.own_duals = {b: shares.of(block == b) for b in state.round.held}
         ascending = np.lexsort((shares.values, shares.rows))
         state.homes = np.zeros(data.n_examples, np.int32)
-        state.homes[shares.rows[ascending]] = bundle[ascending]  # the last one stays
+        state.homes[shares.rows[ascending]] = block[ascending]  # the last one stays
 
-    def _moved(self, problem: Problem, state: SharesState) -> Entries:
+    def _moved(self, problem: Problem, state: CrammerSingerState) -> CooDuals:
         """Return the z that this rank has at the end of an epoch; each is on one rank."""
-        shares = together(list(state.round.own_duals.values()), problem.dataset.dtype)
+        shares = concatenate(list(state.round.own_duals.values()), problem.dataset.dtype)
         return shares.of(shares.labels != problem.dataset.labels[shares.rows])
 
-    def _meet(self, problem: Problem, state: SharesState, rule: StoppingRule) -> Findings:
+    def _meet(self, problem: Problem, state: CrammerSingerState, rule: StoppingRule) -> PassTotals:
         """Visit the examples with a share in what meets, then those that still move."""
         core, _ = self._meeting(problem, state)
         held, dtype = state.round.held, problem.dataset.dtype
-        shares = together([state.round.own_duals[b] for b in held], dtype)
+        shares = concatenate([state.round.own_duals[b] for b in held], dtype)
         lists = self._core_duals(state, shares)
         scored = self._slots_to_score(state)
         numbers = np.bincount(shares.rows, minlength=len(scored))
@@ -147,36 +147,36 @@ class SharedBudget(OverBundles[SharesState]):
 
         found = self._loops(state, lists, rows, loop, rule)
         moved = from_core(lists, state.round.classes_of())
-        bundle = state.round.bundles.bundle_of[moved.labels]
-        state.round.own_duals.update({b: moved.of(bundle == b) for b in held})
+        block = state.round.blocks.block_of[moved.labels]
+        state.round.own_duals.update({b: moved.of(block == b) for b in held})
         return found
 
-    def _slots_to_score(self, state: SharesState) -> NDArray[np.uint8]:
+    def _slots_to_score(self, state: CrammerSingerState) -> NDArray[np.uint8]:
         """Return bit s of an example where it looks at all classes of slot s, shape (n,).
 
         Those that its home meets; in the first round of an epoch also the home's own.
         """
         slots = state.round.slots
-        of_home = np.zeros(state.schedule.n_bundles, np.uint8)
+        of_home = np.zeros(state.schedule.n_blocks, np.uint8)
         for home in slots:
             others = slots if state.round.is_first else slots.keys() - {home}
             of_home[home] = sum(1 << slots[b] for b in others)
         return of_home[state.homes]
 
 
-def _totals(problem: Problem, z: Entries) -> NDArray[np.float64]:
+def _totals(problem: Problem, z: CooDuals) -> NDArray[np.float64]:
     """Sum the shares that y_i has not, shape (n,)."""
     values = z.values.astype(np.float64)
     totals = np.bincount(z.rows, values, minlength=len(problem.costs))
     return totals.astype(np.float64, copy=False)
 
 
-def _at_bound(problem: Problem, z: Entries) -> NDArray[np.bool_]:
+def _at_bound(problem: Problem, z: CooDuals) -> NDArray[np.bool_]:
     """Whether y_i has no share left, shape (n,)."""
     return _totals(problem, z) >= problem.costs * AT_BOUND[problem.dataset.dtype]
 
 
-def _within_budgets(problem: Problem, z: Entries) -> Entries:
+def _within_budgets(problem: Problem, z: CooDuals) -> CooDuals:
     """Scale what rounding has brought above a budget back to it."""
     scale = problem.costs / np.maximum(problem.costs, _totals(problem, z))
     return z._replace(values=(z.values * scale[z.rows]).astype(z.values.dtype))

@@ -18,28 +18,28 @@ from manyclass.parallel.consensus import any_of
 from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, start_of
 from manyclass.solvers.distributed.base import (
-    Findings,
-    OfRanks,
-    Standing,
-    ending_all,
-    gather_entries,
+    DistributedSolver,
+    DistributedState,
+    PassTotals,
+    aborts_all_ranks,
+    gather_duals,
     shares,
 )
-from manyclass.solvers.distributed.coo_duals import Entries
-from manyclass.solvers.dual.one_vs_rest import Groups, SeparateClasses
+from manyclass.solvers.distributed.coo_duals import CooDuals
+from manyclass.solvers.dual.one_vs_rest import Groups, OneVsRest
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.sharded import SpreadWeights, blocks_of
+from manyclass.solvers.weights.sharded import ShardedWeights, blocks_of
 
 
 @dataclass(slots=True, eq=False)
-class State(Standing):
+class State(DistributedState):
     """Where the classes of this rank stand, and what all ranks found."""
 
     problem: Problem | None = None  # of the classes here; None where there are none
     groups: Groups | None = None
 
 
-class SeparateRanks(OfRanks):
+class DistributedOneVsRest(DistributedSolver):
     """Solver for formulations whose classes are independent.
 
     Parameters
@@ -65,10 +65,10 @@ class SeparateRanks(OfRanks):
         keeps_duals: bool = True,
     ) -> None:
         super().__init__(rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
-        self.here = SeparateClasses(self.rng, n_jobs)
+        self.here = OneVsRest(self.rng, n_jobs)
         self.sparse = sparse
 
-    @ending_all
+    @aborts_all_ranks
     def init(self, problem: Problem, start: Start | None) -> State:
         """Begin from z = 0, or where another training ended."""
         state = State()
@@ -87,13 +87,13 @@ class SeparateRanks(OfRanks):
         state.dual = self._sum_of_duals(state)
         return state
 
-    @ending_all
+    @aborts_all_ranks
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """One epoch of the classes of every rank."""
-        here = Findings()
+        here = PassTotals()
         if state.problem is not None and state.groups is not None:
             record = self.here.epoch(state.problem, state.groups, rule)
-            here = Findings(
+            here = PassTotals(
                 gap=record.gap_estimate,
                 evaluations=record.evaluations,
                 n_active=record.active_share,
@@ -106,19 +106,19 @@ class SeparateRanks(OfRanks):
         n_weights = (problem.dataset.n_features + 1) * problem.dataset.n_classes
         return self._end_epoch(state, found, self._sum_of_duals(state), n_weights)
 
-    @ending_all
+    @aborts_all_ranks
     def certify(self, problem: Problem, state: State) -> Certificate:  # noqa: ARG002 (the solvers' verb)
         """Certify the classes of every rank; the sums hold for all."""
-        here = Findings()
+        here = PassTotals()
         if state.problem is not None and state.groups is not None:
             part = self.here.certify(state.problem, state.groups)
-            here = Findings(
+            here = PassTotals(
                 gap=part.gap, loss=part.primal_objective, max_violation=part.max_violation
             )
         found = here.over(self.communicator)
         return Certificate.from_gap(found.loss, found.gap, found.max_violation)
 
-    @ending_all
+    @aborts_all_ranks
     def start(self, problem: Problem, state: State) -> Start:
         """Return z of all ranks, and the W of all if one of them has a W that is not W(z)."""
         data = problem.dataset
@@ -133,16 +133,16 @@ class SeparateRanks(OfRanks):
         if any_of(self.communicator, apart):
             W = self._spread(problem, state, self.here.weights, sparse=False).gather()
         first = self._classes(problem)[self.communicator.rank].start
-        mine = Entries(z.row.astype(np.int32), (z.col + first).astype(np.int32), z.data)
-        everything = gather_entries(self.communicator, mine)
+        mine = CooDuals(z.row.astype(np.int32), (z.col + first).astype(np.int32), z.data)
+        everything = gather_duals(self.communicator, mine)
         return Start(everything.matrix(data.n_classes, data.n_examples), W)
 
-    def spread(self, problem: Problem, state: State) -> SpreadWeights:
+    def spread(self, problem: Problem, state: State) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
         return self._spread(problem, state, self.here.weights, sparse=self.sparse)
 
-    @ending_all
-    def finish(self, problem: Problem, state: State) -> Weights | SpreadWeights:
+    @aborts_all_ranks
+    def finish(self, problem: Problem, state: State) -> Weights | ShardedWeights:
         """Return W, shape (d + 1, k), on every rank, or spread; the state ends."""
         W = self._spread(problem, state, self.here.finish, sparse=self.sparse)
         return W.gather() if self.gathers else W
@@ -154,18 +154,18 @@ class SeparateRanks(OfRanks):
         take: Callable[[Problem, Groups], Weights],
         *,
         sparse: bool,
-    ) -> SpreadWeights:
+    ) -> ShardedWeights:
         W: Any = None
         if state.problem is not None and state.groups is not None:
             W = take(state.problem, state.groups)
             W = sp.csr_array(W) if sparse else W  # other parts follow (one_vs_rest_chunked.py)
         data, ranks = problem.dataset, self.communicator
         blocks = blocks_of(self._classes(problem), ranks.rank, W)
-        return SpreadWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=sparse)
+        return ShardedWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=sparse)
 
     def _classes(self, problem: Problem) -> list[slice]:
         return shares(problem.dataset.n_classes, self.communicator.size)
 
     def _sum_of_duals(self, state: State) -> float:
         here = 0.0 if state.groups is None else self.here.dual_objective(state.groups)
-        return Findings(dual_gain=here).over(self.communicator).dual_gain
+        return PassTotals(dual_gain=here).over(self.communicator).dual_gain

@@ -35,19 +35,19 @@ from manyclass import _core
 from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, start_of
 from manyclass.solvers.distributed.base import (
-    Findings,
-    OfRanks,
-    Standing,
-    ending_all,
-    gather_entries,
+    DistributedSolver,
+    DistributedState,
+    PassTotals,
+    aborts_all_ranks,
+    gather_duals,
     shares,
 )
 from manyclass.solvers.distributed.batches import batch_size
-from manyclass.solvers.distributed.coo_duals import Entries
+from manyclass.solvers.distributed.coo_duals import CooDuals
 from manyclass.solvers.kernels import NO_COMMON, core_classes, trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import allocate_weights, class_means, squared_norm
-from manyclass.solvers.weights.sharded import Block, SpreadWeights
+from manyclass.solvers.weights.sharded import Block, ShardedWeights
 
 # Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
@@ -59,7 +59,7 @@ RELAXATION = 1.9
 
 
 @dataclass(slots=True, eq=False)
-class State(Standing):
+class State(DistributedState):
     """Where training stands on this rank."""
 
     classes: list[NDArray[np.int64]]  # of every rank
@@ -76,7 +76,7 @@ class State(Standing):
     active: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
 
 
-class SharedMean(OfRanks):
+class DistributedSumToZero(DistributedSolver):
     """Solver for sums of losses of absolute margins whose weights sum to zero.
 
     Parameters
@@ -87,12 +87,12 @@ class SharedMean(OfRanks):
         One process alone when None.
     """
 
-    @ending_all
+    @aborts_all_ranks
     def init(self, problem: Problem, start: Start | None) -> State:
         """Begin from z = 0, or where another training ended."""
         state = self._begin(problem)
         n = problem.dataset.n_examples
-        here, norms = Findings(), np.zeros(n)
+        here, norms = PassTotals(), np.zeros(n)
         if state.problem is not None:
             norms = state.trainer.squared_norms()
             for i in np.flatnonzero(norms == 0).tolist():
@@ -134,10 +134,10 @@ class SharedMean(OfRanks):
             state.z = duals_of(data.n_examples, len(mine), shifted=True)
         return state
 
-    @ending_all
+    @aborts_all_ranks
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """Visit what still moves until the rule is content, then all examples."""
-        here = self._shrunk_loops(problem, state, rule) if state.full.n_active else Findings()
+        here = self._shrunk_loops(problem, state, rule) if state.full.n_active else PassTotals()
         state.active[state.rows] = state.trainer is not None
         full = self._loop(problem, state, state.rows, shrunk=False)
         full.n_visited, full.n_active = float(len(state.rows)), float(state.active.sum())
@@ -160,7 +160,7 @@ class SharedMean(OfRanks):
         if state.problem is not None:
             state.trainer = drifting_trainer(problem, state.problem, drift)
 
-    @ending_all
+    @aborts_all_ranks
     def certify(self, problem: Problem, state: State) -> Certificate:
         """Rebuild W from z, then one pass over all examples that changes nothing."""
         n, k = problem.dataset.n_examples, problem.dataset.n_classes
@@ -168,7 +168,7 @@ class SharedMean(OfRanks):
         mean = self._means(problem, state)[1]  # what rounding leaves of it
         mine = [squared_norm(state.weights, self._size(state), apart=False), rounding * rounding]
         square, distance = self.communicator.all_sum(np.array(mine)).tolist()
-        here = Findings()
+        here = PassTotals()
         if state.problem is not None:
             look = state.trainer.inspect
             here.add(look(state.weights, state.z, mean, math.sqrt(square), 0, n))
@@ -181,7 +181,7 @@ class SharedMean(OfRanks):
         state.dual = proof.dual_objective
         return proof
 
-    @ending_all
+    @aborts_all_ranks
     def start(self, problem: Problem, state: State) -> Start:
         """Return z of all ranks."""
         data = problem.dataset
@@ -193,11 +193,11 @@ class SharedMean(OfRanks):
             shape = (data.n_examples, self._size(state))
             z = sp.coo_array(sp.csr_array((values, labels, indptr), shape=shape))
         classes = state.classes[self.communicator.rank].astype(np.int32)
-        mine = Entries(z.row.astype(np.int32), classes[z.col], z.data)
-        everything = gather_entries(self.communicator, mine)
+        mine = CooDuals(z.row.astype(np.int32), classes[z.col], z.data)
+        everything = gather_duals(self.communicator, mine)
         return Start(everything.matrix(data.n_classes, data.n_examples))
 
-    def spread(self, problem: Problem, state: State) -> SpreadWeights:
+    def spread(self, problem: Problem, state: State) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
         data, ranks = problem.dataset, self.communicator
         blocks = [
@@ -205,11 +205,11 @@ class SharedMean(OfRanks):
             for root, some in enumerate(state.classes)
             if len(some)
         ]
-        return SpreadWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=False)
+        return ShardedWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=False)
 
-    def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> Findings:
+    def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> PassTotals:
         """Visit what is active on some rank, until the rule is content."""
-        here = Findings()
+        here = PassTotals()
         goal, violation = rule.shrunk_goal()
         while here.loops < SHRUNK_LOOPS:
             here.loops += 1
@@ -225,13 +225,13 @@ class SharedMean(OfRanks):
 
     def _loop(
         self, problem: Problem, state: State, rows: NDArray[np.int32], *, shrunk: bool
-    ) -> Findings:
+    ) -> PassTotals:
         """Visit what is active here of some examples; they and their order are every rank's.
 
         In the first epoch the ranks tell, too, what the last batch brought: as visits saw it, and
         after m had followed.
         """
-        here, core = Findings(), state.trainer
+        here, core = PassTotals(), state.trainer
         seed = int(self.common.integers(2**63))
         order = rows if core is None else core.order(rows, seed)
         gains = np.zeros(2)

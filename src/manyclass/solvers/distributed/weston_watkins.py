@@ -2,20 +2,20 @@
 
     max_z  D(z) = sum_ic z_ic - 1/2 ||W(z)||^2 [- sum_ic z_ic^2 / (4 C_i)]    s.t. 0 <= z_ic <= C_i
 
-z_{i,c} reads and changes w_{y_i} and w_c alone. So where two bundles of classes meet, the z that
-their examples have in their classes can move while other ranks move those of other bundles. In an
-epoch W goes round the ranks, two bundles on each, until every pair has met. Where two meet, all
-their examples are visited, against all classes of the other bundle and those of their own with
-z > 0 (in the first round, against all of both), then those that still move until little of the
+z_{i,c} reads and changes w_{y_i} and w_c alone. So where two class blocks meet, the z that
+their examples have in their classes can move while other ranks move those of other class blocks. In
+an epoch W goes round the ranks, two class blocks on each, until every pair has met. Where two meet,
+all their examples are visited, against all classes of the other class block and those of their own
+with z > 0 (in the first round, against all of both), then those that still move until little of the
 pair's gap is left. So every score is computed once in an epoch for those visits, and each of them
-solves the z of an example in both bundles together. Each epoch has new bundles at random: with the
-same ones in all epochs what is to move between bundles moves very slowly (measured on news20, two
-ranks: 14 epochs to a gap of 1e-3, against more than 300). Between epochs each rank is told all z,
-which are few numbers per example, and builds W of its next two bundles from them.
+solves the z of an example in both class blocks together. Each epoch has new class blocks at random:
+with the same ones in all epochs what is to move between class blocks moves very slowly (measured on
+news20, two ranks: 14 epochs to a gap of 1e-3, against more than 300). Between epochs each rank is
+told all z, which are few numbers per example, and builds W of its next two class blocks from them.
 
-W is held dense, or, for very many classes, as one table per feature and bundle (hash_tables.hpp);
-then of the classes that violate an example's conditions only those enter its list in one visit that
-do so most (entering_classes.hpp).
+W is held dense, or, for very many classes, as one table per feature and class block
+(hash_tables.hpp); then of the classes that violate an example's conditions only those enter its
+list in one visit that do so most (entering_classes.hpp).
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank: the
 gap is a sum over examples and classes once w_{y_i} . x_i is known.
@@ -37,27 +37,27 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate
-from manyclass.solvers.distributed.base import Findings, ending_all
-from manyclass.solvers.distributed.class_pairs import OverBundles, State
-from manyclass.solvers.distributed.coo_duals import Entries, from_core, together
+from manyclass.solvers.distributed.base import PassTotals, aborts_all_ranks
+from manyclass.solvers.distributed.class_pairs import ClassPairSolver, State
+from manyclass.solvers.distributed.coo_duals import CooDuals, concatenate, from_core
 from manyclass.solvers.stopping import StoppingRule
 
 
 @dataclass(slots=True, eq=False)
-class MutualState(State):
-    """Its round's own duals are the z of a bundle's examples in its own classes."""
+class WestonWatkinsState(State):
+    """Its round's own duals are the z of a class block's examples in its own classes."""
 
-    # z of a bundle's examples in another, of all pairs that meet here.
-    mutual: dict[tuple[int, int], Entries] = field(default_factory=dict)
+    # z of a class block's examples in another, of all pairs that meet here.
+    mutual: dict[tuple[int, int], CooDuals] = field(default_factory=dict)
 
 
-class ClassPartitioned(OverBundles[MutualState]):
-    """Solver for sums of losses of relative margins; parameters as OverBundles."""
+class DistributedWestonWatkins(ClassPairSolver[WestonWatkinsState]):
+    """Solver for sums of losses of relative margins; parameters as ClassPairSolver."""
 
-    state_of = MutualState
+    state_of = WestonWatkinsState
 
-    @ending_all
-    def certify(self, problem: Problem, state: MutualState) -> Certificate:
+    @aborts_all_ranks
+    def certify(self, problem: Problem, state: WestonWatkinsState) -> Certificate:
         """Judge z and W(z): each rank all examples, as far as they meet the classes that it holds.
 
         All w_{y_i} . x_i are exchanged first.
@@ -67,7 +67,7 @@ class ClassPartitioned(OverBundles[MutualState]):
         z = self._core_duals(state, state.duals)
         square, rounding = self._norm_and_rounding(state)
         norm = math.sqrt(square)
-        here = Findings()
+        here = PassTotals()
         here.add(state.trainer.inspect(core, state.round.weights, z, own_scores, norm))
         found = here.over(self.communicator)
         proof = Certificate.from_gap(
@@ -81,7 +81,7 @@ class ClassPartitioned(OverBundles[MutualState]):
         return problem.dataset.n_classes - 1.0
 
     def _feasible(
-        self, problem: Problem, z: Entries
+        self, problem: Problem, z: CooDuals
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return sum_c z_ic with each z clipped to C_i; the core does that, too."""
         values = z.values.astype(np.float64)
@@ -91,27 +91,27 @@ class ClassPartitioned(OverBundles[MutualState]):
         totals = np.bincount(z.rows, values, minlength=n).astype(np.float64, copy=False)
         return totals, np.ones(n)
 
-    def _share_out(self, problem: Problem, state: MutualState) -> None:
-        """Keep z of the bundles that are held in themselves, and of all pairs that meet here."""
-        bundle_of = state.round.bundles.bundle_of
+    def _share_out(self, problem: Problem, state: WestonWatkinsState) -> None:
+        """Keep z within the held class blocks, and of all pairs of class blocks on this rank."""
+        block_of = state.round.blocks.block_of
         own = [(b, b) for b in state.round.held]
         met = state.schedule.pairs_of(self.communicator.rank)
-        parts = state.duals.by_pair(bundle_of[problem.dataset.labels], bundle_of, own + met)
+        parts = state.duals.by_pair(block_of[problem.dataset.labels], block_of, own + met)
         state.round.own_duals = {b: parts[b, b] for b in state.round.held}
         state.mutual = {pair: parts[pair] for pair in met}
 
-    def _moved(self, problem: Problem, state: MutualState) -> Entries:
+    def _moved(self, problem: Problem, state: WestonWatkinsState) -> CooDuals:
         """Return the z that this rank has at the end of an epoch; each is on one rank."""
         parts = [*state.mutual.values(), *state.round.own_duals.values()]
-        return together(parts, problem.dataset.dtype)
+        return concatenate(parts, problem.dataset.dtype)
 
-    def _meet(self, problem: Problem, state: MutualState, rule: StoppingRule) -> Findings:
+    def _meet(self, problem: Problem, state: WestonWatkinsState, rule: StoppingRule) -> PassTotals:
         """Visit all examples of what meets, then those that still move."""
         core, labels = self._meeting(problem, state)
         held, mutual = state.round.held, state.mutual
         met = list(itertools.permutations(held, 2))
         z = [state.round.own_duals[b] for b in held] + [mutual[pair] for pair in met]
-        duals = self._core_duals(state, together(z, problem.dataset.dtype))
+        duals = self._core_duals(state, concatenate(z, problem.dataset.dtype))
         rows = np.flatnonzero((labels >= 0) & state.filled).astype(np.int32)
 
         def loop(
@@ -125,9 +125,9 @@ class ClassPartitioned(OverBundles[MutualState]):
 
         found = self._loops(state, duals, rows, loop, rule)
         moved = from_core(duals, state.round.classes_of())
-        bundle_of = state.round.bundles.bundle_of
-        owners = bundle_of[problem.dataset.labels]
-        parts = moved.by_pair(owners, bundle_of, [(b, b) for b in held] + met)
+        block_of = state.round.blocks.block_of
+        owners = block_of[problem.dataset.labels]
+        parts = moved.by_pair(owners, block_of, [(b, b) for b in held] + met)
         state.round.own_duals.update({b: parts[b, b] for b in held})
         mutual.update({pair: parts[pair] for pair in met})
         return found

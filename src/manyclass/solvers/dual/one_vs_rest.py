@@ -56,14 +56,14 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class PooledFindings:
     """What the full loops of all groups found."""
 
     gap: float
     max_violation: float
 
 
-class SeparateClasses:
+class OneVsRest:
     """Solver for formulations whose classes are independent.
 
     Parameters
@@ -124,7 +124,7 @@ class SeparateClasses:
 
     def promising(self, state: Groups, rule: StoppingRule) -> bool:
         """Whether the last epoch's estimates say that the rule may be met."""
-        found = Together(
+        found = PooledFindings(
             sum(record.gap_estimate for record in state.records),
             max(record.violation for record in state.records),
         )

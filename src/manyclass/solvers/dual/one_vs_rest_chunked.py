@@ -27,7 +27,7 @@ from manyclass.problem.solution import (
 )
 from manyclass.solvers.base import Interrupted, Solver, solve
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.sharded import Block, SpreadWeights
+from manyclass.solvers.weights.sharded import Block, ShardedWeights
 
 
 @dataclass(slots=True, eq=False)
@@ -51,12 +51,12 @@ class Finished:
 
     def add(self, part: Solution) -> None:
         """Take over a part."""
-        W = part.weights if isinstance(part.weights, SpreadWeights) else sp.csr_array(part.weights)
+        W = part.weights if isinstance(part.weights, ShardedWeights) else sp.csr_array(part.weights)
         size = part.duals.shape[1]
         self.weights.append(W)
         self.starts.append(part.start if self.keep_duals else self._at_zero(size))
         self.n_classes += size
-        self.n_weights += int(W.row_counts().sum()) if isinstance(W, SpreadWeights) else W.nnz
+        self.n_weights += int(W.row_counts().sum()) if isinstance(W, ShardedWeights) else W.nnz
         self.n_duals += part.duals.nnz
         self.primal += part.certificate.primal_objective
         self.gap += part.certificate.gap
@@ -138,7 +138,7 @@ class Finished:
         return float(costs.sum()) * n_classes, float(costs[may_gain].sum()) * n_classes
 
 
-def solve_in_parts(
+def solve_in_chunks(
     problem: Problem,
     solver_of: Callable[[], Solver[Any]],
     rule_of: Callable[[], StoppingRule],
@@ -251,22 +251,22 @@ def _whole_weights(done: Finished, part: Any) -> sp.csr_array[Any]:
     data = done.problem.dataset
     left = data.n_classes - done.n_classes - part.shape[1]
     rest = sp.csr_array((data.n_features + 1, left), dtype=data.dtype)
-    known = [W.gather() if isinstance(W, SpreadWeights) else W for W in done.weights]
+    known = [W.gather() if isinstance(W, ShardedWeights) else W for W in done.weights]
     return sp.csr_array(sp.hstack([*known, sp.csr_array(part), rest], format="csr"))
 
 
-def _held_like(others: list[Any], W: sp.csr_array[Any]) -> sp.csr_array[Any] | SpreadWeights:
+def _held_like(others: list[Any], W: sp.csr_array[Any]) -> sp.csr_array[Any] | ShardedWeights:
     """Return W spread over ranks, all on the first one, if the others are."""
     first = others[0]
-    if not isinstance(first, SpreadWeights):
+    if not isinstance(first, ShardedWeights):
         return W
     block = Block(0, np.arange(W.shape[1]), W if first.communicator.rank == 0 else None)
     return replace(first, blocks=[block])
 
 
-def _joined(parts: list[Any]) -> sp.csr_array[Any] | SpreadWeights:
+def _joined(parts: list[Any]) -> sp.csr_array[Any] | ShardedWeights:
     """Put the classes of all parts side by side; none travels."""
-    if not isinstance(parts[0], SpreadWeights):
+    if not isinstance(parts[0], ShardedWeights):
         return sp.csr_array(sp.hstack(parts, format="csr"))
     first, blocks = 0, []
     for part in parts:

@@ -37,7 +37,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.solution import Status, Weights
 from manyclass.solvers.weights.accumulators import Sums
 from manyclass.solvers.weights.storage_choice import Shape
-from manyclass.solvers.weights.tables import TableSums
+from manyclass.solvers.weights.tables import TableAccumulator
 from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
 
@@ -180,7 +180,7 @@ class Stochastic:
         like = new_clock(alpha, average)
         return (
             shape == self.shape
-            and not (loss == "log_loss" and isinstance(self.sums, TableSums))
+            and not (loss == "log_loss" and isinstance(self.sums, TableAccumulator))
             and (self.clock.alpha, self._average_from, self.clock.rising)
             == (like.alpha, like.average_from, like.rising)
         )
@@ -234,7 +234,7 @@ class Stochastic:
         if self._trainer is None or self._trainer[0] is not dataset:
             self._trainer = None
             trainer_of = core_class("StochasticTrainer", self.shape.dtype)
-            tables = self.sums if isinstance(self.sums, TableSums) else None
+            tables = self.sums if isinstance(self.sums, TableAccumulator) else None
             labels = dataset.labels if tables is None else tables.places_of(dataset.labels)
             trainer = trainer_of(
                 dataset.indptr,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from joblib import cpu_count
 
-from manyclass.solvers.weights.accumulators import DenseSums, Sums
+from manyclass.solvers.weights.accumulators import DenseAccumulator, Sums
 from manyclass.solvers.weights.storage_choice import LARGE_SHARE, Choice, Kind, Shape, size_text
-from manyclass.solvers.weights.tables import TableSums
+from manyclass.solvers.weights.tables import TableAccumulator
 from manyclass.utils.memory import available_memory
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def choose_sums(
 def new_sums(shape: Shape, choice: Choice, *, averages: bool, n_jobs: int) -> Sums:
     """Return S = 0 and, if averages are wanted, U = 0."""
     if choice.kind == "dense":
-        return DenseSums(shape, averages=averages)
+        return DenseAccumulator(shape, averages=averages)
     spacious = choice.dense_bytes < LARGE_SHARE * available_memory()
     n_slices = min(n_jobs, cpu_count())  # more would only wait
-    return TableSums(shape, averages=averages, n_slices=n_slices, spacious=spacious)
+    return TableAccumulator(shape, averages=averages, n_slices=n_slices, spacious=spacious)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.solution import Weights
-from manyclass.solvers.weights.dense import PART, allocate_weights, pack, squared_norm
+from manyclass.solvers.weights.dense import ELEMENTS_AT_A_TIME, allocate_weights, pack, squared_norm
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import _factor
 
@@ -46,7 +46,7 @@ class Sums(Protocol):
         """Return a bound of the columns' norms ||S_c||."""
 
 
-class DenseSums:
+class DenseAccumulator:
     """S and U as the kernels want dense weights (solvers/weights.py)."""
 
     def __init__(self, shape: Shape, *, averages: bool) -> None:
@@ -86,7 +86,7 @@ class DenseSums:
     def load(self, weights: Weights, factor: float) -> Self:
         """S <- factor W, U <- 0."""
         k = self.shape.n_classes
-        step = max(1, PART // k)
+        step = max(1, ELEMENTS_AT_A_TIME // k)
         for begin in range(0, len(self._sum), step):
             part = weights[begin : begin + step]
             dense = part if isinstance(part, np.ndarray) else part.toarray()

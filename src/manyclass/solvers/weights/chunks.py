@@ -11,18 +11,18 @@ from manyclass.utils.memory import available_memory
 
 # Classes are trained together while their weights and z need no more than this, and no more than
 # this share of the memory.
-PART_BYTES = 1 << 29
-PART_SHARE = 0.25
+CHUNK_BYTES_OF_W = 1 << 29
+CHUNK_SHARE = 0.25
 
 
-def part_bytes(problem: Problem, n_jobs: int, sharing: int = 1) -> int:
+def chunk_bytes(problem: Problem, n_jobs: int, sharing: int = 1) -> int:
     """Bytes of a part's weights and z, where so many processes share the memory."""
     data = problem.dataset
     groups = -(-data.n_classes // classes_in_group(data.dtype))
     return min(groups, _groups_in_part(problem, n_jobs, sharing)) * _group_bytes(problem)
 
 
-def classes_in_part(problem: Problem, n_jobs: int, ranks: Communicator) -> int:
+def classes_in_chunk(problem: Problem, n_jobs: int, ranks: Communicator) -> int:
     """Return how many classes are trained together: as many on every rank.
 
     Whole groups, at least one for each thread.
@@ -34,7 +34,7 @@ def classes_in_part(problem: Problem, n_jobs: int, ranks: Communicator) -> int:
 
 
 def _groups_in_part(problem: Problem, n_jobs: int, sharing: int) -> int:
-    budget = min(PART_BYTES, PART_SHARE * available_memory(sharing))
+    budget = min(CHUNK_BYTES_OF_W, CHUNK_SHARE * available_memory(sharing))
     return max(n_jobs, int(budget / _group_bytes(problem)))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from manyclass.solvers.weights.layout import BLOCK_BYTES
 
 # Numbers of W that are copied or summed at a time.
-PART = 1 << 18
+ELEMENTS_AT_A_TIME = 1 << 18
 
 
 def allocate_weights(
@@ -36,7 +36,7 @@ def pack(
 ) -> NDArray[Any]:
     """Move the rows of W to the buffer's beginning, without their padding."""
     rows, stride = weights.shape
-    step = max(1, PART // stride)
+    step = max(1, ELEMENTS_AT_A_TIME // stride)
     for begin in range(0, rows, step):
         part = classes_of(weights[begin : begin + step], n_classes, apart=apart).ravel()
         buffer[begin * n_classes : begin * n_classes + part.size] = part
@@ -45,7 +45,7 @@ def pack(
 
 def class_means(weights: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     """Mean over the classes of every row, shape (d + 1,)."""
-    step = max(1, PART // weights.shape[1])
+    step = max(1, ELEMENTS_AT_A_TIME // weights.shape[1])
     return np.concatenate(
         [
             weights[begin : begin + step, :n_classes].mean(axis=1, dtype=np.float64)
@@ -75,7 +75,7 @@ def antisymmetric(weights: NDArray[Any]) -> float:
 def distance(a: NDArray[Any], b: NDArray[Any], n_classes: int) -> float:
     """Return ||A - B|| of the first columns, in float64."""
     total = 0.0
-    step = max(1, PART // a.shape[1])
+    step = max(1, ELEMENTS_AT_A_TIME // a.shape[1])
     for begin in range(0, len(a), step):
         rows = slice(begin, begin + step)
         part = a[rows, :n_classes].astype(np.float64) - b[rows, :n_classes]
@@ -86,7 +86,7 @@ def distance(a: NDArray[Any], b: NDArray[Any], n_classes: int) -> float:
 def squared_norm(weights: NDArray[Any], n_classes: int, *, apart: bool) -> float:
     """||W||^2, summed in float64."""
     total = 0.0
-    step = max(1, PART // weights.shape[1])
+    step = max(1, ELEMENTS_AT_A_TIME // weights.shape[1])
     for begin in range(0, len(weights), step):
         part = classes_of(weights[begin : begin + step], n_classes, apart=apart)
         total += float(np.einsum("ij,ij->", part, part, dtype=np.float64))

@@ -15,7 +15,7 @@ from manyclass.parallel.exchange import exchange_lists
 from manyclass.problem.solution import Weights
 
 # Numbers that travel at a time; and how many are looked at to find those that are not zero.
-PART = 1 << 20
+MESSAGE_ELEMENTS = 1 << 20
 LOOK = 1 << 24
 
 
@@ -48,7 +48,7 @@ class SparseRows(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SpreadWeights:
+class ShardedWeights:
     """W, shape (n_rows, k). Every rank calls the same methods in the same order.
 
     Attributes
@@ -98,7 +98,7 @@ class SpreadWeights:
 
         The other ranks have to ask for them as well, and get none.
         """
-        step = max(1, PART // self.n_classes)
+        step = max(1, MESSAGE_ELEMENTS // self.n_classes)
         order = [self._classes_of(rank) for rank in range(self.communicator.size)]
         for begin in range(0, self.n_rows, step):
             n_rows = min(step, self.n_rows - begin)
@@ -149,13 +149,13 @@ class SpreadWeights:
             yield begin, min(begin + step, self.n_rows)
 
     def _runs(self, counts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Cut the rows into runs of ``PART`` entries at most, or of one row."""
+        """Cut the rows into runs of ``MESSAGE_ELEMENTS`` entries at most, or of one row."""
         ends = np.cumsum(counts)
         for first, last in self._steps():
             begin = first
             while begin < last:
                 before = ends[begin - 1] if begin else 0
-                end = int(np.searchsorted(ends, before + PART, side="right"))
+                end = int(np.searchsorted(ends, before + MESSAGE_ELEMENTS, side="right"))
                 end = min(last, max(begin + 1, end))
                 yield begin, end
                 begin = end

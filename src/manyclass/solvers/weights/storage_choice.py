@@ -9,7 +9,7 @@ import numpy as np
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.solvers.weights.chunks import part_bytes
+from manyclass.solvers.weights.chunks import chunk_bytes
 from manyclass.solvers.weights.layout import in_lanes
 from manyclass.utils.memory import available_memory
 
@@ -182,7 +182,7 @@ def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, in
     item = data.dtype.itemsize
     if problem.formulation.margin != "relative":  # one-vs-rest
         packed = _packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
-        part = part_bytes(problem, 1, sharing)
+        part = chunk_bytes(problem, 1, sharing)
         return dense_bytes(problem) // n_ranks, part + packed // n_ranks
     # z of all examples is on every rank, and that of the pairs that meet there.
     duals = 2 * _relative_duals_bytes(problem)
@@ -243,7 +243,7 @@ def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
     item, entries = data.dtype.itemsize, len(data.values) + data.n_examples
     everything = (data.n_features + 1) * data.n_classes
     if problem.formulation.sum_to_zero == "no":
-        return part_bytes(problem, n_jobs) + _returned_bytes(problem)
+        return chunk_bytes(problem, n_jobs) + _returned_bytes(problem)
     weights = min(everything, CLASSES_PER_ENTRY * entries)
     duals = _relative_duals_bytes(problem)
     rows = (data.n_features + 1) * ROW_BYTES * n_jobs

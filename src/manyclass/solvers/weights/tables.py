@@ -47,7 +47,7 @@ def inverse(names: NDArray[np.int32]) -> NDArray[np.int32]:
     return places
 
 
-class TableSums:
+class TableAccumulator:
     """S and U as one table per feature, class -> number (hash_tables.hpp).
 
     The classes are held in random order, so that tables fill evenly.
