@@ -43,9 +43,9 @@ NO_SLOTS = np.empty(0, np.uint8)
 
 @dataclass(slots=True, eq=False)
 class CrammerSingerState(State):
-    """Its duals are all z of c != y_i, its round's own duals the shares of a class block's classes."""
+    """Duals: all z of c != y_i; the own duals of its round: the shares of a class block."""
 
-    # Bundle of each example's largest share, as of the epoch's beginning.
+    # Class block of each example's largest share, as of the epoch's beginning.
     homes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
