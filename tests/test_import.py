@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -54,3 +55,21 @@ def test_star_import() -> None:
     names: dict[str, object] = {}
     exec("from manyclass import *", names)
     assert set(manyclass.__all__) <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "home"),
+    [
+        ("svmlight_blocks", "SvmlightBlocks", "io.svmlight.stream"),
+        ("data_file", "save_blocks", "io.dataset_file.format"),
+        ("common_data", "load_common", "io.shared.dataset"),
+        ("synthetic", "make_text_corpus", "datasets.synthetic"),
+        ("objective", "certificate", "problem.objective"),
+        ("solution", "Certificate", "problem.solution"),
+        ("sparsity", "SparsityReport", "estimators.sparsify"),
+        ("stochastic_objective", "stochastic_objective", "solvers.stochastic.objective"),
+    ],
+)
+def test_documented_names_stay_where_they_were(module, name, home):
+    found = getattr(importlib.import_module(f"manyclass.{module}"), name)
+    assert found is getattr(importlib.import_module(f"manyclass.{home}"), name)

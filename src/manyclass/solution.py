@@ -1,0 +1,5 @@
+"""Documented names of manyclass.problem.solution."""
+
+from manyclass.problem.solution import Certificate, EpochRecord
+
+__all__ = ["Certificate", "EpochRecord"]

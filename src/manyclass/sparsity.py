@@ -1,0 +1,5 @@
+"""Documented names of manyclass.estimators.sparsify."""
+
+from manyclass.estimators.sparsify import SparsityReport
+
+__all__ = ["SparsityReport"]
