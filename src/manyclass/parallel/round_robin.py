@@ -72,8 +72,8 @@ def balanced_blocks(
     --------
     >>> import numpy as np
     >>> from manyclass.parallel.round_robin import balanced_blocks
-    >>> class blocks = balanced_blocks(np.array([9.0, 1, 1, 9]), 2, np.random.default_rng(0))
-    >>> sorted(len(class block) for class block in class blocks)
+    >>> blocks = balanced_blocks(np.array([9.0, 1, 1, 9]), 2, np.random.default_rng(0))
+    >>> sorted(len(block) for block in blocks)
     [2, 2]
     """
     # So many random classes at a time go one to each class block, the costliest where there is

@@ -17,7 +17,9 @@ from manyclass.problem.solution import Certificate
 SHRUNK_SHARE = 0.1
 # ... and never go below this share of the gap that is asked for in the end.
 SHRUNK_FLOOR = 0.3
-# Part of a tolerance that is asked for where W is rounded to float32 afterwards.
+# Where W is rounded to float32 afterwards, the tolerance is less by what rounding may add to the
+# relative gap, but not below this part of it.
+ROUNDING_OF_W = 1e-7
 TIGHTENED = 0.7
 
 
@@ -80,7 +82,7 @@ class GapRule:
 
     def tighten(self) -> None:
         """Ask for a smaller gap."""
-        self.tol *= TIGHTENED
+        self.tol = max(TIGHTENED * self.tol, self.tol - ROUNDING_OF_W)
 
     def shrunk_goal(self) -> tuple[float, float]:
         """Only the gap of the shrunk problem counts."""
