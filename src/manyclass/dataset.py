@@ -90,6 +90,7 @@ class Dataset:
         weights : ndarray of shape (n,), default=None
             One for all when None.
         bias : float, default=0.0
+            Rounded to the type of X, as a feature is.
 
         Returns
         -------
@@ -121,7 +122,7 @@ class Dataset:
             weights=np.ascontiguousarray(weights, dtype=np.float64),
             n_features=int(d),
             n_classes=int(n_classes),
-            bias=float(bias),
+            bias=float(matrix.data.dtype.type(bias)),
         )
 
     def matrix(self) -> sp.csr_array[Any]:

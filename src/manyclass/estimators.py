@@ -50,7 +50,8 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
     fit_intercept : bool, default=True
         Whether to append a constant feature; its weights are regularised like the others.
     intercept_scaling : float, default=1.0
-        Value of that feature. A larger one regularises the intercept less.
+        Value of that feature, rounded to the type of X. A larger one regularises the intercept
+        less.
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
         n / (k n_c).

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from manyclass.formulations import Formulation
 from manyclass.problem import Problem
-from manyclass.solution import Certificate
+from manyclass.solution import Certificate, relative
 
 
 def scores(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
@@ -139,7 +139,7 @@ def max_violation(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[A
 def certificate(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[Any]) -> Certificate:
     """Judge W and z, each number computed on its own."""
     p, d = primal(problem, weights), dual(problem, duals)
-    return Certificate.from_gap(p, p - d, max_violation(problem, weights, duals))
+    return Certificate(p, d, p - d, relative(p - d, p), max_violation(problem, weights, duals))
 
 
 def _has_features(problem: Problem) -> NDArray[np.bool_]:

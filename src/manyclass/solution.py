@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 # W, shape (d + 1, k): dense, or CSR where it is held sparse.
 Weights: TypeAlias = "NDArray[Any] | sp.csr_array[Any]"
 
+# Of a sum in float64, as a share: P is a number of 53 bits, and D is P less the gap.
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -41,7 +44,8 @@ class Certificate:
 
     @classmethod
     def from_gap(cls, primal: float, gap: float, max_violation: float) -> Certificate:
-        """Return the certificate of P and P - D."""
+        """Return the certificate of P and P - D; the rounding of P is added to the gap."""
+        gap += ROUNDING * abs(primal)
         return cls(primal, primal - gap, gap, relative(gap, primal), max_violation)
 
     def as_dict(self) -> dict[str, float]:

@@ -119,7 +119,7 @@ def exact_problem(problem: RandomProblem, model: Keeper) -> ExactProblem:
         costs,
         len(model.classes_),
         FORMULATIONS[model.formulation],
-        bias=model.intercept_scaling if model.fit_intercept else 0.0,
+        bias=bias_of(model, problem.X.dtype) if model.fit_intercept else 0.0,
         squared=model.loss == "squared_hinge",
     )
 
@@ -134,12 +134,17 @@ def costs_of(problem: RandomProblem) -> NDArray[np.float64]:
     return np.asarray(problem.params["C"] * weights)
 
 
+def bias_of(model: Keeper, dtype: np.dtype[Any]) -> float:
+    """Return the value of the appended feature, which is of the type of X."""
+    return float(dtype.type(model.intercept_scaling))
+
+
 def returned_weights(model: Keeper) -> Exact:
     """W, shape (d + 1, k), of ``coef_`` and ``intercept_``; when binary, of both classes."""
     W = Exact.of(_dense(model.coef_).T)
     last = Exact.of(np.asarray(model.intercept_)[None])
     if model.fit_intercept:
-        last = last.over(Fraction(model.intercept_scaling))
+        last = last.over(Fraction(bias_of(model, model.coef_.dtype)))
     ints = np.vstack([W.ints * last.unit, last.ints * W.unit])
     if len(model.classes_) > 2:
         return Exact(ints, W.unit * last.unit)

@@ -53,6 +53,12 @@ def class_means(weights: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     )
 
 
+def subtract_means(weights: NDArray[Any], n_classes: int) -> None:
+    """Project W to mean zero over the classes, in place."""
+    means = class_means(weights, n_classes)
+    weights[:, :n_classes] -= means[:, None]
+
+
 def antisymmetric(weights: NDArray[Any]) -> float:
     """For k = 2: W <- (-v, v), v = (w_1 - w_0) / 2, so that coef_ = w_1 - w_0 is exact.
 
