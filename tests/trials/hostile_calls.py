@@ -136,15 +136,16 @@ class CoreCall:
         limits = (h.number(1e-3, 0.1, NUMBERS) for _ in range(2))
         return _core.ShrunkGoal(*limits, h.number(500, 0.1, [-1, 0, 1, 5000]), -np.inf)
 
-    def loops(self, trainer, weights, z):
-        """Loops over all examples, then the active ones."""
+    def loops(self, trainer, weights, z, *at):
+        """Loops over all examples, then the active ones, then the certificate's pass."""
         h = self.h
         rows = h.rows(self.n)
         active = np.zeros(max(0, len(rows) + h.number(0, 0.1, [-1, 5])), np.int32)
         trainer.full_loop(weights, z, rows, active, -np.inf, self.seed())
         some = h.rows(self.n)
         trainer.shrunk_loops(weights, z, some, h.number(len(some)), self.goal(), self.seed())
-        trainer.inspect(weights, z, h.number(0), h.number(self.n))
+        norm = h.number(1.0, 0.1, NUMBERS)
+        trainer.inspect(weights, z, *at, norm, h.number(0), h.number(self.n))
 
     def dense(self):
         """Dense weights, by lists or in lanes."""
@@ -154,8 +155,9 @@ class CoreCall:
         )
         z = self.duals(f"{kind}Duals", self.k)
         weights = h.weights(self.d + 1, self.k + 1, self.dtype)
-        trainer.add_duals(weights, z, h.number(0), h.number(self.n))
-        self.loops(trainer, weights, z)
+        common = h.array(h.pick([np.empty(0), np.zeros(self.d + 1)]))
+        trainer.rebuild(weights, z, common)
+        self.loops(trainer, weights, z, common)
         rows, sums = h.rows(self.n), np.zeros(self.n)
         moved, active = np.zeros(len(rows)), h.array(np.ones(self.n, np.uint8))
         trainer.visit(weights, z, rows, h.chance(0.5), active, h.array(sums), h.array(moved))
@@ -180,9 +182,8 @@ class CoreCall:
         mean = _core.MeanFollower(h.number(self.d, 0.1))
         mean.restart(h.array(np.zeros(self.d + 1)))
         trainer.follow_mean(weights, z, rows, moved, h.array(moved), 1.0, mean)
-        trainer.settle_along(weights, z, h.number(0), h.array(np.ones(self.n)), mean)
         trainer.settle_mean(weights, z, mean)
-        trainer.set_intercepts(weights, z, 1.0)
+        trainer.sum_of_rows(h.array(np.ones(self.n)))
 
     def tables(self):
         """W in tables, in threads."""
@@ -209,8 +210,9 @@ class CoreCall:
             weights = h.weights(self.d + 1, 2 * width, self.dtype)
         else:
             weights = self.core("PairTables")(h.number(self.d + 1), h.number(width), h.number(4))
-        z, scores = self.duals("Duals", 2 * width), np.zeros(self.n, self.dtype)
-        trainer.add_rows(meeting, weights, z)
+        z, scores = self.duals("Duals", 2 * width), np.zeros(self.n)
+        totals, scale = (h.array(np.ones(self.n)) for _ in range(2))
+        trainer.rebuild(meeting, weights, z, totals, scale)
         rows = h.array(np.flatnonzero(labels >= 0).astype(np.int32))
         trainer.own_scores(meeting, weights, rows, scores)
         end = self.seed()
@@ -219,7 +221,7 @@ class CoreCall:
             trainer.loop(meeting, weights, z, rows, rows.copy(), h.chance(0.5), -np.inf, end)
         else:
             trainer.trade(meeting, weights, z, h.rows(self.n), rows.copy(), scored, end)
-        trainer.inspect(meeting, weights, z, h.array(scores))
+        trainer.inspect(meeting, weights, z, h.array(scores), h.number(1.0, 0.1, NUMBERS))
         sums = (h.array(np.zeros(self.n)) for _ in range(3))
         trainer.survey(meeting, weights, z, h.array(scores), *sums)
         self.travel(weights)
