@@ -12,17 +12,10 @@ from scipy.optimize import nnls
 
 from benchmarks.rank_settings import TOL
 from experiments import ROOT, read_results, write_between, write_results
-from manyclass.planning.cost_model import (
-    LOCAL,
-    Habits,
-    Shape,
-    Work,
-    data_bytes,
-    memory,
-    work,
-)
+from manyclass.planning.cost_model import data_bytes, memory, work
 from manyclass.planning.rates import FILE as RATES
 from manyclass.planning.rates import name_of as solver_name
+from manyclass.planning.work import LOCAL, Habits, Shape, Work
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.solvers.engine import Engine, select_engine
 

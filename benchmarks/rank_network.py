@@ -21,7 +21,7 @@ from benchmarks.rank_costs import by_mpiexec, save
 from benchmarks.rank_fit import PAGE, mean_of, work_of
 from benchmarks.rank_settings import CHECKED, EPOCHS, FITTED, TITLES, TOL
 from experiments import read_results, write_between, write_results
-from manyclass.planning.cost_model import Network
+from manyclass.planning.work import Network
 
 RESULTS = report.RESULTS / "rank_network.json"
 RATES = {"10gbit": 10.0, "1gbit": 1.0, "100mbit": 0.1}

@@ -11,9 +11,9 @@ from benchmarks.rank_fit import PAGE
 from experiments import write_between
 from experiments.alber2017.speedup import ETHERNET, lshtc
 from manyclass.cli.plan import time_text
-from manyclass.planning.cost_model import Shape
 from manyclass.planning.plan import Question, best, options
 from manyclass.planning.rates import Measured
+from manyclass.planning.work import Shape
 from manyclass.solvers.weights.storage_choice import size_text
 
 RANKS = (1, 8, 16, 32, 64, 128, 256, 512, 1024)

@@ -25,9 +25,9 @@ from benchmarks.rank_settings import CHECKED
 from benchmarks.solvers.manyclass import SOLVERS
 from experiments import read_results, write_between, write_results
 from manyclass.datasets.synthetic import corpus_shape
-from manyclass.planning.cost_model import Network, Shape
 from manyclass.planning.plan import Question, options
 from manyclass.planning.rates import Measured
+from manyclass.planning.work import Network, Shape
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "speedup.json"

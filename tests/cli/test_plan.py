@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from manyclass.planning.cost_model import LOCAL, Network, Shape
 from manyclass.planning.plan import Question, best, options, thriftiest
 from manyclass.planning.rates import FILE, Measured, Usual
+from manyclass.planning.work import LOCAL, Network, Shape
 
 SIZES = ("--rows", "9000", "--features", "5000", "--classes", "300", "--nonzeros", "700000")
 SHAPE = Shape(10_000, 5_000, 1_000, 500_000, 100)

@@ -5,7 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manyclass import MulticlassSVC, StochasticClassifier
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.solvers.stochastic.sgd import LOSSES
+from manyclass.solvers.stochastic.plan import LOSSES
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from manyclass import MulticlassSVC, StochasticClassifier
 from manyclass.solvers.stochastic.objective import losses
-from manyclass.solvers.stochastic.sgd import LOSSES
+from manyclass.solvers.stochastic.plan import LOSSES
 from tests.helpers.digits import FIRST, REST, contents, fitted, refused
 
 

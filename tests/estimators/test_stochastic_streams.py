@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from manyclass import StochasticClassifier, save_model
-from manyclass.solvers.stochastic.sgd import LOSSES
+from manyclass.solvers.stochastic.plan import LOSSES
 from manyclass.solvers.weights.accumulators import DenseAccumulator
 from tests.helpers.digits import FIRST, REST, contents, fitted, refused
 

@@ -14,20 +14,11 @@ from hypothesis import strategies as st
 from benchmarks import rank_fit, rank_settings
 from benchmarks.rank_counts import Counting
 from benchmarks.rank_run import shares_of
-from manyclass.planning.cost_model import (
-    CACHE,
-    LOCAL,
-    Habits,
-    Network,
-    Shape,
-    memory,
-    steps,
-    unevenness,
-    work,
-)
+from manyclass.planning.cost_model import CACHE, memory, steps, unevenness, work
 from manyclass.planning.forecast import forecast
 from manyclass.planning.rates import Measured, Usual
 from manyclass.planning.weight_density import filling, share_of_uses
+from manyclass.planning.work import LOCAL, Habits, Network, Shape
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.solvers.engine import select_engine
 from manyclass.solvers.stopping import RULES

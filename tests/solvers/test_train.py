@@ -8,9 +8,7 @@ import pytest
 from manyclass.solvers.base import solve
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.train import serial_solver
-from tests.helpers.catalog import (
-    text_problem,
-)
+from tests.helpers.catalog import text_problem
 
 
 @pytest.mark.parametrize("weights", ["dense", "sparse"])

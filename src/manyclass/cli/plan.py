@@ -14,9 +14,9 @@ from manyclass.cli.options import formulation_name, formulation_names, reader_op
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
-    from manyclass.planning.cost_model import Shape
     from manyclass.planning.plan import Option, Question
     from manyclass.planning.rates import Measured
+    from manyclass.planning.work import Shape
 
 RANKS = "1,2,4,8,16,32,64,128,256,512,1024"
 MOST_RANKS = 1 << 16
@@ -109,9 +109,9 @@ def _share(text: str) -> float:
 
 def plan(args: argparse.Namespace) -> None:
     """Run the command."""
-    from manyclass.planning.cost_model import Network
     from manyclass.planning.plan import Question, options
     from manyclass.planning.rates import FILE, Measured
+    from manyclass.planning.work import Network
     from manyclass.utils.memory import available_memory
 
     with atomic.naming(str(args.rates or FILE)):
@@ -136,7 +136,7 @@ def plan(args: argparse.Namespace) -> None:
 
 def _shape(args: argparse.Namespace) -> Shape:
     """Return the sizes that were given one way or another."""
-    from manyclass.planning.cost_model import Shape
+    from manyclass.planning.work import Shape
 
     item = 4 if args.dtype == "float32" else 8
     given = [name for name in SIZES if getattr(args, name) is not None]
@@ -170,7 +170,7 @@ def _shape(args: argparse.Namespace) -> Shape:
 
 def _counted(args: argparse.Namespace, item: int) -> Shape:
     """Count what is in a file."""
-    from manyclass.planning.cost_model import Shape
+    from manyclass.planning.work import Shape
 
     found = read_in_blocks(args, console.be_quiet)
     if len(found.classes) < 2:

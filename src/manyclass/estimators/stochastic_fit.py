@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, cast
+from collections.abc import Callable, Iterable
+from typing import Any, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,112 +21,22 @@ from manyclass.estimators.linear import (
     INPUT_ATTRIBUTES,
     LinearClassifier,
     join_weights,
-    split_weights,
 )
-from manyclass.estimators.validation import stream_data, validated
+from manyclass.estimators.stochastic_run import SPARSE_BIAS, Learnt, Manner, Running, two_at_least
 from manyclass.prediction.scoring import Coefficients, best_classes
 from manyclass.problem.dataset import MAX_INDEX, Dataset, few_are_shared
 from manyclass.problem.solution import Status
 from manyclass.solvers.stochastic.objective import stochastic_objective
-from manyclass.solvers.stochastic.sgd import (
-    NoImprovement,
-    Plan,
-    Stochastic,
-    StochasticRecord,
-    new_clock,
-    train_stochastic,
-)
+from manyclass.solvers.stochastic.plan import NoImprovement, Plan, StochasticRecord
+from manyclass.solvers.stochastic.sgd import Stochastic, new_clock, train_stochastic
 from manyclass.solvers.stochastic.storage_choice import check_weights, choose_sums, new_sums
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.threads import effective_n_jobs
 
-# Value of the appended feature where rows are sparse. Their length is often one: a feature of 1
-# would be as long as all others together, its steps too long (SGDClassifier takes 0.01 of them).
-SPARSE_BIAS = 0.1
-Learnt = tuple[Coefficients, NDArray[Any]]  # coefficients and intercepts
 # The locks of models, which are no part of them: of their copies, for one.
 TURNS: WeakKeyDictionary[StochasticModel, threading.RLock] = WeakKeyDictionary()
 TURNS_CHANGE = threading.Lock()
 OF_INPUT = (*INPUT_ATTRIBUTES, "objective_")
-
-
-class Running:
-    """A run that may go on, and the coefficients that it has come to.
-
-    Parameters
-    ----------
-    run : Stochastic
-    classes : ndarray of shape (k,)
-    bias : float
-        Value of the appended feature.
-
-    Attributes
-    ----------
-    moving : RLock
-        Held while there are steps: whoever reads W waits for the last of them.
-    """
-
-    def __init__(self, run: Stochastic, classes: NDArray[Any], bias: float) -> None:
-        self.moving = threading.RLock()
-        self.run = run
-        self.classes = classes
-        self.bias = bias
-        self._learnt: tuple[int, Learnt] | None = None
-
-    def learnt(self) -> Learnt:
-        """Return coefficients and intercepts as of the last step, put together once."""
-        with self.moving:
-            steps = self.run.clock.steps
-            if self._learnt is None or self._learnt[0] != steps:
-                self._learnt = steps, self._split(self.run.weights())
-            return self._learnt[1]
-
-    def finish(self) -> Learnt:
-        """Return coefficients and intercepts; the run ends."""
-        return self._split(self.run.finish())
-
-    def _split(self, W: Any) -> Learnt:
-        coef, intercept = split_weights(W, self.bias)
-        if not np.isfinite(intercept).all():
-            raise FloatingPointError("the weights overflow; scale the features or raise alpha")
-        return coef, intercept
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be put together again; steps of other threads wait for the copy."""
-        with self.moving:
-            state = {**self.__dict__, "_learnt": None, "run": copy.deepcopy(self.run)}
-        del state["moving"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Undo ``__getstate__``."""
-        self.__dict__.update(state, moving=threading.RLock())
-
-
-class Manner(NamedTuple):
-    """What rows are like, and how they are taken."""
-
-    bias: float  # value of the appended feature
-    is_sparse: bool  # whether they share few features
-    n_rows: int  # of the first block, where there are several
-
-
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """Blocks of rows as data sets, as often as they are asked for."""
-
-    estimator: Any
-    blocks: Iterable[tuple[Any, ArrayLike]]
-    classes: NDArray[Any]
-    dtype: np.dtype[Any]
-    bias: float
-
-    def __iter__(self) -> Iterator[Dataset]:
-        """Validate one block after the other."""
-        model = self.estimator
-        for X, y in self.blocks:
-            rows, targets = validated(model, X, y, [self.dtype], reset=False)
-            yield stream_data(rows, targets, None, model.class_weight, self.classes, self.bias)
 
 
 class StochasticModel(LinearClassifier):
@@ -384,24 +292,6 @@ class StochasticModel(LinearClassifier):
             ConvergenceWarning,
             stacklevel=4 + WRAPPERS,  # the caller of fit
         )
-
-
-def shape_of(dataset: Dataset) -> Shape:
-    """Return what W is like for these examples."""
-    return Shape(dataset.n_features, dataset.n_classes, dataset.dtype)
-
-
-def two_at_least(classes: NDArray[Any]) -> NDArray[Any]:
-    """Return the classes if there are two.
-
-    Raises
-    ------
-    ValueError
-        If not.
-    """
-    if len(classes) < 2:
-        raise ValueError(f"training needs at least two classes; there is {len(classes)}")
-    return classes
 
 
 def _attributes(running: Running) -> dict[str, Any]:

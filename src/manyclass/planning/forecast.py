@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from manyclass.planning.cost_model import (
-    Habits,
-    Kind,
-    Network,
-    Shape,
-    memory,
-    returned_bytes,
-    work,
-)
+from manyclass.planning.cost_model import memory, returned_bytes, work
+from manyclass.planning.work import Habits, Kind, Network, Shape
 from manyclass.solvers.engine import Engine
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from manyclass.planning.cost_model import Habits, Kind, Network, Shape, memory
+from manyclass.planning.cost_model import memory
 from manyclass.planning.forecast import Forecast, forecast
 from manyclass.planning.rates import Measured
+from manyclass.planning.work import Habits, Kind, Network, Shape
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.solvers.engine import select_engine
 from manyclass.solvers.weights.storage_choice import LARGE_SHARE, MANY_CLASSES

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyclass.planning.cost_model import LOCAL, Habits, Kind, Network, Shape
 from manyclass.planning.weight_density import filling
+from manyclass.planning.work import LOCAL, Habits, Kind, Network, Shape
 from manyclass.solvers.engine import Engine
 
 FILE = Path(__file__).with_name("cost_rates.json")

@@ -10,13 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyclass import (
-    MulticlassSVC,
-    StochasticClassifier,
-    load_data,
-    load_svmlight,
-    save_data,
-)
+from manyclass import MulticlassSVC, StochasticClassifier, load_data, load_svmlight, save_data
 from manyclass.datasets.synthetic import make_text_corpus
 from manyclass.estimators.validation import training_data, validated
 from manyclass.io.dataset_file import mapped_dataset

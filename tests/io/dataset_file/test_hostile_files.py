@@ -14,12 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyclass import (
-    MulticlassSVC,
-    load_data,
-    save_data,
-    save_model,
-)
+from manyclass import MulticlassSVC, load_data, save_data, save_model
 from manyclass.io.dataset_file.format import open_data
 from manyclass.io.dataset_file.schema import check_contents
 from manyclass.io.tensors.writer import TensorWriter

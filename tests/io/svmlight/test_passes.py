@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from manyclass.io.svmlight import chunks, stream
+from manyclass.io.svmlight import chunks, stream, survey
 from manyclass.io.svmlight.csr_builder import Rows
 from tests.helpers.svmlight_files import LINES, reader_threads
 
@@ -161,7 +161,7 @@ def test_an_interrupt_during_the_first_pass(
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stream.Survey, "add", interrupt)
+    monkeypatch.setattr(survey.Survey, "add", interrupt)
     with pytest.raises(KeyboardInterrupt):
         blocks_of(LINES, n_jobs=n_jobs)
     assert opened[0].closed

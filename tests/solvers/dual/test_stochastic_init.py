@@ -15,7 +15,8 @@ from manyclass.solvers.base import Interrupted
 from manyclass.solvers.dual import coordinate_ascent
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.stochastic_init import is_worthwhile, stochastic_start
-from manyclass.solvers.stochastic.sgd import Plan, Stochastic, new_clock
+from manyclass.solvers.stochastic.plan import Plan
+from manyclass.solvers.stochastic.sgd import Stochastic, new_clock
 from manyclass.solvers.weights.accumulators import DenseAccumulator
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.storage_choice import Shape

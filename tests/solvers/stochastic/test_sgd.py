@@ -15,14 +15,8 @@ from manyclass.estimators.linear import split_weights
 from manyclass.problem.dataset import Dataset
 from manyclass.solvers.stochastic import sgd
 from manyclass.solvers.stochastic.objective import losses
-from manyclass.solvers.stochastic.sgd import (
-    LOSSES,
-    NoImprovement,
-    Plan,
-    Stochastic,
-    new_clock,
-    train_stochastic,
-)
+from manyclass.solvers.stochastic.plan import LOSSES, NoImprovement, Plan
+from manyclass.solvers.stochastic.sgd import Stochastic, new_clock, train_stochastic
 from manyclass.solvers.weights.accumulators import DenseAccumulator
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import TableAccumulator

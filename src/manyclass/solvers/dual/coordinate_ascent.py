@@ -22,22 +22,13 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
-from manyclass.solvers.dual.newton_switch import (
-    LANE_TRAINERS,
-    new_phase,
-    newton_round,
-    next_phase,
-)
+from manyclass.solvers.dual.newton_switch import LANE_TRAINERS, new_phase, newton_round, next_phase
 from manyclass.solvers.dual.state import State
 from manyclass.solvers.dual.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.dual.table_weights import TableStore
 from manyclass.solvers.dual.weight_store import DenseStore, WeightStore
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.dense import (
-    distance,
-    squared_norm,
-    subtract_means,
-)
+from manyclass.solvers.weights.dense import distance, squared_norm, subtract_means
 
 # In the shrunk loops an example waits for the next full loop once its gap is below this many times
 # an active example's part of the gap that they aim at: most of the effort then goes where most is

@@ -1,0 +1,55 @@
+"""When the mean of sum-to-zero W moves within visits on ranks, and the trainer that moves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+from manyclass.solvers.kernels import core_classes, trainer_arguments
+
+# The largest C_i ||x_i||^2 with which m drifts: few visits bring a z from 0 to C_i anyway. With
+# larger ones all z that rise alike would go to C_i and have to come back.
+DRIFTS_TO = 4.0
+# m drifts as long as a batch brings at least so much of what its visits see.
+TRUSTED = 0.5
+
+
+def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -> float:
+    """Return by how much m moves for a unit of a step, if it may drift; 0 if not.
+
+    Parameters
+    ----------
+    problem : Problem
+    norms : ndarray of shape (n,), float64
+        ||x_i||^2.
+    n_here : int
+        Classes of this rank, for which all others' stand: but where y_i alone is a target, no other
+        class moves.
+    """
+    if problem.squared or (problem.costs * norms).max() > DRIFTS_TO:
+        return 0.0
+    alone = problem.formulation.targets == "own"
+    return 1 / (problem.dataset.n_classes if alone else max(1, n_here))
+
+
+def drifting_trainer(problem: Problem, part: Problem, drift: float) -> Any:
+    """Return the core's trainer for the classes of a rank, which are independent but for m."""
+    formulation = problem.formulation
+    of_core = _core.Formulation(
+        relative=False,
+        others=formulation.targets != "own",
+        own=formulation.targets != "others",
+        maximum=False,
+        centred=False,
+        squared=problem.squared,
+        gamma=1.0,
+        gamma_own=formulation.own_margin(problem.dataset.n_classes),
+        shifted=True,
+        drift=drift,
+    )
+    trainer_of, _ = core_classes(part, shifted=True)
+    return trainer_of(**(trainer_arguments(part) | {"formulation": of_core}))
