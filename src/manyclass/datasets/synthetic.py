@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from manyclass.datasets.documents import Documents, blocks_of
+from manyclass.datasets.documents import Documents
+from manyclass.datasets.tf_idf import MAX_INDEX, idf_of, joined, weigh, weighted_blocks
 
 __all__ = ["corpus_shape", "iter_text_corpus", "make_text_corpus"]
-
-MAX_INDEX = np.iinfo(np.int32).max
 # Examples, features and classes of the training parts in table 2 of Alber et al. 2017 (lshtc) and
 # table I of Chen et al. 2011; words that make rows as long as there, topic share and label noise
 # with which the machines err about as often.
@@ -100,8 +98,8 @@ def make_text_corpus(
     _check(words_per_example, topic_share, label_noise)
     dtype = _float_type(dtype)
     documents = Documents.draw(rng, sizes, words_per_example, topic_share, label_noise)
-    X = _joined(documents.blocks(rng), (sizes[0], sizes[1]), int(documents.lengths.sum()), dtype)
-    _weigh(X, _idf([X]))
+    X = joined(documents.blocks(rng), (sizes[0], sizes[1]), int(documents.lengths.sum()), dtype)
+    weigh(X, idf_of([X]))
     return X, documents.y
 
 
@@ -161,7 +159,7 @@ dtype
     _check(words_per_example, topic_share, label_noise)
     dtype = _float_type(dtype)
     documents = Documents.draw(rng, sizes, words_per_example, topic_share, label_noise)
-    return _weighed_blocks(documents, rng, dtype)
+    return weighted_blocks(documents, rng, dtype)
 
 
 def corpus_shape(name: str, scale: float = 1.0) -> dict[str, Any]:
@@ -241,62 +239,3 @@ def _float_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype}")
     return dtype
-
-
-def _joined(
-    blocks: Iterable[tuple[slice, csr_array[Any]]],
-    shape: tuple[int, int],
-    n_words: int,
-    dtype: np.dtype[Any],
-) -> csr_array[Any]:
-    """Put blocks of rows one below the other; ``n_words`` bounds their non-zeros."""
-    index_dtype = np.int32 if n_words <= MAX_INDEX else np.int64
-    indptr = np.zeros(shape[0] + 1, index_dtype)
-    # Memory that isn't used in the end is never touched.
-    indices, counts = np.empty(n_words, index_dtype), np.empty(n_words, dtype)
-    for rows, block in blocks:
-        begin = int(indptr[rows.start])
-        indices[begin : begin + block.nnz] = block.indices
-        counts[begin : begin + block.nnz] = block.data
-        np.add(block.indptr[1:], begin, out=indptr[rows.start + 1 : rows.stop + 1])
-    indices.resize(indptr[-1], refcheck=False)
-    counts.resize(indptr[-1], refcheck=False)
-    X = csr_array((counts, indices, indptr), shape=shape)
-    X.has_canonical_format = True
-    return X
-
-
-def _weighed_blocks(
-    documents: Documents, rng: np.random.Generator, dtype: np.dtype[Any]
-) -> Iterator[tuple[csr_array[Any], npt.NDArray[np.int64]]]:
-    """Write the documents twice: to learn how many use a word, and to weigh it by that."""
-    rehearsal = documents.blocks(copy.deepcopy(rng))
-    idf = _idf(counts for _, counts in rehearsal)
-    for rows, counts in documents.blocks(rng):
-        X = counts.astype(dtype)
-        X.has_canonical_format = True
-        _weigh(X, idf)
-        yield X, documents.y[rows]
-
-
-def _idf(parts: Iterable[csr_array[Any]]) -> npt.NDArray[np.float64]:
-    """Weight of each word, from the number of rows that use it."""
-    n_examples, n_using = 0, np.zeros(1, np.int64)
-    for X in parts:
-        n_examples += X.shape[0]
-        for rows in blocks_of(X.indptr[1:]):  # bincount makes a wider copy
-            indices = X.indices[X.indptr[rows.start] : X.indptr[rows.stop]]
-            n_using = n_using + np.bincount(indices, minlength=X.shape[1])
-    return np.log((1 + n_examples) / (1 + n_using)) + 1
-
-
-def _weigh(X: csr_array[Any], idf: npt.NDArray[np.float64]) -> None:
-    """Turn counts into tf-idf weights of unit rows, in place."""
-    idf = idf.astype(X.dtype)
-    for rows in blocks_of(X.indptr[1:]):
-        begins = X.indptr[rows.start : rows.stop]
-        part = slice(int(begins[0]), int(X.indptr[rows.stop]))
-        weights = (1 + np.log(X.data[part])) * idf[X.indices[part]]
-        squares = np.add.reduceat(weights.astype(np.float64) ** 2, begins - begins[0])
-        lengths = np.sqrt(squares).repeat(np.diff(X.indptr[rows.start : rows.stop + 1]))
-        X.data[part] = weights / lengths

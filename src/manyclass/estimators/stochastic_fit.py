@@ -17,12 +17,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
 from manyclass.estimators.callbacks import WRAPPERS, FitTask
-from manyclass.estimators.linear import (
-    INPUT_ATTRIBUTES,
-    LinearClassifier,
-    join_weights,
+from manyclass.estimators.linear import INPUT_ATTRIBUTES, LinearClassifier, join_weights
+from manyclass.estimators.stochastic_run import (
+    SPARSE_BIAS,
+    Learnt,
+    Manner,
+    Running,
+    epoch_line,
+    fitted_attributes,
+    two_at_least,
 )
-from manyclass.estimators.stochastic_run import SPARSE_BIAS, Learnt, Manner, Running, two_at_least
 from manyclass.prediction.scoring import Coefficients, best_classes
 from manyclass.problem.dataset import MAX_INDEX, Dataset, few_are_shared
 from manyclass.problem.solution import Status
@@ -200,8 +204,8 @@ class StochasticModel(LinearClassifier):
 
         def on_epoch(record: StochasticRecord) -> bool:
             if self.verbose:
-                print(_line(record), flush=True)
-            return task.epoch(lambda: {**_attributes(running), **given._input_attributes()})
+                print(epoch_line(record), flush=True)
+            return task.epoch(lambda: {**fitted_attributes(running), **given._input_attributes()})
 
         with running.moving:
             history, status = train_stochastic(
@@ -292,18 +296,3 @@ class StochasticModel(LinearClassifier):
             ConvergenceWarning,
             stacklevel=4 + WRAPPERS,  # the caller of fit
         )
-
-
-def _attributes(running: Running) -> dict[str, Any]:
-    """Return what prediction needs."""
-    coef, intercept = running.learnt()
-    return {"classes_": running.classes, "coef_": coef, "intercept_": intercept}
-
-
-def _line(record: StochasticRecord) -> str:
-    score = record.validation_score
-    words = "" if score is None else f"  validation {100 * score:.2f} %"
-    return (
-        f"epoch {record.epoch:4d}  {record.seconds:8.2f} s  steps {record.steps}  "
-        f"loss {record.loss:.6g}{words}"
-    )

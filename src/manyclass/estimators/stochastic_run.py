@@ -17,6 +17,7 @@ from manyclass.estimators.linear import (
 from manyclass.estimators.validation import stream_data, validated
 from manyclass.prediction.scoring import Coefficients
 from manyclass.problem.dataset import Dataset
+from manyclass.solvers.stochastic.plan import StochasticRecord
 from manyclass.solvers.stochastic.sgd import Stochastic
 from manyclass.solvers.weights.storage_choice import Shape
 
@@ -121,3 +122,19 @@ def two_at_least(classes: NDArray[Any]) -> NDArray[Any]:
     if len(classes) < 2:
         raise ValueError(f"training needs at least two classes; there is {len(classes)}")
     return classes
+
+
+def fitted_attributes(running: Running) -> dict[str, Any]:
+    """Return what prediction needs."""
+    coef, intercept = running.learnt()
+    return {"classes_": running.classes, "coef_": coef, "intercept_": intercept}
+
+
+def epoch_line(record: StochasticRecord) -> str:
+    """Return one line about an epoch, for ``verbose``."""
+    score = record.validation_score
+    words = "" if score is None else f"  validation {100 * score:.2f} %"
+    return (
+        f"epoch {record.epoch:4d}  {record.seconds:8.2f} s  steps {record.steps}  "
+        f"loss {record.loss:.6g}{words}"
+    )

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from manyclass.io.svmlight.labels import Labels
-from manyclass.io.svmlight.parser import (
-    Placed,
-)
+from manyclass.io.svmlight.parser import Placed
 
 
 class Survey:
