@@ -196,7 +196,7 @@ def _check_feasible(z: sp.csr_array[Any], problem: Problem) -> None:
     if problem.squared:
         return
     bound = problem.costs * (1 + ROUNDING[z.dtype.itemsize])
-    if problem.formulation.aggregation == "max":
+    if problem.formulation.takes_maximum:
         feasible = z.sum(axis=1, dtype=np.float64) <= bound
     else:
         feasible = z.data <= bound[rows]

@@ -193,7 +193,7 @@ def primal_of(problem: Problem, coef: Coefficients, intercept: NDArray[Any], n_j
     data = problem.dataset
     binary = coef.shape[0] == 1
     scale = np.array([-1.0, 1.0]) if binary else np.ones(1)
-    if binary and problem.formulation.sum_to_zero != "no":
+    if binary and not problem.formulation.is_separable:
         scale /= 2
     bias = np.divide(intercept, data.bias, dtype=np.float64) if data.bias else np.zeros(1)
     norm = float(scale @ scale) * (squared_norm(coef) + float(bias @ bias))

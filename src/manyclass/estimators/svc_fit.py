@@ -216,7 +216,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
 
     def _attributes(self, W: Weights, classes: NDArray[Any]) -> dict[str, Any]:
         """Return what prediction needs, from W of shape (d + 1, k)."""
-        separate = FORMULATIONS[self.formulation].sum_to_zero == "no"
+        separate = FORMULATIONS[self.formulation].is_separable
         coef, intercept = split_weights(W, self._bias, one_is_enough=separate)
         return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 

@@ -87,7 +87,7 @@ def options(question: Question, ranks: Sequence[int], measured: Measured) -> lis
         If ranks do not train the formulation, or nothing like it was measured.
     """
     formulation = FORMULATIONS[question.formulation]
-    if formulation.aggregation == "max" and formulation.margin == "absolute":
+    if formulation.takes_maximum and not formulation.is_relative:
         raise ValueError(f"{question.formulation} is trained by one process; there is no choice")
     alone = _option(question, 1, measured, 0.0).forecast.seconds
     return [_option(question, p, measured, alone) for p in ranks]

@@ -46,7 +46,7 @@ def slacks_of(
     """Slacks xi of some rows, from their labels and scores."""
     rows, n_classes = np.arange(len(labels)), s.shape[1]
     own = s[rows, labels]
-    if formulation.margin == "relative":
+    if formulation.is_relative:
         xi = 1 - (own[:, None] - s)
     else:
         xi = 1 + s
@@ -66,7 +66,7 @@ def losses_of(
     positive = np.maximum(0, slacks_of(problem.formulation, labels, s))
     if problem.squared:
         positive = positive**2
-    together = np.max if problem.formulation.aggregation == "max" else np.sum
+    together = np.max if problem.formulation.takes_maximum else np.sum
     return np.asarray(together(positive, axis=1))
 
 
@@ -88,7 +88,7 @@ def weights_of(
     data = problem.dataset
     z = duals.toarray().astype(np.float64)
     own = data.labels[:, None] == np.arange(data.n_classes)
-    if problem.formulation.margin == "relative":
+    if problem.formulation.is_relative:
         coefficients = own * z.sum(axis=1, keepdims=True) - z
     else:
         coefficients = np.where(own, z, -z)
@@ -124,7 +124,7 @@ def max_violation(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[A
     xi = slacks(problem, weights)
     costs = problem.costs[:, None]
     bound = costs * (1 - (1e-6 if duals.dtype == np.float32 else 1e-12))  # rounding
-    if problem.formulation.aggregation == "max":
+    if problem.formulation.takes_maximum:
         lowest = np.where(z > 0, xi, np.inf).min(axis=1)
         lowest = np.where(z.sum(axis=1) < bound[:, 0], np.minimum(lowest, 0), lowest)
         violations = np.maximum(0, xi.max(axis=1)) - lowest

@@ -79,10 +79,10 @@ def core_formulation(problem: Problem) -> _core.Formulation:
     """Return the formulation as the compiled core takes it."""
     formulation = problem.formulation
     return _core.Formulation(
-        relative=formulation.margin == "relative",
+        relative=formulation.is_relative,
         others=formulation.targets != "own",
         own=formulation.targets != "others",
-        maximum=formulation.aggregation == "max",
+        maximum=formulation.takes_maximum,
         centred=formulation.centred,
         squared=problem.squared,
         gamma=1.0,
@@ -95,3 +95,14 @@ def rows_per_call(problem: Problem) -> int:
     data = problem.dataset
     per_row = data.n_classes * (len(data.values) / max(1, data.n_examples) + 1)
     return max(1, int(_core.CALL_WORK / per_row))
+
+
+def check_squared_norms(norms: NDArray[np.float64]) -> None:
+    """Refuse rows of X whose square overflows.
+
+    Raises
+    ------
+    FloatingPointError
+    """
+    if not np.isfinite(norms).all():
+        raise FloatingPointError("the square of a row of X overflows; scale the features")

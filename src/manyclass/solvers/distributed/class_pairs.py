@@ -32,7 +32,7 @@ from manyclass.solvers.distributed.base import (
 from manyclass.solvers.distributed.class_blocks import ClassBlocks, ClassBlockStore
 from manyclass.solvers.distributed.coo_duals import CooDuals, start_duals, to_core
 from manyclass.solvers.dual.table_weights import SHRUNK_LOOPS
-from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.kernels import check_squared_norms, trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.solvers.weights.tables import dense_from
@@ -103,8 +103,7 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
         schedule = Schedule.of(min(data.n_classes, BLOCKS_PER_RANK * n_ranks), n_ranks)
         trainer = core_class("PairTrainer", data.dtype)(**trainer_arguments(problem))
         norms = trainer.squared_norms()
-        if not np.isfinite(norms).all():
-            raise FloatingPointError("the square of a row of X overflows; scale the features")
+        check_squared_norms(norms)
         filled = norms > 0
         work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
         tables = dense_from(problem, n_ranks) if self.sparse else None

@@ -45,7 +45,7 @@ from manyclass.solvers.distributed.base import (
 from manyclass.solvers.distributed.batches import batch_size
 from manyclass.solvers.distributed.coo_duals import CooDuals
 from manyclass.solvers.distributed.mean_drift import TRUSTED, drift_from_zero, drifting_trainer
-from manyclass.solvers.kernels import NO_COMMON, core_classes
+from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, core_classes
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import allocate_weights, class_means, squared_norm
 from manyclass.solvers.weights.sharded import Block, ShardedWeights
@@ -99,8 +99,7 @@ class DistributedSumToZero(DistributedSolver):
             for i in np.flatnonzero(norms == 0).tolist():
                 here.add(state.trainer.inspect(state.weights, state.z, NO_COMMON, 0.0, i, i + 1))
         norms = self.communicator.all_max(norms)  # for ranks without classes
-        if not np.isfinite(norms).all():
-            raise FloatingPointError("the square of a row of X overflows; scale the features")
+        check_squared_norms(norms)
         state.rows = np.flatnonzero(norms > 0).astype(np.int32)
         state.dual = here.over(self.communicator).loss
         if start is not None:

@@ -27,6 +27,7 @@ from manyclass.solvers.dual.state import State
 from manyclass.solvers.dual.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.dual.table_weights import TableStore
 from manyclass.solvers.dual.weight_store import DenseStore, WeightStore
+from manyclass.solvers.kernels import check_squared_norms
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import distance, squared_norm, subtract_means
 
@@ -79,8 +80,7 @@ class SequentialDual:
         """Begin from z = 0, or where another training ended."""
         state = self.store.begin(problem, self.rng, self.n_jobs)
         norms = state.trainer.squared_norms()
-        if not np.isfinite(norms).all():
-            raise FloatingPointError("the square of a row of X overflows; scale the features")
+        check_squared_norms(norms)
         state.rows = np.flatnonzero(norms > 0).astype(np.int32)
         state.active = np.empty(len(state.rows), np.int32)
         state.constant = self.store.constant_loss(problem, state, np.flatnonzero(norms == 0))

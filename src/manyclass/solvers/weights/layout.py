@@ -28,7 +28,7 @@ def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:
     """
     formulation = problem.formulation
     per_block = BLOCK_BYTES // problem.dataset.dtype.itemsize
-    simple = formulation.aggregation == "sum" or formulation.margin == "relative"
+    simple = not formulation.takes_maximum or formulation.is_relative
     return simple and problem.dataset.n_classes + shifted <= _core.MAX_LANE_BLOCKS * per_block
 
 

@@ -180,7 +180,7 @@ def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, in
     """
     data, everything = problem.dataset, _weights_bytes(problem)
     item = data.dtype.itemsize
-    if problem.formulation.margin != "relative":  # one-vs-rest
+    if not problem.formulation.is_relative:  # one-vs-rest
         packed = _packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
         part = chunk_bytes(problem, 1, sharing)
         return dense_bytes(problem) // n_ranks, part + packed // n_ranks
@@ -194,7 +194,7 @@ def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, in
 
 def _returned_bytes(problem: Problem) -> int:
     """Bytes of a sparse W as it is returned, roughly."""
-    if problem.formulation.margin != "relative":  # parts, and what is put together from them
+    if not problem.formulation.is_relative:  # parts, and what is put together from them
         return 2 * _packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
     return _packed_bytes(problem, CLASSES_PER_ENTRY)
 
@@ -224,12 +224,12 @@ def dense_bytes(problem: Problem, *, keeps_duals: bool = True) -> int:
     data = problem.dataset
     item, n, k = data.dtype.itemsize, data.n_examples, data.n_classes
     weights = _weights_bytes(problem)
-    if problem.formulation.sum_to_zero == "no":
+    if problem.formulation.is_separable:
         # The groups' weights, and those of all that are put together from them.
         return 2 * weights + n * k * item
     if in_lanes(problem):
         return weights + n * k * item
-    if problem.formulation.margin == "relative":
+    if problem.formulation.is_relative:
         return weights + _relative_duals_bytes(problem)
     # A class and a number each, and once more in what is returned.
     return weights + n * k * 2 * item + n * k * (item + 4) * keeps_duals
@@ -242,7 +242,7 @@ def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
     data = problem.dataset
     item, entries = data.dtype.itemsize, len(data.values) + data.n_examples
     everything = (data.n_features + 1) * data.n_classes
-    if problem.formulation.sum_to_zero == "no":
+    if problem.formulation.is_separable:
         return chunk_bytes(problem, n_jobs) + _returned_bytes(problem)
     weights = min(everything, CLASSES_PER_ENTRY * entries)
     duals = _relative_duals_bytes(problem)
@@ -252,7 +252,7 @@ def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
 
 def _prefers_sparse(problem: Problem, dense: int, sparse: int, memory: int) -> bool:
     """Whether sparse weights are faster, or need less memory where it is short."""
-    relative = problem.formulation.margin == "relative"
+    relative = problem.formulation.is_relative
     many = relative and problem.dataset.n_classes > MANY_CLASSES and problem.dataset.is_sparse
     return sparse < dense and (many or dense > LARGE_SHARE * memory)
 
