@@ -1,10 +1,11 @@
 """Typed view of the compiled core."""
 
 import enum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from manyclass.utils.types import Array
 
 BLOCK_BYTES: int  # rows of W are padded to whole blocks
 MAX_LANE_BLOCKS: int  # blocks of classes that a visit holds in registers
@@ -84,9 +85,9 @@ class Formulation:
 
 class _Duals:
     def __init__(self, n_rows: int, n_classes: int, shifted: bool = False) -> None: ...
-    def to_csr(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
+    def to_csr(self) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]: ...
     def from_csr(
-        self, indptr: NDArray[np.int64], labels: NDArray[np.int32], values: NDArray[Any]
+        self, indptr: NDArray[np.int64], labels: NDArray[np.int32], values: Array
     ) -> None: ...
     @property
     def count(self) -> int: ...
@@ -98,7 +99,7 @@ class _DualLists(_Duals):
         self,
         rows: NDArray[np.int32],
         labels: NDArray[np.int32],
-        values: NDArray[Any],
+        values: Array,
         columns: NDArray[np.int32],
     ) -> None: ...
 
@@ -113,7 +114,7 @@ class _Examples:
         formulation: Formulation,
         indptr: NDArray[np.int64],
         indices: NDArray[np.int32],
-        values: NDArray[Any],
+        values: Array,
         n_features: int,
         bias: float,
         labels: NDArray[np.int32],
@@ -127,7 +128,7 @@ class _Examples:
 class _Trainer(_Examples):
     def full_loop(
         self,
-        weights: NDArray[Any],
+        weights: Array,
         duals: _Duals,
         rows: NDArray[np.int32],
         active: NDArray[np.int32],
@@ -136,7 +137,7 @@ class _Trainer(_Examples):
     ) -> SweepResult: ...
     def shrunk_loops(
         self,
-        weights: NDArray[Any],
+        weights: Array,
         duals: _Duals,
         active: NDArray[np.int32],
         n_active: int,
@@ -146,7 +147,7 @@ class _Trainer(_Examples):
     def order(self, rows: NDArray[np.int32], seed: int) -> NDArray[np.int32]: ...
     def visit(
         self,
-        weights: NDArray[Any],
+        weights: Array,
         duals: _Duals,
         rows: NDArray[np.int32],
         shrunk: bool,
@@ -159,7 +160,7 @@ class _Trainer(_Examples):
     ) -> None: ...
     def follow_mean(
         self,
-        weights: NDArray[Any],
+        weights: Array,
         duals: _Duals,
         rows: NDArray[np.int32],
         moved: NDArray[np.float64],
@@ -167,19 +168,17 @@ class _Trainer(_Examples):
         relaxation: float,
         mean: MeanFollower,
     ) -> float: ...
-    def settle_mean(self, weights: NDArray[Any], duals: _Duals, mean: MeanFollower) -> float: ...
+    def settle_mean(self, weights: Array, duals: _Duals, mean: MeanFollower) -> float: ...
     def inspect(
         self,
-        weights: NDArray[Any],
+        weights: Array,
         duals: _Duals,
         common: NDArray[np.float64],
         norm: float,
         begin: int,
         end: int,
     ) -> SweepResult: ...
-    def rebuild(
-        self, weights: NDArray[Any], duals: _Duals, common: NDArray[np.float64]
-    ) -> float: ...
+    def rebuild(self, weights: Array, duals: _Duals, common: NDArray[np.float64]) -> float: ...
     def sum_of_rows(self, factors: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 class MeanFollower:
@@ -196,12 +195,12 @@ class _WeightTables:
     def zeros(n_rows: int, n_classes: int, n_slices: int, dense_from: int) -> _WeightTables: ...
     def to_csr(
         self, names: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]: ...
     def load_csr(
         self,
         indptr: NDArray[np.int64],
         labels: NDArray[np.int32],
-        values: NDArray[Any],
+        values: Array,
         places: NDArray[np.int32],
     ) -> None: ...
     def squared_norm(self) -> float: ...
@@ -266,22 +265,22 @@ class PairTables32(_PairTables): ...
 class PairTables64(_PairTables): ...
 
 def read_rows(
-    weights: NDArray[Any] | _PairTables, slot: int, begin: int, end: int, drop: bool
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]: ...
+    weights: Array | _PairTables, slot: int, begin: int, end: int, drop: bool
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]: ...
 def put_rows(
-    weights: NDArray[Any] | _PairTables,
+    weights: Array | _PairTables,
     slot: int,
     begin: int,
     counts: NDArray[np.int32],
     classes: NDArray[np.int32],
-    values: NDArray[Any],
+    values: Array,
 ) -> None: ...
 
 class _PairTrainer(_Examples):
     def loop(
         self,
         meeting: ClassPair,
-        weights: NDArray[Any] | _PairTables,
+        weights: Array | _PairTables,
         duals: _Duals,
         rows: NDArray[np.int32],
         active: NDArray[np.int32],
@@ -292,14 +291,14 @@ class _PairTrainer(_Examples):
     def own_scores(
         self,
         meeting: ClassPair,
-        weights: NDArray[Any] | _PairTables,
+        weights: Array | _PairTables,
         rows: NDArray[np.int32],
         out: NDArray[np.float64],
     ) -> None: ...
     def inspect(
         self,
         meeting: ClassPair,
-        weights: NDArray[Any] | _PairTables,
+        weights: Array | _PairTables,
         duals: _Duals,
         own_scores: NDArray[np.float64],
         norm: float,
@@ -307,7 +306,7 @@ class _PairTrainer(_Examples):
     def trade(
         self,
         meeting: ClassPair,
-        weights: NDArray[Any] | _PairTables,
+        weights: Array | _PairTables,
         shares: _Duals,
         rows: NDArray[np.int32],
         active: NDArray[np.int32],
@@ -317,7 +316,7 @@ class _PairTrainer(_Examples):
     def survey(
         self,
         meeting: ClassPair,
-        weights: NDArray[Any] | _PairTables,
+        weights: Array | _PairTables,
         duals: _Duals,
         own_scores: NDArray[np.float64],
         largest: NDArray[np.float64],
@@ -327,7 +326,7 @@ class _PairTrainer(_Examples):
     def rebuild(
         self,
         meeting: ClassPair,
-        weights: NDArray[Any] | _PairTables,
+        weights: Array | _PairTables,
         duals: _Duals,
         totals: NDArray[np.float64],
         scale: NDArray[np.float64],
@@ -359,7 +358,7 @@ class _StochasticTrainer:
         self,
         indptr: NDArray[np.int64],
         indices: NDArray[np.int32],
-        values: NDArray[Any],
+        values: Array,
         n_features: int,
         bias: float,
         labels: NDArray[np.int32],
@@ -369,8 +368,8 @@ class _StochasticTrainer:
     ) -> None: ...
     def steps(
         self,
-        weights: NDArray[Any],
-        average: NDArray[Any] | None,
+        weights: Array,
+        average: Array | None,
         clock: StochasticClock,
         passage: Passage,
         rows: NDArray[np.int32],
@@ -405,13 +404,13 @@ class NewtonRound:
 class _Newton:
     def rebuild(self, anew: bool) -> None: ...
     def round(self, epsilon: float, budget: int) -> NewtonRound: ...
-    def read_weights(self, out: NDArray[Any]) -> None: ...
-    def write_weights(self, weights: NDArray[Any]) -> None: ...
+    def read_weights(self, out: Array) -> None: ...
+    def write_weights(self, weights: Array) -> None: ...
     @property
     def squared_duals(self) -> float: ...
-    def gradient_at(self, weights: NDArray[Any], epsilon: float, out: NDArray[Any]) -> None: ...
-    def hessian_times(self, p: NDArray[Any], out: NDArray[Any]) -> None: ...
-    def preconditioned(self, p: NDArray[Any], out: NDArray[Any]) -> None: ...
+    def gradient_at(self, weights: Array, epsilon: float, out: Array) -> None: ...
+    def hessian_times(self, p: Array, out: Array) -> None: ...
+    def preconditioned(self, p: Array, out: Array) -> None: ...
     @property
     def response(self) -> _Duals: ...
 
@@ -425,25 +424,23 @@ class LaneTrainer64(_Trainer):
     def newton(self, duals: _Duals, n_threads: int) -> Newton64: ...
 
 class _Predictor:
-    def __init__(
-        self, weights: NDArray[Any], intercepts: NDArray[Any], instruction_set: str
-    ) -> None: ...
+    def __init__(self, weights: Array, intercepts: Array, instruction_set: str) -> None: ...
     def csr_scores(
         self,
         indptr: NDArray[np.int64],
         indices: NDArray[np.int32],
-        values: NDArray[Any],
-        out: NDArray[Any],
+        values: Array,
+        out: Array,
     ) -> None: ...
     def csr_labels(
         self,
         indptr: NDArray[np.int64],
         indices: NDArray[np.int32],
-        values: NDArray[Any],
+        values: Array,
         out: NDArray[np.int64],
     ) -> None: ...
-    def dense_scores(self, rows: NDArray[Any], out: NDArray[Any]) -> bool: ...
-    def dense_labels(self, rows: NDArray[Any], out: NDArray[np.int64]) -> bool: ...
+    def dense_scores(self, rows: Array, out: Array) -> bool: ...
+    def dense_labels(self, rows: Array, out: NDArray[np.int64]) -> bool: ...
 
 class Predictor32(_Predictor): ...
 class Predictor64(_Predictor): ...
@@ -453,7 +450,7 @@ class _SparseWeights:
         self,
         indptr: NDArray[np.int64],
         classes: NDArray[np.int32],
-        values: NDArray[Any],
+        values: Array,
         n_classes: int,
     ) -> None: ...
     def finite(self) -> bool: ...
@@ -463,20 +460,20 @@ class SparseWeights64(_SparseWeights): ...
 
 class _SparsePredictor:
     def __init__(
-        self, weights: _SparseWeights, intercepts: NDArray[Any], instruction_set: str
+        self, weights: _SparseWeights, intercepts: Array, instruction_set: str
     ) -> None: ...
     def csr_scores(
         self,
         indptr: NDArray[np.int64],
         indices: NDArray[np.int32],
-        values: NDArray[Any],
-        out: NDArray[Any],
+        values: Array,
+        out: Array,
     ) -> None: ...
     def csr_labels(
         self,
         indptr: NDArray[np.int64],
         indices: NDArray[np.int32],
-        values: NDArray[Any],
+        values: Array,
         out: NDArray[np.int64],
     ) -> None: ...
 

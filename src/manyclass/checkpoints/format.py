@@ -32,6 +32,7 @@ from manyclass.io.tensors.files import (
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Start
 from manyclass.utils.fingerprints import Facts
+from manyclass.utils.types import Array, CsrArray, DType
 from manyclass.version import __version__
 
 FORMAT = "manyclass checkpoint"
@@ -165,7 +166,7 @@ def seed_of_tensors(path: Path, tensors: Tensors) -> int:
     return seed
 
 
-def _duals(tensors: Tensors, problem: Problem) -> sp.csr_array[Any]:
+def _duals(tensors: Tensors, problem: Problem) -> CsrArray:
     n, k = problem.dataset.n_examples, problem.dataset.n_classes
     indptr, classes, values = (tensors[name] for name in DUALS)
     _expect(indptr, np.dtype(np.int64), (n + 1,))
@@ -185,7 +186,7 @@ def _duals(tensors: Tensors, problem: Problem) -> sp.csr_array[Any]:
     return z
 
 
-def _check_feasible(z: sp.csr_array[Any], problem: Problem) -> None:
+def _check_feasible(z: CsrArray, problem: Problem) -> None:
     rows = np.repeat(np.arange(z.shape[0]), np.diff(z.indptr))
     own = z.indices == problem.dataset.labels[rows]
     targets = problem.formulation.targets
@@ -204,7 +205,7 @@ def _check_feasible(z: sp.csr_array[Any], problem: Problem) -> None:
         raise ValueError("z exceeds its bounds")
 
 
-def _weights(tensors: Tensors, problem: Problem) -> NDArray[Any] | None:
+def _weights(tensors: Tensors, problem: Problem) -> Array | None:
     if "weights" not in tensors:
         return None
     data, W = problem.dataset, tensors["weights"]
@@ -233,7 +234,7 @@ def _epochs(tensors: Tensors, problem: Problem) -> NDArray[np.int64]:
     return epochs
 
 
-def _expect(array: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+def _expect(array: Array, dtype: DType, shape: tuple[int, ...]) -> None:
     if array.dtype != dtype or array.shape != shape:
         raise ValueError(
             f"an array of {array.dtype} {array.shape} stands in the place of {dtype} {shape}"

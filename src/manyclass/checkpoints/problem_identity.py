@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.utils.fingerprints import Facts, fact, fingerprint
+from manyclass.utils.types import Array
 from manyclass.version import __version__
 
 
-def facts_of_problem(problem: Problem, classes: NDArray[Any]) -> Facts:
+def facts_of_problem(problem: Problem, classes: Array) -> Facts:
     """Return what two trainings of the same problem have in common; looks at all of X once.
 
     Parameters

@@ -42,7 +42,7 @@ memory and not parsed, and processes that use it share one copy.
 NEEDS = (
     "manyclass.persistence.model_file",
     "manyclass.io.svmlight.reader",
-    "manyclass.cli.evaluate",
+    "manyclass.cli.label_matching",
 )
 
 

@@ -13,13 +13,11 @@ from manyclass.cli.console import UsageError, be_quiet, count, say
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
     from manyclass.io.dataset_file.mapped_dataset import StoredBlocks
     from manyclass.io.svmlight.stream import SvmlightBlocks
     from manyclass.parallel.communicator import Communicator
     from manyclass.persistence.model_schema import Estimator
+    from manyclass.utils.types import Array, CsrArray
 Say = Callable[[str], None]
 B = TypeVar("B", bound="SvmlightBlocks | StoredBlocks")
 # Text of a file that a compressed byte may stand for, and the share of the memory that data may
@@ -123,7 +121,7 @@ def read(
     tell: Say,
     n_features: int | None = None,
     ranks: Communicator | None = None,
-) -> tuple[csr_array[Any], NDArray[Any]]:
+) -> tuple[CsrArray, Array]:
     """Read the data file of a command, on all ranks together, and tell what is in it."""
     import numpy as np
 
@@ -140,7 +138,7 @@ def read(
 
 def _loaded(
     args: argparse.Namespace, dtype: Any, n_features: int | None, ranks: Communicator | None
-) -> tuple[csr_array[Any], NDArray[Any]]:
+) -> tuple[CsrArray, Array]:
     from manyclass.io.dataset_file.format import load_data, looks_like_data
     from manyclass.io.shared.dataset import load_common
     from manyclass.io.svmlight.reader import load_svmlight
@@ -184,7 +182,7 @@ def load_for(args: argparse.Namespace) -> Estimator:
 
 def read_for(
     args: argparse.Namespace, model: Estimator, tell: Callable[[str], None]
-) -> tuple[csr_array[Any], NDArray[Any]]:
+) -> tuple[CsrArray, Array]:
     """Read data with the columns of a model; further columns are left out."""
     X, y = read(args, model.intercept_.dtype, tell)
     X.resize((len(y), model.n_features_in_))

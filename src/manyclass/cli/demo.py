@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -17,6 +16,7 @@ from sklearn.svm import LinearSVC
 
 from manyclass.datasets.synthetic import make_text_corpus
 from manyclass.estimators.svc import MulticlassSVC
+from manyclass.utils.types import Array
 
 Write = Callable[[str], object]
 
@@ -33,9 +33,9 @@ class Split:
     """A data set, a fifth of it set aside for the test."""
 
     X: Any
-    y: NDArray[Any]
+    y: Array
     X_test: Any
-    y_test: NDArray[Any]
+    y_test: Array
 
     def in_float64(self) -> Split:
         """Return the same numbers as float64."""
@@ -43,7 +43,7 @@ class Split:
         return Split(X, self.y, X_test, self.y_test)
 
     @classmethod
-    def of(cls, X: Any, y: NDArray[Any]) -> Split:
+    def of(cls, X: Any, y: Array) -> Split:
         """Split at random, with each class's share in the test where it is large enough."""
         many = len(np.unique(y)) <= len(y) // 5
         train, test = train_test_split(
@@ -168,7 +168,7 @@ def _fastest(
     return fastest, model
 
 
-def objective(coef: NDArray[Any], data: Split) -> float:
+def objective(coef: Array, data: Split) -> float:
     """Crammer-Singer objective at C = 1 of weights (k, d), for more than two classes.
 
     1/2 ||W||^2 + sum_i max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i)

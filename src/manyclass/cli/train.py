@@ -95,7 +95,7 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
 def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.evaluate import check_labels
+    from manyclass.cli.label_matching import check_labels
     from manyclass.estimators.svc import MulticlassSVC
     from manyclass.parallel.consensus import agreed
     from manyclass.persistence.sharded_model import SpreadTraining
@@ -129,7 +129,7 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
 def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.evaluate import check_labels
+    from manyclass.cli.label_matching import check_labels
     from manyclass.estimators.stochastic import StochasticClassifier
     from manyclass.persistence.model_file import save_model
 
@@ -158,7 +158,7 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
     """Train on a file that stays where it is; return the seconds."""
     import numpy as np
 
-    from manyclass.cli.evaluate import check_labels
+    from manyclass.cli.label_matching import check_labels
 
     if args.early_stopping:
         raise UsageError(

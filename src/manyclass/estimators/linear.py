@@ -19,6 +19,7 @@ from manyclass.prediction.thresholding import thresholded
 from manyclass.problem.solution import Weights
 from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array
 
 # What the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
@@ -27,8 +28,8 @@ INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 class LinearClassifier(ClassifierMixin):
     """Mixin for estimators with ``coef_``, ``intercept_``, ``classes_`` and ``n_jobs``."""
 
-    intercept_: NDArray[Any]
-    classes_: NDArray[Any]
+    intercept_: Array
+    classes_: Array
     n_jobs: int | None
     _coefficients: Coefficients
 
@@ -49,7 +50,7 @@ class LinearClassifier(ClassifierMixin):
     def coef_(self, value: Any) -> None:
         self._coefficients = SparseCoefficients.from_matrix(value) if sp.issparse(value) else value
 
-    def decision_function(self, X: ArrayLike) -> NDArray[Any]:
+    def decision_function(self, X: ArrayLike) -> Array:
         """Score every class for every row.
 
         Parameters
@@ -78,7 +79,7 @@ class LinearClassifier(ClassifierMixin):
         scores = now._scores(now._check_rows(X))
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Array:
         """Predict the class of every row, that of the largest score.
 
         Parameters
@@ -107,7 +108,7 @@ class LinearClassifier(ClassifierMixin):
         best = now._labels(now._check_rows(X), 1)
         return np.asarray(now.classes_[best[:, 0]])
 
-    def predict_top_k(self, X: ArrayLike, k: int) -> NDArray[Any]:
+    def predict_top_k(self, X: ArrayLike, k: int) -> Array:
         """Predict the k best classes of every row, the best first.
 
         Scores are computed for a few rows at a time, and the best of each are kept: with 30,000
@@ -232,7 +233,7 @@ class LinearClassifier(ClassifierMixin):
         tags.input_tags.sparse = True
         return tags
 
-    def _scores(self, rows: Any) -> NDArray[Any]:
+    def _scores(self, rows: Any) -> Array:
         n_jobs = effective_n_jobs(self.n_jobs)
         return scores_of(rows, self._coefficients, self.intercept_, n_jobs, self._check_finite)
 
@@ -245,7 +246,7 @@ class LinearClassifier(ClassifierMixin):
 
 def split_weights(
     W: Weights, bias: float, *, one_is_enough: bool = False
-) -> tuple[Coefficients, NDArray[Any]]:
+) -> tuple[Coefficients, Array]:
     """Turn W into coefficients and intercepts.
 
     Parameters
@@ -269,7 +270,7 @@ def split_weights(
     return coef, bias * W[-1:].toarray().ravel()
 
 
-def join_weights(coef: Coefficients, intercept: NDArray[Any], bias: float) -> Weights:
+def join_weights(coef: Coefficients, intercept: Array, bias: float) -> Weights:
     """Turn coefficients and intercepts into W, shape (d + 1, k).
 
     When k = 2, they are split evenly between the two classes.

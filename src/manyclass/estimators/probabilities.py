@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.special
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from manyclass.estimators.linear import LinearClassifier
+from manyclass.utils.types import Array
 
 
 def _gives_probabilities(estimator: ProbabilitiesMixin) -> bool:
@@ -24,7 +23,7 @@ class ProbabilitiesMixin(LinearClassifier):
     loss: str
 
     @available_if(_gives_probabilities)
-    def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Estimate the probability of every class for every row; only with loss="log_loss".
 
         Parameters
@@ -46,7 +45,7 @@ class ProbabilitiesMixin(LinearClassifier):
         return np.asarray(scipy.special.softmax(self._all_scores(X), axis=1))
 
     @available_if(_gives_probabilities)
-    def predict_log_proba(self, X: ArrayLike) -> NDArray[Any]:
+    def predict_log_proba(self, X: ArrayLike) -> Array:
         """Logarithms of ``predict_proba``; -inf where that is 0.
 
         Parameters
@@ -66,7 +65,7 @@ class ProbabilitiesMixin(LinearClassifier):
         logs[np.exp(logs) == 0] = -np.inf
         return np.asarray(logs)
 
-    def _all_scores(self, X: ArrayLike) -> NDArray[Any]:
+    def _all_scores(self, X: ArrayLike) -> Array:
         now = self._as_of_now()
         scores = now._scores(now._check_rows(X))
         if not np.isfinite(scores).all():

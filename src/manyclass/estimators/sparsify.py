@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from manyclass.estimators.linear import LinearClassifier
@@ -20,6 +20,7 @@ from manyclass.problem.objective import losses_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, relative
 from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array
 
 # Share of the objective that float32 may lose.
 ROUNDING = 1e-4
@@ -37,9 +38,7 @@ class SparsifyMixin(LinearClassifier):
     certificate_: Certificate | None
     sparsity_report_: SparsityReport
 
-    def _dataset(
-        self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[Dataset, NDArray[Any]]:
+    def _dataset(self, X: Any, y: Array, sample_weight: ArrayLike | None) -> tuple[Dataset, Array]:
         """Turn the arguments of ``fit`` into a data set and its classes."""
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         return training_data(X, y, sample_weight, self.class_weight, bias)
@@ -173,7 +172,7 @@ class SparsityReport:
     accuracy_after: float | None = None
 
 
-def primal_of(problem: Problem, coef: Coefficients, intercept: NDArray[Any], n_jobs: int) -> float:
+def primal_of(problem: Problem, coef: Coefficients, intercept: Array, n_jobs: int) -> float:
     """P of a model in parts of the rows: no array of n x k scores, none of d x k weights.
 
     Binary models, of one score, stand for the two columns -W and W (one-vs-rest) or their halves.

@@ -36,6 +36,7 @@ from manyclass.solvers.stochastic.sgd import Stochastic, new_clock, train_stocha
 from manyclass.solvers.stochastic.storage_choice import check_weights, choose_sums, new_sums
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array, DType
 
 # The locks of models, which are no part of them: of their copies, for one.
 TURNS: WeakKeyDictionary[StochasticModel, threading.RLock] = WeakKeyDictionary()
@@ -63,12 +64,12 @@ class StochasticModel(LinearClassifier):
         self._replace((value, self._now()[1] if fitted else np.zeros(value.shape[0], value.dtype)))
 
     @property
-    def intercept_(self) -> NDArray[Any]:
+    def intercept_(self) -> Array:
         """Intercepts of shape (n_classes,), or (1,) when binary."""
         return self._now()[1]
 
     @intercept_.setter
-    def intercept_(self, value: NDArray[Any]) -> None:
+    def intercept_(self, value: Array) -> None:
         self._replace((self._now()[0], value))
 
     def _now(self) -> Learnt:
@@ -112,7 +113,7 @@ class StochasticModel(LinearClassifier):
             bias = float(self.intercept_scaling)
         return Manner(bias, is_sparse, 0 if X is None else np.shape(X)[0])
 
-    def _dtype(self) -> np.dtype[Any]:
+    def _dtype(self) -> DType:
         """Type of the weights, without putting them together."""
         running: Running | None = self.__dict__.get("_running")
         return self._now()[1].dtype if running is None else running.run.shape.dtype
@@ -136,9 +137,9 @@ class StochasticModel(LinearClassifier):
                 "give a dict with n / (k n_c) for class c"
             )
 
-    def _known_classes(self, classes: ArrayLike | None) -> NDArray[Any]:
+    def _known_classes(self, classes: ArrayLike | None) -> Array:
         """Return all classes, given those of a call of ``partial_fit``."""
-        before: NDArray[Any] | None = getattr(self, "classes_", None)
+        before: Array | None = getattr(self, "classes_", None)
         if classes is not None:
             known = two_at_least(unique_labels(classes))
             if before is None or np.array_equal(known, before):
@@ -148,9 +149,7 @@ class StochasticModel(LinearClassifier):
             raise ValueError("classes must be passed on the first call to partial_fit.")
         return before
 
-    def _started(
-        self, shape: Shape, classes: NDArray[Any], manner: Manner, *, go_on: bool
-    ) -> Running:
+    def _started(self, shape: Shape, classes: Array, manner: Manner, *, go_on: bool) -> Running:
         """Begin at W = 0 or, to ``go_on`` with the same classes, where training ended."""
         check_weights(self.loss, self.weights)
         running: Running | None = self.__dict__.get("_running") if go_on else None
@@ -175,7 +174,7 @@ class StochasticModel(LinearClassifier):
             run.resume(W, self.weight_seen_, self.n_steps_)
         return Running(run, classes, manner.bias)
 
-    def _suits(self, running: Running, shape: Shape, classes: NDArray[Any], manner: Manner) -> bool:
+    def _suits(self, running: Running, shape: Shape, classes: Array, manner: Manner) -> bool:
         """Whether a run can go on with the parameters of now."""
         return (
             np.array_equal(running.classes, classes)
@@ -183,7 +182,7 @@ class StochasticModel(LinearClassifier):
             and running.run.suits(shape, self.loss, float(self.alpha), self.average)
         )
 
-    def _is_fitted_like(self, shape: Shape, classes: NDArray[Any]) -> bool:
+    def _is_fitted_like(self, shape: Shape, classes: Array) -> bool:
         fitted = getattr(self, "classes_", None)
         same = fitted is not None and np.array_equal(fitted, classes)
         return same and self._now()[0].shape[1] == shape.n_features
@@ -269,9 +268,7 @@ class StochasticModel(LinearClassifier):
         """Return what is known from the rows alone."""
         return {name: self.__dict__[name] for name in OF_INPUT if name in self.__dict__}
 
-    def _scorer(
-        self, X: Any, y: NDArray[Any], weights: NDArray[np.float64]
-    ) -> Callable[[Running], float]:
+    def _scorer(self, X: Any, y: Array, weights: NDArray[np.float64]) -> Callable[[Running], float]:
         """Return what tells the accuracy of a run on these rows."""
         n_jobs = effective_n_jobs(self.n_jobs)
 

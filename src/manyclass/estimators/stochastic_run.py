@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from manyclass.estimators.linear import (
     split_weights,
@@ -20,11 +20,12 @@ from manyclass.problem.dataset import Dataset
 from manyclass.solvers.stochastic.plan import StochasticRecord
 from manyclass.solvers.stochastic.sgd import Stochastic
 from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.utils.types import Array, DType
 
 # Value of the appended feature where rows are sparse. Their length is often one: a feature of 1
 # would be as long as all others together, its steps too long (SGDClassifier takes 0.01 of them).
 SPARSE_BIAS = 0.1
-Learnt = tuple[Coefficients, NDArray[Any]]  # coefficients and intercepts
+Learnt = tuple[Coefficients, Array]  # coefficients and intercepts
 
 
 class Running:
@@ -43,7 +44,7 @@ class Running:
         Held while there are steps: whoever reads W waits for the last of them.
     """
 
-    def __init__(self, run: Stochastic, classes: NDArray[Any], bias: float) -> None:
+    def __init__(self, run: Stochastic, classes: Array, bias: float) -> None:
         self.moving = threading.RLock()
         self.run = run
         self.classes = classes
@@ -94,8 +95,8 @@ class Blocks:
 
     estimator: Any
     blocks: Iterable[tuple[Any, ArrayLike]]
-    classes: NDArray[Any]
-    dtype: np.dtype[Any]
+    classes: Array
+    dtype: DType
     bias: float
 
     def __iter__(self) -> Iterator[Dataset]:
@@ -111,7 +112,7 @@ def shape_of(dataset: Dataset) -> Shape:
     return Shape(dataset.n_features, dataset.n_classes, dataset.dtype)
 
 
-def two_at_least(classes: NDArray[Any]) -> NDArray[Any]:
+def two_at_least(classes: Array) -> Array:
     """Return the classes if there are two.
 
     Raises

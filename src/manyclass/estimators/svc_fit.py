@@ -7,7 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -32,16 +32,17 @@ from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.solvers.weights.storage_choice import Choice, choose_for_ranks, choose_weights
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array
 
 
 class _Given(NamedTuple):
     """What ``fit`` makes of its arguments."""
 
     rows: Any
-    targets: NDArray[Any]
+    targets: Array
     problem: Problem
     choice: Choice
-    classes: NDArray[Any]
+    classes: Array
 
 
 def _check_size(dataset: Dataset) -> None:
@@ -199,7 +200,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
             checkpoints.write(solution.start.astype(problem.dataset.dtype))
         return solution
 
-    def _remembered(self, problem: Problem, classes: NDArray[Any]) -> Start | None:
+    def _remembered(self, problem: Problem, classes: Array) -> Start | None:
         """Return where an earlier fit ended, if this one is to begin there."""
         remembered: WarmStart | None = getattr(self, "_warm_start", None)
         return remembered.start_for(problem, classes) if self.warm_start and remembered else None
@@ -214,13 +215,13 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         """Value of the appended feature."""
         return self.intercept_scaling if self.fit_intercept else 0.0
 
-    def _attributes(self, W: Weights, classes: NDArray[Any]) -> dict[str, Any]:
+    def _attributes(self, W: Weights, classes: Array) -> dict[str, Any]:
         """Return what prediction needs, from W of shape (d + 1, k)."""
         separate = FORMULATIONS[self.formulation].is_separable
         coef, intercept = split_weights(W, self._bias, one_is_enough=separate)
         return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 
-    def _set_fitted(self, solution: Solution, classes: NDArray[Any]) -> None:
+    def _set_fitted(self, solution: Solution, classes: Array) -> None:
         if isinstance(solution.weights, ShardedWeights):
             self.classes_ = classes
             self.__dict__.pop("_coefficients", None)
@@ -232,7 +233,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         self.history_: list[EpochRecord] = solution.history
         self.n_iter_ = len(solution.history)
 
-    def _remember(self, problem: Problem, start: Start, classes: NDArray[Any]) -> None:
+    def _remember(self, problem: Problem, start: Start, classes: Array) -> None:
         self.__dict__.pop("_warm_start", None)
         if self.warm_start:
             self._warm_start = WarmStart(

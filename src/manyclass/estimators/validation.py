@@ -15,13 +15,14 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.utils.sparse_check import check_sparse
+from manyclass.utils.types import Array, DType
 
 FLOATS = [np.float64, np.float32]
 
 
 def validated(
     estimator: Any, X: ArrayLike, y: ArrayLike, dtype: Any = FLOATS, *, reset: bool = True
-) -> tuple[Any, NDArray[Any]]:
+) -> tuple[Any, Array]:
     """Check the arguments of ``fit`` or, without ``reset``, of ``partial_fit``.
 
     Returns
@@ -47,11 +48,11 @@ def validated(
 
 def training_data(
     X: Any,
-    y: NDArray[Any],
+    y: Array,
     sample_weight: ArrayLike | None,
     class_weight: dict[Any, float] | str | None,
     bias: float,
-) -> tuple[Dataset, NDArray[Any]]:
+) -> tuple[Dataset, Array]:
     """Turn rows and their classes into a data set; rows of weight 0 go.
 
     Parameters
@@ -93,7 +94,7 @@ def checked_width(n_features: int) -> int:
     return width
 
 
-def checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+def checked_dtype(dtype: DTypeLike) -> DType:
     """Return a type that the compiled core knows."""
     if np.dtype(dtype) not in FLOATS:
         raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
@@ -102,10 +103,10 @@ def checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 def stream_data(
     X: Any,
-    y: NDArray[Any],
+    y: Array,
     sample_weight: ArrayLike | None,
     class_weight: dict[Any, float] | None,
-    classes: NDArray[Any],
+    classes: Array,
     bias: float,
 ) -> Dataset:
     """Turn some rows of a stream, whose classes are known, into a data set.
@@ -137,21 +138,19 @@ def stream_data(
     return Dataset.from_matrix(X, labels, n_classes=len(classes), weights=weights, bias=bias)
 
 
-def _complete(
-    class_weight: dict[Any, float] | None, classes: NDArray[Any]
-) -> dict[Any, float] | None:
+def _complete(class_weight: dict[Any, float] | None, classes: Array) -> dict[Any, float] | None:
     """Give classes that a dict does not name the weight 1: some rows may hold no other."""
     if class_weight is None:
         return None
     return {c: class_weight.get(c, 1.0) for c in classes.tolist()}
 
 
-Sample = tuple[Any, NDArray[Any], NDArray[np.float64]]  # rows, their classes, their weights
+Sample = tuple[Any, Array, NDArray[np.float64]]  # rows, their classes, their weights
 
 
 def hold_out(
     X: Any,
-    y: NDArray[Any],
+    y: Array,
     sample_weight: ArrayLike | None,
     share: float,
     rng: np.random.Generator,
@@ -193,10 +192,10 @@ def hold_out(
 
 def _weighted(
     X: Any,
-    y: NDArray[Any],
+    y: Array,
     sample_weight: ArrayLike | None,
     class_weight: dict[Any, float] | str | None,
-) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
+) -> tuple[Any, Array, NDArray[np.float64]]:
     """Return the rows with a positive weight, their classes and weights."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     weights = weights * _class_weights(class_weight, y, weights)
@@ -207,7 +206,7 @@ def _weighted(
 
 
 def _class_weights(
-    class_weight: dict[Any, float] | str | None, y: NDArray[Any], weights: NDArray[np.float64]
+    class_weight: dict[Any, float] | str | None, y: Array, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Weight of each row's class, shape (n,), given the rows' own weights."""
     classes, labels = np.unique(y, return_inverse=True)

@@ -8,7 +8,6 @@ more (docs/performance.md).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
+from manyclass.utils.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,11 +26,11 @@ class WarmStart:
     start: Start
     costs: NDArray[np.float64]
     labels: NDArray[np.int32]
-    classes: NDArray[Any]
+    classes: Array
     formulation: str
     loss: str
 
-    def start_for(self, problem: Problem, classes: NDArray[Any]) -> Start | None:
+    def start_for(self, problem: Problem, classes: Array) -> Start | None:
         """Return the start of another problem on the same examples, z scaled to its costs."""
         same = (
             problem.formulation is FORMULATIONS[self.formulation]

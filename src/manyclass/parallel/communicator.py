@@ -8,7 +8,8 @@ import time
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from manyclass.utils.types import Array
 
 FAILED, INTERRUPTED = 2, 130
 LINE_SECONDS = 0.5  # the launcher drops what it has not read when it ends all
@@ -27,23 +28,23 @@ class Communicator(Protocol):
 
     def send_receive(
         self,
-        outgoing: NDArray[Any] | None,
+        outgoing: Array | None,
         destination: int | None,
-        incoming: NDArray[Any] | None,
+        incoming: Array | None,
         source: int | None,
     ) -> None:
         """Send one contiguous array and fill another, of the size that the source sends."""
 
-    def all_sum(self, values: NDArray[Any]) -> NDArray[Any]:
+    def all_sum(self, values: Array) -> Array:
         """Add arrays of one shape over all ranks."""
 
-    def all_max(self, values: NDArray[Any]) -> NDArray[Any]:
+    def all_max(self, values: Array) -> Array:
         """Return the largest of all ranks, number by number, of arrays of one shape."""
 
-    def all_gather(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+    def all_gather(self, values: Array) -> list[Array]:
         """Return the 1-D array of every rank, of one type and any length."""
 
-    def broadcast(self, values: NDArray[Any], root: int) -> None:
+    def broadcast(self, values: Array, root: int) -> None:
         """Fill a contiguous array with that of a rank."""
 
     def first_on_machine(self) -> list[int]:
@@ -61,28 +62,28 @@ class Serial:
 
     def send_receive(
         self,
-        outgoing: NDArray[Any] | None,  # noqa: ARG002 (MPI's sends it)
+        outgoing: Array | None,  # noqa: ARG002 (MPI's sends it)
         destination: int | None,
-        incoming: NDArray[Any] | None,  # noqa: ARG002 (MPI's sends it)
+        incoming: Array | None,  # noqa: ARG002 (MPI's sends it)
         source: int | None,
     ) -> None:
         """Refuse: there is nobody to send to."""
         if destination is not None or source is not None:
             raise ValueError("one process alone has nobody to send to")
 
-    def all_sum(self, values: NDArray[Any]) -> NDArray[Any]:
+    def all_sum(self, values: Array) -> Array:
         """Return a copy."""
         return values.copy()
 
-    def all_max(self, values: NDArray[Any]) -> NDArray[Any]:
+    def all_max(self, values: Array) -> Array:
         """Return a copy."""
         return values.copy()
 
-    def all_gather(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+    def all_gather(self, values: Array) -> list[Array]:
         """Return the one array."""
         return [values]
 
-    def broadcast(self, values: NDArray[Any], root: int) -> None:
+    def broadcast(self, values: Array, root: int) -> None:
         """Leave the array as it is."""
 
     def first_on_machine(self) -> list[int]:
@@ -111,9 +112,9 @@ class MPICommunicator:
 
     def send_receive(
         self,
-        outgoing: NDArray[Any] | None,
+        outgoing: Array | None,
         destination: int | None,
-        incoming: NDArray[Any] | None,
+        incoming: Array | None,
         source: int | None,
     ) -> None:
         """Send one array and fill another; None: nothing that way."""
@@ -125,19 +126,19 @@ class MPICommunicator:
             source=nobody if source is None else source,
         )
 
-    def all_sum(self, values: NDArray[Any]) -> NDArray[Any]:
+    def all_sum(self, values: Array) -> Array:
         """Add arrays over all ranks."""
         total = np.empty_like(values)
         self._comm.Allreduce(values, total)
         return total
 
-    def all_max(self, values: NDArray[Any]) -> NDArray[Any]:
+    def all_max(self, values: Array) -> Array:
         """Return the largest of all ranks, number by number."""
         largest = np.empty_like(values)
         self._comm.Allreduce(values, largest, self._mpi.MAX)
         return largest
 
-    def all_gather(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+    def all_gather(self, values: Array) -> list[Array]:
         """Return the 1-D array of every rank."""
         lengths = np.empty(self.size, np.int64)
         self._comm.Allgather(np.array([len(values)], np.int64), lengths)
@@ -146,7 +147,7 @@ class MPICommunicator:
         self._comm.Allgatherv(np.ascontiguousarray(values), (everything, lengths.tolist()))
         return np.split(everything, ends[:-1].tolist())
 
-    def broadcast(self, values: NDArray[Any], root: int) -> None:
+    def broadcast(self, values: Array, root: int) -> None:
         """Fill an array with that of a rank."""
         self._comm.Bcast(values, root)
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyclass.parallel.communicator import Communicator
+from manyclass.utils.types import Array, DType
 
 
 def exchange_lists(
     communicator: Communicator,
-    outgoing: Sequence[NDArray[Any]],
+    outgoing: Sequence[Array],
     destination: int | None,
-    kinds: Sequence[np.dtype[Any]],
+    kinds: Sequence[DType],
     source: int | None,
-) -> list[NDArray[Any]]:
+) -> list[Array]:
     """Send 1-D arrays of any lengths, and receive others.
 
     Parameters
@@ -46,9 +45,7 @@ def exchange_lists(
     return came
 
 
-def broadcast_arrays(
-    communicator: Communicator, arrays: Mapping[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
+def broadcast_arrays(communicator: Communicator, arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Return the arrays that rank 0 has, by name; what the others have does not matter."""
     if communicator.size == 1:
         return dict(arrays)

@@ -25,7 +25,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.io.tensors.files import checksum, one_line, read_about, read_tensors, write_tensors
@@ -40,6 +39,7 @@ from manyclass.persistence.model_schema import (
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.prediction.thresholding import count_nonzero
 from manyclass.utils.memory import available_memory
+from manyclass.utils.types import Array
 from manyclass.version import __version__
 
 FORMAT_VERSION = 3
@@ -109,7 +109,7 @@ def check_kind(estimator: object) -> None:
 
 
 def header_of(
-    tensors: dict[str, NDArray[Any]], model: dict[str, Any], names: Collection[str]
+    tensors: dict[str, Array], model: dict[str, Any], names: Collection[str]
 ) -> dict[str, str]:
     """Return the header of a file with tensors of these names, but for the checksum.
 
@@ -204,7 +204,7 @@ def _load(path: Path) -> tuple[Estimator, dict[str, str]]:
         raise _invalid(path, f"its contents do not fit together ({one_line(error)})") from None
 
 
-def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, str]]:
+def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any], dict[str, str]]:
     """Tensors, model and header of a file, checked as far as they can be without each other."""
     if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # reading may never end
         raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))

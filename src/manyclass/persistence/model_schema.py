@@ -13,13 +13,13 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import Certificate
+from manyclass.utils.types import Array
 
 Estimator: TypeAlias = MulticlassSVC | StochasticClassifier
 
@@ -32,7 +32,7 @@ OF_A_RUN = ("communicator", "checkpoint", "checkpoint_minutes", "resume")
 MAX_STEPS = 1 << 62  # so that more can be counted
 
 
-def pack(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def pack(estimator: Estimator) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return the tensors of a fitted estimator, and the rest, ready for JSON.
 
     Raises
@@ -45,7 +45,7 @@ def pack(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
     return {**weights, "intercept": np.ascontiguousarray(estimator.intercept_), **tensors}, model
 
 
-def pack_facts(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return what ``pack`` does, but for the weights and intercepts.
 
     Raises
@@ -69,7 +69,7 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str,
         "n_iter": estimator.n_iter_,
         **KINDS[name].facts(estimator),
     }
-    tensors: dict[str, NDArray[Any]] = {}
+    tensors: dict[str, Array] = {}
     classes = estimator.classes_
     if classes.dtype.kind in "iufb":
         tensors["classes"] = classes
@@ -83,7 +83,7 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str,
     return tensors, model
 
 
-def _weight_tensors(coef: NDArray[Any] | SparseCoefficients) -> dict[str, NDArray[Any]]:
+def _weight_tensors(coef: Array | SparseCoefficients) -> dict[str, Array]:
     """Return the weights by feature, without a copy if they are as training leaves them."""
     if isinstance(coef, SparseCoefficients):
         return dict(zip(SPARSE, (coef.indptr, coef.classes, coef.values), strict=True))
@@ -102,7 +102,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def unpack(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> Estimator:
+def unpack(tensors: dict[str, Array], model: dict[str, Any]) -> Estimator:
     """Put an estimator together; undoes ``pack``."""
     kind = KINDS[model["estimator"]]
     estimator: Estimator = kind.estimator(**_params(model["params"]))
@@ -144,9 +144,7 @@ def _n_scores(n_classes: int) -> int:
     return 1 if n_classes == 2 else n_classes
 
 
-def _coefficients(
-    tensors: dict[str, NDArray[Any]], n_classes: int
-) -> NDArray[Any] | SparseCoefficients:
+def _coefficients(tensors: dict[str, Array], n_classes: int) -> Array | SparseCoefficients:
     if "weights" in tensors:
         weights = tensors["weights"]
         wrong = weights.ndim != 2 or weights.shape[0] == 0
@@ -163,20 +161,20 @@ def _coefficients(
     return sparse
 
 
-def _check_intercept(intercept: NDArray[Any], n_classes: int) -> None:
+def _check_intercept(intercept: Array, n_classes: int) -> None:
     if intercept.shape != (_n_scores(n_classes),):
         raise ValueError(f"{n_classes} classes, intercepts of shape {intercept.shape}")
     _check_numbers(intercept)
 
 
-def _check_numbers(array: NDArray[Any]) -> None:
+def _check_numbers(array: Array) -> None:
     if array.dtype not in (np.float32, np.float64):
         raise ValueError(f"weights or intercepts of type {array.dtype}")
     if not np.isfinite(array).all():
         raise ValueError("weights or intercepts are not finite")
 
 
-def _classes(tensors: dict[str, NDArray[Any]], model: dict[str, Any]) -> NDArray[Any]:
+def _classes(tensors: dict[str, Array], model: dict[str, Any]) -> Array:
     if "classes" in tensors:
         classes = tensors["classes"]
         if classes.ndim != 1 or classes.dtype.kind not in "iufb":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +17,7 @@ from manyclass.parallel.consensus import abort_others, agreed
 from manyclass.persistence.model_file import header_of, save_model
 from manyclass.persistence.model_schema import SPARSE, pack_facts
 from manyclass.solvers.weights.sharded import ShardedWeights
+from manyclass.utils.types import Array, DType
 
 
 class SpreadTraining:
@@ -104,7 +104,7 @@ def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: ShardedWeights)
             agreed(ranks, end)
 
 
-def _append(file: TensorWriter | None, tensors: dict[str, NDArray[Any]]) -> None:
+def _append(file: TensorWriter | None, tensors: dict[str, Array]) -> None:
     if file is not None:
         for name, values in tensors.items():
             file.append(name, values)
@@ -112,11 +112,11 @@ def _append(file: TensorWriter | None, tensors: dict[str, NDArray[Any]]) -> None
 
 def _layout(
     model: MulticlassSVC, W: ShardedWeights, counts: NDArray[np.int64] | None
-) -> tuple[dict[str, NDArray[Any]], dict[str, str], Shapes]:
+) -> tuple[dict[str, Array], dict[str, str], Shapes]:
     """Return the tensors that are known, the header, and the shapes of all tensors."""
     tensors, facts = pack_facts(model)
     d, k = W.n_rows - 1, W.n_classes
-    shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
+    shapes: dict[str, tuple[DType, tuple[int, ...]]] = {
         name: (values.dtype, values.shape) for name, values in tensors.items()
     }
     shapes["intercept"] = W.dtype, (k,)
@@ -129,14 +129,14 @@ def _layout(
         shapes["weights.values"] = W.dtype, (int(indptr[-1]),)
     # What is written can be read: tried with weights that are all zero.
     zero = np.zeros(d + 1, np.int64), np.empty(0, np.int32), np.empty(0, W.dtype)
-    tried: dict[str, NDArray[Any]] = dict(zip(SPARSE, zero, strict=True))
+    tried: dict[str, Array] = dict(zip(SPARSE, zero, strict=True))
     header = header_of({**tried, **tensors, "intercept": np.zeros(k, W.dtype)}, facts, shapes)
     return tensors if counts is None else {**tensors, SPARSE[0]: indptr}, header, shapes
 
 
 def _parts(
     W: ShardedWeights, counts: NDArray[np.int64] | None, bias: float
-) -> Iterator[dict[str, NDArray[Any]]]:
+) -> Iterator[dict[str, Array]]:
     """Yield what belongs to the tensors, on rank 0, in the order of the rows.
 
     The last row of W is that of the intercepts.

@@ -22,6 +22,7 @@ from manyclass import _core
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
+from manyclass.utils.types import Array, DType
 
 # Multiply-adds in one part, about a millisecond: Ctrl-C is heard between parts, no thread waits
 # long for the last one, and less work than this is not worth a second thread.
@@ -29,7 +30,7 @@ WORK_AT_A_TIME = 1 << 22
 CORE_DTYPES = (np.float32, np.float64)
 # Non-zeros of the rows whose features are asked for their entries, to know what all of them take.
 SAMPLE = 1 << 16
-Coefficients = NDArray[Any] | SparseCoefficients
+Coefficients = Array | SparseCoefficients
 
 # Raises ValueError if rows hold NaN or infinity.
 Check = Callable[[Any], None]
@@ -38,12 +39,12 @@ Check = Callable[[Any], None]
 class Model(Protocol):
     """Coefficients that score rows."""
 
-    dtype: np.dtype[Any]
+    dtype: DType
 
     def work(self, rows: Any) -> float:
         """Return the multiply-adds that all rows take, roughly."""
 
-    def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
+    def scores(self, rows: Any, part: slice, out: Array) -> None:
         """Write the scores of a part of the rows, shape (n, k)."""
 
     def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
@@ -57,9 +58,7 @@ class CoreModel:
     third as long as to score it.
     """
 
-    def __init__(
-        self, coef: NDArray[Any], intercept: Any, dtype: np.dtype[Any], check: Check
-    ) -> None:
+    def __init__(self, coef: Array, intercept: Any, dtype: DType, check: Check) -> None:
         self.dtype = dtype
         self._check = check
         predictor_of = core_class("Predictor", dtype)
@@ -75,7 +74,7 @@ class CoreModel:
         entries = rows.nnz if sp.issparse(rows) else rows.size
         return float(self._n_classes * (entries + rows.shape[0]))
 
-    def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
+    def scores(self, rows: Any, part: slice, out: Array) -> None:
         """Write the scores of a part of the rows."""
         if sp.issparse(rows):
             self._predictor.csr_scores(*_csr(rows, part, self.dtype), out)
@@ -89,14 +88,14 @@ class CoreModel:
         elif not self._predictor.dense_labels(self._dense(rows, part), out):
             self._check(rows[part])
 
-    def _dense(self, rows: Any, part: slice) -> NDArray[Any]:
+    def _dense(self, rows: Any, part: slice) -> Array:
         return np.ascontiguousarray(rows[part], self.dtype)
 
 
 class SparseCoreModel:
     """Sparse coefficients, by the compiled core; dense rows without their zeros."""
 
-    def __init__(self, coef: SparseCoefficients, intercept: Any, dtype: np.dtype[Any]) -> None:
+    def __init__(self, coef: SparseCoefficients, intercept: Any, dtype: DType) -> None:
         self.dtype = dtype
         predictor_of: type[_core._SparsePredictor] = _core.SparsePredictor64
         if coef.dtype == np.float32:
@@ -115,7 +114,7 @@ class SparseCoreModel:
         entries = self._coef.indptr[sample + 1] - self._coef.indptr[sample]
         return float(rows.shape[0] * n_classes + rows.nnz * (entries.mean() if rows.nnz else 0))
 
-    def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
+    def scores(self, rows: Any, part: slice, out: Array) -> None:
         """Write the scores of a part of the rows."""
         self._predictor.csr_scores(*self._rows(rows, part), out)
 
@@ -123,17 +122,15 @@ class SparseCoreModel:
         """Write the best columns of a part of the rows; equal scores in the order of columns."""
         self._predictor.csr_labels(*self._rows(rows, part), out)
 
-    def _rows(
-        self, rows: Any, part: slice
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+    def _rows(self, rows: Any, part: slice) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
         if sp.issparse(rows):
             return _csr(rows, part, self.dtype)
         return _csr(sp.csr_array(rows[part]), slice(0, part.stop - part.start), self.dtype)
 
 
 def _csr(
-    rows: Any, part: slice, dtype: np.dtype[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+    rows: Any, part: slice, dtype: DType
+) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
     """Return a part of CSR rows as the compiled core takes them."""
     indptr = rows.indptr[part.start : part.stop + 1].astype(np.int64)
     entries = slice(indptr[0], indptr[-1])
@@ -148,7 +145,7 @@ def _csr(
 class NumPyModel:
     """Dense coefficients of a type that the compiled core does not know, by NumPy."""
 
-    def __init__(self, coef: NDArray[Any], intercept: Any, dtype: np.dtype[Any]) -> None:
+    def __init__(self, coef: Array, intercept: Any, dtype: DType) -> None:
         self.dtype = dtype
         self._weights = coef.T
         self._intercept = intercept
@@ -157,7 +154,7 @@ class NumPyModel:
         """Return the number of scores: what they cost is not known, but they take memory."""
         return float(self._weights.shape[1] * rows.shape[0])
 
-    def scores(self, rows: Any, part: slice, out: NDArray[Any]) -> None:
+    def scores(self, rows: Any, part: slice, out: Array) -> None:
         """Write the scores of a part of the rows."""
         out[:] = rows[part] @ self._weights
         out += self._intercept
@@ -191,7 +188,7 @@ def scores_of(
     intercept: Any,
     n_jobs: int,
     check: Check = assert_all_finite,
-) -> NDArray[Any]:
+) -> Array:
     """Score every row for every class.
 
     Parameters

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from manyclass.utils.core_class import core_class
 from manyclass.utils.memory import available_memory
 from manyclass.utils.sparse_check import check_sparse
+from manyclass.utils.types import Array, CsrArray, DType
 
 # Numbers that are looked at a time.
 ENTRIES_AT_A_TIME = 1 << 18
 # Some features: how many entries of each are kept, and which of these classes and values.
-Part = tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int32], NDArray[Any]]
+Part = tuple[Array, NDArray[np.bool_], NDArray[np.int32], Array]
 
 
 class SparseCoefficients:
@@ -52,10 +53,10 @@ class SparseCoefficients:
         self,
         indptr: NDArray[np.int64],
         classes: NDArray[np.int32],
-        values: NDArray[Any],
+        values: Array,
         n_classes: int,
     ) -> None:
-        arrays: tuple[NDArray[Any], ...] = indptr, classes, values
+        arrays: tuple[Array, ...] = indptr, classes, values
         kinds = [str(array.dtype) for array in arrays]
         if any(array.ndim != 1 for array in arrays):
             raise TypeError("sparse weights that are no vectors")
@@ -64,14 +65,14 @@ class SparseCoefficients:
         self.core = core_class("SparseWeights", values.dtype)(indptr, classes, values, n_classes)
         self.indptr, self.classes, self.values = map(_read_only, arrays)
         self.shape = (n_classes, len(indptr) - 1)
-        self._by_class: sp.csr_array[Any] | None = None
+        self._by_class: CsrArray | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arrays once, whatever was made from them."""
         return type(self), (self.indptr, self.classes, self.values, self.shape[0])
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the values."""
         return self.values.dtype
 
@@ -80,7 +81,7 @@ class SparseCoefficients:
         """Number of entries."""
         return len(self.values)
 
-    def by_feature(self) -> sp.csr_array[Any]:
+    def by_feature(self) -> CsrArray:
         """Return a SciPy array (n_features, n_classes) on the same memory."""
         # SciPy makes both kinds of indices as wide as the wider of them.
         narrow = np.int32 if self.nnz <= np.iinfo(np.int32).max else np.int64
@@ -89,7 +90,7 @@ class SparseCoefficients:
         turned.has_canonical_format = True
         return turned
 
-    def by_class(self) -> sp.csr_array[Any]:
+    def by_class(self) -> CsrArray:
         """Return a CSR array (n_classes, n_features): a second array, made once, read-only."""
         if self._by_class is None:
             turned = self.by_feature().T.tocsr()
@@ -98,7 +99,7 @@ class SparseCoefficients:
             self._by_class = turned
         return self._by_class
 
-    def toarray(self) -> NDArray[Any]:
+    def toarray(self) -> Array:
         """Return an ndarray (n_classes, n_features), F-ordered as prediction wants it.
 
         Raises
@@ -129,7 +130,7 @@ class SparseCoefficients:
         return _collect(parts, self.shape, self.dtype)
 
     @classmethod
-    def from_dense(cls, coef: NDArray[Any], threshold: float = 0.0) -> SparseCoefficients:
+    def from_dense(cls, coef: Array, threshold: float = 0.0) -> SparseCoefficients:
         """Return the entries above a threshold of an ndarray (n_classes, n_features)."""
         step = max(1, ENTRIES_AT_A_TIME // coef.shape[0])
         classes = np.arange(coef.shape[0], dtype=np.int32)
@@ -143,7 +144,7 @@ class SparseCoefficients:
         return _collect(parts, coef.shape, _core_dtype(coef.dtype))
 
     @classmethod
-    def from_rows(cls, weights: sp.csr_array[Any], n_features: int) -> SparseCoefficients:
+    def from_rows(cls, weights: CsrArray, n_features: int) -> SparseCoefficients:
         """Take the first rows of a SciPy CSR array (features, n_classes) as they lie in memory."""
         if not weights.has_canonical_format:
             weights = weights.copy()
@@ -166,7 +167,7 @@ class SparseCoefficients:
 
 
 def _collect(
-    parts: Callable[[], Iterator[Part]], shape: tuple[int, ...], dtype: np.dtype[Any]
+    parts: Callable[[], Iterator[Part]], shape: tuple[int, ...], dtype: DType
 ) -> SparseCoefficients:
     """Join parts: once to count, once to fill, so that no entry is held twice."""
     k, d = shape
@@ -191,15 +192,15 @@ def _runs_of(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _above(values: NDArray[Any], threshold: float) -> NDArray[np.bool_]:
+def _above(values: Array, threshold: float) -> NDArray[np.bool_]:
     return np.asarray(~(np.abs(values) <= threshold))  # what is no number stays
 
 
-def _core_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _core_dtype(dtype: DType) -> DType:
     return np.dtype(np.float32 if dtype == np.float32 else np.float64)
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def _read_only(array: Array) -> Array:
     view = array.view(np.ndarray)
     view.flags.writeable = False
     return view

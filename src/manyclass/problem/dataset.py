@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.utils.sparse_check import check_sparse
+from manyclass.utils.types import Array, CsrArray, DType
 
 MAX_INDEX = np.iinfo(np.int32).max
 # Rows share few features while less than this part of X is not zero (measured: what pays because a
@@ -47,7 +48,7 @@ class Dataset:
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    values: NDArray[Any]
+    values: Array
     labels: NDArray[np.int32]
     weights: NDArray[np.float64]
     n_features: int
@@ -65,7 +66,7 @@ class Dataset:
         return few_are_shared(len(self.values), self.n_examples, self.n_features)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of X and so of W."""
         return self.values.dtype
 
@@ -125,7 +126,7 @@ class Dataset:
             bias=float(matrix.data.dtype.type(bias)),
         )
 
-    def matrix(self) -> sp.csr_array[Any]:
+    def matrix(self) -> CsrArray:
         """X as a SciPy array on the same memory, without the appended feature."""
         shape = (self.n_examples, self.n_features)
         return sp.csr_array((self.values, self.indices, self.indptr), shape=shape, copy=False)

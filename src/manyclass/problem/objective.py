@@ -7,18 +7,16 @@ where c is no target.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.problem.formulations import Formulation
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, relative
+from manyclass.utils.types import Array, CsrArray
 
 
-def scores(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
+def scores(problem: Problem, weights: Array) -> NDArray[np.float64]:
     """w_c . x_i, shape (n, k), in float64."""
     data = problem.dataset
     W = weights.astype(np.float64)
@@ -54,7 +52,7 @@ def slacks_of(
     return np.where(targets_of(formulation, labels, n_classes), xi, -np.inf)
 
 
-def slacks(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
+def slacks(problem: Problem, weights: Array) -> NDArray[np.float64]:
     """xi_{i,c} = gamma_c - mu_c(x_i, y_i), shape (n, k); -inf where c is no target."""
     return slacks_of(problem.formulation, problem.dataset.labels, scores(problem, weights))
 
@@ -70,19 +68,19 @@ def losses_of(
     return np.asarray(together(positive, axis=1))
 
 
-def losses(problem: Problem, weights: NDArray[Any]) -> NDArray[np.float64]:
+def losses(problem: Problem, weights: Array) -> NDArray[np.float64]:
     """Loss of each example, shape (n,), before its cost."""
     return losses_of(problem, problem.dataset.labels, scores(problem, weights))
 
 
-def primal(problem: Problem, weights: NDArray[Any]) -> float:
+def primal(problem: Problem, weights: Array) -> float:
     """P(W) = 1/2 ||W||^2 + sum_i C_i loss_i."""
     W = weights.astype(np.float64)
     return float(0.5 * np.sum(W * W) + problem.costs @ losses(problem, weights))
 
 
 def weights_of(
-    problem: Problem, duals: sp.csr_array[Any], *, centred: bool | None = None
+    problem: Problem, duals: CsrArray, *, centred: bool | None = None
 ) -> NDArray[np.float64]:
     """W(z), shape (d + 1, k), as in the catalogue of formulations; or U where not centred."""
     data = problem.dataset
@@ -100,7 +98,7 @@ def weights_of(
     return W
 
 
-def dual(problem: Problem, duals: sp.csr_array[Any]) -> float:
+def dual(problem: Problem, duals: CsrArray) -> float:
     """D(z), with the constant loss of each x_i = 0, whose best z is known."""
     data = problem.dataset
     W = weights_of(problem, duals)
@@ -113,7 +111,7 @@ def dual(problem: Problem, duals: sp.csr_array[Any]) -> float:
     return float(np.sum(gamma * z) - 0.5 * np.sum(W * W) + np.sum(constant - ridge))
 
 
-def max_violation(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[Any]) -> float:
+def max_violation(problem: Problem, weights: Array, duals: CsrArray) -> float:
     """Largest violation of the optimality conditions (Keerthi et al. 2008, eq. 6 and 18).
 
     agg = max: max(0, max_c xi) - min {xi_c : z_c > 0, and 0 where sum z is below its bound}.
@@ -136,7 +134,7 @@ def max_violation(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[A
     return float(max(0.0, violations[_has_features(problem)].max(initial=0.0)))
 
 
-def certificate(problem: Problem, weights: NDArray[Any], duals: sp.csr_array[Any]) -> Certificate:
+def certificate(problem: Problem, weights: Array, duals: CsrArray) -> Certificate:
     """Judge W and z, each number computed on its own."""
     p, d = primal(problem, weights), dual(problem, duals)
     return Certificate(p, d, p - d, relative(p - d, p), max_violation(problem, weights, duals))

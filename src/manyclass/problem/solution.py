@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from manyclass.utils.types import Array, CsrArray, DType
+
 # W, shape (d + 1, k): dense, or CSR where it is held sparse.
-Weights: TypeAlias = "NDArray[Any] | sp.csr_array[Any]"
+Weights: TypeAlias = "Array | CsrArray"
 
 # Of a sum in float64, as a share: P is a number of 53 bits, and D is P less the gap.
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -132,17 +134,17 @@ class Start:
         How many of them each class has had; none when None.
     """
 
-    duals: sp.csr_array[Any]
-    weights: NDArray[Any] | None = None
+    duals: CsrArray
+    weights: Array | None = None
     history: tuple[EpochRecord, ...] = ()
     epochs: NDArray[np.int64] | None = None
 
     @classmethod
-    def at_zero(cls, n_examples: int, n_classes: int, dtype: np.dtype[Any]) -> Start:
+    def at_zero(cls, n_examples: int, n_classes: int, dtype: DType) -> Start:
         """Return z = 0."""
         return cls(sp.csr_array((n_examples, n_classes), dtype=dtype))
 
-    def astype(self, dtype: np.dtype[Any]) -> Start:
+    def astype(self, dtype: DType) -> Start:
         """Return z and W as numbers of another type."""
         W = None if self.weights is None else self.weights.astype(dtype)
         return replace(self, duals=sp.csr_array(self.duals.astype(dtype)), weights=W)
@@ -180,7 +182,7 @@ class Solution:
     certificate: Certificate
 
     @property
-    def duals(self) -> sp.csr_array[Any]:
+    def duals(self) -> CsrArray:
         """z, shape (n, n_classes)."""
         return self.start.duals
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.layout import mean_apart
 from manyclass.solvers.weights.storage_choice import Kind, dense_bytes
 from manyclass.utils.memory import available_memory
+from manyclass.utils.types import Array
 
 SINGLE = np.dtype(np.float32)
 
@@ -89,7 +89,7 @@ def go_on(
     )
 
 
-def certify_rounded(problem: Problem, W: NDArray[Any], before: Certificate) -> Certificate:
+def certify_rounded(problem: Problem, W: Array, before: Certificate) -> Certificate:
     """Return the certificate of W in float32, from D as it was proven before.
 
     The violation is that before rounding.
@@ -110,7 +110,7 @@ def _with_dual(certificate: Certificate, other: Certificate) -> Certificate:
 
 
 def _inspect(
-    problem: Problem, W: NDArray[Any]
+    problem: Problem, W: Array
 ) -> tuple[float, NDArray[np.float64], _core.SweepResult, float]:
     """||W||^2, the mean that is taken off, what a pass at z = 0 finds, the loss of empty rows."""
     data = problem.dataset

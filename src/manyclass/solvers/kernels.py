@@ -13,13 +13,12 @@ from manyclass.solvers.weights.dense import class_means, squared_norm
 from manyclass.solvers.weights.layout import in_lanes
 from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
+from manyclass.utils.types import Array
 
 NO_COMMON = np.empty(0)  # nothing is taken off every class
 
 
-def as_returned(
-    problem: Problem, weights: NDArray[Any]
-) -> tuple[NDArray[np.float64], float, float]:
+def as_returned(problem: Problem, weights: Array) -> tuple[NDArray[np.float64], float, float]:
     """Describe a dense W as users have it: intercepts are bias * w, rounded to the type of W.
 
     Returns

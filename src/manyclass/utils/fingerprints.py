@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+from manyclass.utils.types import Array
 
 Facts: TypeAlias = Mapping[str, str]  # what people call it -> what it is
 
@@ -15,7 +16,7 @@ PART = 1 << 26  # bytes between which Ctrl-C is heard
 LONGEST = 60  # characters of a fact
 
 
-def crc32(array: NDArray[Any], before: int = 0) -> int:
+def crc32(array: Array, before: int = 0) -> int:
     """Return the CRC-32 of an array's numbers as they lie in memory, in C order."""
     total = before
     content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -24,7 +25,7 @@ def crc32(array: NDArray[Any], before: int = 0) -> int:
     return total
 
 
-def fingerprint(*arrays: NDArray[Any]) -> str:
+def fingerprint(*arrays: Array) -> str:
     """Return a fact about arrays: the same for the same numbers, very likely another for others.
 
     Examples

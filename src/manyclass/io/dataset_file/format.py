@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from manyclass.io.atomic import is_special, replacement
 from manyclass.io.dataset_file.mapped_dataset import StoredRows
@@ -34,6 +34,7 @@ from manyclass.io.svmlight.stream import SvmlightBlocks
 from manyclass.io.tensors.mapped import ODDITIES, map_vectors, read_header
 from manyclass.io.tensors.writer import TensorWriter
 from manyclass.utils.sparse_check import check_sparse
+from manyclass.utils.types import Array, CsrArray, DType
 from manyclass.version import __version__
 
 FORMAT, FORMAT_VERSION = "manyclass-data", 1
@@ -115,7 +116,7 @@ def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks) -> None:
 
 def load_data(
     path: str | os.PathLike[str], n_features: int | None = None, dtype: DTypeLike | None = None
-) -> tuple[sp.csr_array[Any], NDArray[Any]]:
+) -> tuple[CsrArray, Array]:
     """Load a file of ``save_data`` or ``manyclass convert``.
 
     Parameters
@@ -216,11 +217,11 @@ class _NotReadableError(ValueError):
 
 def _write(
     path: str | os.PathLike[str],
-    blocks: Iterable[tuple[Any, NDArray[Any]]],
-    classes: NDArray[Any],
+    blocks: Iterable[tuple[Any, Array]],
+    classes: Array,
     shape: tuple[int, int],
     n_nonzero: int,
-    dtype: np.dtype[Any],
+    dtype: DType,
 ) -> None:
     shapes, about = pack(classes, shape, n_nonzero, dtype)
     text = json.dumps(about)

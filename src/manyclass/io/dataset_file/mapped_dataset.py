@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
+
+from manyclass.utils.types import Array, CsrArray
 
 MAX_SIZE = np.iinfo(np.int32).max  # of rows and columns, as in training
 # With more non-zeros, indptr must be wide, and SciPy would make a copy of the indices as wide.
@@ -19,12 +21,12 @@ class StoredRows(NamedTuple):
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    values: NDArray[Any]
+    values: Array
     labels: NDArray[np.int32]
     n_features: int
-    classes: NDArray[Any]
+    classes: Array
 
-    def matrix(self) -> sp.csr_array[Any]:
+    def matrix(self) -> CsrArray:
         """Return X on the same memory."""
         shape = len(self.labels), self.n_features
         if len(self.indices) <= MAX_NARROW:
@@ -36,7 +38,7 @@ class StoredRows(NamedTuple):
         X.has_canonical_format = True
         return X
 
-    def targets(self) -> NDArray[Any]:
+    def targets(self) -> Array:
         """Return y."""
         return np.asarray(self.classes[self.labels])
 
@@ -96,7 +98,7 @@ class StoredBlocks:
         """Return these blocks, which have labels."""
         return self
 
-    def __iter__(self) -> Iterator[tuple[sp.csr_array[Any], NDArray[Any]]]:
+    def __iter__(self) -> Iterator[tuple[CsrArray, Array]]:
         """Make one pass."""
         rows = self._rows
         for begin, end in zip(self._ends[:-1], self._ends[1:], strict=True):

@@ -12,10 +12,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyclass.io.dataset_file.mapped_dataset import MAX_SIZE, StoredRows
 from manyclass.io.tensors.writer import Shapes
+from manyclass.utils.types import Array, DType
 
 TENSORS = ("indices", "indptr", "labels", "values")
 # An array of text takes 4 bytes for each character of the longest one, for every one.
@@ -23,7 +23,7 @@ MAX_NAME_BYTES = 64 << 20
 
 
 def pack(
-    classes: NDArray[Any], shape: tuple[int, int], n_nonzero: int, dtype: np.dtype[Any]
+    classes: Array, shape: tuple[int, int], n_nonzero: int, dtype: DType
 ) -> tuple[Shapes, dict[str, Any]]:
     """Return the tensors of a file, and the rest, ready for JSON."""
     n_rows, n_features = shape
@@ -31,7 +31,7 @@ def pack(
         raise ValueError(f"{n_rows} rows, {n_features} features: must be less than 2^31 - 1")
     about: dict[str, Any] = {"n_features": n_features}
     int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
-    shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
+    shapes: dict[str, tuple[DType, tuple[int, ...]]] = {
         "indptr": (int64, (n_rows + 1,)),
         "indices": (int32, (n_nonzero,)),
         "values": (dtype, (n_nonzero,)),
@@ -49,7 +49,7 @@ def pack(
     return shapes, about
 
 
-def unpack(tensors: dict[str, NDArray[Any]], about: dict[str, Any]) -> StoredRows:
+def unpack(tensors: dict[str, Array], about: dict[str, Any]) -> StoredRows:
     """Put rows together as far as their sizes and types allow; undoes ``pack``."""
     kinds = {name: str(tensors[name].dtype) for name in TENSORS}
     expected = {"indices": "int32", "indptr": "int64", "labels": "int32"}
@@ -66,10 +66,10 @@ def unpack(tensors: dict[str, NDArray[Any]], about: dict[str, Any]) -> StoredRow
     return StoredRows(indptr, indices, values, labels, n_features, _classes(tensors, about))
 
 
-def _classes(tensors: dict[str, NDArray[Any]], about: dict[str, Any]) -> NDArray[Any]:
+def _classes(tensors: dict[str, Array], about: dict[str, Any]) -> Array:
     if "classes" in tensors:
         classes = tensors["classes"]
-        ascending = bool((classes[1:] > classes[:-1]).all()) and np.isfinite(classes).all()
+        ascending = bool((classes[1:] > classes[:-1]).all() and np.isfinite(classes).all())
         if str(classes.dtype) not in ("int64", "float64"):
             raise ValueError("classes of another type")
     else:
@@ -89,7 +89,7 @@ ELEMENTS_AT_A_TIME = 1 << 20  # numbers that are looked at a time
 
 
 def check_contents(
-    tensors: dict[str, NDArray[Any]], n_features: int, n_classes: int, checksum: str
+    tensors: dict[str, Array], n_features: int, n_classes: int, checksum: str
 ) -> None:
     """Look once through the arrays of a data file, whose types and lengths fit together.
 
@@ -117,7 +117,7 @@ def check_contents(
 class _Pass:
     """One pass over each tensor, in parts, with its checksum."""
 
-    def __init__(self, tensors: dict[str, NDArray[Any]]) -> None:
+    def __init__(self, tensors: dict[str, Array]) -> None:
         self.tensors = tensors
         self.crcs: dict[str, int] = {}
 
@@ -156,7 +156,7 @@ class _Pass:
                 pass
         return "".join(f"{self.crcs[name]:08x}" for name in sorted(self.crcs))
 
-    def _parts(self, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
+    def _parts(self, name: str) -> Iterator[tuple[int, Array]]:
         crc, tensor = 0, self.tensors[name]
         for begin in range(0, len(tensor), ELEMENTS_AT_A_TIME):
             part = tensor[begin : begin + ELEMENTS_AT_A_TIME]
@@ -165,6 +165,6 @@ class _Pass:
         self.crcs[name] = crc
 
 
-def _check_range(part: NDArray[Any], what: str, limit: int) -> None:
+def _check_range(part: Array, what: str, limit: int) -> None:
     if part.min() < 0 or part.max() >= limit:
         raise ValueError(f"{what} is out of range")

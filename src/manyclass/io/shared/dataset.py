@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from scipy.sparse import csr_array
 
 from manyclass.io.dataset_file.format import fingerprint, looks_like_data, open_data
 from manyclass.io.dataset_file.mapped_dataset import MAX_SIZE, StoredRows
@@ -21,6 +20,7 @@ from manyclass.io.svmlight.reader import lack_of_memory, read_rows
 from manyclass.parallel.communicator import Communicator, as_communicator
 from manyclass.parallel.consensus import abort_others, agreed, of_first
 from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array, CsrArray, DType
 
 CONVERTED, CUT, WHOLE = range(3)  # how a file is read
 
@@ -28,7 +28,7 @@ CONVERTED, CUT, WHOLE = range(3)  # how a file is read
 class _Part(NamedTuple):
     """What a rank has read."""
 
-    rows: csr_array[Any]
+    rows: CsrArray
     codes: NDArray[np.int32]  # of the rows' labels, by their order in this part
     labels: Labels
     n_lines: int
@@ -48,7 +48,7 @@ def load_common(
     zero_based: bool = False,
     sort: bool = False,
     sum_duplicates: bool = False,
-) -> tuple[csr_array[Any], NDArray[Any]]:
+) -> tuple[CsrArray, Array]:
     r"""Load a data file on several ranks, with one copy of X for all ranks of a machine.
 
     Of a text file, each rank reads its part; what they read is put together in a file without a
@@ -196,7 +196,7 @@ def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -
     agreed(ranks, check)
     classes, labels = _common_labels(ranks, name, part, np.cumsum(counts[:, 2]) - counts[:, 2])
     int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
-    lengths: dict[str, tuple[int, np.dtype[Any]]] = {
+    lengths: dict[str, tuple[int, DType]] = {
         "indptr": (n_rows + 1, int64),
         "indices": (n_nonzero, int32),
         "values": (n_nonzero, parser.dtype),
@@ -218,7 +218,7 @@ def _begins(lengths: NDArray[np.int64]) -> list[int]:
 
 def _common_labels(
     ranks: Communicator, name: str, part: _Part, first_line: NDArray[np.int64]
-) -> tuple[NDArray[Any], NDArray[np.int32]]:
+) -> tuple[Array, NDArray[np.int32]]:
     """Return the classes of all ranks, ascending, and the places of this rank's labels in them."""
     mine = part.labels
     texts = ranks.all_gather(np.frombuffer(b"\n".join(mine.as_written()), np.uint8))

@@ -10,14 +10,14 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyclass.io.atomic import naming, reserve
 from manyclass.parallel.communicator import Communicator
 from manyclass.parallel.consensus import agreed
+from manyclass.utils.types import Array, DType
 
 # Bytes that are written, or told to other machines, at a time.
 PIECE = 1 << 22
@@ -44,7 +44,7 @@ class CommonFile:
     """
 
     def __init__(
-        self, communicator: Communicator, lengths: Mapping[str, tuple[int, np.dtype[Any]]]
+        self, communicator: Communicator, lengths: Mapping[str, tuple[int, DType]]
     ) -> None:
         self._ranks = communicator
         self._machines = communicator.first_on_machine()
@@ -68,7 +68,7 @@ class CommonFile:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def put(self, name: str, begins: list[int], mine: NDArray[Any]) -> None:
+    def put(self, name: str, begins: list[int], mine: Array) -> None:
         """Write what every rank has of an array, each from its own place in `begins` on."""
         dtype = self._lengths[name][1]
         failure = self._write(name, begins[self._ranks.rank], mine)
@@ -81,11 +81,11 @@ class CommonFile:
                         failure = failure or self._write(name, begins[root] + first, piece)
         agreed(self._ranks, lambda: _raise(failure))
 
-    def map(self) -> dict[str, NDArray[Any]]:
+    def map(self) -> dict[str, Array]:
         """Return the arrays, read-only, as all ranks of this machine have put them together."""
         return {name: self._map(name, *about) for name, about in self._lengths.items()}
 
-    def _map(self, name: str, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _map(self, name: str, length: int, dtype: DType) -> Array:
         if not length:  # nothing can be mapped then
             return np.empty(0, dtype)
         return np.asarray(np.memmap(self._file, dtype, "r", self._offsets[name], (length,)))
@@ -113,8 +113,8 @@ class CommonFile:
                 reserve(self._file.fileno(), size)
 
     def _told(
-        self, root: int, mine: NDArray[Any], length: int, dtype: np.dtype[Any]
-    ) -> Iterator[tuple[int, NDArray[Any]]]:
+        self, root: int, mine: Array, length: int, dtype: DType
+    ) -> Iterator[tuple[int, Array]]:
         """Yield the array of a rank on all ranks, in pieces with their places."""
         step = PIECE // dtype.itemsize
         for first in range(0, length, step):
@@ -124,7 +124,7 @@ class CommonFile:
             self._ranks.broadcast(piece, root)
             yield first, piece
 
-    def _write(self, name: str, begin: int, values: NDArray[Any]) -> OSError | None:
+    def _write(self, name: str, begin: int, values: Array) -> OSError | None:
         """Write values from a place of an array on; returns the error, as others are waiting."""
         dtype = self._lengths[name][1]
         step = PIECE // dtype.itemsize

@@ -9,12 +9,13 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from manyclass.io.svmlight.parser import Chunk
+from manyclass.utils.types import Array, CsrArray, DType
 
 
 class Rows:
     """Rows of X and their codes, appended chunk by chunk."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
+    def __init__(self, dtype: DType) -> None:
         self._max_index = -1
         self._indices = Growing(np.int32)
         self._values = Growing(dtype)
@@ -42,7 +43,7 @@ class Rows:
         self._values.append(chunk.values, share)
         self._row_ends.append(chunk.row_ends, share, shift=n_before)
 
-    def finish(self, n_features: int) -> tuple[csr_array[Any], npt.NDArray[np.int32]]:
+    def finish(self, n_features: int) -> tuple[CsrArray, npt.NDArray[np.int32]]:
         """Give X and the codes away; `n_features` 0: as many as the largest index tells."""
         shape = (len(self), n_features or self._max_index + 1)
         if shape[1] > np.iinfo(np.int32).max:
@@ -66,7 +67,7 @@ class Growing:
         self.size = 0
         self._array = np.empty(0, dtype)
 
-    def append(self, part: npt.NDArray[Any], share: float, shift: int = 0) -> None:
+    def append(self, part: Array, share: float, shift: int = 0) -> None:
         """Append `part` + `shift`; with it, `share` of all that will come has come."""
         end = self.size + len(part)
         if end > len(self._array):
@@ -84,7 +85,7 @@ class Growing:
         self._array = np.empty(len(old), dtype)
         self._array[: self.size] = old[: self.size]
 
-    def finish(self) -> npt.NDArray[Any]:
+    def finish(self) -> Array:
         """Give the array away."""
         array, self._array = self._array, self._array[:0].copy()
         array.resize(self.size, refcheck=False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from enum import IntEnum
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from manyclass.io.svmlight.parser import fail
+from manyclass.utils.types import Array
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -56,7 +57,7 @@ class Labels:
         """Return the labels, by their codes."""
         return list(self._codes)
 
-    def decode(self) -> npt.NDArray[Any]:
+    def decode(self) -> Array:
         """Return the labels, by their codes: int64, else float64, else text."""
         if self._kind is _Kind.TEXT:
             return np.array([label.decode() for label in self._codes])

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from manyclass import _core
 from manyclass.io.svmlight.chunks import CorruptInputError, Piece
+from manyclass.utils.types import Array
 
 THREAD_NAME = "svmlight"
 R = TypeVar("R")
@@ -23,8 +24,8 @@ R = TypeVar("R")
 class Chunk(NamedTuple):
     """What the core makes of a piece."""
 
-    indices: npt.NDArray[Any]
-    values: npt.NDArray[Any]
+    indices: Array
+    values: Array
     row_ends: npt.NDArray[np.int64]
     codes: npt.NDArray[np.int32]
     labels: list[bytes]

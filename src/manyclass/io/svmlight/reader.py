@@ -10,17 +10,16 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from manyclass.io.svmlight.chunks import Piece, pieces
 from manyclass.io.svmlight.csr_builder import Rows
 from manyclass.io.svmlight.labels import Labels
 from manyclass.io.svmlight.parser import Parser, fail_without_examples, read_chunks
 from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array, CsrArray
 
 __all__ = ["load_svmlight"]
 
@@ -34,7 +33,7 @@ def load_svmlight(
     zero_based: bool = False,
     sort: bool = False,
     sum_duplicates: bool = False,
-) -> tuple[csr_array[Any], npt.NDArray[Any]]:
+) -> tuple[CsrArray, Array]:
     r"""Load a file in svmlight / LIBSVM format, plain or compressed.
 
     A line holds an example: ``LABEL INDEX:VALUE INDEX:VALUE ...``, in UTF-8. Behind a ``#`` comes
@@ -111,9 +110,7 @@ def lack_of_memory(name: str) -> Iterator[None]:
         ) from None
 
 
-def _load(
-    path: str | os.PathLike[str], parser: Parser, n_jobs: int
-) -> tuple[csr_array[Any], npt.NDArray[Any]]:
+def _load(path: str | os.PathLike[str], parser: Parser, n_jobs: int) -> tuple[CsrArray, Array]:
     name = os.fspath(path)
     with Path(path).open("rb") as file:
         rows, labels, n_lines = read_rows(name, pieces(file), parser, n_jobs)

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from manyclass.io.svmlight.chunks import Piece, pieces
 from manyclass.io.svmlight.csr_builder import Rows
@@ -33,10 +32,11 @@ from manyclass.io.svmlight.parser import (
 from manyclass.io.svmlight.survey import Survey
 from manyclass.utils.prefetch import made_ahead
 from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array, CsrArray
 
 __all__ = ["SvmlightBlocks"]
 MAX_BLOCK_BYTES = 1 << 40
-Block = tuple[csr_array[Any], npt.NDArray[np.int32]]
+Block = tuple[CsrArray, npt.NDArray[np.int32]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class LabelledBlocks:
 
     blocks: SvmlightBlocks
 
-    def __iter__(self) -> Iterator[tuple[csr_array[Any], npt.NDArray[Any]]]:
+    def __iter__(self) -> Iterator[tuple[CsrArray, Array]]:
         """Make one pass; closing the generator releases file and threads."""
         with closing(iter(self.blocks)) as blocks:
             for X, codes in blocks:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Collection
-from typing import IO, Any
-
-from numpy.typing import NDArray
+from typing import IO
 
 from manyclass.io.atomic import replacement
 from manyclass.io.tensors.mapped import ODDITIES, map_vectors, read_arrays, read_header
 from manyclass.io.tensors.writer import TensorWriter
 from manyclass.utils.fingerprints import crc32
+from manyclass.utils.types import Array
 
-Tensors = dict[str, NDArray[Any]]
+Tensors = dict[str, Array]
 
 
 def checksum(tensors: Tensors, text: str = "") -> str:

@@ -10,7 +10,8 @@ from collections.abc import Collection
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from manyclass.utils.types import Array
 
 MAPPED = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32}
 DTYPES = {
@@ -53,7 +54,7 @@ def read_header(file: IO[bytes]) -> tuple[dict[str, Any], int]:
     return header, HEADER_LENGTH.size + length
 
 
-def read_arrays(file: IO[bytes], names: Collection[str]) -> dict[str, NDArray[Any]]:
+def read_arrays(file: IO[bytes], names: Collection[str]) -> dict[str, Array]:
     """Read the tensors of these names that a safetensors file holds.
 
     Parameters
@@ -75,7 +76,7 @@ def read_arrays(file: IO[bytes], names: Collection[str]) -> dict[str, NDArray[An
     return {name: _read(file, name, place) for name, place in _places(file, names).items()}
 
 
-def map_vectors(file: IO[bytes], names: Collection[str]) -> dict[str, NDArray[Any]]:
+def map_vectors(file: IO[bytes], names: Collection[str]) -> dict[str, Array]:
     """Map the vectors of these names that a safetensors file holds.
 
     Parameters
@@ -123,7 +124,7 @@ def _place(name: str, about: Any, first: int, size: int) -> _Place:
     return _Place(dtype, tuple(shape), first + begin, first + end)
 
 
-def _read(file: IO[bytes], name: str, place: _Place) -> NDArray[Any]:
+def _read(file: IO[bytes], name: str, place: _Place) -> Array:
     array = np.empty(place.shape, DTYPES[place.dtype])
     content = array.reshape(-1).view(np.uint8).data
     file.seek(place.begin)
@@ -134,7 +135,7 @@ def _read(file: IO[bytes], name: str, place: _Place) -> NDArray[Any]:
     return array
 
 
-def _map(file: IO[bytes], name: str, place: _Place) -> NDArray[Any]:
+def _map(file: IO[bytes], name: str, place: _Place) -> Array:
     if place.dtype not in MAPPED or len(place.shape) != 1:
         raise ValueError(f"{name} is no vector of numbers")
     kind = np.dtype(MAPPED[place.dtype])

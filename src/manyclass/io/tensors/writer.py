@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyclass.io.atomic import reserve
 from manyclass.io.tensors.mapped import HEADER_LENGTH, MAX_HEADER
+from manyclass.utils.types import Array, DType
 
 PART = 1 << 26  # bytes between which Ctrl-C is heard
 READ = 1 << 20  # bytes that are read at a time
 CRC_DIGITS = 8
 KINDS = {"i": "I", "u": "U", "f": "F", "b": "BOOL"}
 
-Shapes = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
+Shapes = Mapping[str, tuple[DType, tuple[int, ...]]]
 
 
 class TensorWriter:
@@ -64,7 +64,7 @@ class TensorWriter:
         self._file = file
         reserve(file.fileno(), self._first + end)
 
-    def append(self, name: str, values: NDArray[Any]) -> None:
+    def append(self, name: str, values: Array) -> None:
         """Write numbers behind those that a tensor has so far, in C order."""
         dtype = self._shapes[name][0]
         content = np.ascontiguousarray(values, dtype).reshape(-1).view(np.uint8).data
@@ -112,7 +112,7 @@ class TensorWriter:
         return HEADER_LENGTH.pack(len(text)) + text
 
 
-def _name_of(dtype: np.dtype[Any]) -> str:
+def _name_of(dtype: DType) -> str:
     if dtype.kind not in KINDS or dtype.itemsize > 8 or not dtype.isnative:
         raise ValueError(f"numbers of type {dtype} cannot be stored")
     return "BOOL" if dtype.kind == "b" else f"{KINDS[dtype.kind]}{8 * dtype.itemsize}"

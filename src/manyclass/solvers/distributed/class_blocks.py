@@ -21,6 +21,7 @@ from manyclass.solvers.weights.dense import allocate_weights, squared_norm
 from manyclass.solvers.weights.layout import BLOCK_BYTES
 from manyclass.solvers.weights.sharded import Block, ShardedWeights
 from manyclass.utils.core_class import core_class
+from manyclass.utils.types import Array
 
 # Numbers of W that travel at a time, where it is dense; rows of tables at least.
 MESSAGE_ELEMENTS = 1 << 20
@@ -207,7 +208,7 @@ class ClassBlockStore:
             return
         kinds = [np.dtype(np.int32), np.dtype(np.int32), self._dtype]
         for begin, end in self._parts():
-            leaving: list[NDArray[Any]] = []
+            leaving: list[Array] = []
             if move.destination is not None:
                 leaving = list(_core.read_rows(self.weights, slot, begin, end, drop=True))
             came = exchange_lists(self._communicator, leaving, move.destination, kinds, move.source)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from manyclass.problem.solution import Start
 from manyclass.utils.core_class import core_class
+from manyclass.utils.types import Array, CsrArray, DType
 
 
 class CooDuals(NamedTuple):
@@ -18,7 +19,7 @@ class CooDuals(NamedTuple):
 
     rows: NDArray[np.int32]
     labels: NDArray[np.int32]
-    values: NDArray[Any]
+    values: Array
 
     def of(self, some: NDArray[np.bool_]) -> CooDuals:
         """Return some of them."""
@@ -54,19 +55,19 @@ class CooDuals(NamedTuple):
         parts = (np.split(part[order], ends) for part in some)
         return {pair: CooDuals(*part) for pair, *part in zip(pairs, *parts, strict=True)}
 
-    def matrix(self, n_classes: int, n_examples: int) -> sp.csr_array[Any]:
+    def matrix(self, n_classes: int, n_examples: int) -> CsrArray:
         """Return them as a CSR array of shape (n, k)."""
         return sp.csr_array((self.values, (self.rows, self.labels)), shape=(n_examples, n_classes))
 
 
-def concatenate(parts: list[CooDuals], dtype: np.dtype[Any]) -> CooDuals:
+def concatenate(parts: list[CooDuals], dtype: DType) -> CooDuals:
     """Return the z of several parts."""
     rows = np.concatenate([np.empty(0, np.int32), *(part.rows for part in parts)])
     labels = np.concatenate([np.empty(0, np.int32), *(part.labels for part in parts)])
     return CooDuals(rows, labels, np.concatenate([np.empty(0, dtype), *(p.values for p in parts)]))
 
 
-def start_duals(start: Start | None, filled: NDArray[np.bool_], dtype: np.dtype[Any]) -> CooDuals:
+def start_duals(start: Start | None, filled: NDArray[np.bool_], dtype: DType) -> CooDuals:
     """Return the z of a start, of examples with x_i != 0."""
     if start is None:
         return concatenate([], dtype)

@@ -49,6 +49,7 @@ from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, core_class
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import allocate_weights, class_means, squared_norm
 from manyclass.solvers.weights.sharded import Block, ShardedWeights
+from manyclass.utils.types import Array
 
 # Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
@@ -65,7 +66,7 @@ class State(DistributedState):
 
     classes: list[NDArray[np.int64]]  # of every rank
     problem: Problem | None  # of the classes here; None where there are none
-    weights: NDArray[Any]  # of these classes, and a last column that is taken off all of them
+    weights: Array  # of these classes, and a last column that is taken off all of them
     mean: _core.MeanFollower
     batch: int  # examples
     drift: float = 0.0  # of m within a visit, for a unit of what its step sums to

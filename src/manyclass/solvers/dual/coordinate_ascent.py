@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
@@ -30,6 +29,7 @@ from manyclass.solvers.dual.weight_store import DenseStore, WeightStore
 from manyclass.solvers.kernels import check_squared_norms
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import distance, squared_norm, subtract_means
+from manyclass.utils.types import Array
 
 # In the shrunk loops an example waits for the next full loop once its gap is below this many times
 # an active example's part of the gap that they aim at: most of the effort then goes where most is
@@ -187,7 +187,7 @@ class SequentialDual:
         W = None if newton is None else self.store.matrix(problem, state, newton)
         return Start(self.store.duals(problem, state), W)
 
-    def _apart(self, state: State) -> NDArray[Any] | None:
+    def _apart(self, state: State) -> Array | None:
         """Return the W of the Newton phase, if it seems better than W(z)."""
         phase = state.newton
         if phase is None or not math.isfinite(phase.primal):

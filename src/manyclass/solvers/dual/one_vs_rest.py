@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, start_of
@@ -25,6 +24,7 @@ from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.state import State
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.layout import BLOCK_BYTES, classes_in_group
+from manyclass.utils.types import Array
 
 R = TypeVar("R")
 
@@ -150,16 +150,16 @@ class OneVsRest:
         z = sp.csr_array(sp.hstack([part.duals for part in parts], format="csr"))
         return Start(z, self.weights(problem, state) if apart else None)
 
-    def weights(self, problem: Problem, state: Groups) -> NDArray[Any]:
+    def weights(self, problem: Problem, state: Groups) -> Array:
         """Return W, a copy of shape (d + 1, k)."""
         return self._gather(problem, state, SequentialDual.weights)
 
-    def finish(self, problem: Problem, state: Groups) -> NDArray[Any]:
+    def finish(self, problem: Problem, state: Groups) -> Array:
         """Return W, shape (d + 1, k); the groups' memory goes as it is copied."""
         state.threads.shutdown()
         return self._gather(problem, state, SequentialDual.finish)
 
-    def _gather(self, problem: Problem, state: Groups, take: Callable[..., Any]) -> NDArray[Any]:
+    def _gather(self, problem: Problem, state: Groups, take: Callable[..., Any]) -> Array:
         data = problem.dataset
         W = np.empty((data.n_features + 1, data.n_classes), data.dtype)
         for group in state.members:

@@ -28,6 +28,7 @@ from manyclass.problem.solution import (
 from manyclass.solvers.base import Interrupted, Solver, solve
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.sharded import Block, ShardedWeights
+from manyclass.utils.types import CsrArray
 
 
 @dataclass(slots=True, eq=False)
@@ -246,7 +247,7 @@ def _shown(
     return show
 
 
-def _whole_weights(done: Finished, part: Any) -> sp.csr_array[Any]:
+def _whole_weights(done: Finished, part: Any) -> CsrArray:
     """W with the part at hand, zeros for the classes that have not begun."""
     data = done.problem.dataset
     left = data.n_classes - done.n_classes - part.shape[1]
@@ -255,7 +256,7 @@ def _whole_weights(done: Finished, part: Any) -> sp.csr_array[Any]:
     return sp.csr_array(sp.hstack([*known, sp.csr_array(part), rest], format="csr"))
 
 
-def _held_like(others: list[Any], W: sp.csr_array[Any]) -> sp.csr_array[Any] | ShardedWeights:
+def _held_like(others: list[Any], W: CsrArray) -> CsrArray | ShardedWeights:
     """Return W spread over ranks, all on the first one, if the others are."""
     first = others[0]
     if not isinstance(first, ShardedWeights):
@@ -264,7 +265,7 @@ def _held_like(others: list[Any], W: sp.csr_array[Any]) -> sp.csr_array[Any] | S
     return replace(first, blocks=[block])
 
 
-def _joined(parts: list[Any]) -> sp.csr_array[Any] | ShardedWeights:
+def _joined(parts: list[Any]) -> CsrArray | ShardedWeights:
     """Put the classes of all parts side by side; none travels."""
     if not isinstance(parts[0], ShardedWeights):
         return sp.csr_array(sp.hstack(parts, format="csr"))

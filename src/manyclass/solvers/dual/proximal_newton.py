@@ -16,12 +16,10 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
+from manyclass.utils.types import Array
 
 # Where descent leaves off: its gap is at most this part of P, or it has had so many epochs,
 START, LATE = 0.3, 20
@@ -54,7 +52,7 @@ class NewtonPhase:
 
     core: _core.Newton32 | _core.Newton64
     scores: int  # of a pass: n k
-    weights: NDArray[Any]  # the W of least P so far, padded like that of descent
+    weights: Array  # the W of least P so far, padded like that of descent
     primal: float = math.inf  # its P, less that of the examples x_i = 0
     running: bool = False
     epsilon: float = 0.0

@@ -12,6 +12,7 @@ from manyclass import _core
 from manyclass.problem.solution import Certificate
 from manyclass.solvers.dual.proximal_newton import NewtonPhase, Pace
 from manyclass.solvers.stopping import Findings
+from manyclass.utils.types import Array
 
 
 def _no_rows() -> NDArray[np.int32]:
@@ -24,7 +25,7 @@ class State:
 
     trainer: Any  # of the core, with the z and the W that it takes
     z: Any
-    buffer: NDArray[Any]
+    buffer: Array
     weights: Any
     began: float
     rows: NDArray[np.int32] = field(default_factory=_no_rows)  # the examples with x_i != 0
@@ -40,5 +41,5 @@ class State:
     pace: Pace = field(default_factory=Pace)
     failed_certificate: Certificate | None = None  # it corrects the estimates of the loops
     newton: NewtonPhase | None = None  # once it has been entered
-    returned: NDArray[Any] | None = None  # W if it is not `weights`, which is W(z)
+    returned: Array | None = None  # W if it is not `weights`, which is W(z)
     class_order: NDArray[np.int32] = field(default_factory=_no_rows)  # of W in hash tables

@@ -16,8 +16,6 @@ The best multiple of z, t z with t = sum z / ||W(z)||^2, has a higher D and save
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -27,6 +25,7 @@ from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.solvers.kernels import trainer_arguments
 from manyclass.utils.core_class import core_class
+from manyclass.utils.types import Array, CsrArray
 
 # It saves time where there are so many examples for each weight: most z of the optimum are then 0
 # or C_i, as those here. Where there are fewer, more lie between (measured: a tenth slower on dna).
@@ -48,8 +47,8 @@ def is_worthwhile(problem: Problem, norms: NDArray[np.float64]) -> bool:
 
 
 def stochastic_start(
-    problem: Problem, rows: NDArray[np.int32], weights: NDArray[Any], rng: np.random.Generator
-) -> sp.csr_array[Any]:
+    problem: Problem, rows: NDArray[np.int32], weights: Array, rng: np.random.Generator
+) -> CsrArray:
     """Make the steps.
 
     Parameters
@@ -89,7 +88,7 @@ def stochastic_start(
     return _duals(problem, moved)
 
 
-def _duals(problem: Problem, moved: NDArray[np.int32]) -> sp.csr_array[Any]:
+def _duals(problem: Problem, moved: NDArray[np.int32]) -> CsrArray:
     """Return z from the class that was moved against each example, or -1."""
     data = problem.dataset
     is_moved = moved >= 0

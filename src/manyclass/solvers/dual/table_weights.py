@@ -24,6 +24,7 @@ from manyclass.solvers.dual.state import State
 from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.weights.tables import csr_on, dense_from, inverse
 from manyclass.utils.core_class import core_class
+from manyclass.utils.types import CsrArray
 
 # Shrunk loops end after the effort of so many loops over all of z.
 SHRUNK_LOOPS = 10
@@ -83,24 +84,24 @@ class TableStore:
         gap = found.gap + 0.5 * distance * distance
         return Certificate.from_gap(primal, gap, found.max_violation)
 
-    def stored(self, state: State, duals: sp.csr_array[Any]) -> sp.csr_array[Any]:
+    def stored(self, state: State, duals: CsrArray) -> CsrArray:
         """Return z, shape (n, k), with the classes in the order of the store."""
         places = inverse(state.class_order)[duals.indices]
         return sp.csr_array((duals.data, places, duals.indptr), shape=duals.shape)
 
-    def duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+    def duals(self, problem: Problem, state: State) -> CsrArray:
         """Return z, shape (n, k)."""
         indptr, labels, values = state.z.to_csr()
         shape = (problem.dataset.n_examples, problem.dataset.n_classes)
         return csr_on(values, state.class_order[labels], indptr, shape)
 
-    def matrix(self, problem: Problem, state: State, weights: Any) -> sp.csr_array[Any]:
+    def matrix(self, problem: Problem, state: State, weights: Any) -> CsrArray:
         """Return some W, a copy of shape (d + 1, k)."""
         indptr, labels, values = weights.to_csr(state.class_order)
         shape = (problem.dataset.n_features + 1, problem.dataset.n_classes)
         return csr_on(values, labels, indptr, shape)
 
-    def release(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+    def release(self, problem: Problem, state: State) -> CsrArray:
         """Return W, shape (d + 1, k); the state has none afterwards."""
         W = self.matrix(problem, state, state.weights)
         state.weights.clear()

@@ -25,6 +25,7 @@ from manyclass.solvers.kernels import (
 )
 from manyclass.solvers.weights.dense import allocate_weights, antisymmetric, classes_of, pack
 from manyclass.solvers.weights.layout import in_lanes, mean_apart
+from manyclass.utils.types import Array, CsrArray
 
 # Shrunk loops end after this effort, in full loops' worth of scores (Keerthi et al. 2008).
 SHRUNK_EFFORT = 5
@@ -57,10 +58,10 @@ class WeightStore(Protocol):
     ) -> Certificate:
         """Compute P at some W and D at z; ``distance`` is an upper bound of ||W - W(z)||."""
 
-    def stored(self, state: State, duals: sp.csr_array[Any]) -> sp.csr_array[Any]:
+    def stored(self, state: State, duals: CsrArray) -> CsrArray:
         """Return z, shape (n, k), with the classes in the order of the store."""
 
-    def duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+    def duals(self, problem: Problem, state: State) -> CsrArray:
         """Return z, shape (n, k)."""
 
     def matrix(self, problem: Problem, state: State, weights: Any) -> Weights:
@@ -137,22 +138,22 @@ class DenseStore:
             max((part.max_violation for part in found), default=0.0),
         )
 
-    def stored(self, state: State, duals: sp.csr_array[Any]) -> sp.csr_array[Any]:  # noqa: ARG002 (hash tables need it)
+    def stored(self, state: State, duals: CsrArray) -> CsrArray:  # noqa: ARG002 (hash tables need it)
         """Return z, shape (n, k), with the classes in the order of the store."""
         return duals
 
-    def duals(self, problem: Problem, state: State) -> sp.csr_array[Any]:
+    def duals(self, problem: Problem, state: State) -> CsrArray:
         """Return z, shape (n, k)."""
         indptr, labels, values = state.z.to_csr()
         shape = (problem.dataset.n_examples, problem.dataset.n_classes)
         return sp.csr_array((values, labels, indptr), shape=shape)
 
-    def matrix(self, problem: Problem, state: State, weights: Any) -> NDArray[Any]:  # noqa: ARG002 (hash tables need it)
+    def matrix(self, problem: Problem, state: State, weights: Any) -> Array:  # noqa: ARG002 (hash tables need it)
         """Return some W, a copy of shape (d + 1, k)."""
         k, apart = problem.dataset.n_classes, mean_apart(problem)
         return classes_of(weights, k, apart=apart).copy()
 
-    def release(self, problem: Problem, state: State) -> NDArray[Any]:
+    def release(self, problem: Problem, state: State) -> Array:
         """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
         rows = problem.dataset.n_features + 1
         k, apart = problem.dataset.n_classes, mean_apart(problem)

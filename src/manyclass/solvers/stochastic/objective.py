@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import scipy.special
@@ -12,9 +11,10 @@ from numpy.typing import NDArray
 from manyclass.prediction.scoring import Coefficients, scores_of
 from manyclass.prediction.thresholding import SCORES_AT_A_TIME, squared_norm
 from manyclass.problem.dataset import Dataset
+from manyclass.utils.types import Array
 
 
-def losses(loss: str, labels: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
+def losses(loss: str, labels: Array, scores: Array) -> NDArray[np.float64]:
     """l(W; x_i, y_i) of rows, from their scores.
 
     Parameters
@@ -43,7 +43,7 @@ def stochastic_objective(
     loss: str,
     alpha: float,
     coef: Coefficients,
-    intercept: NDArray[Any],
+    intercept: Array,
     n_jobs: int = 1,
 ) -> float:
     """Return f = alpha/2 ||W||^2 + sum_i v_i l_i / sum_i v_i, some rows at a time.

@@ -21,6 +21,7 @@ from manyclass.problem.solution import Weights
 from manyclass.solvers.weights.dense import ELEMENTS_AT_A_TIME, allocate_weights, pack, squared_norm
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import _factor
+from manyclass.utils.types import Array
 
 
 class Sums(Protocol):
@@ -60,7 +61,7 @@ class DenseAccumulator:
         """Make the steps of some rows."""
         return float(trainer.steps(self._sum, self._average, clock, passage, rows))
 
-    def weights(self, clock: _core.StochasticClock) -> NDArray[Any]:
+    def weights(self, clock: _core.StochasticClock) -> Array:
         """Return W, shape (d + 1, k)."""
         W = self._sum[:, : self.shape.n_classes].copy()
         if self._average is not None and clock.average_weight:
@@ -69,7 +70,7 @@ class DenseAccumulator:
         W *= _factor(clock)
         return W
 
-    def finish(self, clock: _core.StochasticClock) -> NDArray[Any]:
+    def finish(self, clock: _core.StochasticClock) -> Array:
         """Return W, shape (d + 1, k), in the memory of S."""
         if self._average is not None and clock.average_weight:
             self._sum *= clock.average_steps
@@ -99,7 +100,7 @@ class DenseAccumulator:
         """Return a bound of the columns' norms ||S_c||."""
         return math.sqrt(squared_norm(self._sum, self.shape.n_classes, apart=False))
 
-    def _zeros(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _zeros(self) -> tuple[Array, Array]:
         shape = self.shape
         return allocate_weights(shape.n_features + 1, shape.n_classes, shape.dtype)
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.solvers.weights.layout import BLOCK_BYTES
+from manyclass.utils.types import Array, DType
 
 # Numbers of W that are copied or summed at a time.
 ELEMENTS_AT_A_TIME = 1 << 18
 
 
-def allocate_weights(
-    rows: int, n_classes: int, dtype: np.dtype[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def allocate_weights(rows: int, n_classes: int, dtype: DType) -> tuple[Array, Array]:
     """Zeros for W as the kernels want them: the memory, and its aligned view (rows, stride)."""
     per_block = BLOCK_BYTES // dtype.itemsize
     stride = -(-n_classes // per_block) * per_block
@@ -25,15 +23,13 @@ def allocate_weights(
     return buffer, buffer[first : first + rows * stride].reshape(rows, stride)
 
 
-def classes_of(weights: NDArray[Any], n_classes: int, *, apart: bool) -> NDArray[Any]:
+def classes_of(weights: Array, n_classes: int, *, apart: bool) -> Array:
     """Rows of W from rows of the padded memory: column k may hold the mean."""
     part = weights[:, :n_classes]
     return part - weights[:, n_classes : n_classes + 1] if apart else part
 
 
-def pack(
-    buffer: NDArray[Any], weights: NDArray[Any], n_classes: int, *, apart: bool
-) -> NDArray[Any]:
+def pack(buffer: Array, weights: Array, n_classes: int, *, apart: bool) -> Array:
     """Move the rows of W to the buffer's beginning, without their padding."""
     rows, stride = weights.shape
     step = max(1, ELEMENTS_AT_A_TIME // stride)
@@ -43,7 +39,7 @@ def pack(
     return buffer
 
 
-def class_means(weights: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
+def class_means(weights: Array, n_classes: int) -> NDArray[np.float64]:
     """Mean over the classes of every row, shape (d + 1,)."""
     step = max(1, ELEMENTS_AT_A_TIME // weights.shape[1])
     return np.concatenate(
@@ -54,13 +50,13 @@ def class_means(weights: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     )
 
 
-def subtract_means(weights: NDArray[Any], n_classes: int) -> None:
+def subtract_means(weights: Array, n_classes: int) -> None:
     """Project W to mean zero over the classes, in place."""
     means = class_means(weights, n_classes)
     weights[:, :n_classes] -= means[:, None]
 
 
-def antisymmetric(weights: NDArray[Any]) -> float:
+def antisymmetric(weights: Array) -> float:
     """For k = 2: W <- (-v, v), v = (w_1 - w_0) / 2, so that coef_ = w_1 - w_0 is exact.
 
     A column that holds the mean becomes 0. Returned: how far W moves.
@@ -72,7 +68,7 @@ def antisymmetric(weights: NDArray[Any]) -> float:
     return float(np.linalg.norm(weights[:, :2] - before))
 
 
-def distance(a: NDArray[Any], b: NDArray[Any], n_classes: int) -> float:
+def distance(a: Array, b: Array, n_classes: int) -> float:
     """Return ||A - B|| of the first columns, in float64."""
     total = 0.0
     step = max(1, ELEMENTS_AT_A_TIME // a.shape[1])
@@ -83,7 +79,7 @@ def distance(a: NDArray[Any], b: NDArray[Any], n_classes: int) -> float:
     return math.sqrt(total)
 
 
-def squared_norm(weights: NDArray[Any], n_classes: int, *, apart: bool) -> float:
+def squared_norm(weights: Array, n_classes: int, *, apart: bool) -> float:
     """||W||^2, summed in float64."""
     total = 0.0
     step = max(1, ELEMENTS_AT_A_TIME // weights.shape[1])

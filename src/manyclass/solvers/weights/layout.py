@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from manyclass import _core
 from manyclass.problem.problem import Problem
+from manyclass.utils.types import DType
 
 BLOCK_BYTES = _core.BLOCK_BYTES  # rows of W are padded to whole blocks
 
@@ -16,7 +13,7 @@ BLOCK_BYTES = _core.BLOCK_BYTES  # rows of W are padded to whole blocks
 GROUP_BLOCKS = 2
 
 
-def classes_in_group(dtype: np.dtype[Any]) -> int:
+def classes_in_group(dtype: DType) -> int:
     """Return how many classes a group has, at most."""
     return GROUP_BLOCKS * BLOCK_BYTES // dtype.itemsize
 

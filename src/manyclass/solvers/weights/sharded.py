@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from manyclass.parallel.communicator import Communicator
 from manyclass.parallel.exchange import exchange_lists
 from manyclass.problem.solution import Weights
+from manyclass.utils.types import Array, DType
 
 # Numbers that travel at a time; and how many are looked at to find those that are not zero.
 MESSAGE_ELEMENTS = 1 << 20
@@ -23,7 +24,7 @@ class Block(NamedTuple):
     """W of some classes, which one rank has."""
 
     root: int
-    classes: NDArray[Any]
+    classes: Array
     weights: Weights | None  # shape (d + 1, number of classes); None on the other ranks
 
 
@@ -44,7 +45,7 @@ class SparseRows(NamedTuple):
 
     counts: NDArray[np.int64]
     classes: NDArray[np.int32]
-    values: NDArray[Any]
+    values: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +66,7 @@ class ShardedWeights:
     communicator: Communicator
     blocks: list[Block]
     n_rows: int
-    dtype: np.dtype[Any]
+    dtype: DType
     sparse: bool
 
     @property
@@ -93,7 +94,7 @@ class ShardedWeights:
             begin = end
         return sp.csr_array((values, classes, indptr), shape=shape)
 
-    def dense_parts(self, to: int | None = None) -> Iterator[NDArray[Any]]:
+    def dense_parts(self, to: int | None = None) -> Iterator[Array]:
         """Yield some rows of W after the others, on a rank or, if `to` is None, on all.
 
         The other ranks have to ask for them as well, and get none.
@@ -139,7 +140,7 @@ class ShardedWeights:
     def _held(self) -> list[Weights]:
         return [block.weights for block in self.blocks if block.weights is not None]
 
-    def _classes_of(self, rank: int) -> NDArray[Any]:
+    def _classes_of(self, rank: int) -> Array:
         some = [block.classes for block in self.blocks if block.root == rank]
         return np.concatenate(some) if some else np.empty(0, np.int64)
 
@@ -160,7 +161,7 @@ class ShardedWeights:
                 yield begin, end
                 begin = end
 
-    def _told(self, mine: list[NDArray[Any]], to: int | None) -> list[list[NDArray[Any]]]:
+    def _told(self, mine: list[Array], to: int | None) -> list[list[Array]]:
         """Return the arrays, of one length, of every rank in turn; nothing where not wanted."""
         ranks = self.communicator
         if to is None:
@@ -176,11 +177,11 @@ class ShardedWeights:
         ]
 
 
-def _dense(some: Weights) -> NDArray[Any]:
+def _dense(some: Weights) -> Array:
     return some if isinstance(some, np.ndarray) else some.toarray()
 
 
-def _entries(some: Weights) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]:
+def _entries(some: Weights) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
     """Return rows, columns and values of what is not zero."""
     if isinstance(some, np.ndarray):
         rows, columns = np.nonzero(some)
@@ -192,7 +193,7 @@ def _entries(some: Weights) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArr
     return rows.astype(np.int32), columns.astype(np.int32), values
 
 
-def _joined(lists: Any, kinds: tuple[np.dtype[Any], ...]) -> list[NDArray[Any]]:
+def _joined(lists: Any, kinds: tuple[DType, ...]) -> list[Array]:
     return [
         np.concatenate([np.empty(0, kind), *(arrays[at] for arrays in lists)])
         for at, kind in enumerate(kinds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from manyclass.problem.problem import Problem
 from manyclass.solvers.weights.chunks import chunk_bytes
 from manyclass.solvers.weights.layout import in_lanes
 from manyclass.utils.memory import available_memory
+from manyclass.utils.types import DType
 
 Kind = Literal["dense", "sparse"]
 # From so many classes on, Crammer-Singer and Weston-Watkins are faster with sparse weights.
@@ -282,7 +283,7 @@ class Shape:
 
     n_features: int
     n_classes: int
-    dtype: np.dtype[Any]
+    dtype: DType
 
     @property
     def single(self) -> bool:

@@ -15,6 +15,7 @@ from manyclass.problem.solution import Weights
 from manyclass.solvers.weights.storage_choice import Shape, sparse_bytes
 from manyclass.utils.core_class import core_class
 from manyclass.utils.memory import available_memory
+from manyclass.utils.types import Array, CsrArray
 
 # Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more
 # than SPACIOUS of the memory, for every SMALL (measured on wordnet: 2 and 4 take a quarter more
@@ -24,11 +25,11 @@ SPACIOUS = 0.1
 
 
 def csr_on(
-    values: NDArray[Any],
+    values: Array,
     labels: NDArray[np.int32],
     indptr: NDArray[np.int64],
     shape: tuple[int, int],
-) -> sp.csr_array[Any]:
+) -> CsrArray:
     """Return a CSR array on the same memory: SciPy wants indices of one type, and would copy."""
     small = indptr[-1] <= np.iinfo(np.int32).max
     return sp.csr_array((values, labels, indptr.astype(np.int32) if small else indptr), shape=shape)
@@ -78,7 +79,7 @@ class TableAccumulator:
         """Make the steps of some rows, whose labels are ``places_of`` the real ones."""
         return float(trainer.table_steps(self._sum, self._average, clock, passage, rows))
 
-    def weights(self, clock: _core.StochasticClock) -> sp.csr_array[Any]:
+    def weights(self, clock: _core.StochasticClock) -> CsrArray:
         """Return W, shape (d + 1, k)."""
         W = self._matrix(self._sum)
         if self._average is not None and clock.average_weight:
@@ -87,7 +88,7 @@ class TableAccumulator:
         W.data *= _factor(clock)
         return W
 
-    def finish(self, clock: _core.StochasticClock) -> sp.csr_array[Any]:
+    def finish(self, clock: _core.StochasticClock) -> CsrArray:
         """Return W, shape (d + 1, k); S ends."""
         W = self.weights(clock)
         self._sum.clear()
@@ -115,7 +116,7 @@ class TableAccumulator:
             dense_from=self._dense_from,
         )
 
-    def _fill(self, tables: Any, W: sp.csr_array[Any], factor: float = 1) -> None:
+    def _fill(self, tables: Any, W: CsrArray, factor: float = 1) -> None:
         if not W.has_canonical_format:
             W = W.copy()
             W.sum_duplicates()
@@ -126,7 +127,7 @@ class TableAccumulator:
             inverse(self._names),
         )
 
-    def _matrix(self, tables: Any) -> sp.csr_array[Any]:
+    def _matrix(self, tables: Any) -> CsrArray:
         indptr, labels, values = tables.to_csr(self._names)
         shape = (self.shape.n_features + 1, self.shape.n_classes)
         return csr_on(values, labels, indptr, shape)
