@@ -40,7 +40,7 @@ def test_a_step_fails_on_all_ranks_or_on_none():
     first, second, third = on_ranks(3, caught(step))
     assert isinstance(first, OtherRankError)
     assert (str(second), str(third)) == ("rank 1", "rank 2")
-    assert [error.told_by for error in (first, second, third)] == [1, 1, 1]
+    assert [error.reported_by for error in (first, second, third)] == [1, 1, 1]
     assert on_ranks(2, lambda rank: agreed(rank, lambda: rank.rank)) == [0, 1]
     assert agreed(Serial(), lambda: 5) == 5
 

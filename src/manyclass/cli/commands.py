@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0, 2 after an error, 130 after Ctrl-C, 143 after SIGTERM where it is heard.
+        Exit code: 0, 2 after an error, 130 after Ctrl-C, 143 after SIGTERM where it is handled.
     """
     words: Callable[[str], str] = str
     try:
@@ -123,7 +123,7 @@ def _tells(error: UsageError) -> bool:
         return mpiexec.is_first()
     with contextlib.suppress(UsageError):
         agreed(ranks, fail)
-    return ranks.rank == getattr(error, "told_by", 0)
+    return ranks.rank == getattr(error, "reported_by", 0)
 
 
 def _lacks_memory(error: Exception) -> bool:

@@ -148,11 +148,11 @@ def give_up_stdout() -> None:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, where it is heard."""
+    """SIGTERM, where it is handled."""
 
 
 @contextlib.contextmanager
-def termination_heard() -> Iterator[None]:
+def termination_handled() -> Iterator[None]:
     """Let SIGTERM interrupt as Ctrl-C does; at the end of the block it is a Terminated."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -160,7 +160,7 @@ def _fastest(
     fastest = np.inf
     for _ in range(repeats):
         with warnings.catch_warnings():
-            # A fit that stops early is judged by its objective, like any other.
+            # A fit that stops early is compared by its objective, like any other.
             warnings.simplefilter("ignore", ConvergenceWarning)
             began = time.perf_counter()
             model = fit(data, tol)

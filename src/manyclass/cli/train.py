@@ -37,7 +37,7 @@ def train(args: argparse.Namespace) -> None:
         with abort_others(ranks):
             _train_on(args, ranks)
     except (OSError, MemoryError, ValueError, FloatingPointError, OtherRankError) as error:
-        if ranks.rank != getattr(error, "told_by", 0):
+        if ranks.rank != getattr(error, "reported_by", 0):
             raise SystemExit(console.FAILED) from error
         raise
 
@@ -67,7 +67,7 @@ def _going_on(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
         yield
         return
     try:
-        with console.termination_heard():
+        with console.termination_handled():
             yield
     except KeyboardInterrupt as interrupt:
         if Path(args.checkpoint).is_dir() and found_in(Path(args.checkpoint)):
@@ -201,6 +201,6 @@ def _timed(args: argparse.Namespace, fit: Callable[[], Any]) -> float:
     except (ValueError, FloatingPointError) as error:
         words = str(error)
         named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
-        told_by = getattr(error, "told_by", None)
-        raise (named if told_by is None else known_to_all(named, told_by)) from error
+        reported_by = getattr(error, "reported_by", None)
+        raise (named if reported_by is None else known_to_all(named, reported_by)) from error
     return time.perf_counter() - began

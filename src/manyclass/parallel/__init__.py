@@ -1,1 +1,4 @@
-"""Several processes at one model: who holds what when, and how it travels. Knows no loss."""
+"""Communicators, collective error handling, exchange of arrays, schedules of class blocks.
+
+May import utils. Begin with communicator.py.
+"""

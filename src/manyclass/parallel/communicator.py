@@ -1,4 +1,4 @@
-"""How ranks talk: alone, or by MPI. Arrays travel as they lie in memory; nothing is pickled."""
+"""Communicators: one process, or MPI. Messages are arrays as they lie in memory, not pickles."""
 
 from __future__ import annotations
 

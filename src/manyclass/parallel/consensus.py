@@ -19,16 +19,16 @@ R = TypeVar("R")
 
 
 class OtherRankError(RuntimeError):
-    """Another rank failed; ``told_by`` is the one that says why."""
+    """Another rank failed; ``reported_by`` is the one that says why."""
 
-    def __init__(self, told_by: int) -> None:
-        super().__init__(f"rank {told_by} failed; its own error says why")
-        self.told_by = told_by
+    def __init__(self, reported_by: int) -> None:
+        super().__init__(f"rank {reported_by} failed; its own error says why")
+        self.reported_by = reported_by
 
 
 def known_to_all(error: E, rank: int) -> E:
     """Mark an error as known to all ranks, one of which is to say it."""
-    error.told_by = rank  # type: ignore[attr-defined]  # exceptions of all kinds may bear the mark
+    error.reported_by = rank  # type: ignore[attr-defined]  # exceptions of all kinds may bear the mark
     return error
 
 
@@ -47,7 +47,7 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
     Raises
     ------
     Exception
-        That of the step, where it failed; its ``told_by`` is the first rank with an error.
+        That of the step, where it failed; its ``reported_by`` is the first rank with an error.
     OtherRankError
         Where it did not.
     """
@@ -58,7 +58,7 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
         result = step()
     except Exception as caught:
         error = caught
-    failed = np.flatnonzero(_told(communicator, int(error is not None)))
+    failed = np.flatnonzero(_all_gather(communicator, int(error is not None)))
     if error is not None:
         raise known_to_all(error, int(failed[0]))
     if len(failed):
@@ -68,17 +68,17 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
 
 @contextmanager
 def abort_others(communicator: Communicator) -> Iterator[None]:
-    """Let an error on one rank end all, which would wait for that rank for ever.
+    """Abort all ranks if the block raises on one; the others would wait for it for ever.
 
-    What all ranks know of is left to the caller: errors with ``told_by``, and FloatingPointError,
-    which comes on all alike.
+    Errors that all ranks know are left to the caller: with ``reported_by``, and FloatingPointError,
+    which every rank raises.
     """
     try:
         yield
     except FloatingPointError:
         raise
     except BaseException as error:
-        if not hasattr(error, "told_by"):
+        if not hasattr(error, "reported_by"):
             communicator.abort(error)
         raise
 
@@ -105,12 +105,12 @@ def check_same(communicator: Communicator, facts: Facts) -> None:
 
 def any_of(communicator: Communicator, here: bool) -> bool:
     """Whether something holds on one rank at least."""
-    return bool(_told(communicator, int(here)).any())
+    return bool(_all_gather(communicator, int(here)).any())
 
 
 def of_first(communicator: Communicator, here: int) -> int:
     """Return the number of rank 0."""
-    return int(_told(communicator, here)[0])
+    return int(_all_gather(communicator, here)[0])
 
 
 def world() -> Communicator:
@@ -139,5 +139,5 @@ def world() -> Communicator:
     return as_communicator(MPI.COMM_WORLD)
 
 
-def _told(communicator: Communicator, here: int) -> NDArray[np.int64]:
+def _all_gather(communicator: Communicator, here: int) -> NDArray[np.int64]:
     return np.concatenate(communicator.all_gather(np.array([here], np.int64)))

@@ -17,7 +17,7 @@ of classes meet:
 
 A visit reads r non-zeros, a score multiplies r times. The examples of a class are visited where the
 class is, so in each round all may wait for the rank that has the largest one. Source: Alber et al.
-2017, which counts visits and what travels likewise.
+2017, which counts visits and messages likewise.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def far(shape: Shape) -> float:
 
 
 def _of_separate(shape: Shape, habits: Habits, n_ranks: int) -> Work:
-    """One-vs-rest: groups of classes, each with visits of its own; ranks tell a few sums."""
+    """One-vs-rest: groups of classes, each with visits of its own; ranks exchange a few sums."""
     share = shape.n_classes / n_ranks
     groups = math.ceil(share / SEPARATE_CLASSES)
     columns = habits.scores * groups * shape.padded(share / groups)
@@ -160,7 +160,7 @@ def _messages_of_class_pairs(kind: Kind, shape: Shape, blocks: int, n_ranks: int
 
 
 def _block_bytes(shape: Shape, habits: Habits, block: float) -> float:
-    """W of a class block as it travels: a number for each feature, and what is not zero."""
+    """Bytes of a message with W of a class block: a count per feature, and the non-zeros."""
     listed = habits.density * block * (LABEL + shape.item)
     whole = habits.packed * shape.padded(block) * shape.item
     return (shape.n_features + 1) * (LABEL + min(listed, whole))

@@ -23,7 +23,7 @@ class Forecast:
     beside : float
         How many epochs' work more all takes.
     ending : float
-        Seconds in which rank 0 is told W.
+        Seconds in which rank 0 receives W.
     memory, moved : float
         Bytes of a rank; bytes that rank 0 receives until the end.
     """

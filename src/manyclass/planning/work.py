@@ -64,7 +64,7 @@ class Habits:
         The same share where features count as often as X has them: frequent ones have weights
         for more classes.
     packed : float
-        Share of the bytes of dense W that travel: of each feature all weights, or those that are
+        Share of the bytes of dense W that are sent: of each feature all weights, or those that are
         not 0 and their classes, if these are less.
     epochs : float
         To the tolerance, of one process or of two ranks.

@@ -24,7 +24,7 @@ from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
 from manyclass.utils.types import Array, DType
 
-# Multiply-adds in one part, about a millisecond: Ctrl-C is heard between parts, no thread waits
+# Multiply-adds in one part, about a millisecond: signals are polled between parts, no thread waits
 # long for the last one, and less work than this is not worth a second thread.
 WORK_AT_A_TIME = 1 << 22
 CORE_DTYPES = (np.float32, np.float64)

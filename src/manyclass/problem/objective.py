@@ -135,7 +135,7 @@ def max_violation(problem: Problem, weights: Array, duals: CsrArray) -> float:
 
 
 def certificate(problem: Problem, weights: Array, duals: CsrArray) -> Certificate:
-    """Judge W and z, each number computed on its own."""
+    """Compute the certificate of W and z, each number on its own."""
     p, d = primal(problem, weights), dual(problem, duals)
     return Certificate(p, d, p - d, relative(p - d, p), max_violation(problem, weights, duals))
 

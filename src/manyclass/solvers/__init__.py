@@ -1,1 +1,4 @@
-"""Solvers: each has init, epoch, certify and finish; ``base.solve`` is their only loop."""
+"""The solvers, each with its certificate; train.py chooses one.
+
+May import checkpoints, problem, prediction and all below. Begin with train.py and base.py.
+"""

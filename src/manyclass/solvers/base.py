@@ -49,10 +49,10 @@ class Solver(Protocol[S]):
         """Return D."""
 
     def certify(self, problem: Problem, state: S) -> Certificate:
-        """Judge z and the W that is to be returned."""
+        """Compute the duality-gap certificate of z and the W that is to be returned."""
 
     def start(self, problem: Problem, state: S) -> Start:
-        """Return from where training can go on."""
+        """Return the warm-start state."""
 
     def weights(self, problem: Problem, state: S) -> Weights:
         """Return W, shape (d, k), last row the appended feature's."""
@@ -155,13 +155,13 @@ class _Run(Generic[S]):
         )
 
     def certify(self) -> Certificate:
-        """Judge z and the W that is to be returned."""
+        """Compute the duality-gap certificate of z and the W that is to be returned."""
         certificate = self.solver.certify(self.problem, self.state)
         self.proven_gap = certificate.relative_gap
         return certificate
 
     def start(self) -> Start:
-        """Return from where training can go on."""
+        """Return the warm-start state."""
         epochs = np.full(self.problem.dataset.n_classes, self.n_epochs, np.int64)
         reached = self.solver.start(self.problem, self.state)
         return replace(reached, history=tuple(self.history), epochs=epochs)
@@ -186,7 +186,7 @@ def _epochs(
             certificate = run.certify()
             if rule.met(certificate):
                 return Status.CONVERGED, certificate
-            # The estimates were too good; a pass that only judges is not worth trying every time.
+            # The estimates were too good; a certificate after every epoch would cost a pass each.
             pause *= 2
             next_try = n_new + min(pause, 16)
             lags = not certificate.gap < HALVES * best

@@ -100,11 +100,11 @@ class ViolationRule:
         self.tol = tol
         self._epsilon = max(1.0, tol)
 
-    def promising(self, full: Findings, primal: float) -> bool:  # noqa: ARG002 (the rules' verb)
+    def promising(self, full: Findings, primal: float) -> bool:  # noqa: ARG002 (part of the StoppingRule protocol)
         """Compare the largest violation."""
         return full.max_violation < self.tol
 
-    def distance(self, full: Findings, primal: float) -> float:  # noqa: ARG002 (the rules' verb)
+    def distance(self, full: Findings, primal: float) -> float:  # noqa: ARG002 (part of the StoppingRule protocol)
         """Measure the largest violation."""
         return _log_ratio(full.max_violation, self.tol)
 
@@ -112,7 +112,7 @@ class ViolationRule:
         """Compare the largest violation at the returned weights."""
         return certificate.max_violation < self.tol
 
-    def cool(self, full: Findings, primal: float) -> None:  # noqa: ARG002 (the rules' verb)
+    def cool(self, full: Findings, primal: float) -> None:  # noqa: ARG002 (part of the StoppingRule protocol)
         """Lower epsilon once the full problem is solved to it."""
         if full.max_violation < self._epsilon:
             self._epsilon = max(self.tol, self._epsilon / 10)

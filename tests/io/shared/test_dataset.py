@@ -151,7 +151,7 @@ def test_an_error_has_its_line_in_the_whole_file(tmp_path, folder, line, wrong, 
     told = [error for error in errors if not isinstance(error, OtherRankError)]
     assert [str(error) for error in told] == [str(alone.value)]
     assert f"data:{line + 1}: {message}" in str(told[0])
-    assert {error.told_by for error in errors} == {errors.index(told[0])}
+    assert {error.reported_by for error in errors} == {errors.index(told[0])}
     assert not any(folder.iterdir())
 
 

@@ -62,7 +62,7 @@ class PassTotals:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class DistributedState:
-    """Where training stands, as all ranks know."""
+    """Training state that all ranks share."""
 
     began: float = field(default_factory=time.perf_counter)
     dual: float = 0.0

@@ -23,7 +23,7 @@ from manyclass.solvers.weights.sharded import Block, ShardedWeights
 from manyclass.utils.core_class import core_class
 from manyclass.utils.types import Array
 
-# Numbers of W that travel at a time, where it is dense; rows of tables at least.
+# Elements of dense W per message; rows of tables at least.
 MESSAGE_ELEMENTS = 1 << 20
 SPARSE_ROWS = 1 << 12
 

@@ -51,7 +51,7 @@ Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.S
 
 @dataclass(slots=True, eq=False)
 class State(DistributedState):
-    """Where training stands on this rank."""
+    """State of training on this rank."""
 
     trainer: Any  # of the core
     schedule: Schedule
@@ -134,7 +134,7 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
 
     @abstractmethod
     def certify(self, problem: Problem, state: S) -> Certificate:
-        """Judge z and W(z): each rank all examples, as far as they meet the classes that it holds.
+        """Compute the certificate: each rank visits all examples with the classes that it holds.
 
         All w_{y_i} . x_i are exchanged first.
         """

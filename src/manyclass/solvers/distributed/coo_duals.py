@@ -1,4 +1,4 @@
-"""z as lists of numbers that are not zero: how ranks keep it and tell it one another."""
+"""Dual variables in COO format: how ranks store and send them."""
 
 from __future__ import annotations
 

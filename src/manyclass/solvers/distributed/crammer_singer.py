@@ -56,7 +56,7 @@ class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
 
     @aborts_all_ranks
     def certify(self, problem: Problem, state: CrammerSingerState) -> Certificate:
-        """Judge z and W(z): each rank all examples, as far as they meet the classes that it holds.
+        """Compute the certificate: each rank visits all examples with the classes that it holds.
 
         All w_{y_i} . x_i are exchanged first, then the largest slacks.
         """
@@ -97,7 +97,7 @@ class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
         scale = problem.costs / np.maximum(problem.costs, totals)
         return scale * totals, scale
 
-    def _largest_loss(self, problem: Problem) -> float:  # noqa: ARG002 (the frame's verb)
+    def _largest_loss(self, problem: Problem) -> float:  # noqa: ARG002 (part of the base class)
         """Return the loss of an example with x_i = 0."""
         return 1.0
 

@@ -1,4 +1,4 @@
-"""One-vs-rest with its classes spread over ranks, which have nothing to tell one another but sums.
+"""One-vs-rest with its classes partitioned over ranks, which communicate by reductions only.
 
 Given: as for one_vs_rest.py, which trains the classes of a rank; x_i, y_i, C_i on every rank.
 Returned: W, z and the certificate, the same on every rank; P, D and the gap are sums over ranks.
@@ -107,7 +107,7 @@ class DistributedOneVsRest(DistributedSolver):
         return self._end_epoch(state, found, self._sum_of_duals(state), n_weights)
 
     @aborts_all_ranks
-    def certify(self, problem: Problem, state: State) -> Certificate:  # noqa: ARG002 (the solvers' verb)
+    def certify(self, problem: Problem, state: State) -> Certificate:  # noqa: ARG002 (part of the Solver protocol)
         """Certify the classes of every rank; the sums hold for all."""
         here = PassTotals()
         if state.problem is not None and state.groups is not None:

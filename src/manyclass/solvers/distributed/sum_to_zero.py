@@ -4,7 +4,7 @@
     s.t.        0 <= z_ic <= C_i;     w_c = u_c - m, at the optimum m = mean_c u_c
 
 With m fixed the classes are independent, so each rank visits a batch of examples for its own ones;
-then all ranks set m to the mean of the u_c. What they must tell for that is one number for each
+then all ranks set m to the mean of the u_c. The message for that is one number for each
 example that was visited, sigma_i, since sum_c u_c = sum_i sigma_i x_i with sigma_i = sum_c v_ic
 z_ic (v = 1 for c = y_i, else -1), and every rank has all x_i. So batches can be small. Along the
 features of a batch m goes further than the mean of the u_c, by successive over-relaxation; at the
@@ -17,7 +17,7 @@ and goes up by (1 - (1 - r)^2) of what an exact step would bring, r < 2. Every b
 epoch. How fast depends on the batch: with m fixed, its examples move the classes as far as they may
 go, so where they share a direction, such as the intercept's, a large batch brings little more than
 a small one.
-Source: Alber et al. 2017, algorithm 1 (there the mean itself travels, ten times in an epoch).
+Source: Alber et al. 2017, algorithm 1 (there the mean itself is sent, ten times in an epoch).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ RELAXATION = 1.9
 
 @dataclass(slots=True, eq=False)
 class State(DistributedState):
-    """Where training stands on this rank."""
+    """State of training on this rank."""
 
     classes: list[NDArray[np.int64]]  # of every rank
     problem: Problem | None  # of the classes here; None where there are none

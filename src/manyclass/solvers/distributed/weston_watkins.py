@@ -58,7 +58,7 @@ class DistributedWestonWatkins(ClassPairSolver[WestonWatkinsState]):
 
     @aborts_all_ranks
     def certify(self, problem: Problem, state: WestonWatkinsState) -> Certificate:
-        """Judge z and W(z): each rank all examples, as far as they meet the classes that it holds.
+        """Compute the certificate: each rank visits all examples with the classes that it holds.
 
         All w_{y_i} . x_i are exchanged first.
         """

@@ -154,7 +154,7 @@ class SequentialDual:
     def certify(self, problem: Problem, state: State) -> Certificate:
         """Rebuild W from z, then one pass over all examples and classes that changes nothing.
 
-        A second pass judges the W of the Newton phase; that of the two with the lower P is
+        A second pass certifies the W of the Newton phase; that of the two with the lower P is
         returned.
         """
         rounding = self.store.rebuild(problem, state)

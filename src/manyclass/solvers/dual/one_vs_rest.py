@@ -31,7 +31,7 @@ R = TypeVar("R")
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Some neighbouring classes: their problem, and where its training stands."""
+    """Some neighbouring classes: their problem and the state of its training."""
 
     classes: slice
     problem: Problem
@@ -40,7 +40,7 @@ class Group:
     rule: StoppingRule | None = None
     record: EpochRecord | None = None
 
-    def is_content(self) -> bool:
+    def has_converged(self) -> bool:
         """Whether these classes alone would meet the rule, by the last epoch's estimates."""
         return self.rule is not None and self.solver.promising(self.state, self.rule)
 
@@ -102,7 +102,7 @@ class OneVsRest:
                 group.rule = copy.copy(rule)  # each group cools by itself
             return group.solver.epoch(group.problem, group.state, group.rule)
 
-        todo = [group for group in state.members if not group.is_content()] or state.members
+        todo = [group for group in state.members if not group.has_converged()] or state.members
         trained = self._map(state, train, todo)
         state.epoch += 1
         for group, record in zip(todo, trained, strict=True):
@@ -134,7 +134,7 @@ class OneVsRest:
         """Return D."""
         return sum(group.state.dual for group in state.members)
 
-    def certify(self, problem: Problem, state: Groups) -> Certificate:  # noqa: ARG002 (the solvers' verb)
+    def certify(self, problem: Problem, state: Groups) -> Certificate:  # noqa: ARG002 (part of the Solver protocol)
         """Certify every group; the sums hold for all."""
         parts = self._map(
             state, lambda group: group.solver.certify(group.problem, group.state), state.members

@@ -100,7 +100,7 @@ class Finished:
         self.n_classes = data.n_classes
 
     def solution(self, rule: StoppingRule) -> Solution:
-        """Return the parts put together, judged by the rule as a whole."""
+        """Return the joined parts; the rule applies to the whole."""
         weights = _joined(self.weights)
         self.weights.clear()
         certificate = Certificate.from_gap(self.primal, self.gap, self.violation)
@@ -108,7 +108,7 @@ class Finished:
         return Solution(weights, self.start([]), self.history, status, certificate)
 
     def start(self, others: list[Start]) -> Start:
-        """Return from where training can go on; `others` are those of the classes after these."""
+        """Return the warm-start state; `others` are those of the classes after these."""
         starts = [*self.starts, *others]
         duals = sp.csr_array(sp.hstack([start.duals for start in starts], format="csr"))
         epochs = np.concatenate([start.epochs_of_classes() for start in starts])
@@ -196,7 +196,7 @@ def solve_in_chunks(
                 problem_of(problem, classes),
                 solver_of(),
                 rule_of(),
-                max_iter=0 if stopped else max_iter,  # judge what was reached before
+                max_iter=0 if stopped else max_iter,  # certify what was reached before
                 start=start_of(start, classes),
                 on_epoch=_shown(done, classes, start, on_epoch),
             )
@@ -266,7 +266,7 @@ def _held_like(others: list[Any], W: CsrArray) -> CsrArray | ShardedWeights:
 
 
 def _joined(parts: list[Any]) -> CsrArray | ShardedWeights:
-    """Put the classes of all parts side by side; none travels."""
+    """Put the classes of all parts side by side; no rank sends any."""
     if not isinstance(parts[0], ShardedWeights):
         return sp.csr_array(sp.hstack(parts, format="csr"))
     first, blocks = 0, []

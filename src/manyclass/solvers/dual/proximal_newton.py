@@ -48,7 +48,7 @@ PAUSE = 10
 
 @dataclass(slots=True, eq=False)
 class NewtonPhase:
-    """Where the phase stands; it is entered anew after it has ended."""
+    """State of the phase; it may begin again after it has ended."""
 
     core: _core.Newton32 | _core.Newton64
     scores: int  # of a pass: n k

@@ -1,4 +1,4 @@
-"""W whose classes are spread over ranks: gathered on all of them, or told to one in parts."""
+"""W whose classes are spread over ranks: gathered on all of them, or received to one in parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyclass.parallel.exchange import exchange_lists
 from manyclass.problem.solution import Weights
 from manyclass.utils.types import Array, DType
 
-# Numbers that travel at a time; and how many are looked at to find those that are not zero.
+# Elements of W per message, and elements searched for non-zeros at a time.
 MESSAGE_ELEMENTS = 1 << 20
 LOOK = 1 << 24
 
@@ -105,9 +105,9 @@ class ShardedWeights:
             n_rows = min(step, self.n_rows - begin)
             mine = [_dense(W[begin : begin + n_rows]) for W in self._held()]
             columns = [np.empty(0, self.dtype), *(W.T.reshape(-1) for W in mine)]
-            told = self._told([np.concatenate(columns)], to)
-            rows = np.empty((n_rows if told else 0, self.n_classes), self.dtype)
-            for classes, (values,) in zip(order, told, strict=bool(told)):
+            received = self._gathered([np.concatenate(columns)], to)
+            rows = np.empty((n_rows if received else 0, self.n_classes), self.dtype)
+            for classes, (values,) in zip(order, received, strict=bool(received)):
                 rows[:, classes] = values.reshape(-1, n_rows).T
             yield rows
 
@@ -131,10 +131,10 @@ class ShardedWeights:
                     rows, columns, values = _entries(block.weights[begin:end])
                     found.append((rows, block.classes[columns].astype(np.int32), values))
             kinds = np.dtype(np.int32), np.dtype(np.int32), self.dtype
-            told = self._told(_joined(found, kinds), to)
-            rows, classes, values = _joined(told, kinds)
+            received = self._gathered(_joined(found, kinds), to)
+            rows, classes, values = _joined(received, kinds)
             order = np.lexsort((classes, rows))
-            some = counts[begin:end] if told else counts[:0]
+            some = counts[begin:end] if received else counts[:0]
             yield SparseRows(some, classes[order], values[order])
 
     def _held(self) -> list[Weights]:
@@ -161,12 +161,12 @@ class ShardedWeights:
                 yield begin, end
                 begin = end
 
-    def _told(self, mine: list[Array], to: int | None) -> list[list[Array]]:
+    def _gathered(self, mine: list[Array], to: int | None) -> list[list[Array]]:
         """Return the arrays, of one length, of every rank in turn; nothing where not wanted."""
         ranks = self.communicator
         if to is None:
-            told = [ranks.all_gather(array) for array in mine]
-            return [list(arrays) for arrays in zip(*told, strict=True)]
+            received = [ranks.all_gather(array) for array in mine]
+            return [list(arrays) for arrays in zip(*received, strict=True)]
         kinds = [array.dtype for array in mine]
         if ranks.rank != to:
             exchange_lists(ranks, mine, to, kinds, None)

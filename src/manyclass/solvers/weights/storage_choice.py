@@ -61,7 +61,7 @@ class Choice:
 
     @property
     def matters(self) -> bool:
-        """Whether it is worth telling: that dense weights of a small problem fit is not."""
+        """Whether to report the choice when verbose: not dense weights of a small problem."""
         return self.kind == "sparse" or self.needed > WORTH_TELLING
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ def choose_for_ranks(
             raise ValueError(DENSE_BY_NATURE)
         held = dense_bytes(problem, keeps_duals=False) // n_ranks
         dense = held + _weights_bytes(problem) * gathers
-        dense += _told_duals_bytes(problem, n_ranks) * keeps_duals
+        dense += _gathered_duals_bytes(problem, n_ranks) * keeps_duals
         choice = Choice("dense", dense, None)
     else:
         dense, sparse = _held_by_rank(problem, n_ranks, sharing)
@@ -167,8 +167,8 @@ def choose_for_ranks(
     return choice
 
 
-def _told_duals_bytes(problem: Problem, n_ranks: int) -> int:
-    """Bytes of all z, as every rank is told them and keeps them, and of its own on their way."""
+def _gathered_duals_bytes(problem: Problem, n_ranks: int) -> int:
+    """Bytes of all z, which every rank gathers, and of its own in the messages."""
     data = problem.dataset
     item, n_duals = data.dtype.itemsize, data.n_examples * data.n_classes
     return n_duals * (12 + 2 * item) + n_duals * (24 + item) // n_ranks
