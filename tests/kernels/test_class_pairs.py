@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,8 +81,8 @@ def test_a_loop_gains_what_it_says(dtype, loss, later, kind, instruction_set):
     gain = setting.loop(1).dual_gain
     if later != "nothing":
         gain += setting.loop(2, shrunk=later == "shrunk", own_too=False).dual_gain
-    problem, z = setting.problem, objective.sp.csr_array(setting.duals())
-    start = objective.dual(problem, objective.sp.csr_array(z.shape))
+    problem, z = setting.problem, sp.csr_array(setting.duals())
+    start = objective.dual(problem, sp.csr_array(z.shape))
     digits = 1e-4 if dtype is np.float32 else 1e-9
     assert objective.dual(problem, z) - start == pytest.approx(gain, rel=digits)
     W = setting.matrix()

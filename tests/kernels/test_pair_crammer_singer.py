@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -101,7 +102,7 @@ def own_budgets(problem):
 def duals_of(problem, shares):
     z = shares.copy()
     z[np.arange(len(z)), problem.dataset.labels] = 0
-    return objective.sp.csr_array(z)
+    return sp.csr_array(z)
 
 
 def projected(b, mass):
@@ -125,7 +126,7 @@ def test_a_loop_gains_what_it_says(dtype, kind, shrunk, instruction_set):
         assert (np.count_nonzero(setting.shares, axis=1)[active] > 1).all()
     digits = 1e-4 if dtype is np.float32 else 1e-9
     z = duals_of(problem, setting.shares)
-    start = objective.dual(problem, objective.sp.csr_array(z.shape))
+    start = objective.dual(problem, sp.csr_array(z.shape))
     assert objective.dual(problem, z) - start == pytest.approx(gain, rel=digits)
     np.testing.assert_allclose(setting.shares.sum(axis=1), problem.costs, rtol=digits)
     np.testing.assert_allclose(
