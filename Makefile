@@ -8,6 +8,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 TEST_JOBS ?= 2
 # Whole solvers on the slowest instruction set; the tests of the kernels run all sets by themselves.
 BASELINE_TESTS := tests/solvers/dual/test_coordinate_ascent.py
+INSTALL := $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=build/editable -e
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test unit sanitize trials lint format bench docs clean
@@ -25,13 +26,18 @@ $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
+# The build's requirements live in .venv, so that another set of extras compiles nothing again.
+$(VENV)/with-build: $(VENV)/created pyproject.toml
+	$(BIN)/python -m pip install -q cmake ninja $(shell sed -n 's/^requires = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ,)
+	touch $@
+
 # One stamp per set of extras. Python files are used in place; only the core is compiled.
-$(VENV)/built: $(VENV)/created $(SOURCES)
-	$(BIN)/python -m pip install -q -e . -Cbuild-dir=build/editable
+$(VENV)/built: $(VENV)/with-build $(SOURCES)
+	$(INSTALL) .
 	touch $@
 
 $(VENV)/with-%: $(VENV)/built
-	$(BIN)/python -m pip install -q -e ".[$*]" -Cbuild-dir=build/editable
+	$(INSTALL) ".[$*]"
 	touch $@
 
 demo: $(VENV)/built

@@ -4,19 +4,15 @@
 set -euo pipefail
 python=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
-tools=$root/build/sanitize/tools
-if [ ! -x "$tools/bin/python" ]; then
-  "$python" -m venv "$tools"
-  "$tools/bin/python" -m pip install -q cmake ninja nanobind
-fi
+tools=$(cd "$(dirname "$python")" && pwd)  # cmake and ninja lie beside Python
 
 # build NAME SANITIZERS: compile the core with the sanitizers, beside a copy of the package.
 build() {
   local folder=$root/build/sanitize/$1
-  PATH=$tools/bin:$PATH cmake -S "$root" -B "$folder/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  PATH=$tools:$PATH cmake -S "$root" -B "$folder/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DMANYCLASS_SANITIZE="$2" -DPython_EXECUTABLE="$(cd "$root" && realpath -s "$python")" \
-    -Dnanobind_DIR="$("$tools/bin/python" -m nanobind --cmake_dir)" -Wno-dev >/dev/null
-  PATH=$tools/bin:$PATH cmake --build "$folder/cmake" >"$folder/log" || { cat "$folder/log"; exit 1; }
+    -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" -Wno-dev >/dev/null
+  PATH=$tools:$PATH cmake --build "$folder/cmake" >"$folder/log" || { cat "$folder/log"; exit 1; }
   mkdir -p "$folder/site"
   rm -rf "$folder/site/manyclass"
   cp -r "$root/src/manyclass" "$folder/site/manyclass"

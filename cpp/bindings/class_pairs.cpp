@@ -57,7 +57,7 @@ void bind_methods(nb::class_<Bound<T, PairTrainer<T>>>& trainer) {
             return t.template loop<Pair, Weights>(held.pair, weights_of(weights), z, view_of(rows),
                                                   view_of(active), shrunk, min_gap, seed);
           },
-          "meeting"_a, "weights"_a.noconvert(), "duals"_a, "rows"_a, "active"_a, "shrunk"_a,
+          "pair"_a, "weights"_a.noconvert(), "duals"_a, "rows"_a, "active"_a, "shrunk"_a,
           "min_gap"_a, "seed"_a)
       .def(
           "own_scores",
@@ -67,7 +67,7 @@ void bind_methods(nb::class_<Bound<T, PairTrainer<T>>>& trainer) {
             t.template own_scores<Pair, Weights>(held.pair, weights_of(weights), view_of(rows),
                                                  view_of(out));
           },
-          "meeting"_a, "weights"_a.noconvert(), "rows"_a, "out"_a)
+          "pair"_a, "weights"_a.noconvert(), "rows"_a, "out"_a)
       .def(
           "inspect",
           [](const Trainer& t, const HeldPair& held, Array weights, const DualLists<T>& z,
@@ -76,7 +76,7 @@ void bind_methods(nb::class_<Bound<T, PairTrainer<T>>>& trainer) {
             return t.template inspect<Pair, Weights>(held.pair, weights_of(weights), z,
                                                      view_of(own_scores), norm);
           },
-          "meeting"_a, "weights"_a.noconvert(), "duals"_a, "own_scores"_a, "norm"_a)
+          "pair"_a, "weights"_a.noconvert(), "duals"_a, "own_scores"_a, "norm"_a)
       .def(
           "trade",
           [](const Trainer& t, const HeldPair& held, Array weights, DualLists<T>& shares,
@@ -87,8 +87,7 @@ void bind_methods(nb::class_<Bound<T, PairTrainer<T>>>& trainer) {
                                                    view_of(rows), view_of(active), view_of(scored),
                                                    seed);
           },
-          "meeting"_a, "weights"_a.noconvert(), "shares"_a, "rows"_a, "active"_a, "scored"_a,
-          "seed"_a)
+          "pair"_a, "weights"_a.noconvert(), "shares"_a, "rows"_a, "active"_a, "scored"_a, "seed"_a)
       .def(
           "survey",
           [](const Trainer& t, const HeldPair& held, Array weights, const DualLists<T>& z,
@@ -99,8 +98,8 @@ void bind_methods(nb::class_<Bound<T, PairTrainer<T>>>& trainer) {
                                              view_of(largest), view_of(smallest),
                                              view_of(z_dot_xi));
           },
-          "meeting"_a, "weights"_a.noconvert(), "duals"_a, "own_scores"_a, "largest"_a,
-          "smallest"_a, "z_dot_xi"_a)
+          "pair"_a, "weights"_a.noconvert(), "duals"_a, "own_scores"_a, "largest"_a, "smallest"_a,
+          "z_dot_xi"_a)
       .def(
           "rebuild",
           [](const Trainer& t, const HeldPair& held, Array weights, const DualLists<T>& z,
@@ -109,7 +108,7 @@ void bind_methods(nb::class_<Bound<T, PairTrainer<T>>>& trainer) {
             return t.template rebuild<Pair, Weights>(held.pair, weights_of(weights), z,
                                                      view_of(totals), view_of(scale));
           },
-          "meeting"_a, "weights"_a.noconvert(), "duals"_a, "totals"_a, "scale"_a);
+          "pair"_a, "weights"_a.noconvert(), "duals"_a, "totals"_a, "scale"_a);
 }
 
 template <class T>
@@ -205,7 +204,6 @@ void bind_class_pairs(nb::module_& m) {
   nb::class_<HeldPair>(m, "ClassPair")
       .def(nb::init<std::int32_t, std::int32_t, std::int32_t, Vector<const std::int32_t>, bool>(),
            "width"_a, "n_first"_a, "n_second"_a, "labels"_a, "own_too"_a = true);
-  m.attr("Meeting") = m.attr("ClassPair");  // the former name
   bind_rows<float, Matrix<float>>(m);
   bind_rows<double, Matrix<double>>(m);
   bind_tables<float>(m, "PairTables32");

@@ -250,8 +250,6 @@ class ClassPair:
         own_too: bool = True,
     ) -> None: ...
 
-Meeting = ClassPair  # the former name
-
 class _PairTables:
     def __init__(self, n_rows: int, width: int, dense_from: int) -> None: ...
     def squared_norm(self) -> float: ...
@@ -279,7 +277,7 @@ def put_rows(
 class _PairTrainer(_Examples):
     def loop(
         self,
-        meeting: ClassPair,
+        pair: ClassPair,
         weights: Array | _PairTables,
         duals: _Duals,
         rows: NDArray[np.int32],
@@ -290,14 +288,14 @@ class _PairTrainer(_Examples):
     ) -> SweepResult: ...
     def own_scores(
         self,
-        meeting: ClassPair,
+        pair: ClassPair,
         weights: Array | _PairTables,
         rows: NDArray[np.int32],
         out: NDArray[np.float64],
     ) -> None: ...
     def inspect(
         self,
-        meeting: ClassPair,
+        pair: ClassPair,
         weights: Array | _PairTables,
         duals: _Duals,
         own_scores: NDArray[np.float64],
@@ -305,7 +303,7 @@ class _PairTrainer(_Examples):
     ) -> SweepResult: ...
     def trade(
         self,
-        meeting: ClassPair,
+        pair: ClassPair,
         weights: Array | _PairTables,
         shares: _Duals,
         rows: NDArray[np.int32],
@@ -315,7 +313,7 @@ class _PairTrainer(_Examples):
     ) -> SweepResult: ...
     def survey(
         self,
-        meeting: ClassPair,
+        pair: ClassPair,
         weights: Array | _PairTables,
         duals: _Duals,
         own_scores: NDArray[np.float64],
@@ -325,7 +323,7 @@ class _PairTrainer(_Examples):
     ) -> None: ...
     def rebuild(
         self,
-        meeting: ClassPair,
+        pair: ClassPair,
         weights: Array | _PairTables,
         duals: _Duals,
         totals: NDArray[np.float64],

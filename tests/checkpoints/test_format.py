@@ -125,11 +125,14 @@ def header_of(tensors, **changes):
     ("changes", "message"),
     [
         ({"format": "manyclass"}, "file of something else"),
-        ({"format_version": "2", "version": "7.0\n"}, r"written by manyclass 7\.0, which is newer"),
+        (
+            {"format_version": "2", "version": "7.0\n"},
+            r"written by manyclass 7\.0; this version reads up to 1: upgrade",
+        ),
         ({"problem": "["}, "is damaged"),
         ({"problem": "[" * 100_000}, "is damaged"),
-        ({"problem": "[]"}, "facts are no text"),
-        ({"problem": '{"C": 1}'}, "facts are no text"),
+        ({"problem": "[]"}, "problem metadata must be strings"),
+        ({"problem": '{"C": 1}'}, "problem metadata must be strings"),
         ({"checksum": "00000000"}, "checksum differs"),
     ],
 )

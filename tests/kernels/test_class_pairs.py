@@ -40,15 +40,15 @@ class Setting:
         self.z = LISTS[dtype](data.n_examples, 2 * width)
         self.rows = np.flatnonzero(self.trainer.squared_norms() > 0).astype(np.int32)
 
-    def meeting(self, own_too=True):
+    def pair(self, own_too=True):
         labels = self.columns[self.problem.dataset.labels]
-        return _core.Meeting(self.width, *self.sizes, labels, own_too)
+        return _core.ClassPair(self.width, *self.sizes, labels, own_too)
 
     def loop(self, seed, *, shrunk=False, own_too=True, min_gap=-np.inf):
         active = np.empty_like(self.rows)
-        meeting = self.meeting(own_too)
+        pair = self.pair(own_too)
         return self.trainer.loop(
-            meeting, self.weights, self.z, self.rows, active, shrunk, min_gap, seed
+            pair, self.weights, self.z, self.rows, active, shrunk, min_gap, seed
         )
 
     def matrix(self):
@@ -126,15 +126,15 @@ def test_a_full_loop_counts_each_class_once(dtype, loss, own_too, kind, instruct
 def test_inspect_finds_the_certificate(dtype, kind):
     setting = Setting(dtype, kind=kind)
     setting.loop(1)
-    problem, meeting = setting.problem, setting.meeting()
+    problem, pair = setting.problem, setting.pair()
     own = np.zeros(problem.dataset.n_examples)
     everything = np.arange(len(own), dtype=np.int32)
-    setting.trainer.own_scores(meeting, setting.weights, everything, own)
+    setting.trainer.own_scores(pair, setting.weights, everything, own)
     scores = objective.scores(problem, setting.matrix())
     labels = problem.dataset.labels
     np.testing.assert_allclose(own, scores[np.arange(len(own)), labels], rtol=1e-4, atol=1e-4)
     norm = float(np.linalg.norm(setting.matrix()))
-    found = setting.trainer.inspect(meeting, setting.weights, setting.z, own, norm)
+    found = setting.trainer.inspect(pair, setting.weights, setting.z, own, norm)
     expected = problem.costs @ objective.losses(problem, setting.matrix())
     assert found.loss == pytest.approx(expected, rel=1e-4)
 
@@ -166,23 +166,23 @@ def test_what_the_core_refuses_of_tables():
         setting.loop(1)
     rows = setting.problem.dataset.n_features + 1
     setting.weights = _core.PairTables64(rows, 2 * setting.width, 8)
-    with pytest.raises(ValueError, match="as wide as the meeting's"):
+    with pytest.raises(ValueError, match="as wide as the pair's"):
         setting.loop(1)
 
 
 def test_what_the_core_refuses():
     setting = Setting(np.float64)
-    trainer, meeting, W, z, rows = (
+    trainer, pair, W, z, rows = (
         setting.trainer,
-        setting.meeting(),
+        setting.pair(),
         setting.weights,
         setting.z,
         setting.rows,
     )
     active, n = np.empty_like(rows), z.to_csr()[0].size - 1
-    good = [meeting, W, z, rows, active, False, 0.0, 1]
+    good = [pair, W, z, rows, active, False, 0.0, 1]
     trainer.loop(*good)
-    elsewhere = _core.Meeting(8, 3, 1, np.full(n, -1, np.int32))
+    elsewhere = _core.ClassPair(8, 3, 1, np.full(n, -1, np.int32))
     cases = [
         (0, elsewhere, "another bundle"),
         (1, W[:-1], "n_features"),
@@ -202,7 +202,7 @@ def test_what_the_core_refuses():
         (8, 3, [16], "label out of range"),
     ]:
         with pytest.raises(ValueError, match=message):
-            _core.Meeting(width, first, 0, np.array(labels, np.int32))
+            _core.ClassPair(width, first, 0, np.array(labels, np.int32))
     problem = make_problem(np.eye(3), [0, 1, 2], n_classes=3, formulation="ats")
     with pytest.raises(ValueError, match="relative margins"):
         _core.PairTrainer64(**trainer_arguments(problem))

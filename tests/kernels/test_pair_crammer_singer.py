@@ -36,7 +36,7 @@ class Setting:
         self.columns = np.r_[:n_first, width : width + n_second].astype(np.int32)
         labels = self.columns[data.labels]
         labels[list(elsewhere)] = -1
-        self.meeting = _core.Meeting(width, n_first, n_second, labels)
+        self.pair = _core.ClassPair(width, n_first, n_second, labels)
         self.width = width
         if kind == "dense":
             _, self.weights = allocate_weights(data.n_features + 1, 2 * width, data.dtype)
@@ -72,7 +72,7 @@ class Setting:
         before = self.shares
         self.put(-coefficients)
         nothing, once = np.zeros(self.data.n_examples), np.ones(self.data.n_examples)
-        self.trainer.rebuild(self.meeting, self.weights, self.lists, nothing, once)
+        self.trainer.rebuild(self.pair, self.weights, self.lists, nothing, once)
         self.put(before)
 
     @property
@@ -86,9 +86,7 @@ class Setting:
     def trade(self, scored, rows=None, seed=1):
         rows = self.rows if rows is None else np.asarray(rows, np.int32)
         active = np.empty_like(rows)
-        result = self.trainer.trade(
-            self.meeting, self.weights, self.lists, rows, active, scored, seed
-        )
+        result = self.trainer.trade(self.pair, self.weights, self.lists, rows, active, scored, seed)
         return result, active[: result.n_active]
 
 
@@ -199,10 +197,10 @@ def test_the_survey_finds_slacks(dtype, kind):
     n = problem.dataset.n_examples
     own = np.zeros(n)
     every = np.arange(n, dtype=np.int32)
-    setting.trainer.own_scores(setting.meeting, setting.weights, every, own)
+    setting.trainer.own_scores(setting.pair, setting.weights, every, own)
     largest, smallest, z_dot_xi = np.empty((3, n))
     setting.trainer.survey(
-        setting.meeting, setting.weights, setting.lists, own, largest, smallest, z_dot_xi
+        setting.pair, setting.weights, setting.lists, own, largest, smallest, z_dot_xi
     )
     xi = objective.slacks(problem, setting.matrix())
     np.testing.assert_allclose(largest, xi.max(axis=1), atol=1e-4)
@@ -216,7 +214,7 @@ def test_what_the_core_refuses():
     setting = Setting(problem, 2)
     n, stride = problem.dataset.n_examples, 2 * setting.width
     rows, active = setting.rows, np.empty_like(setting.rows)
-    good = [setting.meeting, setting.weights, setting.lists, rows, active, NO_SLOTS, 1]
+    good = [setting.pair, setting.weights, setting.lists, rows, active, NO_SLOTS, 1]
     setting.trainer.trade(*good)
     cases = [
         (1, setting.weights[:-1], "n_features"),
@@ -233,7 +231,7 @@ def test_what_the_core_refuses():
     for place in range(4):
         bad = [*numbers[:place], np.zeros(n + 1), *numbers[place + 1 :]]
         with pytest.raises(ValueError, match="one number per example"):
-            setting.trainer.survey(setting.meeting, setting.weights, setting.lists, *bad)
+            setting.trainer.survey(setting.pair, setting.weights, setting.lists, *bad)
     with pytest.raises(ValueError, match="sums of losses"):
         setting.trainer.loop(*good[:5], False, 0.0, 1)
     other = Setting(random_problem(3, "weston_watkins"), 2)

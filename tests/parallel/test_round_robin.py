@@ -99,4 +99,4 @@ def test_ranks_share_the_ordered_pairs(n_blocks):
     schedule = Schedule.of(n_blocks, n_blocks)
     pairs = [pair for rank in range(n_blocks) for pair in schedule.pairs_of(rank)]
     assert sorted(pairs) == list(itertools.permutations(range(n_blocks), 2))
-    assert schedule.n_meetings == len(pairs) // 2 + (n_blocks % 2) * len(schedule.rounds)
+    assert schedule.n_pairs == len(pairs) // 2 + (n_blocks % 2) * len(schedule.rounds)

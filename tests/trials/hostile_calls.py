@@ -205,7 +205,7 @@ class CoreCall:
         width = h.number(64 // self.dtype.itemsize)
         labels = h.array(h.rng.integers(-1, 2 * max(1, width % 64), self.n).astype(np.int32))
         counts = (h.number(int(h.rng.integers(0, 5))) for _ in range(2))
-        meeting = _core.Meeting(width, *counts, labels, h.chance(0.5))
+        meeting = _core.ClassPair(width, *counts, labels, h.chance(0.5))
         if h.chance(0.5):
             weights = h.weights(self.d + 1, 2 * width, self.dtype)
         else:

@@ -24,19 +24,16 @@ from numpy.typing import NDArray
 from manyclass.io.tensors.files import (
     Tensors,
     checksum,
-    one_line,
     read_about,
     read_tensors,
     write_tensors,
 )
+from manyclass.io.tensors.tensor_format import TensorFormat
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Start
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.types import Array, CsrArray, DType
-from manyclass.version import __version__
 
-FORMAT = "manyclass checkpoint"
-FORMAT_VERSION = 1
 DUALS = ("duals.indptr", "duals.classes", "duals.values")
 SEEDS = 2**31
 BEGINNING = 1 << 16  # bytes that tell a format
@@ -46,6 +43,16 @@ ROUNDING = {4: 1e-4, 8: 1e-8}
 
 class DamagedError(ValueError):
     """A file is truncated, damaged or no checkpoint."""
+
+
+FORMAT = TensorFormat(
+    name="manyclass checkpoint",
+    version=1,
+    kind="checkpoint",
+    damaged_message="is damaged, truncated or no checkpoint ({why})",
+    other_message="is damaged, truncated or no checkpoint (it is a file of something else)",
+    error=DamagedError,
+)
 
 
 def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts) -> None:
@@ -77,13 +84,7 @@ def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts) -> None:
     if start.weights is not None:
         tensors["weights"] = np.ascontiguousarray(start.weights)
     problem = json.dumps(facts)
-    header = {
-        "format": FORMAT,
-        "format_version": str(FORMAT_VERSION),
-        "version": __version__,
-        "problem": problem,
-    }
-    write_tensors(path, tensors, header, checksum(tensors, problem))
+    write_tensors(path, tensors, FORMAT.header(problem=problem), checksum(tensors, problem))
 
 
 def begins_as_checkpoint(path: Path) -> bool:
@@ -94,7 +95,7 @@ def begins_as_checkpoint(path: Path) -> bool:
     OSError
     """
     with path.open("rb") as file:
-        return f'"{FORMAT}"'.encode() in file.read(BEGINNING)
+        return f'"{FORMAT.name}"'.encode() in file.read(BEGINNING)
 
 
 def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
@@ -112,22 +113,17 @@ def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
             names, header = read_about(file)
             tensors = read_tensors(file, names)
         except ValueError as error:
-            raise _damaged(path, error) from None
-    if header.get("format") != FORMAT:
-        raise _damaged(path, "it is a file of something else")
-    version = header.get("format_version", "")
-    if version != str(FORMAT_VERSION) and version.isdecimal() and len(version) < 10:
-        writer = one_line(header.get("version", "?"))
-        raise ValueError(f"{path}: was written by manyclass {writer}, which is newer; upgrade")
+            raise FORMAT.damaged(path, error) from None
+    FORMAT.check(path, header)
     problem = header.get("problem", "")
     if header.get("checksum") != checksum(tensors, problem):
-        raise _damaged(path, "the checksum differs")
+        raise FORMAT.damaged(path, "the checksum differs")
     try:
         facts = json.loads(problem)
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, error) from None
+        raise FORMAT.damaged(path, error) from None
     if not isinstance(facts, dict) or not all(isinstance(v, str) for v in facts.values()):
-        raise _damaged(path, "its facts are no text")
+        raise FORMAT.damaged(path, "its problem metadata must be strings")
     return tensors, facts
 
 
@@ -146,7 +142,7 @@ def start_of_tensors(path: Path, tensors: Tensors, problem: Problem) -> Start:
             _epochs(tensors, problem),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise _damaged(path, error) from None
+        raise FORMAT.damaged(path, error) from None
 
 
 def seed_of_tensors(path: Path, tensors: Tensors) -> int:
@@ -162,7 +158,7 @@ def seed_of_tensors(path: Path, tensors: Tensors) -> int:
         if not 0 <= seed < SEEDS:
             raise ValueError("the seed is out of range")
     except (KeyError, ValueError) as error:
-        raise _damaged(path, error) from None
+        raise FORMAT.damaged(path, error) from None
     return seed
 
 
@@ -239,7 +235,3 @@ def _expect(array: Array, dtype: DType, shape: tuple[int, ...]) -> None:
         raise ValueError(
             f"an array of {array.dtype} {array.shape} stands in the place of {dtype} {shape}"
         )
-
-
-def _damaged(path: Path, why: object) -> DamagedError:
-    return DamagedError(f"{path}: is damaged, truncated or no checkpoint ({one_line(why)})")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.utils.fingerprints import Facts, fact, fingerprint
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Settings
 from manyclass.version import __version__
 
 
@@ -44,7 +42,7 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
     }
 
 
-def facts_of_rank(problem: Facts, params: dict[str, Any]) -> Facts:
+def facts_of_rank(problem: Facts, params: Settings) -> Facts:
     """Return what the ranks of one training have in common: version, parameters, problem."""
     given = {name: fact(value) for name, value in params.items()}
     return {"version of manyclass": __version__, **given, **problem}

@@ -11,7 +11,7 @@ import contextlib
 import importlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyclass.cli import console
 from manyclass.cli.console import Parser, UsageError, positive_int, say
@@ -142,7 +142,9 @@ def _parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"manyclass {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, run: Callable[[Any], None], text: str, epilog: str = "") -> Parser:
+    def command(
+        name: str, run: Callable[[argparse.Namespace], None], text: str, epilog: str = ""
+    ) -> Parser:
         sub: Parser = commands.add_parser(
             name,
             help=text,

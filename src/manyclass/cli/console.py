@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn, TypeVar
 
 from manyclass.io.atomic import _resolved, is_special, naming
 from manyclass.io.temporary_files import Unfinished
@@ -30,6 +30,9 @@ class UsageError(ValueError):
     """The command line asks for something that does not exist."""
 
 
+T = TypeVar("T")
+
+
 class Parser(argparse.ArgumentParser):
     """Leaves it to ``main`` to report errors, in one line and without the usage."""
 
@@ -38,7 +41,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
-def number(text: str, convert: Callable[[str], Any], wanted: str, ok: Callable[[Any], bool]) -> Any:
+def number(text: str, convert: Callable[[str], T], wanted: str, ok: Callable[[T], bool]) -> T:
     """Convert an argument, or say what was ``wanted``."""
     try:
         value = convert(text)

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 
 from manyclass.datasets.synthetic import make_text_corpus
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Rows
 
 Write = Callable[[str], object]
 
@@ -32,7 +32,7 @@ REPEATS = 3
 class Split:
     """A data set, a fifth of it set aside for the test."""
 
-    X: Any
+    X: Rows
     y: Array
     X_test: Any
     y_test: Array
@@ -43,7 +43,7 @@ class Split:
         return Split(X, self.y, X_test, self.y_test)
 
     @classmethod
-    def of(cls, X: Any, y: Array) -> Split:
+    def of(cls, X: Rows, y: Array) -> Split:
         """Split at random, with each class's share in the test where it is large enough."""
         many = len(np.unique(y)) <= len(y) // 5
         train, test = train_test_split(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import numpy as np
 
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Label
 
 
 def compare(classes: Array, truth: Array, predicted: Array) -> tuple[dict[str, float], int]:
@@ -46,7 +45,7 @@ def _common_codes(classes: Array, truth: Array, predicted: Array) -> tuple[Array
     Returns the numbers of ``truth``, of ``predicted``, and how many belong to the classes.
     """
     alike = (classes.dtype.kind in "UO") == (truth.dtype.kind in "UO")
-    codes: dict[Any, int] = {}
+    codes: dict[Label, int] = {}
 
     def number(labels: Array) -> Array:
         names, positions = np.unique(labels, return_inverse=True)
@@ -58,7 +57,7 @@ def _common_codes(classes: Array, truth: Array, predicted: Array) -> tuple[Array
     return number(truth), number(predicted), n_known
 
 
-def _number_or_text(label: Any) -> Any:
+def _number_or_text(label: object) -> Label:
     if isinstance(label, str) and "_" not in label:  # Python reads 1_000 as a number
         for convert in (int, float):
             with contextlib.suppress(ValueError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any
 
 from manyclass.cli.console import Parser, UsageError, jobs, positive, positive_int, seed
 from manyclass.problem.formulations import FORMULATIONS
@@ -130,7 +129,7 @@ def _common_options(parser: Parser) -> None:
     _shape_options(parser)
 
 
-def _dual_options(group: Any) -> None:
+def _dual_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--formulation",
         type=formulation_name,
@@ -163,7 +162,7 @@ def _dual_options(group: Any) -> None:
     )
 
 
-def _stochastic_options(group: Any) -> None:
+def _stochastic_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--alpha", type=positive, metavar="A", help="regularisation (default 0.0001)")
     add("--batch-size", type=positive_int, metavar="R", help="rows in a step (default 1)")

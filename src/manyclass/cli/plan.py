@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyclass.cli import console
 from manyclass.cli.console import Parser, UsageError, count, positive, positive_int, say
 from manyclass.cli.data import read_in_blocks
 from manyclass.cli.options import formulation_name, formulation_names, reader_options
 from manyclass.io import atomic
+from manyclass.utils.types import Settings
 
 if TYPE_CHECKING:
     from manyclass.planning.plan import Option, Question
@@ -42,7 +43,7 @@ def plan_options(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON: seconds and bytes")
 
 
-def _size_options(group: Any) -> None:
+def _size_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--rows", type=positive_int, metavar="N")
     group.add_argument("--features", type=positive_int, metavar="N")
     group.add_argument("--classes", type=positive_int, metavar="N")
@@ -63,7 +64,7 @@ def _size_options(group: Any) -> None:
     )
 
 
-def _place_options(group: Any) -> None:
+def _place_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add(
         "--formulation",
@@ -81,7 +82,7 @@ def _place_options(group: Any) -> None:
     add("--rates", type=Path, metavar="FILE", help="measured elsewhere (benchmarks.rank_costs)")
 
 
-def _habit_options(group: Any) -> None:
+def _habit_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--epochs", type=positive, metavar="E", help="of one process, or two ranks")
     add("--growth", type=positive, metavar="G", help="epochs grow like ranks^G")
@@ -179,7 +180,7 @@ def _counted(args: argparse.Namespace, item: int) -> Shape:
     return Shape(*sizes, int(found.class_counts.max()), item)
 
 
-def _entry(option: Option) -> dict[str, Any]:
+def _entry(option: Option) -> Settings:
     found = option.forecast
     return {
         "ranks": found.n_ranks,

@@ -8,6 +8,7 @@ from typing import Any
 from manyclass.cli.console import UsageError, be_quiet
 from manyclass.cli.data import load_for, read_for
 from manyclass.io import atomic
+from manyclass.utils.types import Rows
 
 # Lines of predictions put together at a time.
 LINES_AT_A_TIME = 1 << 16
@@ -53,7 +54,7 @@ def predict(args: argparse.Namespace) -> None:
             file.write("".join("\t".join(map(str, line)) + "\n" for line in lines).encode())
 
 
-def _columns(model: Any, X: Any, top: int, probabilities: bool) -> list[list[Any]]:
+def _columns(model: Any, X: Rows, top: int, probabilities: bool) -> list[list[object]]:
     """Return the best labels of rows, the best first, each with its probability if wanted."""
     import numpy as np
 

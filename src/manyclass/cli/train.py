@@ -7,13 +7,14 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, be_quiet, count, proven, say
 from manyclass.cli.data import Say, may_not_fit, read, read_in_blocks
 from manyclass.cli.options import settle
 from manyclass.parallel import mpiexec
+from manyclass.utils.types import Settings
 
 if TYPE_CHECKING:
     from manyclass.estimators.stochastic import StochasticClassifier
@@ -174,7 +175,7 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
     return _timed(args, lambda: model.fit_blocks(blocks.labelled(), *shape))
 
 
-def _common(args: argparse.Namespace) -> dict[str, Any]:
+def _common(args: argparse.Namespace) -> Settings:
     """Return the parameters that both estimators have."""
     return {
         "loss": args.loss,
@@ -189,7 +190,7 @@ def _common(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _timed(args: argparse.Namespace, fit: Callable[[], Any]) -> float:
+def _timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
     """Return the seconds of a fit, whose errors name a file: that of the data if no other."""
     from manyclass.parallel.consensus import known_to_all
 

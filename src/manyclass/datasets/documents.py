@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+
+from manyclass.utils.types import Array, CsrArray, IntArray
 
 # Words drawn at a time, so that the memory beside the result stays small. The size is part of
 # what a seed means: another one draws in another order.
@@ -45,7 +47,7 @@ class Topics:
         )
 
     def words(
-        self, rng: np.random.Generator, about: npt.NDArray[Any], topical: npt.NDArray[Any]
+        self, rng: np.random.Generator, about: Array, topical: Array
     ) -> npt.NDArray[np.int32]:
         """Draw a word for each entry: of the class ``about``, on topic with chance ``topical``."""
         words = self.common[_zipf(rng, len(self.common), about.shape)]
@@ -147,7 +149,7 @@ class Documents:
         topical = rng.beta(6 * topic_share, 6 * (1 - topic_share), n_examples).astype(np.float32)
         return cls(topics, y, about, lengths, topical)
 
-    def blocks(self, rng: np.random.Generator) -> Iterator[tuple[slice, csr_array[Any]]]:
+    def blocks(self, rng: np.random.Generator) -> Iterator[tuple[slice, CsrArray]]:
         """Write the documents; yield a slice of them and how often they use each word (int64)."""
         n_features = len(self.topics.common)
         for rows in blocks_of(np.cumsum(self.lengths)):
@@ -161,7 +163,7 @@ class Documents:
             yield rows, csr_array((times, indices, indptr), shape=(n_rows, n_features))
 
 
-def blocks_of(ends: npt.NDArray[np.integer[Any]]) -> list[slice]:
+def blocks_of(ends: IntArray) -> list[slice]:
     """Cut rows that end at ``ends`` into blocks of about WORDS_AT_A_TIME, one row at least."""
     cuts = np.arange(WORDS_AT_A_TIME, ends[-1] + WORDS_AT_A_TIME, WORDS_AT_A_TIME)
     stops = np.unique(np.minimum(np.searchsorted(ends, cuts) + 1, len(ends)))

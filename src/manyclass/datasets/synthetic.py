@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from manyclass.datasets.documents import Documents
 from manyclass.datasets.tf_idf import MAX_INDEX, idf_of, joined, weigh, weighted_blocks
+from manyclass.utils.types import CsrArray, DType, Settings
 
 __all__ = ["corpus_shape", "iter_text_corpus", "make_text_corpus"]
 # Examples, features and classes of the training parts in table 2 of Alber et al. 2017 (lshtc) and
@@ -38,7 +37,7 @@ def make_text_corpus(
     label_noise: float = 0.05,
     random_state: int | np.random.Generator | None = None,
     dtype: npt.DTypeLike = np.float32,
-) -> tuple[csr_array[Any], npt.NDArray[np.int64]]:
+) -> tuple[CsrArray, npt.NDArray[np.int64]]:
     """Make a collection of documents in many classes that behaves like real text.
 
     Word frequencies and class sizes follow Zipf's law. Classes form groups of siblings, about as
@@ -113,7 +112,7 @@ def iter_text_corpus(
     label_noise: float = 0.05,
     random_state: int | np.random.Generator | None = None,
     dtype: npt.DTypeLike = np.float32,
-) -> Iterator[tuple[csr_array[Any], npt.NDArray[np.int64]]]:
+) -> Iterator[tuple[CsrArray, npt.NDArray[np.int64]]]:
     """Make the corpus of ``make_text_corpus`` in blocks of rows, some 10 MB each.
 
     The blocks, one below the other, are what ``make_text_corpus`` returns for the same arguments.
@@ -162,7 +161,7 @@ dtype
     return weighted_blocks(documents, rng, dtype)
 
 
-def corpus_shape(name: str, scale: float = 1.0) -> dict[str, Any]:
+def corpus_shape(name: str, scale: float = 1.0) -> Settings:
     """Return the arguments of ``make_text_corpus`` that resemble a real corpus.
 
     Examples, features and classes are those of the training parts, times ``scale``; rows are about
@@ -233,7 +232,7 @@ def _check(words_per_example: float, topic_share: float, label_noise: float) -> 
         raise ValueError(f"label_noise must be from 0 to 1, got {label_noise}")
 
 
-def _float_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
+def _float_type(dtype: npt.DTypeLike) -> DType:
     """Refuse types that X can't have."""
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):

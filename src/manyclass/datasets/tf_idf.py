@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from manyclass.datasets.documents import Documents, blocks_of
+from manyclass.utils.types import CsrArray, DType
 
 MAX_INDEX = np.iinfo(np.int32).max
 
 
 def joined(
-    blocks: Iterable[tuple[slice, csr_array[Any]]],
+    blocks: Iterable[tuple[slice, CsrArray]],
     shape: tuple[int, int],
     n_words: int,
-    dtype: np.dtype[Any],
-) -> csr_array[Any]:
+    dtype: DType,
+) -> CsrArray:
     """Put blocks of rows one below the other; ``n_words`` bounds their non-zeros."""
     index_dtype = np.int32 if n_words <= MAX_INDEX else np.int64
     indptr = np.zeros(shape[0] + 1, index_dtype)
@@ -39,8 +39,8 @@ def joined(
 
 
 def weighted_blocks(
-    documents: Documents, rng: np.random.Generator, dtype: np.dtype[Any]
-) -> Iterator[tuple[csr_array[Any], npt.NDArray[np.int64]]]:
+    documents: Documents, rng: np.random.Generator, dtype: DType
+) -> Iterator[tuple[CsrArray, npt.NDArray[np.int64]]]:
     """Write the documents twice: to learn how many use a word, and to weigh it by that."""
     rehearsal = documents.blocks(copy.deepcopy(rng))
     idf = idf_of(counts for _, counts in rehearsal)
@@ -51,7 +51,7 @@ def weighted_blocks(
         yield X, documents.y[rows]
 
 
-def idf_of(parts: Iterable[csr_array[Any]]) -> npt.NDArray[np.float64]:
+def idf_of(parts: Iterable[CsrArray]) -> npt.NDArray[np.float64]:
     """Weight of each word, from the number of rows that use it."""
     n_examples, n_using = 0, np.zeros(1, np.int64)
     for X in parts:
@@ -62,7 +62,7 @@ def idf_of(parts: Iterable[csr_array[Any]]) -> npt.NDArray[np.float64]:
     return np.log((1 + n_examples) / (1 + n_using)) + 1
 
 
-def weigh(X: csr_array[Any], idf: npt.NDArray[np.float64]) -> None:
+def weigh(X: CsrArray, idf: npt.NDArray[np.float64]) -> None:
     """Turn counts into tf-idf weights of unit rows, in place."""
     idf = idf.astype(X.dtype)
     for rows in blocks_of(X.indptr[1:]):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
+from manyclass.utils.types import Rows, Settings
+
+F = TypeVar("F", bound=Callable[..., object])
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -41,7 +43,7 @@ class FitTask:
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: Any, metadata: dict[str, Any], max_epochs: int | None
+        self, estimator: Any, X: Rows, y: object, metadata: Settings, max_epochs: int | None
     ) -> None:
         self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self._context = None
@@ -49,7 +51,7 @@ class FitTask:
             self._context = estimator._init_callback_context(max_subtasks=max_epochs)
             self._context.call_on_fit_task_begin(**self._arguments)
 
-    def epoch(self, fitted: Callable[[], dict[str, Any]]) -> bool:
+    def epoch(self, fitted: Callable[[], Settings]) -> bool:
         """Report one epoch; ``fitted`` gives the attributes to predict with. True: stop."""
         if self._context is None:
             return False

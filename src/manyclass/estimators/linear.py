@@ -19,7 +19,7 @@ from manyclass.prediction.thresholding import thresholded
 from manyclass.problem.solution import Weights
 from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.threads import effective_n_jobs
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Rows, Settings
 
 # What the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
@@ -196,7 +196,7 @@ class LinearClassifier(ClassifierMixin):
         now.__dict__ = self.__dict__.copy()
         return now
 
-    def _check_rows(self, X: ArrayLike) -> Any:
+    def _check_rows(self, X: ArrayLike) -> Rows:
         check_is_fitted(self)
         check_sparse(X, indices=False)  # the core looks at them
         return validate_data(
@@ -208,11 +208,11 @@ class LinearClassifier(ClassifierMixin):
             ensure_all_finite=False,  # NaN and infinity are found where rows are scored
         )
 
-    def _check_finite(self, rows: Any) -> None:
+    def _check_finite(self, rows: Rows) -> None:
         assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
 
     @contextlib.contextmanager
-    def _input_restored(self) -> Iterator[dict[str, Any]]:
+    def _input_restored(self) -> Iterator[Settings]:
         """After an error, take back what the validation of the input has set.
 
         What is given is what would come back; empty it to keep what there is now.
@@ -233,11 +233,11 @@ class LinearClassifier(ClassifierMixin):
         tags.input_tags.sparse = True
         return tags
 
-    def _scores(self, rows: Any) -> Array:
+    def _scores(self, rows: Rows) -> Array:
         n_jobs = effective_n_jobs(self.n_jobs)
         return scores_of(rows, self._coefficients, self.intercept_, n_jobs, self._check_finite)
 
-    def _labels(self, rows: Any, top: int) -> NDArray[np.int64]:
+    def _labels(self, rows: Rows, top: int) -> NDArray[np.int64]:
         """Positions in ``classes_`` of the best classes of every row, shape (n, top)."""
         n_jobs = effective_n_jobs(self.n_jobs)
         coef = self._coefficients

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from manyclass.problem.objective import losses_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, relative
 from manyclass.utils.threads import effective_n_jobs
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, ClassWeight, Rows
 
 # Share of the objective that float32 may lose.
 ROUNDING = 1e-4
@@ -34,11 +34,11 @@ class SparsifyMixin(LinearClassifier):
     C: float
     fit_intercept: bool
     intercept_scaling: float
-    class_weight: dict[Any, float] | str | None
+    class_weight: ClassWeight
     certificate_: Certificate | None
     sparsity_report_: SparsityReport
 
-    def _dataset(self, X: Any, y: Array, sample_weight: ArrayLike | None) -> tuple[Dataset, Array]:
+    def _dataset(self, X: Rows, y: Array, sample_weight: ArrayLike | None) -> tuple[Dataset, Array]:
         """Turn the arguments of ``fit`` into a data set and its classes."""
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         return training_data(X, y, sample_weight, self.class_weight, bias)

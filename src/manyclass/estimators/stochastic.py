@@ -29,6 +29,7 @@ from manyclass.estimators.validation import (
 from manyclass.solvers.stochastic.plan import LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.sparse_check import check_sparse
+from manyclass.utils.types import ClassWeight, Rows
 
 
 class StochasticClassifier(
@@ -150,7 +151,7 @@ class StochasticClassifier(
     objective_: float
     history_: list[StochasticRecord]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         "loss": [StrOptions(set(LOSSES))],
         "alpha": [Interval(Real, 0.0, None, closed="neither")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
@@ -189,7 +190,7 @@ class StochasticClassifier(
         shuffle: bool = True,
         fit_intercept: bool = True,
         intercept_scaling: float | str = "auto",
-        class_weight: dict[Any, float] | str | None = None,
+        class_weight: ClassWeight = None,
         warm_start: bool = False,
         weights: str = "auto",
         compute_objective: bool = False,
@@ -272,7 +273,7 @@ class StochasticClassifier(
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_blocks(
         self,
-        blocks: Iterable[tuple[Any, ArrayLike]],
+        blocks: Iterable[tuple[Rows, ArrayLike]],
         classes: ArrayLike,
         n_features: int,
         dtype: DTypeLike = np.float32,
@@ -392,8 +393,8 @@ class StochasticClassifier(
             dtype = FLOATS if first else [self._dtype()]
             rows, targets = validated(given, X, y, dtype, reset=first)
             manner = self._manner_of(rows, go_on=True)
-            class_weight: Any = self.class_weight
-            dataset = stream_data(rows, targets, sample_weight, class_weight, known, manner.bias)
+            weights: Any = self.class_weight  # "balanced" has been refused
+            dataset = stream_data(rows, targets, sample_weight, weights, known, manner.bias)
             running = self._started(shape_of(dataset), known, manner, go_on=True)
             self._train_once(dataset, running, given)
         return self

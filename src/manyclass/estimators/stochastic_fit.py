@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, Self, cast
+from typing import Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -35,8 +35,9 @@ from manyclass.solvers.stochastic.plan import NoImprovement, Plan, StochasticRec
 from manyclass.solvers.stochastic.sgd import Stochastic, new_clock, train_stochastic
 from manyclass.solvers.stochastic.storage_choice import check_weights, choose_sums, new_sums
 from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.utils.sparse_check import is_sparse
 from manyclass.utils.threads import effective_n_jobs
-from manyclass.utils.types import Array, DType
+from manyclass.utils.types import Array, DType, Rows, Settings
 
 # The locks of models, which are no part of them: of their copies, for one.
 TURNS: WeakKeyDictionary[StochasticModel, threading.RLock] = WeakKeyDictionary()
@@ -102,16 +103,16 @@ class StochasticModel(LinearClassifier):
         with TURNS_CHANGE:
             return TURNS.setdefault(self, threading.RLock())
 
-    def _manner_of(self, X: Any, *, go_on: bool) -> Manner:
+    def _manner_of(self, X: Rows, *, go_on: bool) -> Manner:
         """Return how rows like these are taken; a run that goes on keeps its feature's value."""
-        is_sparse = sp.issparse(X) and few_are_shared(X.nnz, *X.shape)
+        shares_little = is_sparse(X) and few_are_shared(X.nnz, *X.shape)
         bias = 0.0
         if self.fit_intercept and self.intercept_scaling == "auto":
             before = getattr(self, "intercept_scaling_", 0.0) if go_on else 0.0
             bias = before or (SPARSE_BIAS if sp.issparse(X) else 1.0)
         elif self.fit_intercept:
             bias = float(self.intercept_scaling)
-        return Manner(bias, is_sparse, 0 if X is None else np.shape(X)[0])
+        return Manner(bias, shares_little, 0 if X is None else np.shape(X)[0])
 
     def _dtype(self) -> DType:
         """Type of the weights, without putting them together."""
@@ -264,11 +265,13 @@ class StochasticModel(LinearClassifier):
         )
         self.__dict__ = state
 
-    def _input_attributes(self) -> dict[str, Any]:
+    def _input_attributes(self) -> Settings:
         """Return what is known from the rows alone."""
         return {name: self.__dict__[name] for name in OF_INPUT if name in self.__dict__}
 
-    def _scorer(self, X: Any, y: Array, weights: NDArray[np.float64]) -> Callable[[Running], float]:
+    def _scorer(
+        self, X: Rows, y: Array, weights: NDArray[np.float64]
+    ) -> Callable[[Running], float]:
         """Return what tells the accuracy of a run on these rows."""
         n_jobs = effective_n_jobs(self.n_jobs)
 

@@ -17,10 +17,11 @@ from manyclass.estimators.linear import (
 from manyclass.estimators.validation import stream_data, validated
 from manyclass.prediction.scoring import Coefficients
 from manyclass.problem.dataset import Dataset
+from manyclass.problem.solution import Weights
 from manyclass.solvers.stochastic.plan import StochasticRecord
 from manyclass.solvers.stochastic.sgd import Stochastic
 from manyclass.solvers.weights.storage_choice import Shape
-from manyclass.utils.types import Array, DType
+from manyclass.utils.types import Array, DType, Rows, Settings
 
 # Value of the appended feature where rows are sparse. Their length is often one: a feature of 1
 # would be as long as all others together, its steps too long (SGDClassifier takes 0.01 of them).
@@ -63,20 +64,20 @@ class Running:
         """Return coefficients and intercepts; the run ends."""
         return self._split(self.run.finish())
 
-    def _split(self, W: Any) -> Learnt:
+    def _split(self, W: Weights) -> Learnt:
         coef, intercept = split_weights(W, self.bias)
         if not np.isfinite(intercept).all():
             raise FloatingPointError("the weights overflow; scale the features or raise alpha")
         return coef, intercept
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Settings:
         """Leave out what can be put together again; steps of other threads wait for the copy."""
         with self.moving:
             state = {**self.__dict__, "_learnt": None, "run": copy.deepcopy(self.run)}
         del state["moving"]
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Settings) -> None:
         """Undo ``__getstate__``."""
         self.__dict__.update(state, moving=threading.RLock())
 
@@ -94,7 +95,7 @@ class Blocks:
     """Blocks of rows as data sets, as often as they are asked for."""
 
     estimator: Any
-    blocks: Iterable[tuple[Any, ArrayLike]]
+    blocks: Iterable[tuple[Rows, ArrayLike]]
     classes: Array
     dtype: DType
     bias: float
@@ -125,7 +126,7 @@ def two_at_least(classes: Array) -> Array:
     return classes
 
 
-def fitted_attributes(running: Running) -> dict[str, Any]:
+def fitted_attributes(running: Running) -> Settings:
     """Return what prediction needs."""
     coef, intercept = running.learnt()
     return {"classes_": running.classes, "coef_": coef, "intercept_": intercept}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.svc_fit import TrainingMixin
 from manyclass.problem.formulations import FORMULATIONS, LOSSES
 from manyclass.solvers.stopping import RULES
+from manyclass.utils.types import ClassWeight
 
 
 class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
@@ -140,7 +141,7 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         "formulation": [StrOptions(set(FORMULATIONS))],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "loss": [StrOptions(set(LOSSES))],
@@ -171,13 +172,13 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         stopping: str = "gap",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
+        class_weight: ClassWeight = None,
         max_iter: int = 1000,
         warm_start: bool = False,
         weights: str = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
-        communicator: Any = None,
+        communicator: object = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_minutes: float = 10.0,
         resume: bool = False,

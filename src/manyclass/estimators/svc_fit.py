@@ -32,13 +32,13 @@ from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.solvers.weights.storage_choice import Choice, choose_for_ranks, choose_weights
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.threads import effective_n_jobs
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Rows, Settings
 
 
 class _Given(NamedTuple):
     """What ``fit`` makes of its arguments."""
 
-    rows: Any
+    rows: Rows
     targets: Array
     problem: Problem
     choice: Choice
@@ -66,7 +66,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
     weights: str
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
-    communicator: Any
+    communicator: object
     checkpoint: str | os.PathLike[str] | None
     checkpoint_minutes: float
     resume: bool
@@ -107,7 +107,13 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
             super()._validate_params()
 
     def _given(
-        self, X: Any, y: Any, sample_weight: Any, rank: int, machines: list[int], gathers: bool
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        rank: int,
+        machines: list[int],
+        gathers: bool,
     ) -> _Given:
         """Turn the arguments of ``fit`` into a problem, and choose how its W is held."""
         n_ranks, sharing = len(machines), machines.count(machines[rank])
@@ -215,7 +221,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         """Value of the appended feature."""
         return self.intercept_scaling if self.fit_intercept else 0.0
 
-    def _attributes(self, W: Weights, classes: Array) -> dict[str, Any]:
+    def _attributes(self, W: Weights, classes: Array) -> Settings:
         """Return what prediction needs, from W of shape (d + 1, k)."""
         separate = FORMULATIONS[self.formulation].is_separable
         coef, intercept = split_weights(W, self._bias, one_is_enough=separate)

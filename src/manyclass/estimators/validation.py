@@ -15,14 +15,14 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.utils.sparse_check import check_sparse
-from manyclass.utils.types import Array, DType
+from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows
 
 FLOATS = [np.float64, np.float32]
 
 
 def validated(
-    estimator: Any, X: ArrayLike, y: ArrayLike, dtype: Any = FLOATS, *, reset: bool = True
-) -> tuple[Any, Array]:
+    estimator: Any, X: ArrayLike, y: ArrayLike, dtype: object = FLOATS, *, reset: bool = True
+) -> tuple[Rows, Array]:
     """Check the arguments of ``fit`` or, without ``reset``, of ``partial_fit``.
 
     Returns
@@ -47,10 +47,10 @@ def validated(
 
 
 def training_data(
-    X: Any,
+    X: Rows,
     y: Array,
     sample_weight: ArrayLike | None,
-    class_weight: dict[Any, float] | str | None,
+    class_weight: ClassWeight,
     bias: float,
 ) -> tuple[Dataset, Array]:
     """Turn rows and their classes into a data set; rows of weight 0 go.
@@ -102,10 +102,10 @@ def checked_dtype(dtype: DTypeLike) -> DType:
 
 
 def stream_data(
-    X: Any,
+    X: Rows,
     y: Array,
     sample_weight: ArrayLike | None,
-    class_weight: dict[Any, float] | None,
+    class_weight: dict[Label, float] | None,
     classes: Array,
     bias: float,
 ) -> Dataset:
@@ -138,18 +138,18 @@ def stream_data(
     return Dataset.from_matrix(X, labels, n_classes=len(classes), weights=weights, bias=bias)
 
 
-def _complete(class_weight: dict[Any, float] | None, classes: Array) -> dict[Any, float] | None:
+def _complete(class_weight: dict[Label, float] | None, classes: Array) -> dict[Label, float] | None:
     """Give classes that a dict does not name the weight 1: some rows may hold no other."""
     if class_weight is None:
         return None
     return {c: class_weight.get(c, 1.0) for c in classes.tolist()}
 
 
-Sample = tuple[Any, Array, NDArray[np.float64]]  # rows, their classes, their weights
+Sample = tuple[Rows, Array, NDArray[np.float64]]  # rows, their classes, their weights
 
 
 def hold_out(
-    X: Any,
+    X: Rows,
     y: Array,
     sample_weight: ArrayLike | None,
     share: float,
@@ -191,11 +191,11 @@ def hold_out(
 
 
 def _weighted(
-    X: Any,
+    X: Rows,
     y: Array,
     sample_weight: ArrayLike | None,
-    class_weight: dict[Any, float] | str | None,
-) -> tuple[Any, Array, NDArray[np.float64]]:
+    class_weight: ClassWeight,
+) -> tuple[Rows, Array, NDArray[np.float64]]:
     """Return the rows with a positive weight, their classes and weights."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     weights = weights * _class_weights(class_weight, y, weights)
@@ -206,7 +206,7 @@ def _weighted(
 
 
 def _class_weights(
-    class_weight: dict[Any, float] | str | None, y: Array, weights: NDArray[np.float64]
+    class_weight: ClassWeight, y: Array, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Weight of each row's class, shape (n,), given the rows' own weights."""
     classes, labels = np.unique(y, return_inverse=True)
@@ -216,7 +216,7 @@ def _class_weights(
         share = np.divide(weights.sum(), present.sum() * totals, where=present, out=totals.copy())
         return np.asarray(share[labels])
     if isinstance(class_weight, dict) and not all(
-        isinstance(w, Real) and w >= 0 for w in class_weight.values()
+        isinstance(w, Real) and float(w) >= 0 for w in class_weight.values()
     ):
         raise ValueError(f"class weights must be numbers and not negative, got {class_weight}")
     per_class = compute_class_weight(class_weight, classes=classes, y=y)

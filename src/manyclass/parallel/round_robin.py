@@ -130,7 +130,7 @@ class Schedule:
         return cls(n_blocks, tuple((*round_, *idle) for round_ in rounds))
 
     @property
-    def n_meetings(self) -> int:
+    def n_pairs(self) -> int:
         """How many times two class blocks meet, or one is alone, in an epoch."""
         return sum(len(held) > 0 for round_ in self.rounds for held in round_)
 

@@ -19,15 +19,14 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import stat
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.io.tensors.files import checksum, one_line, read_about, read_tensors, write_tensors
+from manyclass.io.tensors.tensor_format import TensorFormat
 from manyclass.persistence.model_schema import (
     KINDS,
     SPARSE,
@@ -39,10 +38,15 @@ from manyclass.persistence.model_schema import (
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.prediction.thresholding import count_nonzero
 from manyclass.utils.memory import available_memory
-from manyclass.utils.types import Array
-from manyclass.version import __version__
+from manyclass.utils.types import Array, Settings
 
-FORMAT_VERSION = 3
+FORMAT = TensorFormat(
+    name="manyclass",
+    version=3,
+    kind="model file",
+    damaged_message="cannot be read as a manyclass model: {why}; save it again",
+    other_message="cannot be read as a manyclass model: it is a safetensors file of something else",
+)
 # A sparse model is mapped where its file has more bytes, or more of the memory, than this.
 LARGE, SHARE_OF_MEMORY = 1 << 30, 0.25
 
@@ -108,9 +112,7 @@ def check_kind(estimator: object) -> None:
         raise TypeError(f"save_model takes a {' or a '.join(KINDS)}, not {name}{hint}")
 
 
-def header_of(
-    tensors: dict[str, Array], model: dict[str, Any], names: Collection[str]
-) -> dict[str, str]:
+def header_of(tensors: dict[str, Array], model: Settings, names: Collection[str]) -> dict[str, str]:
     """Return the header of a file with tensors of these names, but for the checksum.
 
     Raises
@@ -123,12 +125,7 @@ def header_of(
         unpack(tensors, json.loads(text))
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"the model cannot be saved: {one_line(error)}") from error
-    return {
-        "format": "manyclass",
-        "format_version": str(format_version(names, model)),
-        "version": __version__,
-        "model": text,
-    }
+    return FORMAT.header(format_version(names, model), model=text)
 
 
 def load_model(path: str | os.PathLike[str]) -> Estimator:
@@ -156,7 +153,7 @@ def load_model(path: str | os.PathLike[str]) -> Estimator:
     return _load(Path(path))[0]
 
 
-def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
+def describe_model(path: str | os.PathLike[str]) -> Settings:
     """Tell what a model file holds.
 
     Parameters
@@ -201,10 +198,12 @@ def _load(path: Path) -> tuple[Estimator, dict[str, str]]:
     try:
         return unpack(tensors, model), header
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise _invalid(path, f"its contents do not fit together ({one_line(error)})") from None
+        raise FORMAT.damaged(
+            path, f"its contents do not fit together ({one_line(error)})"
+        ) from None
 
 
-def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any], dict[str, str]]:
+def _read(path: Path) -> tuple[dict[str, Array], Settings, dict[str, str]]:
     """Tensors, model and header of a file, checked as far as they can be without each other."""
     if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # reading may never end
         raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
@@ -213,42 +212,22 @@ def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any], dict[str, str]]
             names, header = read_about(file)
         except ValueError as error:
             raise _damaged(path, error) from None
-        _check_header(path, header)
+        FORMAT.check(path, header)
         large = os.fstat(file.fileno()).st_size > min(LARGE, SHARE_OF_MEMORY * available_memory())
         try:
             tensors = read_tensors(file, names, names.intersection(SPARSE) if large else ())
         except ValueError as error:
             raise _damaged(path, error) from None
     if header.get("checksum") != checksum(tensors):
-        raise _invalid(path, "its contents are damaged: the checksum differs")
+        raise FORMAT.damaged(path, "its contents are damaged: the checksum differs")
     try:
         model = json.loads(header["model"])
     except (KeyError, ValueError, RecursionError) as error:
-        raise _invalid(path, f"its header is damaged ({one_line(error)})") from None
+        raise FORMAT.damaged(path, f"its header is damaged ({one_line(error)})") from None
     if not isinstance(model, dict) or str(model.get("estimator")) not in KINDS:
-        raise _invalid(path, "it holds no estimator that this version knows")
+        raise FORMAT.damaged(path, "it holds no estimator that this version knows")
     return tensors, model, header
 
 
-def _check_header(path: Path, header: dict[str, str]) -> None:
-    if header.get("format") != "manyclass":
-        raise _invalid(path, "it is a safetensors file of something else")
-    version = header.get("format_version", "")
-    if not re.fullmatch(r"[1-9][0-9]{0,8}", version):
-        raise _invalid(path, "its format version is damaged")
-    if int(version) > FORMAT_VERSION:
-        writer = one_line(header.get("version", "?"))
-        raise ValueError(
-            f"{path}: model file of format {version}, written by manyclass "
-            f"{writer}; this version reads up to {FORMAT_VERSION}: upgrade"
-        )
-
-
-def _invalid(path: Path, why: str) -> ValueError:
-    return ValueError(
-        f"{os.fspath(path)}: cannot be read as a manyclass model: {why}; save it again"
-    )
-
-
 def _damaged(path: Path, error: Exception) -> ValueError:
-    return _invalid(path, f"it is damaged, truncated or no model file ({one_line(error)})")
+    return FORMAT.damaged(path, f"it is damaged, truncated or no model file ({one_line(error)})")

@@ -9,30 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
-from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
+from manyclass.io.tensors.class_names import check_ascending, class_names, strings
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import Certificate
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Settings
 
 Estimator: TypeAlias = MulticlassSVC | StochasticClassifier
+E = TypeVar("E", MulticlassSVC, StochasticClassifier)
 
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
-# An array of strings takes 4 bytes for each character of the longest one, for every one: class
-# names that would need more than this become Python strings.
-MAX_NAME_BYTES = 64 << 20
 # Parameters that belong to a run, not to a model.
 OF_A_RUN = ("communicator", "checkpoint", "checkpoint_minutes", "resume")
 MAX_STEPS = 1 << 62  # so that more can be counted
 
 
-def pack(estimator: Estimator) -> tuple[dict[str, Array], dict[str, Any]]:
+def pack(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
     """Return the tensors of a fitted estimator, and the rest, ready for JSON.
 
     Raises
@@ -45,7 +43,7 @@ def pack(estimator: Estimator) -> tuple[dict[str, Array], dict[str, Any]]:
     return {**weights, "intercept": np.ascontiguousarray(estimator.intercept_), **tensors}, model
 
 
-def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], dict[str, Any]]:
+def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
     """Return what ``pack`` does, but for the weights and intercepts.
 
     Raises
@@ -63,7 +61,7 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], dict[str, Any]]:
             "items": [[_plain(c), _plain(w)] for c, w in params["class_weight"].items()]
         }
     name = type(estimator).__name__
-    model: dict[str, Any] = {
+    model: Settings = {
         "estimator": name,
         "params": {key: _plain(value) for key, value in params.items()},
         "n_iter": estimator.n_iter_,
@@ -90,7 +88,7 @@ def _weight_tensors(coef: Array | SparseCoefficients) -> dict[str, Array]:
     return {"weights": np.ascontiguousarray(coef.T)}
 
 
-def format_version(tensors: Collection[str], model: dict[str, Any]) -> int:
+def format_version(tensors: Collection[str], model: Settings) -> int:
     """Return the first version that knows what the model holds."""
     if model["estimator"] != MulticlassSVC.__name__:
         return 3
@@ -102,7 +100,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def unpack(tensors: dict[str, Array], model: dict[str, Any]) -> Estimator:
+def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
     """Put an estimator together; undoes ``pack``."""
     kind = KINDS[model["estimator"]]
     estimator: Estimator = kind.estimator(**_params(model["params"]))
@@ -117,14 +115,14 @@ def unpack(tensors: dict[str, Array], model: dict[str, Any]) -> Estimator:
     kind.learn(estimator, model)
     estimator.n_features_in_ = coef.shape[1]
     if "feature_names" in model:
-        names = _texts(model["feature_names"], "feature names")
+        names = strings(model["feature_names"], "feature names")
         if len(names) != coef.shape[1]:
             raise ValueError(f"{coef.shape[1]} features, {len(names)} names")
         estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator
 
 
-def _params(stored: dict[str, Any]) -> dict[str, Any]:
+def _params(stored: Settings) -> Settings:
     params = dict(stored)
     if isinstance(params.get("class_weight"), dict):
         params["class_weight"] = dict(params["class_weight"]["items"])
@@ -174,32 +172,20 @@ def _check_numbers(array: Array) -> None:
         raise ValueError("weights or intercepts are not finite")
 
 
-def _classes(tensors: dict[str, Array], model: dict[str, Any]) -> Array:
+def _classes(tensors: dict[str, Array], model: Settings) -> Array:
     if "classes" in tensors:
         classes = tensors["classes"]
         if classes.ndim != 1 or classes.dtype.kind not in "iufb":
             raise ValueError(f"classes of type {classes.dtype}, shape {classes.shape}")
-        ascending = bool((classes[1:] > classes[:-1]).all())  # false for NaN
+        check_ascending(classes)
     else:
-        names = _texts(model["classes"], "class names")
-        widest = 4 * max(map(len, names), default=0)
-        as_objects = model["classes_are_objects"] or widest * len(names) > MAX_NAME_BYTES
-        classes = np.array(names, dtype=object if as_objects else np.str_)
-        ascending = all(a < b for a, b in pairwise(names))
-    if len(classes) < 2 or not ascending:
-        raise ValueError("classes must be two at least, distinct and ascending")
+        classes = class_names(model["classes"], as_objects=bool(model["classes_are_objects"]))
+    if len(classes) < 2:
+        raise ValueError("there must be two classes at least")
     return classes
 
 
-def _texts(texts: Any, what: str) -> list[str]:
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"{what} must be a list of strings")
-    for text in texts:
-        text.encode()  # UnicodeEncodeError, a ValueError, for half a surrogate pair
-    return texts
-
-
-def _certificate(stored: dict[str, Any] | None) -> Certificate | None:
+def _certificate(stored: Settings | None) -> Certificate | None:
     if stored is None:
         return None
     numbers = {field.name: stored[field.name] for field in fields(Certificate)}
@@ -209,14 +195,14 @@ def _certificate(stored: dict[str, Any] | None) -> Certificate | None:
     return Certificate(**{name: float(value) for name, value in numbers.items()})
 
 
-def _count(model: dict[str, Any], name: str) -> int:
+def _count(model: Settings, name: str) -> int:
     stored = model[name]
     if type(stored) is not int or not 0 <= stored < 2**63:
         raise ValueError(f"{name} must be an integer that is not negative")
     return stored
 
 
-def _number(model: dict[str, Any], name: str) -> float:
+def _number(model: Settings, name: str) -> float:
     stored = model[name]
     if type(stored) not in (int, float) or not 0 <= stored < math.inf:
         raise ValueError(f"{name} must be finite and not negative")
@@ -226,26 +212,26 @@ def _number(model: dict[str, Any], name: str) -> float:
 # What the two estimators do not have in common.
 
 
-def _svc_facts(estimator: Any) -> dict[str, Any]:
+def _svc_facts(estimator: MulticlassSVC) -> Settings:
     proof = estimator.certificate_
     return {"certificate": proof.as_dict() if proof else None}
 
 
-def _check_svc(estimator: Any) -> None:
+def _check_svc(estimator: MulticlassSVC) -> None:
     _check_common(estimator, "C")
     if estimator.loss not in FORMULATIONS[estimator.formulation].losses():
         raise ValueError(f"{estimator.loss} does not go with {estimator.formulation}")
 
 
-def _learn_svc(estimator: Any, model: dict[str, Any]) -> None:
+def _learn_svc(estimator: MulticlassSVC, model: Settings) -> None:
     estimator.certificate_ = _certificate(model["certificate"])
 
 
-def _describe_svc(estimator: Any) -> dict[str, Any]:
+def _describe_svc(estimator: MulticlassSVC) -> Settings:
     return {"formulation": estimator.formulation, "C": estimator.C, **_svc_facts(estimator)}
 
 
-def _stochastic_facts(estimator: Any) -> dict[str, Any]:
+def _stochastic_facts(estimator: StochasticClassifier) -> Settings:
     objective = getattr(estimator, "objective_", None)
     return {
         "n_steps": estimator.n_steps_,
@@ -255,11 +241,11 @@ def _stochastic_facts(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _check_stochastic(estimator: Any) -> None:
+def _check_stochastic(estimator: StochasticClassifier) -> None:
     _check_common(estimator, "alpha")
 
 
-def _learn_stochastic(estimator: Any, model: dict[str, Any]) -> None:
+def _learn_stochastic(estimator: StochasticClassifier, model: Settings) -> None:
     estimator.n_steps_ = _count(model, "n_steps")
     if estimator.n_steps_ > MAX_STEPS:
         raise ValueError(f"n_steps must be at most {MAX_STEPS}")
@@ -269,23 +255,23 @@ def _learn_stochastic(estimator: Any, model: dict[str, Any]) -> None:
         estimator.objective_ = _number(model, "objective")
 
 
-def _describe_stochastic(estimator: Any) -> dict[str, Any]:
+def _describe_stochastic(estimator: StochasticClassifier) -> Settings:
     none = dict.fromkeys(("formulation", "C", "certificate"))
     return {**none, "alpha": estimator.alpha, **_stochastic_facts(estimator)}
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Generic[E]):
     """An estimator: its class, what it knows beside weights, and how that is checked and shown."""
 
-    estimator: Callable[..., Any]
-    facts: Callable[[Any], dict[str, Any]]
-    check: Callable[[Any], None]
-    learn: Callable[[Any, dict[str, Any]], None]
-    describe: Callable[[Any], dict[str, Any]]
+    estimator: type[E]
+    facts: Callable[[E], Settings]
+    check: Callable[[E], None]
+    learn: Callable[[E, Settings], None]
+    describe: Callable[[E], Settings]
 
 
-KINDS = {
+KINDS: dict[str, Kind[Any]] = {
     "MulticlassSVC": Kind(MulticlassSVC, _svc_facts, _check_svc, _learn_svc, _describe_svc),
     "StochasticClassifier": Kind(
         StochasticClassifier,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +22,8 @@ from manyclass import _core
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
-from manyclass.utils.types import Array, DType
+from manyclass.utils.sparse_check import is_sparse
+from manyclass.utils.types import Array, CsrArray, DType, Rows
 
 # Multiply-adds in one part, about a millisecond: signals are polled between parts, no thread waits
 # long for the last one, and less work than this is not worth a second thread.
@@ -33,7 +34,7 @@ SAMPLE = 1 << 16
 Coefficients = Array | SparseCoefficients
 
 # Raises ValueError if rows hold NaN or infinity.
-Check = Callable[[Any], None]
+Check = Callable[[Rows], None]
 
 
 class Model(Protocol):
@@ -41,13 +42,13 @@ class Model(Protocol):
 
     dtype: DType
 
-    def work(self, rows: Any) -> float:
+    def work(self, rows: Rows) -> float:
         """Return the multiply-adds that all rows take, roughly."""
 
-    def scores(self, rows: Any, part: slice, out: Array) -> None:
+    def scores(self, rows: Rows, part: slice, out: Array) -> None:
         """Write the scores of a part of the rows, shape (n, k)."""
 
-    def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
+    def labels(self, rows: Rows, part: slice, out: NDArray[np.int64]) -> None:
         """Write the best columns of a part of the rows, shape (n, top), the best first."""
 
 
@@ -58,7 +59,7 @@ class CoreModel:
     third as long as to score it.
     """
 
-    def __init__(self, coef: Array, intercept: Any, dtype: DType, check: Check) -> None:
+    def __init__(self, coef: Array, intercept: Array, dtype: DType, check: Check) -> None:
         self.dtype = dtype
         self._check = check
         predictor_of = core_class("Predictor", dtype)
@@ -69,33 +70,33 @@ class CoreModel:
         )
         self._n_classes = coef.shape[0]
 
-    def work(self, rows: Any) -> float:
+    def work(self, rows: Rows) -> float:
         """Return the multiply-adds that all rows take."""
-        entries = rows.nnz if sp.issparse(rows) else rows.size
+        entries = rows.nnz if is_sparse(rows) else rows.size
         return float(self._n_classes * (entries + rows.shape[0]))
 
-    def scores(self, rows: Any, part: slice, out: Array) -> None:
+    def scores(self, rows: Rows, part: slice, out: Array) -> None:
         """Write the scores of a part of the rows."""
-        if sp.issparse(rows):
+        if is_sparse(rows):
             self._predictor.csr_scores(*_csr(rows, part, self.dtype), out)
         elif not self._predictor.dense_scores(self._dense(rows, part), out):
             self._check(rows[part])
 
-    def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
+    def labels(self, rows: Rows, part: slice, out: NDArray[np.int64]) -> None:
         """Write the best columns of a part of the rows; equal scores in the order of columns."""
-        if sp.issparse(rows):
+        if is_sparse(rows):
             self._predictor.csr_labels(*_csr(rows, part, self.dtype), out)
         elif not self._predictor.dense_labels(self._dense(rows, part), out):
             self._check(rows[part])
 
-    def _dense(self, rows: Any, part: slice) -> Array:
+    def _dense(self, rows: Rows, part: slice) -> Array:
         return np.ascontiguousarray(rows[part], self.dtype)
 
 
 class SparseCoreModel:
     """Sparse coefficients, by the compiled core; dense rows without their zeros."""
 
-    def __init__(self, coef: SparseCoefficients, intercept: Any, dtype: DType) -> None:
+    def __init__(self, coef: SparseCoefficients, intercept: Array, dtype: DType) -> None:
         self.dtype = dtype
         predictor_of: type[_core._SparsePredictor] = _core.SparsePredictor64
         if coef.dtype == np.float32:
@@ -105,31 +106,31 @@ class SparseCoreModel:
         self._predictor = predictor_of(coef.core, intercepts, instruction_set())
         self._coef = coef
 
-    def work(self, rows: Any) -> float:
+    def work(self, rows: Rows) -> float:
         """Return the multiply-adds that all rows take, from a sample of their non-zeros."""
         n_classes, n_features = self._coef.shape
-        if not sp.issparse(rows):
+        if not is_sparse(rows):
             return float(rows.shape[0] * (self._coef.nnz + n_classes))
         sample = rows.indices[:: 1 + rows.nnz // SAMPLE].clip(0, n_features - 1)
         entries = self._coef.indptr[sample + 1] - self._coef.indptr[sample]
         return float(rows.shape[0] * n_classes + rows.nnz * (entries.mean() if rows.nnz else 0))
 
-    def scores(self, rows: Any, part: slice, out: Array) -> None:
+    def scores(self, rows: Rows, part: slice, out: Array) -> None:
         """Write the scores of a part of the rows."""
         self._predictor.csr_scores(*self._rows(rows, part), out)
 
-    def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
+    def labels(self, rows: Rows, part: slice, out: NDArray[np.int64]) -> None:
         """Write the best columns of a part of the rows; equal scores in the order of columns."""
         self._predictor.csr_labels(*self._rows(rows, part), out)
 
-    def _rows(self, rows: Any, part: slice) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
-        if sp.issparse(rows):
+    def _rows(self, rows: Rows, part: slice) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
+        if is_sparse(rows):
             return _csr(rows, part, self.dtype)
         return _csr(sp.csr_array(rows[part]), slice(0, part.stop - part.start), self.dtype)
 
 
 def _csr(
-    rows: Any, part: slice, dtype: DType
+    rows: CsrArray, part: slice, dtype: DType
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
     """Return a part of CSR rows as the compiled core takes them."""
     indptr = rows.indptr[part.start : part.stop + 1].astype(np.int64)
@@ -145,21 +146,21 @@ def _csr(
 class NumPyModel:
     """Dense coefficients of a type that the compiled core does not know, by NumPy."""
 
-    def __init__(self, coef: Array, intercept: Any, dtype: DType) -> None:
+    def __init__(self, coef: Array, intercept: Array, dtype: DType) -> None:
         self.dtype = dtype
         self._weights = coef.T
         self._intercept = intercept
 
-    def work(self, rows: Any) -> float:
+    def work(self, rows: Rows) -> float:
         """Return the number of scores: what they cost is not known, but they take memory."""
         return float(self._weights.shape[1] * rows.shape[0])
 
-    def scores(self, rows: Any, part: slice, out: Array) -> None:
+    def scores(self, rows: Rows, part: slice, out: Array) -> None:
         """Write the scores of a part of the rows."""
         out[:] = rows[part] @ self._weights
         out += self._intercept
 
-    def labels(self, rows: Any, part: slice, out: NDArray[np.int64]) -> None:
+    def labels(self, rows: Rows, part: slice, out: NDArray[np.int64]) -> None:
         """Write the best columns of a part of the rows; equal scores in the order of columns."""
         scores = np.empty((len(out), self._weights.shape[1]), self.dtype)
         self.scores(rows, part, scores)
@@ -169,11 +170,11 @@ class NumPyModel:
             out[:] = np.argsort(-scores, axis=1, kind="stable")[:, : out.shape[1]]
 
 
-def model_of(rows: Any, coef: Coefficients, intercept: Any, check: Check) -> Model:
+def model_of(rows: Rows, coef: Coefficients, intercept: Array, check: Check) -> Model:
     """Return what scores such rows with these coefficients; checks rows that it will not."""
     dtype = np.result_type(rows.dtype, coef.dtype)
     dense = not isinstance(coef, SparseCoefficients)
-    if sp.issparse(rows) or not (dense and dtype in CORE_DTYPES):
+    if is_sparse(rows) or not (dense and dtype in CORE_DTYPES):
         check(rows)
     if isinstance(coef, SparseCoefficients):
         return SparseCoreModel(coef, intercept, dtype)
@@ -183,9 +184,9 @@ def model_of(rows: Any, coef: Coefficients, intercept: Any, check: Check) -> Mod
 
 
 def scores_of(
-    rows: Any,
+    rows: Rows,
     coef: Coefficients,
-    intercept: Any,
+    intercept: Array,
     n_jobs: int,
     check: Check = assert_all_finite,
 ) -> Array:
@@ -218,9 +219,9 @@ def scores_of(
 
 
 def labels_of(
-    rows: Any,
+    rows: Rows,
     coef: Coefficients,
-    intercept: Any,
+    intercept: Array,
     top: int,
     n_jobs: int,
     check: Check = assert_all_finite,
@@ -247,9 +248,9 @@ def labels_of(
 
 
 def best_classes(
-    rows: Any,
+    rows: Rows,
     coef: Coefficients,
-    intercept: Any,
+    intercept: Array,
     top: int,
     n_jobs: int,
     check: Check = assert_all_finite,

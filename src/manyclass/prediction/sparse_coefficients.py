@@ -10,7 +10,6 @@ entries but where it says so: there may be 10^8 of them and more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,7 +66,7 @@ class SparseCoefficients:
         self.shape = (n_classes, len(indptr) - 1)
         self._by_class: CsrArray | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle the arrays once, whatever was made from them."""
         return type(self), (self.indptr, self.classes, self.values, self.shape[0])
 
@@ -158,7 +157,7 @@ class SparseCoefficients:
         )
 
     @classmethod
-    def from_matrix(cls, coef: Any) -> SparseCoefficients:
+    def from_matrix(cls, coef: Array | CsrArray) -> SparseCoefficients:
         """Copy a SciPy sparse matrix (n_classes, n_features)."""
         if not (np.isrealobj(coef) and coef.ndim == 2):
             raise ValueError("coef_ must be a matrix of real numbers")

@@ -10,14 +10,13 @@ feature with index ``n_features`` and value ``bias``, appended in thought only: 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.utils.sparse_check import check_sparse
-from manyclass.utils.types import Array, CsrArray, DType
+from manyclass.utils.sparse_check import check_sparse, is_sparse
+from manyclass.utils.types import Array, CsrArray, DType, IntArray, Rows
 
 MAX_INDEX = np.iinfo(np.int32).max
 # Rows share few features while less than this part of X is not zero (measured: what pays because a
@@ -73,8 +72,8 @@ class Dataset:
     @classmethod
     def from_matrix(
         cls,
-        X: Any,
-        labels: NDArray[np.integer[Any]],
+        X: Rows,
+        labels: IntArray,
         *,
         n_classes: int,
         weights: NDArray[np.float64] | None = None,
@@ -137,9 +136,9 @@ def few_are_shared(n_nonzero: int, n_rows: int, n_features: int) -> bool:
     return n_nonzero < SPARSE * n_rows * n_features
 
 
-def _canonical_csr(X: Any) -> Any:
+def _canonical_csr(X: Rows) -> CsrArray:
     check_sparse(X)
-    matrix = X if sp.issparse(X) and X.format == "csr" else sp.csr_array(X)
+    matrix = X if is_sparse(X) and X.format == "csr" else sp.csr_array(X)
     check_sparse(matrix)  # lists of lists may have become anything
     if not matrix.has_canonical_format:
         matrix = matrix.copy()

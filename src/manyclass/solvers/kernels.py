@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +11,7 @@ from manyclass.solvers.weights.dense import class_means, squared_norm
 from manyclass.solvers.weights.layout import in_lanes
 from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Settings
 
 NO_COMMON = np.empty(0)  # nothing is taken off every class
 
@@ -57,7 +55,7 @@ def core_classes(
     return core_class("Trainer", dtype), core_class("Duals", dtype)
 
 
-def trainer_arguments(problem: Problem) -> dict[str, Any]:
+def trainer_arguments(problem: Problem) -> Settings:
     """Return what every trainer of the compiled core takes."""
     data = problem.dataset
     return {

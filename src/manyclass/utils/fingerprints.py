@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def fingerprint(*arrays: Array) -> str:
     return f"fingerprint {total:08x}"
 
 
-def fact(value: Any) -> str:
+def fact(value: object) -> str:
     """Return a parameter as a fact; where it is long, its beginning and its fingerprint."""
     text = repr(value)
     if len(text) <= LONGEST:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 
+from manyclass.utils.types import Array, CsrArray
+
 COMPRESSED = ("csr", "csc", "bsr")
 
 
-def check_sparse(X: Any, *, indices: bool = True) -> None:
+def is_sparse(X: object) -> TypeGuard[CsrArray]:
+    """Whether X is a sparse matrix or array of SciPy's."""
+    return bool(sp.issparse(X))
+
+
+def check_sparse(X: object, *, indices: bool = True) -> None:
     """Refuse what would make compiled code read or write outside the arrays.
 
     Parameters
@@ -25,7 +32,7 @@ def check_sparse(X: Any, *, indices: bool = True) -> None:
     ValueError
         If the arrays of X do not fit together.
     """
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return
     flaw = None
     if X.format in COMPRESSED:
@@ -36,7 +43,7 @@ def check_sparse(X: Any, *, indices: bool = True) -> None:
         raise ValueError(f"X is not a valid {X.format.upper()} matrix: {flaw}")
 
 
-def _flaw_of_indptr(X: Any) -> str | None:
+def _flaw_of_indptr(X: CsrArray) -> str | None:
     """Return what is wrong with the rows (of BSR: of blocks) of a compressed matrix."""
     arrays = [np.asarray(part) for part in (X.indptr, X.indices, X.data)]
     indptr, indices, values = arrays
@@ -52,12 +59,12 @@ def _flaw_of_indptr(X: Any) -> str | None:
     return None
 
 
-def _flaw_of_indices(X: Any) -> str | None:
+def _flaw_of_indices(X: CsrArray) -> str | None:
     used = X.indices[: X.indptr[-1]]
     return _flaw_of_range(used, _sizes(X)[1])
 
 
-def _flaw_of_coordinates(X: Any) -> str | None:
+def _flaw_of_coordinates(X: CsrArray) -> str | None:
     arrays = [np.asarray(part) for part in (*X.coords, X.data)]
     if any(part.ndim != 1 or len(part) != len(arrays[-1]) for part in arrays):
         return "its arrays have other lengths"
@@ -67,13 +74,13 @@ def _flaw_of_coordinates(X: Any) -> str | None:
     return next(filter(None, flaws), None)
 
 
-def _flaw_of_range(indices: Any, n: int) -> str | None:
+def _flaw_of_range(indices: Array, n: int) -> str | None:
     if len(indices) and (indices.min() < 0 or indices.max() >= n):
         return f"an index lies outside 0 to {n - 1}"
     return None
 
 
-def _sizes(X: Any) -> tuple[int, int]:
+def _sizes(X: CsrArray) -> tuple[int, int]:
     """Return how many rows ``indptr`` counts, and columns that ``indices`` name."""
     n_rows, n_columns = X.shape
     if X.format == "bsr":

@@ -1,7 +1,8 @@
-"""Names of types that most modules use: an array of any element type, CSR, an element type."""
+"""Names of types that most modules use: arrays, rows of X, class weights, JSON objects."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,5 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
+IntArray: TypeAlias = NDArray[np.integer[Any]]
 CsrArray: TypeAlias = "sp.csr_array[Any]"
 DType: TypeAlias = np.dtype[Any]
+Rows: TypeAlias = "Array | CsrArray"  # of X, shape (n, d)
+Label: TypeAlias = Hashable
+ClassWeight: TypeAlias = "Mapping[Label, float] | str | None"
+Settings: TypeAlias = dict[str, Any]  # keyword arguments, attributes by name, a JSON object

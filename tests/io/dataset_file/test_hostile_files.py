@@ -151,7 +151,7 @@ def test_hostile_headers_are_refused(path, wrong):
 def test_newer_and_foreign_files(path):
     converted(path)
     rewritten(path, header=lambda about: about.update(format_version="7"))
-    with pytest.raises(ValueError, match=r"data file of format 7; this version .* upgrade"):
+    with pytest.raises(ValueError, match=r"data file of format 7, .*; this version .* upgrade"):
         load_data(path)
     rewritten(path, header=lambda about: about.update(format="else"))
     with pytest.raises(ValueError, match="holds something else, no data; give an svmlight file"):

@@ -275,11 +275,11 @@ def ending(rank, action):
 import os, signal
 from manyclass.solvers.distributed.class_blocks import ClassBlockStore
 run, epochs = ClassBlockStore.run, []
-def fail(self, meet):
+def fail(self, visit_pair):
     epochs.append(1)
     if MPI.COMM_WORLD.rank == {rank} and len(epochs) == 2:
         {action}
-    run(self, meet)
+    run(self, visit_pair)
 ClassBlockStore.run = fail
 model.fit(X, y)
 print("trained")

@@ -17,30 +17,36 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from manyclass.io.atomic import is_special, replacement
 from manyclass.io.dataset_file.mapped_dataset import StoredRows
 from manyclass.io.dataset_file.schema import TENSORS, check_contents, pack, unpack
 from manyclass.io.svmlight.stream import SvmlightBlocks
 from manyclass.io.tensors.mapped import ODDITIES, map_vectors, read_header
+from manyclass.io.tensors.tensor_format import FormatError, TensorFormat
 from manyclass.io.tensors.writer import TensorWriter
 from manyclass.utils.sparse_check import check_sparse
-from manyclass.utils.types import Array, CsrArray, DType
-from manyclass.version import __version__
+from manyclass.utils.types import Array, CsrArray, DType, Rows
 
-FORMAT, FORMAT_VERSION = "manyclass-data", 1
+FORMAT = TensorFormat(
+    name="manyclass-data",
+    version=1,
+    kind="data file",
+    damaged_message="cannot be read as converted data: it is damaged or truncated ({why}); "
+    "convert it again",
+    other_message="holds {what}, no data; give an svmlight file or one of manyclass convert",
+    error=FormatError,
+)
 
 
-def save_data(path: str | os.PathLike[str], X: Any, y: Any) -> None:
+def save_data(path: str | os.PathLike[str], X: Rows, y: ArrayLike) -> None:
     """Write rows and their labels to a file that training maps.
 
     The file appears whole or not at all.
@@ -181,7 +187,7 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
         try:
             header, _ = read_header(file)
             metadata = header.get("__metadata__", {})
-            _check_format(name, metadata)
+            FORMAT.check(name, metadata)
             if metadata["data_checksum"] != _checksum(metadata["data"]):
                 raise ValueError("the checksum differs")
             about = json.loads(metadata["data"])
@@ -190,15 +196,15 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
                 raise ValueError("there are other tensors")
             tensors = map_vectors(file, names)
             rows = unpack(tensors, about)
-        except _NotReadableError:
+        except FormatError:
             raise
         except ODDITIES as error:
-            raise _damaged(name, error) from None
+            raise FORMAT.damaged(name, error) from None
         if not trusted:
             try:
                 check_contents(tensors, rows.n_features, len(rows.classes), metadata["checksum"])
             except ODDITIES as error:
-                raise _damaged(name, error) from None
+                raise FORMAT.damaged(name, error) from None
     return rows
 
 
@@ -208,16 +214,12 @@ def fingerprint(path: str | os.PathLike[str]) -> bytes:
         try:
             return json.dumps(read_header(file)[0], sort_keys=True).encode()
         except ODDITIES as error:
-            raise _damaged(os.fspath(path), error) from None
-
-
-class _NotReadableError(ValueError):
-    """The file is something else, or newer."""
+            raise FORMAT.damaged(os.fspath(path), error) from None
 
 
 def _write(
     path: str | os.PathLike[str],
-    blocks: Iterable[tuple[Any, Array]],
+    blocks: Iterable[tuple[CsrArray, Array]],
     classes: Array,
     shape: tuple[int, int],
     n_nonzero: int,
@@ -225,13 +227,7 @@ def _write(
 ) -> None:
     shapes, about = pack(classes, shape, n_nonzero, dtype)
     text = json.dumps(about)
-    metadata = {
-        "format": FORMAT,
-        "format_version": str(FORMAT_VERSION),
-        "version": __version__,
-        "data": text,
-        "data_checksum": _checksum(text),
-    }
+    metadata = FORMAT.header(data=text, data_checksum=_checksum(text))
     with replacement(os.fspath(path)) as new:
         file = TensorWriter(new, shapes, metadata, len(shapes))
         if "classes" in shapes:
@@ -249,28 +245,3 @@ def _write(
 
 def _checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
-
-
-def _check_format(name: str, metadata: dict[str, str]) -> None:
-    if metadata.get("format") != FORMAT:
-        what = "a model" if metadata.get("format") == "manyclass" else "something else"
-        raise _NotReadableError(
-            f"{name}: holds {what}, no data; give an svmlight file or one of manyclass convert"
-        )
-    version = metadata.get("format_version", "")
-    if not re.fullmatch(r"[1-9][0-9]{0,8}", version):
-        raise ValueError("its format version is damaged")
-    if int(version) > FORMAT_VERSION:
-        raise _NotReadableError(
-            f"{name}: data file of format {version}; this version of manyclass reads up to "
-            f"{FORMAT_VERSION}: upgrade"
-        )
-
-
-def _damaged(name: str, error: Exception) -> ValueError:
-    text = " ".join(str(error)[:1000].split())
-    text = "".join(c if c.isprintable() else "?" for c in text)[:300]
-    return ValueError(
-        f"{name}: cannot be read as converted data: it is damaged or truncated ({text}); "
-        "convert it again"
-    )

@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from manyclass.io.dataset_file.mapped_dataset import MAX_SIZE, StoredRows
+from manyclass.io.tensors.class_names import check_ascending, class_names
 from manyclass.io.tensors.writer import Shapes
-from manyclass.utils.types import Array, DType
+from manyclass.utils.types import Array, DType, Settings
 
 TENSORS = ("indices", "indptr", "labels", "values")
-# An array of text takes 4 bytes for each character of the longest one, for every one.
-MAX_NAME_BYTES = 64 << 20
 
 
 def pack(
     classes: Array, shape: tuple[int, int], n_nonzero: int, dtype: DType
-) -> tuple[Shapes, dict[str, Any]]:
+) -> tuple[Shapes, Settings]:
     """Return the tensors of a file, and the rest, ready for JSON."""
     n_rows, n_features = shape
     if max(shape) >= MAX_SIZE:
         raise ValueError(f"{n_rows} rows, {n_features} features: must be less than 2^31 - 1")
-    about: dict[str, Any] = {"n_features": n_features}
+    about: Settings = {"n_features": n_features}
     int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
     shapes: dict[str, tuple[DType, tuple[int, ...]]] = {
         "indptr": (int64, (n_rows + 1,)),
@@ -49,7 +46,7 @@ def pack(
     return shapes, about
 
 
-def unpack(tensors: dict[str, Array], about: dict[str, Any]) -> StoredRows:
+def unpack(tensors: dict[str, Array], about: Settings) -> StoredRows:
     """Put rows together as far as their sizes and types allow; undoes ``pack``."""
     kinds = {name: str(tensors[name].dtype) for name in TENSORS}
     expected = {"indices": "int32", "indptr": "int64", "labels": "int32"}
@@ -66,22 +63,16 @@ def unpack(tensors: dict[str, Array], about: dict[str, Any]) -> StoredRows:
     return StoredRows(indptr, indices, values, labels, n_features, _classes(tensors, about))
 
 
-def _classes(tensors: dict[str, Array], about: dict[str, Any]) -> Array:
+def _classes(tensors: dict[str, Array], about: Settings) -> Array:
     if "classes" in tensors:
         classes = tensors["classes"]
-        ascending = bool((classes[1:] > classes[:-1]).all() and np.isfinite(classes).all())
         if str(classes.dtype) not in ("int64", "float64"):
             raise ValueError("classes of another type")
+        check_ascending(classes)
     else:
-        names = about["classes"]
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("classes must be a list of text")
-        "".join(names).encode()  # UnicodeEncodeError, a ValueError, for half a surrogate pair
-        ascending = all(a < b for a, b in pairwise(names))
-        wide = 4 * max(map(len, names), default=0) * len(names) > MAX_NAME_BYTES
-        classes = np.array(names, dtype=object if wide else np.str_)
-    if not len(classes) or not ascending:
-        raise ValueError("classes must be distinct and ascending")
+        classes = class_names(about["classes"])
+    if not len(classes):
+        raise ValueError("there must be a class at least")
     return classes
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -39,7 +40,7 @@ class _Part(NamedTuple):
 
 
 def load_common(
-    communicator: Any,
+    communicator: object,
     path: str | os.PathLike[str],
     n_features: int | None = None,
     dtype: DTypeLike = np.float32,
@@ -130,7 +131,7 @@ def _mapped(ranks: Communicator, name: str, n_features: int | None, dtype: DType
     return agreed(ranks, step)
 
 
-def _check_same_file(name: str, seen: list[Any]) -> None:
+def _check_same_file(name: str, seen: Sequence[object]) -> None:
     """Refuse ranks that see different files under one name."""
     other = next((rank for rank, one in enumerate(seen) if one != seen[0]), None)
     if other is not None:

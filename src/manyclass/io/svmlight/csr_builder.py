@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
@@ -21,7 +19,7 @@ class Rows:
         self._values = Growing(dtype)
         self._row_ends = Growing(np.int64)
         self._codes = Growing(np.int32)
-        self._index_dtype: type[np.signedinteger[Any]] = np.int32
+        self._index_dtype: type[np.int32] | type[np.int64] = np.int32
 
     def __len__(self) -> int:
         return self._codes.size

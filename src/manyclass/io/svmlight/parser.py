@@ -8,14 +8,14 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from manyclass import _core
 from manyclass.io.svmlight.chunks import CorruptInputError, Piece
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Settings
 
 THREAD_NAME = "svmlight"
 R = TypeVar("R")
@@ -76,7 +76,7 @@ class Parser:
         self.n_features = 0 if n_features is None else operator.index(n_features)
         if n_features is not None and not 1 <= self.n_features < 2**63:
             raise ValueError(f"n_features must be from 1 to 2**63 - 1 (found {n_features})")
-        self._options: dict[str, Any] = {
+        self._options: Settings = {
             "float64": self.dtype == np.float64,
             "n_features": self.n_features,
             "zero_based": bool(zero_based),

@@ -7,11 +7,11 @@ import math
 import os
 import struct
 from collections.abc import Collection
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Settings
 
 MAPPED = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32}
 DTYPES = {
@@ -37,7 +37,7 @@ class _Place(NamedTuple):
     end: int
 
 
-def read_header(file: IO[bytes]) -> tuple[dict[str, Any], int]:
+def read_header(file: IO[bytes]) -> tuple[Settings, int]:
     """Return the header of a safetensors file, open at its beginning, and where its tensors begin.
 
     Raises
@@ -113,7 +113,7 @@ def _places(file: IO[bytes], names: Collection[str]) -> dict[str, _Place]:
     }
 
 
-def _place(name: str, about: Any, first: int, size: int) -> _Place:
+def _place(name: str, about: Settings, first: int, size: int) -> _Place:
     dtype, shape, (begin, end) = about["dtype"], about["shape"], about["data_offsets"]
     whole = {type(v) for v in (*shape, begin, end)} == {int} and min(shape, default=0) >= 0
     if dtype not in DTYPES or not whole:

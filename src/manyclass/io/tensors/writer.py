@@ -6,13 +6,13 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from manyclass.io.atomic import reserve
 from manyclass.io.tensors.mapped import HEADER_LENGTH, MAX_HEADER
-from manyclass.utils.types import Array, DType
+from manyclass.utils.types import Array, DType, Settings
 
 PART = 1 << 26  # bytes between which Ctrl-C is heard
 READ = 1 << 20  # bytes that are read at a time
@@ -99,7 +99,7 @@ class TensorWriter:
         self._file.flush()
 
     def _header(self, checksum: str) -> bytes:
-        about: dict[str, Any] = {"__metadata__": {**self._metadata, "checksum": checksum}}
+        about: Settings = {"__metadata__": {**self._metadata, "checksum": checksum}}
         for name, (begin, end) in self._ranges.items():
             dtype, shape = self._shapes[name]
             about[name] = {

@@ -22,7 +22,7 @@ from manyclass.solvers.distributed.coo_duals import CooDuals
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.sharded import ShardedWeights
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ def aborts_all_ranks(method: F) -> F:
     """Let an error in a solver's method end all ranks, which would wait for this one for ever."""
 
     @wraps(method)
-    def call(self: DistributedSolver, *args: Any, **kwargs: Any) -> Any:
+    def call(self: DistributedSolver, *args: object, **kwargs: object) -> object:
         try:
             # Interrupted between two methods: the other ranks are elsewhere and will not answer.
             if isinstance(sys.exception(), KeyboardInterrupt) and self.communicator.size > 1:

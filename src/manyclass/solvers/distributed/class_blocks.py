@@ -138,13 +138,13 @@ class ClassBlockStore:
         classes[columns[held]] = held
         return classes
 
-    def run(self, meet: Callable[[], None]) -> None:
-        """Let all pairs meet, one after the other on each rank."""
+    def run(self, visit_pair: Callable[[], None]) -> None:
+        """Visit all pairs, one after the other on each rank."""
         for at in range(len(self._schedule.rounds)):
             if at:
                 self._go(self._schedule.move(at - 1, self._communicator.rank))
                 self._at = at
-            meet()
+            visit_pair()
 
     def squared_norm(self) -> float:
         """Return ||W||^2 of the class blocks that this rank holds."""

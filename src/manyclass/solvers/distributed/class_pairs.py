@@ -12,7 +12,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,9 @@ from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.solvers.weights.tables import dense_from
 from manyclass.utils.core_class import core_class
 
-# Shrunk loops at a meeting end at this share of the gap that its first loop found, or after so many
+# Shrunk loops of a pair end at this share of the gap that its first loop found, or after so many
 # such loops' worth of scores (with W in tables: of loops over all z > 0). Where the first loop
-# alone brings so much, which each epoch's first meeting tells, there are none.
+# alone brings so much, which each epoch's first pair tells, there are none.
 POLISHED = 0.5
 EFFORT = 5
 
@@ -53,7 +53,7 @@ Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.S
 class State(DistributedState):
     """State of training on this rank."""
 
-    trainer: Any  # of the core
+    trainer: _core._PairTrainer  # of the core
     schedule: Schedule
     work: NDArray[np.float64]  # of the classes
     round: ClassBlockStore
@@ -120,9 +120,9 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
 
     @aborts_all_ranks
     def epoch(self, problem: Problem, state: S, rule: StoppingRule) -> EpochRecord:
-        """Let every class block meet every other."""
+        """Visit every pair of class blocks."""
         here = PassTotals()
-        state.round.run(lambda: here.add(self._meet(problem, state, rule)))
+        state.round.run(lambda: here.add(self._visit_pair(problem, state, rule)))
         found = here.over(self.communicator)
         state.duals = gather_duals(self.communicator, self._moved(problem, state))
         self._begin_epoch(problem, state)
@@ -162,8 +162,8 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
         """Keep what an epoch begins with of all z: where this rank may move them."""
 
     @abstractmethod
-    def _meet(self, problem: Problem, state: S, rule: StoppingRule) -> PassTotals:
-        """Visit the examples that what meets here may move."""
+    def _visit_pair(self, problem: Problem, state: S, rule: StoppingRule) -> PassTotals:
+        """Visit the examples whose z the pair held here may move."""
 
     @abstractmethod
     def _moved(self, problem: Problem, state: S) -> CooDuals:
@@ -173,7 +173,7 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
         """Draw class blocks; take W and z of the first ones from all z."""
         blocks = ClassBlocks.of(state.work, state.schedule.n_blocks, self.common)
         state.round.begin(blocks)
-        core, _ = self._meeting(problem, state)
+        core, _ = self._core_pair(problem, state)
         totals, scale = self._feasible(problem, state.duals)
         z = self._core_duals(state, state.duals)
         state.rounding = state.trainer.rebuild(core, state.round.weights, z, totals, scale)
@@ -182,7 +182,7 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
     def _loops(
         self,
         state: S,
-        z: Any,
+        z: _core._Duals,
         rows: NDArray[np.int32],
         loop: Loop,
         rule: StoppingRule,
@@ -196,7 +196,7 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
             return found
         n_active = int(first.n_active)
         gap, violation = rule.shrunk_goal()
-        goal = max(POLISHED * first.gap, gap / state.schedule.n_meetings)
+        goal = max(POLISHED * first.gap, gap / state.schedule.n_pairs)
         budget = EFFORT * first.evaluations
         if self.sparse:
             budget = min(budget, SHRUNK_LOOPS * (z.count + n_active))
@@ -215,7 +215,7 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
 
     def _own_scores(self, problem: Problem, state: S) -> NDArray[np.float64]:
         """Exchange w_{y_i} . x_i, shape (n,); each is known to one rank."""
-        core, labels = self._meeting(problem, state)
+        core, labels = self._core_pair(problem, state)
         scores = np.zeros(len(labels))
         rows = np.flatnonzero(labels >= 0).astype(np.int32)
         state.trainer.own_scores(core, state.round.weights, rows, scores)
@@ -227,16 +227,16 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
         square, rounding = self.communicator.all_sum(mine).tolist()
         return square, rounding
 
-    def _meeting(self, problem: Problem, state: S) -> tuple[Any, NDArray[np.int32]]:
-        """Tell the core which class blocks are held; and the column of every y_i, -1 elsewhere."""
+    def _core_pair(self, problem: Problem, state: S) -> tuple[_core.ClassPair, NDArray[np.int32]]:
+        """Return the pair of class blocks held, and the column of every y_i, -1 elsewhere."""
         sizes = [0, 0]
         for block, slot in state.round.slots.items():
             sizes[slot] = len(state.round.blocks.classes[block])
         labels = state.round.columns_of()[problem.dataset.labels]
         own_too = state.round.is_first
-        return _core.Meeting(state.round.width, sizes[0], sizes[1], labels, own_too), labels
+        return _core.ClassPair(state.round.width, sizes[0], sizes[1], labels, own_too), labels
 
-    def _core_duals(self, state: S, z: CooDuals) -> Any:
+    def _core_duals(self, state: S, z: CooDuals) -> _core._Duals:
         """Return z of the classes that are held, as the core takes it."""
         return to_core(z, state.round.columns_of(), 2 * state.round.width, len(state.filled))
 

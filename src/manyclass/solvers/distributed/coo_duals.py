@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from manyclass import _core
 from manyclass.problem.solution import Start
 from manyclass.utils.core_class import core_class
 from manyclass.utils.types import Array, CsrArray, DType
@@ -76,14 +77,16 @@ def start_duals(start: Start | None, filled: NDArray[np.bool_], dtype: DType) ->
     return everything.of(filled[z.row] & (everything.values > 0))
 
 
-def to_core(z: CooDuals, columns: NDArray[np.int32], n_columns: int, n_examples: int) -> Any:
+def to_core(
+    z: CooDuals, columns: NDArray[np.int32], n_columns: int, n_examples: int
+) -> _core._DualLists:
     """Return the lists of the core; `columns` has a number for every class, -1: left out."""
     lists = core_class("Duals", z.values.dtype)(n_examples, n_columns)
     lists.add_entries(z.rows, z.labels, z.values, columns)
     return lists
 
 
-def from_core(lists: Any, classes: NDArray[np.int32]) -> CooDuals:
+def from_core(lists: _core._Duals, classes: NDArray[np.int32]) -> CooDuals:
     """Return what the core's lists hold; `classes` has the class of every column."""
     indptr, columns, values = lists.to_csr()
     rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))

@@ -83,7 +83,7 @@ class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return what the classes here say of each example: extreme slacks, and z . xi."""
         own_scores = self._own_scores(problem, state)
-        core, _ = self._meeting(problem, state)
+        core, _ = self._core_pair(problem, state)
         z = self._core_duals(state, state.duals)
         largest, smallest, z_dot_xi = np.empty((3, len(own_scores)))
         state.trainer.survey(core, state.round.weights, z, own_scores, largest, smallest, z_dot_xi)
@@ -126,9 +126,11 @@ class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
         shares = concatenate(list(state.round.own_duals.values()), problem.dataset.dtype)
         return shares.of(shares.labels != problem.dataset.labels[shares.rows])
 
-    def _meet(self, problem: Problem, state: CrammerSingerState, rule: StoppingRule) -> PassTotals:
-        """Visit the examples with a share in what meets, then those that still move."""
-        core, _ = self._meeting(problem, state)
+    def _visit_pair(
+        self, problem: Problem, state: CrammerSingerState, rule: StoppingRule
+    ) -> PassTotals:
+        """Visit the examples with a share in the pair, then those that still move."""
+        core, _ = self._core_pair(problem, state)
         held, dtype = state.round.held, problem.dataset.dtype
         shares = concatenate([state.round.own_duals[b] for b in held], dtype)
         lists = self._core_duals(state, shares)

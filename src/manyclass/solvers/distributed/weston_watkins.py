@@ -63,7 +63,7 @@ class DistributedWestonWatkins(ClassPairSolver[WestonWatkinsState]):
         All w_{y_i} . x_i are exchanged first.
         """
         own_scores = self._own_scores(problem, state)
-        core, _ = self._meeting(problem, state)
+        core, _ = self._core_pair(problem, state)
         z = self._core_duals(state, state.duals)
         square, rounding = self._norm_and_rounding(state)
         norm = math.sqrt(square)
@@ -105,9 +105,11 @@ class DistributedWestonWatkins(ClassPairSolver[WestonWatkinsState]):
         parts = [*state.mutual.values(), *state.round.own_duals.values()]
         return concatenate(parts, problem.dataset.dtype)
 
-    def _meet(self, problem: Problem, state: WestonWatkinsState, rule: StoppingRule) -> PassTotals:
-        """Visit all examples of what meets, then those that still move."""
-        core, labels = self._meeting(problem, state)
+    def _visit_pair(
+        self, problem: Problem, state: WestonWatkinsState, rule: StoppingRule
+    ) -> PassTotals:
+        """Visit all examples of the pair, then those that still move."""
+        core, labels = self._core_pair(problem, state)
         held, mutual = state.round.held, state.mutual
         met = list(itertools.permutations(held, 2))
         z = [state.round.own_duals[b] for b in held] + [mutual[pair] for pair in met]

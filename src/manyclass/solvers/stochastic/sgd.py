@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +39,7 @@ from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
 from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
+from manyclass.utils.types import Settings
 
 # What the core's clock counts.
 CLOCK = (
@@ -84,7 +84,7 @@ class Stochastic:
         self.clock = clock
         self.unit = 1.0
         self._average_from = clock.average_from  # in the examples' weight
-        self._trainer: tuple[Dataset, Any] | None = None
+        self._trainer: tuple[Dataset, _core._StochasticTrainer] | None = None
 
     @property
     def shape(self) -> Shape:
@@ -181,7 +181,7 @@ class Stochastic:
                 "fewer features (hashing, selection) or fewer classes"
             ) from None
 
-    def _trainer_of(self, dataset: Dataset) -> Any:
+    def _trainer_of(self, dataset: Dataset) -> _core._StochasticTrainer:
         """Return the examples as the core takes them; those of the last call are kept."""
         if self._trainer is None or self._trainer[0] is not dataset:
             self._trainer = None
@@ -202,13 +202,13 @@ class Stochastic:
             self._trainer = dataset, trainer
         return self._trainer[1]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Settings:
         """Leave out what refers to the examples."""
         clock = {name: getattr(self.clock, name) for name in CLOCK}
         own = {"sums": self.sums, "unit": self.unit, "_average_from": self._average_from}
         return {**own, "clock": clock}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Settings) -> None:
         """Undo ``__getstate__``."""
         clock = _core.StochasticClock()
         for name, value in state.pop("clock").items():
@@ -285,7 +285,7 @@ WORK_OF_THREAD = 1 << 16
 
 
 def n_threads_for(dataset: Dataset, plan: Plan) -> int:
-    """Return how many threads make a batch faster; they meet once in each."""
+    """Return how many threads make a batch faster; each batch ends in a barrier."""
     per_row = dataset.n_classes * len(dataset.values) / max(1, dataset.n_examples)
     wanted = int(plan.batch_size * per_row / WORK_OF_THREAD)
     return max(1, min(plan.n_jobs, wanted))

@@ -1,4 +1,4 @@
-"""How the stochastic solver holds W, and how many threads are worth their meetings."""
+"""How the stochastic solver holds W, and how many threads pay for their barriers."""
 
 from __future__ import annotations
 

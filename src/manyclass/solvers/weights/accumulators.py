@@ -11,7 +11,7 @@ average has begun, (A S - U) / (alpha Z), with T (seen), A and Z in the clock.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from manyclass.problem.solution import Weights
 from manyclass.solvers.weights.dense import ELEMENTS_AT_A_TIME, allocate_weights, pack, squared_norm
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import _factor
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Settings
 
 
 class Sums(Protocol):
@@ -30,7 +30,11 @@ class Sums(Protocol):
     shape: Shape
 
     def steps(
-        self, trainer: Any, clock: _core.StochasticClock, passage: Any, rows: NDArray[np.int32]
+        self,
+        trainer: _core._StochasticTrainer,
+        clock: _core.StochasticClock,
+        passage: _core.Passage,
+        rows: NDArray[np.int32],
     ) -> float:
         """Make the steps of some rows; return the sum of their losses, each before its step."""
 
@@ -56,7 +60,11 @@ class DenseAccumulator:
         self._average = self._zeros()[1] if averages else None
 
     def steps(
-        self, trainer: Any, clock: _core.StochasticClock, passage: Any, rows: NDArray[np.int32]
+        self,
+        trainer: _core._StochasticTrainer,
+        clock: _core.StochasticClock,
+        passage: _core.Passage,
+        rows: NDArray[np.int32],
     ) -> float:
         """Make the steps of some rows."""
         return float(trainer.steps(self._sum, self._average, clock, passage, rows))
@@ -104,13 +112,13 @@ class DenseAccumulator:
         shape = self.shape
         return allocate_weights(shape.n_features + 1, shape.n_classes, shape.dtype)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Settings:
         """Leave the padding out: copies must be aligned again."""
         k = self.shape.n_classes
         average = None if self._average is None else self._average[:, :k]
         return {"shape": self.shape, "sum": self._sum[:, :k], "average": average}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Settings) -> None:
         """Undo ``__getstate__``."""
         self.shape = state["shape"]
         k = self.shape.n_classes

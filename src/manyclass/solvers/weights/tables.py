@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from manyclass.problem.solution import Weights
 from manyclass.solvers.weights.storage_choice import Shape, sparse_bytes
 from manyclass.utils.core_class import core_class
 from manyclass.utils.memory import available_memory
-from manyclass.utils.types import Array, CsrArray
+from manyclass.utils.types import Array, CsrArray, Settings
 
 # Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more
 # than SPACIOUS of the memory, for every SMALL (measured on wordnet: 2 and 4 take a quarter more
@@ -74,7 +74,11 @@ class TableAccumulator:
         return inverse(self._names)[labels]
 
     def steps(
-        self, trainer: Any, clock: _core.StochasticClock, passage: Any, rows: NDArray[np.int32]
+        self,
+        trainer: _core._StochasticTrainer,
+        clock: _core.StochasticClock,
+        passage: _core.Passage,
+        rows: NDArray[np.int32],
     ) -> float:
         """Make the steps of some rows, whose labels are ``places_of`` the real ones."""
         return float(trainer.table_steps(self._sum, self._average, clock, passage, rows))
@@ -107,7 +111,7 @@ class TableAccumulator:
         """Return a bound of the columns' norms ||S_c||."""
         return math.sqrt(self._sum.squared_norm())
 
-    def _zeros(self) -> Any:
+    def _zeros(self) -> _core._WeightTables:
         shape = self.shape
         return core_class("WeightTables", shape.dtype).zeros(
             n_rows=shape.n_features + 1,
@@ -116,7 +120,7 @@ class TableAccumulator:
             dense_from=self._dense_from,
         )
 
-    def _fill(self, tables: Any, W: CsrArray, factor: float = 1) -> None:
+    def _fill(self, tables: _core._WeightTables, W: CsrArray, factor: float = 1) -> None:
         if not W.has_canonical_format:
             W = W.copy()
             W.sum_duplicates()
@@ -127,18 +131,18 @@ class TableAccumulator:
             inverse(self._names),
         )
 
-    def _matrix(self, tables: Any) -> CsrArray:
+    def _matrix(self, tables: _core._WeightTables) -> CsrArray:
         indptr, labels, values = tables.to_csr(self._names)
         shape = (self.shape.n_features + 1, self.shape.n_classes)
         return csr_on(values, labels, indptr, shape)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Settings:
         """Turn tables into matrices."""
         average = None if self._average is None else self._matrix(self._average)
         own = {name: v for name, v in self.__dict__.items() if name not in ("_sum", "_average")}
         return {**own, "sum": self._matrix(self._sum), "average": average}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Settings) -> None:
         """Undo ``__getstate__``."""
         S, U = state.pop("sum"), state.pop("average")
         self.__dict__.update(state)

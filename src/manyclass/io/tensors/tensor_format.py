@@ -1,0 +1,79 @@
+"""The header protocol that model, data and checkpoint files share: format, version, damage."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from manyclass.io.tensors.files import one_line
+from manyclass.version import __version__
+
+
+class FormatError(ValueError):
+    """Of another format or version, though it may be whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFormat:
+    """A file format: safetensors with these entries in the header.
+
+    Attributes
+    ----------
+    name : str
+        Header entry ``format``.
+    version : int
+        The newest ``format_version`` that this version of manyclass reads.
+    kind : str
+        What users call such a file.
+    damaged_message : str
+        What follows the path in an error; ``{why}`` stands for the reason.
+    other_message : str
+        The same for a file of another format; ``{what}`` stands for what it holds.
+    error : type, default=ValueError
+        Raised for a damaged file, and one of another format.
+    """
+
+    name: str
+    version: int
+    kind: str
+    damaged_message: str
+    other_message: str
+    error: type[ValueError] = ValueError
+
+    def header(self, version: int | None = None, **entries: str) -> dict[str, str]:
+        """Return the header of a new file, but for its checksum."""
+        return {
+            "format": self.name,
+            "format_version": str(self.version if version is None else version),
+            "version": __version__,
+            **entries,
+        }
+
+    def check(self, path: str | os.PathLike[str], header: dict[str, str]) -> None:
+        """Refuse the header of another format, of a newer version, or of a damaged file.
+
+        Raises
+        ------
+        FormatError
+            If a newer version wrote the file.
+        ValueError
+            Of type ``error``, if the header is damaged or of another format.
+        """
+        if header.get("format") != self.name:
+            what = "a model" if header.get("format") == "manyclass" else "something else"
+            raise self.error(f"{os.fspath(path)}: {self.other_message.format(what=what)}")
+        version = header.get("format_version", "")
+        if not isinstance(version, str) or not re.fullmatch(r"[1-9][0-9]{0,8}", version):
+            raise self.damaged(path, "its format version is damaged")
+        if int(version) > self.version:
+            writer = one_line(header.get("version", "?"))
+            raise FormatError(
+                f"{os.fspath(path)}: {self.kind} of format {version}, written by manyclass "
+                f"{writer}; this version reads up to {self.version}: upgrade"
+            )
+
+    def damaged(self, path: str | os.PathLike[str], why: object) -> ValueError:
+        """Return the error for a file that is damaged."""
+        text = self.damaged_message.format(why=one_line(why))
+        return self.error(f"{os.fspath(path)}: {text}")
