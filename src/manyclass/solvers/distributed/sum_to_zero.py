@@ -251,14 +251,9 @@ class DistributedSumToZero(DistributedSolver):
             steps = everywhere[: len(batch)] / problem.dataset.n_classes
             if state.trainer is not None:
                 steps -= drift * moved  # m is there already
+                relaxation = 1.0 if drift else RELAXATION
                 gains[1] += state.trainer.follow_mean(
-                    state.weights,
-                    state.z,
-                    batch,
-                    moved,
-                    steps,
-                    1.0 if drift else RELAXATION,
-                    state.mean,
+                    state.weights, state.z, batch, moved, steps, relaxation, state.mean
                 )
                 here.dual_gain += gains[1] - gains[0]
             if drift and everywhere[-1] < TRUSTED * everywhere[-2]:
