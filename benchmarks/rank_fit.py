@@ -131,7 +131,7 @@ def usual(entries: list[Entry], counted: list[Entry]) -> dict[str, dict[str, flo
 def usual_epochs(counted: list[Entry], formulation: str, solver: Engine) -> dict[str, float]:
     """Return the epochs on one rank or two, and how they grow from there."""
     mine = [entry for entry in counted if entry["formulation"] == formulation]
-    begins = 1 if solver == "alone" else 2
+    begins = 1 if solver == "serial" else 2
     first = {entry["data"]: entry["epochs"] for entry in mine if entry["ranks"] == begins}
     more = [entry for entry in mine if entry["ranks"] > 2 and begins == 2]
     logs = np.array([np.log(entry["ranks"] / 2) for entry in more])

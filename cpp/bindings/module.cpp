@@ -6,6 +6,7 @@
 #include "data/examples.hpp"
 #include "data/require.hpp"
 #include "duals/dual_lanes.hpp"
+#include "threads/bus_errors.hpp"
 #include "threads/interrupt_poll.hpp"
 #include "weights/hash_tables.hpp"
 #include "weights/weights_view.hpp"
@@ -34,8 +35,12 @@ NB_MODULE(_core, m) {
   manyclass::bind_newton(m);
   manyclass::bind_many_classes(m);
   manyclass::bind_class_pairs(m);
+  manyclass::bind_comparison(m);
   manyclass::bind_stochastic(m);
   manyclass::bind_svmlight(m);
   manyclass::bind_prediction(m);
-  manyclass::bind_bus_errors(m);
+  m.def(
+      "explain_bus_errors",
+      [](nanobind::bytes text) { manyclass::explain_bus_errors({text.c_str(), text.size()}); },
+      nanobind::arg("text"));
 }

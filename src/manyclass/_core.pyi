@@ -333,6 +333,32 @@ class _PairTrainer(_Examples):
 class PairTrainer32(_PairTrainer): ...
 class PairTrainer64(_PairTrainer): ...
 
+class _ComparisonTrainer(_Examples):
+    def exponentiated_gradient(
+        self,
+        weights: Array,
+        log_u: Array,
+        rates: NDArray[np.float64],
+        rows: NDArray[np.int32],
+        seed: int,
+    ) -> SweepResult: ...
+    def separate(self, weights: Array, duals: _Duals) -> SweepResult: ...
+    def scores(self, weights: Array, out: Array, begin: int, end: int) -> None: ...
+    def violations(self, scores: Array, duals: _Duals, out: NDArray[np.float64]) -> None: ...
+    def most_violating(
+        self,
+        scores: Array,
+        duals: _Duals,
+        violations: NDArray[np.float64],
+        indptr: NDArray[np.int64],
+        rows: NDArray[np.int32],
+        values: Array,
+        n_steps: int,
+    ) -> SweepResult: ...
+
+class ComparisonTrainer32(_ComparisonTrainer): ...
+class ComparisonTrainer64(_ComparisonTrainer): ...
+
 class StochasticLoss(enum.Enum):
     hinge = 0
     log_loss = 1

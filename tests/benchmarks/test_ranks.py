@@ -77,9 +77,9 @@ def test_growth_of_epochs_by_hand():
         {"data": "d", "formulation": "f", "ranks": p, "epochs": e, "gap": 1e-4}
         for p, e in ((1, 12), (2, 10), (8, 20), (32, 40))
     ]
-    found = rank_fit.usual_epochs(counted, "f", "bundles")
+    found = rank_fit.usual_epochs(counted, "f", "class_blocks")
     assert found == {"epochs": 10, "growth": pytest.approx(0.5)}
-    assert rank_fit.usual_epochs(counted, "f", "alone") == {"epochs": 12, "growth": 0}
+    assert rank_fit.usual_epochs(counted, "f", "serial") == {"epochs": 12, "growth": 0}
     counted[0]["gap"] = 1e-2
     assert (
         rank_fit.epochs_table(counted).splitlines()[-1] == "| d | f | more than 12 | 10 | 20 | 40 |"

@@ -33,7 +33,7 @@ ranks = st.integers(1, 2000)
 
 def test_two_ranks_by_hand():
     """Four class blocks of 16 classes meet in three rounds; of 250 examples each."""
-    found = work("bundles", "dense", SHAPE, HABITS, 2)
+    found = work("class_blocks", "dense", SHAPE, HABITS, 2)
     assert found.visits == 3 * 500
     assert found.entries == 3 * 10_000
     assert found.dense + found.lists == pytest.approx(2.0 * 64 * 20_000 / 2)
@@ -49,14 +49,17 @@ def test_a_large_class_holds_up_its_rank():
     large = replace(SHAPE, largest_class=250)
     assert unevenness(large, 4) == 1.0
     assert unevenness(large, 40) == (250 + 25) / 50
-    todo = work("bundles", "dense", large, HABITS, 20)
+    todo = work("class_blocks", "dense", large, HABITS, 20)
     assert todo.seconds({"visits": 1e-6}) == pytest.approx(1e-6 * 39 * 50)
     assert todo.seconds({"visits": 1e-6}, waiting=True) == pytest.approx(1e-6 * 39 * 275)
     between = {"swept": 1e-6}
     assert todo.seconds(between, waiting=True) == todo.seconds(between)
 
 
-@given(st.integers(1, 9), st.sampled_from(["bundles", "budgets", "separate", "shared_mean"]))
+@given(
+    st.integers(1, 9),
+    st.sampled_from(["class_blocks", "class_blocks_simplex", "one_vs_rest", "sum_to_zero"]),
+)
 def test_twice_as_many_ranks_have_less_to_score_each(log_p, engine):
     many = Shape(100_000, 500, 2**16, 10**6, 2)
     fewer, more = (work(engine, "dense", many, HABITS, 2**q) for q in (log_p, log_p + 1))
@@ -67,11 +70,11 @@ def test_twice_as_many_ranks_have_less_to_score_each(log_p, engine):
 @given(ranks)
 def test_more_bundles_than_classes_change_nothing(p):
     few = replace(SHAPE, n_classes=4, largest_class=250)
-    most = work("bundles", "dense", few, HABITS, 2)
-    assert work("bundles", "dense", few, HABITS, p + 1).visits == pytest.approx(most.visits)
+    most = work("class_blocks", "dense", few, HABITS, 2)
+    assert work("class_blocks", "dense", few, HABITS, p + 1).visits == pytest.approx(most.visits)
 
 
-@pytest.mark.parametrize("engine", ["centred", "shared_mean"])
+@pytest.mark.parametrize("engine", ["serial_centred", "sum_to_zero"])
 def test_rows_of_weights_beyond_the_caches(engine):
     rows = CACHE // (4 * 2**16)  # that have room
     few, many = (Shape(100_000, d, 2**16, 10**6, 2) for d in (rows, 4 * rows))
@@ -84,15 +87,15 @@ def test_rows_of_weights_beyond_the_caches(engine):
 
 
 def test_one_process_looks_through_all_duals():
-    for engine in ("alone", "centred"):
+    for engine in ("serial", "serial_centred"):
         assert work(engine, "dense", SHAPE, HABITS, 1).duals == 2.0 * 5.0 * 1000
 
 
 def test_a_forecast_adds_up():
     rates = dict.fromkeys(LOCAL, 0.0) | {"visits": 1e-3}
     habits = replace(HABITS, beside=1.5)
-    found = forecast("bundles", "dense", SHAPE, habits, 8, rates, Network(1e-3, 1e6))
-    todo = work("bundles", "dense", SHAPE, HABITS, 8)
+    found = forecast("class_blocks", "dense", SHAPE, habits, 8, rates, Network(1e-3, 1e6))
+    todo = work("class_blocks", "dense", SHAPE, HABITS, 8)
     assert found.working == pytest.approx(1e-3 * todo.visits * todo.uneven)
     assert found.talking == pytest.approx(1e-3 * todo.messages + todo.bytes / 1e6)
     assert found.epochs == pytest.approx(10 * 2)
@@ -104,7 +107,7 @@ def test_a_forecast_adds_up():
 
 @given(st.integers(2, 30))
 def test_memory_falls_with_ranks_to_what_each_must_hold(p):
-    fewer, more = (memory("bundles", "dense", SHAPE, HABITS, q) for q in (p, p + 1))
+    fewer, more = (memory("class_blocks", "dense", SHAPE, HABITS, q) for q in (p, p + 1))
     assert more <= fewer
     assert more > SHAPE.n_nonzero * 8
 
@@ -222,7 +225,7 @@ def test_the_measured_rates_are_whole():
             assert sum(measured.rates[like].values()) > 0
     assert measured.local.bandwidth > 0
     with pytest.raises(ValueError, match="was not measured"):
-        measured.like("adm", "dense", "bundles")
+        measured.like("adm", "dense", "class_blocks")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({"machine": 3})])

@@ -16,6 +16,8 @@ SHORTHANDS = {
     "rm": "reinforced",
     "ovr": "one_vs_rest",
 }
+# Solvers that are exact as well, and take the options of dual.
+COMPARED = ("sequential_dual", "exponentiated_gradient", "cutting_plane", "most_violating")
 STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
 # Options of one solver only, and what they are when they are not given.
 DUAL = {
@@ -36,7 +38,16 @@ STOCHASTIC = {
 }
 FLAGS = {"C": "-C"}
 # Parameters that messages advise, and those of them that are meant only where = follows.
-SWITCHES = {"zero_based", "sort", "sum_duplicates", "early_stopping", "weights", "loss"}
+SWITCHES = {
+    "zero_based",
+    "sort",
+    "sum_duplicates",
+    "early_stopping",
+    "weights",
+    "loss",
+    "solver",
+    "stopping",
+}
 ADVISED = SWITCHES | {"n_features", "max_iter", "tol", "alpha", "C", "batch_size", "max_steps"}
 MINUTES = 10.0  # between two checkpoints
 
@@ -98,9 +109,10 @@ def _common_options(parser: Parser) -> None:
     add = parser.add_argument
     add(
         "--solver",
-        choices=["dual", "stochastic"],
+        choices=["dual", *COMPARED, "stochastic"],
         default="dual",
-        help="dual (default): to a proven distance from the optimum; or stochastic",
+        help="dual (default): to a proven distance from the optimum; or stochastic; or, to compare "
+        "with, one of the others, which are exact, too",
     )
     add(
         "--loss",
@@ -223,7 +235,7 @@ def formulation_names() -> str:
 
 def settle(args: argparse.Namespace) -> None:
     """Fill in what was not given; refuse what does not go together, before the data are read."""
-    own, foreign = (DUAL, STOCHASTIC) if args.solver == "dual" else (STOCHASTIC, DUAL)
+    own, foreign = (STOCHASTIC, DUAL) if args.solver == "stochastic" else (DUAL, STOCHASTIC)
     for name in foreign:
         if getattr(args, name) is not None:
             flag = FLAGS.get(name, "--" + name.replace("_", "-"))
@@ -232,7 +244,7 @@ def settle(args: argparse.Namespace) -> None:
     for name, default in own.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
-    if args.solver == "dual":
+    if args.solver != "stochastic":
         if args.loss not in MARGIN_LOSSES:
             raise UsageError(f"argument --loss: {args.loss} goes with --solver stochastic")
         _check_loss(args.formulation, args.loss)

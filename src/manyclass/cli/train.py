@@ -51,7 +51,7 @@ def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
     options = {name: value for name, value in vars(args).items() if name not in OF_RANKS}
     check_same(ranks, facts_of_rank({}, options))
     tell = say if ranks.rank == 0 and not args.quiet else be_quiet
-    if args.solver == "dual":
+    if args.solver != "stochastic":
         with _going_on(args, ranks):
             _train_dual(args, ranks, tell)
     else:
@@ -104,6 +104,7 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
     model = MulticlassSVC(
         formulation=args.formulation,
         C=args.C,
+        solver="auto" if args.solver == "dual" else args.solver,
         stopping=args.stopping,
         communicator=ranks if ranks.size > 1 else None,
         checkpoint=args.checkpoint,

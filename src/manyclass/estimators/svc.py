@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.svc_fit import TrainingMixin
 from manyclass.problem.formulations import FORMULATIONS, LOSSES
+from manyclass.solvers.solver_choice import SOLVERS
 from manyclass.solvers.stopping import RULES
 from manyclass.utils.types import ClassWeight
 
@@ -41,6 +42,12 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss of a margin; "squared_hinge" for the formulations that add losses (not
         "crammer_singer", "adm" and "atm", which take their maximum).
+    solver : str, default="auto"
+        "auto": the sequential dual method, with a Newton phase and a stochastic start where they
+        save time. "sequential_dual": that method alone. For comparison: "exponentiated_gradient"
+        and "most_violating" (for "crammer_singer" and "weston_watkins" with hinge loss),
+        "cutting_plane" (for these and "one_vs_rest", both losses). They train in one process, hold
+        W dense and n_samples x n_classes numbers beside it, and are slower.
     tol : float, default=1e-3
         With ``stopping="gap"``, relative duality gap (P - D) / P at which training stops: the
         objective is then proven to be within a share ``tol`` of the optimum. With "kkt", the
@@ -145,6 +152,7 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         "formulation": [StrOptions(set(FORMULATIONS))],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "loss": [StrOptions(set(LOSSES))],
+        "solver": [StrOptions(set(SOLVERS))],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "stopping": [StrOptions(set(RULES))],
         "fit_intercept": ["boolean"],
@@ -168,6 +176,7 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         formulation: str = "crammer_singer",
         C: float = 1.0,
         loss: str = "hinge",
+        solver: str = "auto",
         tol: float = 1e-3,
         stopping: str = "gap",
         fit_intercept: bool = True,
@@ -187,6 +196,7 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         self.formulation = formulation
         self.C = C
         self.loss = loss
+        self.solver = solver
         self.tol = tol
         self.stopping = stopping
         self.fit_intercept = fit_intercept

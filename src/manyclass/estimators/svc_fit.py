@@ -26,6 +26,7 @@ from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Progress, Solution, Start, Status, Weights
 from manyclass.solvers.base import Interrupted
+from manyclass.solvers.solver_choice import DEFAULT, check_solver
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import check_ranks, in_parts, train
 from manyclass.solvers.weights.sharded import ShardedWeights
@@ -59,6 +60,7 @@ def _check_size(dataset: Dataset) -> None:
 class TrainingMixin(SparsifyMixin, BaseEstimator):
     """The training of an estimator with the parameters of ``MulticlassSVC``."""
 
+    solver: str
     tol: float
     stopping: str
     max_iter: int
@@ -123,9 +125,13 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         dataset, classes = self._dataset(rows, targets, sample_weight)
         _check_size(dataset)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
+        check_solver(
+            self.solver, problem, stopping=self.stopping, weights=self.weights, n_ranks=n_ranks
+        )
         if n_ranks == 1:
             n_jobs = effective_n_jobs(self.n_jobs)
-            choice = choose_weights(problem, self.weights, n_jobs, keeps_duals=self._keeps_duals)
+            weights = self.weights if self.solver in DEFAULT else "dense"
+            choice = choose_weights(problem, weights, n_jobs, keeps_duals=self._keeps_duals)
         else:
             check_ranks(problem)
             choice = choose_for_ranks(
@@ -182,6 +188,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
                     problem,
                     choice.kind,
                     lambda: RULES[self.stopping](float(self.tol)),
+                    solver=self.solver,
                     rng=np.random.default_rng([seed, n_before] if n_before else seed),
                     n_jobs=effective_n_jobs(self.n_jobs),
                     max_iter=self.max_iter,

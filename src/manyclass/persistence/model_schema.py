@@ -26,7 +26,7 @@ E = TypeVar("E", MulticlassSVC, StochasticClassifier)
 
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 # Parameters that belong to a run, not to a model.
-OF_A_RUN = ("communicator", "checkpoint", "checkpoint_minutes", "resume")
+OF_A_RUN = ("solver", "communicator", "checkpoint", "checkpoint_minutes", "resume")
 MAX_STEPS = 1 << 62  # so that more can be counted
 
 

@@ -44,13 +44,14 @@ def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int)
 
     Parameters
     ----------
-    engine : {"alone", "centred", "bundles", "budgets", "separate", "shared_mean"}
+    engine : str
+        As returned by ``select_engine``.
     kind : {"dense", "sparse"}
         How W is held while training.
     shape : Shape
     habits : Habits
     n_ranks : int
-        1 for "alone" and "centred".
+        1 for "serial" and "serial_centred".
 
     Returns
     -------
@@ -61,22 +62,22 @@ def work(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: int)
     >>> from manyclass.planning.cost_model import Habits, Shape, work
     >>> shape = Shape(1000, 500, 64, 20_000, 30)
     >>> habits = Habits(scores=2.0, duals=5.0, density=0.1, fill=0.5, packed=0.2, epochs=10)
-    >>> work("bundles", "dense", shape, habits, n_ranks=2).visits
+    >>> work("class_blocks", "dense", shape, habits, n_ranks=2).visits
     1500.0
     """
-    if engine in ("bundles", "budgets"):
+    if engine in ("class_blocks", "class_blocks_simplex"):
         return _of_class_pairs(engine, kind, shape, habits, n_ranks)
-    if engine == "separate":
+    if engine == "one_vs_rest":
         return _of_separate(shape, habits, n_ranks)
     n, share = shape.n_examples, shape.n_classes / n_ranks
-    if engine == "shared_mean":
+    if engine == "sum_to_zero":
         return _of_shared_mean(shape, habits, n_ranks)
     dense = (habits.fill * share if kind == "sparse" else shape.padded(share)) * shape.n_nonzero
     return Work(
         visits=n,
         entries=shape.n_nonzero,
         dense=dense,
-        far=dense * far(shape) if engine == "centred" else 0.0,
+        far=dense * far(shape) if engine == "serial_centred" else 0.0,
         lists=max(0.0, habits.scores - 1) * share * shape.n_nonzero,
         duals=max(1.0, habits.scores) * habits.duals * n,
     )
@@ -135,7 +136,7 @@ def _of_class_pairs(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_
     columns = here * shape.n_classes  # each met once
     z = habits.duals * shape.n_examples
     # A class block's own z go with it; all are told at the end of an epoch.
-    going = z / blocks if engine == "budgets" else z / blocks**2
+    going = z / blocks if engine == "class_blocks_simplex" else z / blocks**2
     numbers = (rounds - 1) * going + z * (n_ranks - 1) / n_ranks
     return Work(
         visits=rounds * here * shape.n_examples,
@@ -201,10 +202,10 @@ def memory(engine: Engine, kind: Kind, shape: Shape, habits: Habits, n_ranks: in
         held = min(shape.weights * shape.item, numbers) + TABLE_BYTES * shape.n_features
     else:
         held = shape.weights * shape.item
-    if engine in ("alone", "centred"):
+    if engine in ("serial", "serial_centred"):
         return data_bytes(shape) + held + z * (LABEL + shape.item)
     share = 2 * held / min(shape.n_classes, 2 * n_ranks)
-    if engine in ("separate", "shared_mean"):
+    if engine in ("one_vs_rest", "sum_to_zero"):
         return data_bytes(shape) + share + z / n_ranks * (LABEL + shape.item)
     # All z, as it was before the epoch, and as it is gathered.
     return data_bytes(shape) + share + 2 * z * (2 * LABEL + shape.item)

@@ -122,7 +122,9 @@ class Measured:
             If nothing alike was measured.
         """
         others = STAND_INS.get(formulation, ())
-        engines: tuple[Engine, ...] = (engine, "bundles") if engine == "budgets" else (engine,)
+        engines: tuple[Engine, ...] = (
+            (engine, "class_blocks") if engine == "class_blocks_simplex" else (engine,)
+        )
         for names in itertools.product((formulation, *others), (kind, "dense"), engines):
             name = name_of(*names)
             if name in self.rates and name in self.usual:

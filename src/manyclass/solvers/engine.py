@@ -6,18 +6,21 @@ from typing import Literal
 
 from manyclass.problem.formulations import Formulation
 
-# alone: the sequential dual method, dense or in hash tables; centred: the same with W at mean zero;
-# separate: one-vs-rest, class by class. With the classes on ranks: class blocks (Weston-Watkins),
-# budgets (Crammer-Singer), shared_mean (W at mean zero), separate.
-Engine = Literal["alone", "centred", "bundles", "budgets", "separate", "shared_mean"]
+# serial: the sequential dual method, dense or in hash tables; serial_centred: the same with W at
+# mean zero; one_vs_rest: class by class. With the classes on ranks: class_blocks (Weston-Watkins),
+# class_blocks_simplex (Crammer-Singer, whose simplex is split over the blocks), sum_to_zero (W at
+# mean zero), one_vs_rest.
+Engine = Literal[
+    "serial", "serial_centred", "class_blocks", "class_blocks_simplex", "one_vs_rest", "sum_to_zero"
+]
 
 
 def select_engine(formulation: Formulation, n_ranks: int) -> Engine:
     """Return the solver that trains a formulation on so many ranks."""
     if formulation.is_separable:
-        return "separate"
+        return "one_vs_rest"
     if formulation.centred:
-        return "centred" if n_ranks == 1 else "shared_mean"
+        return "serial_centred" if n_ranks == 1 else "sum_to_zero"
     if n_ranks == 1:
-        return "alone"
-    return "budgets" if formulation.takes_maximum else "bundles"
+        return "serial"
+    return "class_blocks_simplex" if formulation.takes_maximum else "class_blocks"

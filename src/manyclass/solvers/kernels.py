@@ -46,11 +46,11 @@ def as_returned(problem: Problem, weights: Array) -> tuple[NDArray[np.float64], 
 
 
 def core_classes(
-    problem: Problem, *, shifted: bool = False
+    problem: Problem, *, shifted: bool = False, lanes: bool = True
 ) -> tuple[type[_core._Trainer], type[_core._Duals]]:
     """Trainer and dual variables of the compiled core that suit the problem."""
     dtype = problem.dataset.dtype
-    if in_lanes(problem, shifted=shifted):
+    if lanes and in_lanes(problem, shifted=shifted):
         return core_class("LaneTrainer", dtype), core_class("LaneDuals", dtype)
     return core_class("Trainer", dtype), core_class("Duals", dtype)
 

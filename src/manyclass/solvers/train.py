@@ -12,6 +12,9 @@ from manyclass.parallel.consensus import abort_others, any_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
 from manyclass.solvers.base import Solver, solve
+from manyclass.solvers.comparison.cutting_plane import CuttingPlane
+from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
+from manyclass.solvers.comparison.most_violating import MostViolating
 from manyclass.solvers.distributed.crammer_singer import DistributedCrammerSinger
 from manyclass.solvers.distributed.one_vs_rest import DistributedOneVsRest
 from manyclass.solvers.distributed.sum_to_zero import DistributedSumToZero
@@ -21,6 +24,7 @@ from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.one_vs_rest import OneVsRest
 from manyclass.solvers.dual.one_vs_rest_chunked import solve_in_chunks
 from manyclass.solvers.engine import select_engine
+from manyclass.solvers.solver_choice import DEFAULT
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.chunks import classes_in_chunk
 from manyclass.solvers.weights.storage_choice import Kind
@@ -36,6 +40,7 @@ def train(
     weights: Kind,
     rule_of: Callable[[], StoppingRule],
     *,
+    solver: str = "auto",
     rng: np.random.Generator,
     n_jobs: int,
     max_iter: int,
@@ -54,6 +59,8 @@ def train(
         How W is held (storage_choice.py).
     rule_of : callable
         Makes the stopping rule.
+    solver : str, default="auto"
+        One of ``solver_choice.SOLVERS``.
     rng : numpy.random.Generator
     n_jobs : int
         Threads.
@@ -85,14 +92,19 @@ def train(
 
     def solver_of() -> Solver[Any]:
         if not several:
-            return serial_solver(problem, weights, rng, n_jobs, keeps_duals=keep_duals)
+            return serial_solver(problem, weights, rng, n_jobs, solver, keeps_duals=keep_duals)
         return distributed_solver(
             problem, weights, rng, ranks, n_jobs, gathers=gathers, keeps_duals=keep_duals
         )
 
     if several:
         on_epoch = _on_any_rank(ranks, on_epoch)
-    wider = not several and not in_parts(problem, weights) and may_go_on(problem, weights)
+    wider = (
+        solver in DEFAULT
+        and not several
+        and not in_parts(problem, weights)
+        and may_go_on(problem, weights)
+    )
     keep_duals = keep_duals or wider
     with abort_others(ranks):
         if in_parts(problem, weights):
@@ -121,10 +133,10 @@ def train(
     def train_in_double(
         problem: Problem, start: Start, on_epoch: Callable[[Progress], bool] | None
     ) -> Solution:
-        solver = serial_solver(problem, weights, rng, n_jobs)
         rule = rule_of()
         rule.tighten()  # for what rounding W to float32 adds
-        return solve(problem, solver, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
+        method = serial_solver(problem, weights, rng, n_jobs, solver)
+        return solve(problem, method, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
 
     return go_on(problem, reached, train_in_double, rule_of(), on_epoch)
 
@@ -134,6 +146,7 @@ def serial_solver(
     weights: Kind,
     rng: np.random.Generator,
     n_jobs: int,
+    solver: str = "auto",
     *,
     keeps_duals: bool = True,
 ) -> Solver[Any]:
@@ -141,9 +154,23 @@ def serial_solver(
 
     `weights` is how W is stored; one-vs-rest stores it dense, and in chunks where it is sparse.
     """
-    if select_engine(problem.formulation, 1) == "separate":
-        return OneVsRest(rng, n_jobs)
-    return SequentialDual(rng, n_jobs, sparse=weights == "sparse", keeps_duals=keeps_duals)
+    match solver:
+        case "exponentiated_gradient":
+            return ExponentiatedGradient(rng, n_jobs)
+        case "cutting_plane":
+            return CuttingPlane(rng, n_jobs)
+        case "most_violating":
+            return MostViolating(rng, n_jobs)
+    ascent_only = solver == "sequential_dual"
+    if select_engine(problem.formulation, 1) == "one_vs_rest":
+        return OneVsRest(rng, n_jobs, ascent_only=ascent_only)
+    return SequentialDual(
+        rng,
+        n_jobs,
+        sparse=weights == "sparse",
+        keeps_duals=keeps_duals,
+        ascent_only=ascent_only,
+    )
 
 
 def distributed_solver(
@@ -164,11 +191,11 @@ def distributed_solver(
     sparse = weights == "sparse"
     options = {"gathers": gathers, "keeps_duals": keeps_duals}
     match select_engine(problem.formulation, max(2, ranks.size)):
-        case "separate":
+        case "one_vs_rest":
             return DistributedOneVsRest(rng, ranks, n_jobs, sparse=sparse, **options)
-        case "shared_mean":
+        case "sum_to_zero":
             return DistributedSumToZero(rng, ranks, **options)
-        case "budgets":
+        case "class_blocks_simplex":
             return DistributedCrammerSinger(rng, ranks, sparse=sparse, **options)
         case _:
             return DistributedWestonWatkins(rng, ranks, sparse=sparse, **options)

@@ -61,6 +61,8 @@ class SequentialDual:
         Whether W is stored in hash tables; for formulations with relative margins.
     keeps_duals : bool, default=True
         Whether z is kept for a warm start, which may be n x k numbers; z = 0 is returned otherwise.
+    ascent_only : bool, default=False
+        Whether coordinate ascent is all: no Newton phase, and no stochastic steps before it.
     """
 
     def __init__(
@@ -70,11 +72,13 @@ class SequentialDual:
         *,
         sparse: bool = False,
         keeps_duals: bool = True,
+        ascent_only: bool = False,
     ) -> None:
         self.store: WeightStore = TableStore() if sparse else DenseStore()
         self.rng = rng
         self.n_jobs = n_jobs
         self.keeps_duals = keeps_duals
+        self.ascent_only = ascent_only
 
     def init(self, problem: Problem, start: Start | None) -> State:
         """Begin from z = 0, or where another training ended."""
@@ -88,7 +92,7 @@ class SequentialDual:
         if start is not None:
             state.earlier_epochs = len(start.history)
             self._warm_start(problem, state, start)
-        elif isinstance(state.trainer, LANE_TRAINERS):
+        elif isinstance(state.trainer, LANE_TRAINERS) and not self.ascent_only:
             state.use_sgd_init = is_worthwhile(problem, norms)
         return state
 
@@ -98,7 +102,7 @@ class SequentialDual:
             primal = state.failed_certificate.primal_objective
             state.pace.correct(rule.distance(state.failed_certificate, primal))
             state.full, state.failed_certificate = state.failed_certificate, None
-        phase = next_phase(problem, state, self.n_jobs)
+        phase = None if self.ascent_only else next_phase(problem, state, self.n_jobs)
         record = None
         if phase is not None:
             n_weights = self.store.n_weights(problem, state)
@@ -210,8 +214,10 @@ class SequentialDual:
             z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(dtype)
         )
         at_z = self.certify(problem, state)
-        phase = None if start.weights is None else new_phase(problem, state, self.n_jobs)
-        if phase is None or start.weights is None:
+        if start.weights is None or self.ascent_only:
+            return
+        phase = new_phase(problem, state, self.n_jobs)
+        if phase is None:
             return
         phase.weights[:, : problem.dataset.n_classes] = start.weights
         primal = self._certificate(problem, state, phase.weights, 0.0).primal_objective

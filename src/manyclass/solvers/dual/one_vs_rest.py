@@ -72,11 +72,16 @@ class OneVsRest:
         Orders the loops; each group has a generator of its own.
     n_jobs : int, default=1
         Threads; no fewer groups than that, where they fill a block each.
+    ascent_only : bool, default=False
+        As for the sequential dual method.
     """
 
-    def __init__(self, rng: np.random.Generator, n_jobs: int = 1) -> None:
+    def __init__(
+        self, rng: np.random.Generator, n_jobs: int = 1, *, ascent_only: bool = False
+    ) -> None:
         self.rng = rng
         self.n_jobs = n_jobs
+        self.ascent_only = ascent_only
 
     def init(self, problem: Problem, start: Start | None) -> Groups:
         """Begin from z = 0, or where another training ended."""
@@ -90,7 +95,8 @@ class OneVsRest:
             part = slice(first, last)
             some = problem_of(problem, part)
             rng = np.random.default_rng(self.rng.integers(2**63))
-            solver = SequentialDual(rng, max(1, self.n_jobs // n_groups))
+            n_jobs = max(1, self.n_jobs // n_groups)
+            solver = SequentialDual(rng, n_jobs, ascent_only=self.ascent_only)
             members.append(Group(part, some, solver, solver.init(some, start_of(start, part))))
         return Groups(members, ThreadPoolExecutor(min(self.n_jobs, len(members))))
 

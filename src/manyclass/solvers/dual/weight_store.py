@@ -72,13 +72,22 @@ class WeightStore(Protocol):
 
 
 class DenseStore:
-    """W as rows of features, padded to whole blocks."""
+    """W as rows of features, padded to whole blocks.
+
+    Parameters
+    ----------
+    lanes : bool, default=True
+        Whether the z of few classes may be held in lanes, else in lists always.
+    """
+
+    def __init__(self, *, lanes: bool = True) -> None:
+        self.lanes = lanes
 
     def begin(self, problem: Problem, rng: np.random.Generator, n_jobs: int) -> State:  # noqa: ARG002 (hash tables need them)
         """Return W = 0 and z = 0."""
         began = time.perf_counter()
         data = problem.dataset
-        trainer_of, duals_of = core_classes(problem)
+        trainer_of, duals_of = core_classes(problem, lanes=self.lanes)
         columns = data.n_classes + mean_apart(problem)
         buffer, weights = allocate_weights(data.n_features + 1, columns, data.dtype)
         trainer = trainer_of(**trainer_arguments(problem))

@@ -1,0 +1,55 @@
+#pragma once
+// The table of the kernels of the methods that the papers compare with: exponentiated gradient,
+// cutting plane, most violating example. W is dense, z are lists; every instruction set has a copy.
+#include <cstdint>
+#include <span>
+
+#include "data/csr.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
+#include "subproblem/coordinate.hpp"
+#include "weights/weights_view.hpp"
+
+namespace manyclass {
+
+// The examples by feature: entry p of feature j, indptr[j] <= p < indptr[j + 1], is example
+// rows[p] with value values[p].
+template <class T>
+struct Columns {
+  const std::int64_t* indptr;
+  const std::int32_t* rows;
+  const T* values;
+};
+
+// What the method of the most violating example keeps of all examples.
+template <class T>
+struct AllScores {
+  T* scores;            // n x stride, aligned: w_c . x_i
+  std::int64_t stride;  // of W
+  double* violations;   // n: v_i
+};
+
+template <class T>
+struct ComparisonKernels {
+  // Exponentiated-gradient steps on the examples `order`; `log_u` is n x stride, aligned, and
+  // `rates` has the step length of every example.
+  SweepResult (*exponentiated_gradient)(const Examples<T>&, const WeightsView<T>&, T* log_u,
+                                        double* rates, Scratch<T>,
+                                        std::span<const std::int32_t> order);
+  // z of the most violated constraint at W, for rows [begin, end).
+  SweepResult (*separate)(const Examples<T>&, const WeightsView<T>&, DualLists<T>&, Scratch<T>,
+                          std::int64_t begin, std::int64_t end);
+  // w_c . x_i of rows [begin, end), stride numbers each.
+  void (*scores)(const Examples<T>&, const WeightsView<T>&, T* out, std::int64_t begin,
+                 std::int64_t end);
+  // v_i of rows [begin, end), from their scores.
+  void (*violations)(const Examples<T>&, std::int32_t n_classes, const AllScores<T>&,
+                     const DualLists<T>&, Scratch<T>, std::int64_t begin, std::int64_t end);
+  // Exact visits to the example with the largest v_i, `n_steps` of them at most; `inner` has n
+  // zeros, before and after.
+  SweepResult (*most_violating)(const Examples<T>&, std::int32_t n_classes, const AllScores<T>&,
+                                DualLists<T>&, const Columns<T>&, Scratch<T>, double* inner,
+                                std::int64_t n_steps);
+};
+
+}  // namespace manyclass

@@ -1,0 +1,107 @@
+"""The master problem of the cutting-plane method.
+
+    max_lambda  b . lambda - 1/2 lambda^T G lambda    s.t.  lambda >= 0,  sum lambda <= 1
+
+Given: b and a positive semi-definite G, J x J with J some hundreds; a feasible start. Returned:
+lambda, to a duality gap of ``tol``. Primal active-set method: the equality-constrained problem on
+the support, a step to the first bound where its solution leaves the simplex, then the coordinate
+with the largest gradient enters. Source: Nocedal and Wright 2006, algorithm 16.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+STEPS_PER_CUT = 20
+
+
+def solve_simplex_qp(
+    gram: Vector, b: Vector, start: Vector, tol: float, ridge: float = 1e-13
+) -> Vector:
+    """Maximise b . x - x^T G x / 2 over x >= 0, sum x <= 1.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (J, J)
+    b, start : ndarray of shape (J,)
+        ``start`` is feasible.
+    tol : float
+        Duality gap at which to end.
+    ridge : float, default=1e-13
+        Added to the diagonal of G, as a share of its mean: the rounding of its entries, so that G
+        is positive definite.
+
+    Returns
+    -------
+    ndarray of shape (J,)
+    """
+    size = len(b)
+    # The slack of sum x <= 1 is one coordinate more, with b = 0 and G = 0.
+    G = np.zeros((size + 1, size + 1))
+    G[:size, :size] = gram
+    G[np.diag_indices(size)] += ridge * float(np.trace(gram)) / size
+    c = np.append(b, 0.0)
+    x = np.append(start, max(0.0, 1 - start.sum()))
+    x /= x.sum()
+    for _ in range(STEPS_PER_CUT * (size + 1)):
+        gradient = c - G @ x
+        entering = int(gradient.argmax())
+        if gradient[entering] - gradient @ x <= tol:
+            break
+        support = np.flatnonzero(x > 0)
+        before = x.copy()
+        if not np.isin(entering, support):
+            support = np.append(support, entering)
+        x = _on_support(G, c, x, support)
+        if (x == before).all():
+            x = _towards(G, c, x, entering)
+    solution: Vector = x[:size]
+    return solution
+
+
+def _on_support(G: Vector, c: Vector, x: Vector, support: NDArray[np.intp]) -> Vector:
+    """Maximise over the coordinates of the support, which shrinks where a bound is reached."""
+    while len(support):
+        target = _stationary(G, c, support)
+        moving = x[support]
+        leaves = target < 0
+        if not leaves.any():
+            result = np.zeros_like(x)
+            result[support] = target
+            total: Vector = result / result.sum()
+            return total
+        step = float((moving[leaves] / (moving[leaves] - target[leaves])).min())
+        moved = np.maximum(0, moving + step * (target - moving))
+        at_bound = leaves & (moved <= 1e-15)
+        if not at_bound.any():  # rounding
+            at_bound = leaves & (moved == moved[leaves].min())
+        moved[at_bound] = 0
+        x = np.zeros_like(x)
+        x[support] = moved
+        x /= x.sum()
+        support = support[~at_bound]
+    return x
+
+
+def _stationary(G: Vector, c: Vector, support: NDArray[np.intp]) -> Vector:
+    """Solve the KKT system of the support: G x + tau = c, sum x = 1."""
+    m = len(support)
+    block = G[np.ix_(support, support)]
+    system = np.zeros((m + 1, m + 1))
+    system[:m, :m] = block
+    system[:m, m] = system[m, :m] = 1
+    solution: Vector = np.linalg.solve(system, np.append(c[support], 1.0))
+    return solution[:m]
+
+
+def _towards(G: Vector, c: Vector, x: Vector, entering: int) -> Vector:
+    """Move mass to one coordinate by an exact line search (a Frank-Wolfe step)."""
+    direction = -x
+    direction[entering] += 1
+    slope = float(direction @ (c - G @ x))
+    curvature = float(direction @ G @ direction)
+    step = 1.0 if curvature <= slope else slope / curvature
+    return np.maximum(0, x + step * direction)

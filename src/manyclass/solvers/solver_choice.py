@@ -1,0 +1,107 @@
+"""Which solvers an estimator offers, and what each of them can train."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.problem import Problem
+from manyclass.solvers.weights.storage_choice import dense_bytes
+from manyclass.utils.memory import available_memory
+
+DEFAULT = ("auto", "sequential_dual")
+RELATIVE = ("crammer_singer", "weston_watkins")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a comparison method can train.
+
+    Attributes
+    ----------
+    formulations : tuple of str
+    squared_hinge : bool
+    kkt : bool
+        Whether it can stop at a violation; z that are never 0 always violate the conditions.
+    keeps : str
+        Its arrays of n x k numbers.
+    bytes_per_score, bytes_per_entry : int
+        Memory for each of n x k, and for each number of X.
+    """
+
+    formulations: tuple[str, ...]
+    squared_hinge: bool
+    kkt: bool
+    keeps: str
+    bytes_per_score: int
+    bytes_per_entry: int = 0
+
+
+# z in lists takes 16 bytes an entry, and 20 more while it is written.
+COMPARISON = {
+    "exponentiated_gradient": Scope(RELATIVE, False, False, "a dual variable", 8 + 3 * 8 + 36),
+    "cutting_plane": Scope((*RELATIVE, "one_vs_rest"), True, False, "at most a dual variable", 36),
+    "most_violating": Scope(RELATIVE, False, True, "a score", 8, 12),
+}
+SOLVERS = (*DEFAULT, *COMPARISON)
+
+
+def check_solver(
+    solver: str, problem: Problem, *, stopping: str, weights: str, n_ranks: int = 1
+) -> None:
+    """Refuse a solver that cannot train a problem.
+
+    Parameters
+    ----------
+    solver : str
+        One of ``SOLVERS``.
+    problem : Problem
+    stopping : {"gap", "kkt"}
+    weights : {"auto", "dense", "sparse"}
+    n_ranks : int, default=1
+
+    Raises
+    ------
+    ValueError
+        If they do not go together; the message names what does.
+    MemoryError
+        If its arrays do not fit into memory.
+    """
+    if solver in DEFAULT:
+        return
+    scope, name = COMPARISON[solver], f"solver='{solver}'"
+    names = [f"'{f}'" for f in scope.formulations]
+    if problem.formulation not in [FORMULATIONS[f] for f in scope.formulations]:
+        raise ValueError(
+            f"{name} trains formulation={', '.join(names[:-1])} or {names[-1]}; for the others "
+            "use solver='sequential_dual'"
+        )
+    if problem.squared and not scope.squared_hinge:
+        raise ValueError(
+            f"{name} trains loss='hinge'; for the squared hinge use solver='cutting_plane' or "
+            "solver='sequential_dual'"
+        )
+    if stopping == "kkt" and not scope.kkt:
+        raise ValueError(
+            f"{name} stops at a gap: the conditions of 'kkt' are never near for all its dual "
+            "variables; use stopping='gap'"
+        )
+    if weights == "sparse":
+        raise ValueError(f"{name} holds dense weights; use weights='dense'")
+    if n_ranks > 1:
+        raise ValueError(
+            f"{name} trains in one process, and there are {n_ranks}; use solver='sequential_dual'"
+        )
+    _check_memory(name, scope, problem)
+
+
+def _check_memory(name: str, scope: Scope, problem: Problem) -> None:
+    data, free = problem.dataset, available_memory()
+    scores = data.n_examples * data.n_classes * scope.bytes_per_score
+    needed = scores + len(data.values) * scope.bytes_per_entry + 3 * dense_bytes(problem)
+    if needed > free:
+        raise MemoryError(
+            f"{name} keeps {scope.keeps} for each of {data.n_examples} examples and "
+            f"{data.n_classes} classes: {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free; "
+            "use solver='sequential_dual'"
+        )
