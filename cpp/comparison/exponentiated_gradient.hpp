@@ -36,6 +36,10 @@
 namespace manyclass::MANYCLASS_ISA {
 
 inline constexpr double kRateGrowth = 1.05;
+// Log u (and logits, on both sides) end here: u below the rounding of their sum change nothing, but
+// would take many steps to come back.
+template <class T>
+inline constexpr T kFloor = sizeof(T) == 4 ? -20 : -40;
 inline constexpr double kLongestRate = 100;  // times the safe one
 inline constexpr double kSafeClasses = 8;    // Weston-Watkins: classes up to which 1/(C q) is safe
 
@@ -188,8 +192,12 @@ class ExponentiatedGradient {
               double cost) {
     const T eta = static_cast<T>(rate), shift = static_cast<T>(trial.log_sum);
     const T factor = static_cast<T>(-cost);
+    const Vector<T> floor = Vector<T>{} + kFloor<T>;
+    constexpr T kNone = -std::numeric_limits<T>::infinity();
     for (std::int64_t c = 0; c < w_.stride; c += kLane) {
-      store(log_u + c, load(log_u + c) + eta * load(a_ + c) - shift);
+      const Vector<T> t = load(log_u + c) + eta * load(a_ + c) - shift;
+      const Vector<T> kept = maximum<T>(t, floor);
+      store(log_u + c, t > kNone ? (kept < -floor ? kept : -floor) : t);
       store(step_ + c, load(step_ + c) * factor);
     }
     if (!simplex()) step_[y] = static_cast<T>(cost * trial.sum);
