@@ -23,10 +23,10 @@ from benchmarks.datasets.base import find_datasets
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.solvers.base import solve
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.kernels import NO_COMMON
 from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.training_loop import solve
 
 PHASES = {
     "_full_loop": "full loops",

@@ -36,7 +36,7 @@ class ShareVisitor {
   ShareVisitor(const Examples<T>& examples, const View& pair, Scratch<T> scratch)
       : examples_(examples), pair_(pair), scratch_(scratch), w_(pair, scratch.carry) {}
 
-  struct BlockSummary {
+  struct ShareSummary {
     std::size_t size = 0;        // coordinates in the block so far
     double mass = 0;             // sum_c z_c
     double z_dot_a = 0;          // sum_c z_c a_c
@@ -50,9 +50,9 @@ class ShareVisitor {
 
   // The classes with z > 0, and all those of the class blocks in the slots `scored` (bit s: slot
   // s). Where a slot has many z > 0 that is cheaper, too.
-  BlockSummary score(std::int64_t i, std::span<const DualEntry<T>> z, unsigned scored,
+  ShareSummary score(std::int64_t i, std::span<const DualEntry<T>> z, unsigned scored,
                      std::int64_t& n_scores) {
-    BlockSummary found;
+    ShareSummary found;
     for (int slot = 0; slot < 2; ++slot) {
       const std::size_t size = list(z, slot);
       if (scored >> slot & 1 || !w_.gathers(size)) {
@@ -67,7 +67,7 @@ class ShareVisitor {
   }
 
   // Solve the block of example i, move z and W. Returns the gain of the dual objective.
-  double move(std::int64_t i, BlockSummary found, DualLists<T>& z) {
+  double move(std::int64_t i, ShareSummary found, DualLists<T>& z) {
     if constexpr (PairWeights<T, View>::kFewEnter) enter(n_entering(z.row(i).size()), found);
     const std::span<Coordinate> block = solve(found, examples_.norms[i]);
     round(block, found.mass);
@@ -101,7 +101,7 @@ class ShareVisitor {
     return size;
   }
 
-  void score_all(std::int64_t i, std::span<const DualEntry<T>> z, int slot, BlockSummary& found) {
+  void score_all(std::int64_t i, std::span<const DualEntry<T>> z, int slot, ShareSummary& found) {
     T* s = scratch_.scores + first(slot);
     w_.scores(examples_.x.row(i), slot, s);
     std::fill(s + pair_.n_classes[slot], s + pair_.width, kNone);
@@ -120,7 +120,7 @@ class ShareVisitor {
   }
 
   void score_support_of(std::int64_t i, std::span<const DualEntry<T>> z, int slot, std::size_t size,
-                        BlockSummary& found) {
+                        ShareSummary& found) {
     T* s = scratch_.scores + first(slot);
     w_.scores_of(examples_.x.row(i), slot, {scratch_.labels, size}, s);
     for (const DualEntry<T>& entry : z) {
@@ -131,7 +131,7 @@ class ShareVisitor {
     std::fill(scratch_.scores + first(slot), scratch_.scores + first(slot) + pair_.width, kNone);
   }
 
-  void add_coordinate(std::int32_t label, double z, T score, std::int32_t y, BlockSummary& found) {
+  void add_coordinate(std::int32_t label, double z, T score, std::int32_t y, ShareSummary& found) {
     const double a = static_cast<double>(score) + (label == y ? 0 : 1);
     scratch_.block[found.size++] = {label, z, a, -1, 0, 0};
     found.mass += z;
@@ -142,7 +142,7 @@ class ShareVisitor {
 
   // Add the classes with the largest a to the block, and no others
   // (subproblem/entering_classes.hpp).
-  void enter(std::size_t wanted, BlockSummary& found) {
+  void enter(std::size_t wanted, ShareSummary& found) {
     if (found.a_rest == -kInfinity) return;
     const auto n = static_cast<std::size_t>(2 * pair_.width);
     const std::size_t size = largest_scores(scratch_.scores, n, 0, std::min(wanted, n), w_.best());
@@ -154,7 +154,7 @@ class ShareVisitor {
   }
 
   // The best z of the block. b is measured from the largest one (subproblem/root_finding.hpp).
-  std::span<Coordinate> solve(const BlockSummary& found, double q) {
+  std::span<Coordinate> solve(const ShareSummary& found, double q) {
     const Reference from = largest_b({scratch_.block, found.size}, found.a_rest, q);
     // The largest b alone bounds the root from below; what is not above that stays at zero.
     const std::size_t size = take_rest(found, from.xi + q * (from.z - found.mass));
@@ -165,7 +165,7 @@ class ShareVisitor {
   }
 
   // Append the classes that were scored, with z = 0 and a > a_wanted.
-  std::size_t take_rest(const BlockSummary& found, double a_wanted) {
+  std::size_t take_rest(const ShareSummary& found, double a_wanted) {
     std::size_t size = found.size;
     if (!(found.a_rest > a_wanted)) return size;
     for (std::int32_t c = 0; c < 2 * pair_.width; ++c) {

@@ -214,7 +214,7 @@ class PairTrainer : public TrainingSet<T> {
     this->check_rows(rows);
     for (const std::int32_t i : rows) {
       require(class_pair.labels[static_cast<std::size_t>(i)] != kElsewhere,
-              "a row belongs to another bundle");
+              "a row belongs to another class block");
     }
   }
 

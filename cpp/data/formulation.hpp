@@ -1,6 +1,6 @@
 #pragma once
 // A formulation of the multi-class SVM (Dogan, Glasmachers, Igel 2016) as the kernels see it;
-// src/manyclass/formulations.py is the catalogue.
+// src/manyclass/problem/formulations.py is the catalogue.
 #include "simd/vector.hpp"
 
 namespace manyclass {

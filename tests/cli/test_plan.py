@@ -13,7 +13,7 @@ from manyclass.planning.work import LOCAL, Network, Shape
 
 SIZES = ("--rows", "9000", "--features", "5000", "--classes", "300", "--nonzeros", "700000")
 SHAPE = Shape(10_000, 5_000, 1_000, 500_000, 100)
-NAMES = ("weston_watkins dense alone", "weston_watkins dense bundles")
+NAMES = ("weston_watkins dense serial", "weston_watkins dense class_blocks")
 
 
 def rows_of(lines):

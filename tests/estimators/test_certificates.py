@@ -12,9 +12,9 @@ from manyclass import MulticlassSVC
 from manyclass.problem import objective
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import EpochRecord, Progress, Solution, Start, Status
-from manyclass.solvers.base import is_slowed
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.train import train
+from manyclass.solvers.training_loop import is_slowed
 from tests.helpers.catalog import make_problem, text_problem
 
 

@@ -14,9 +14,9 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution
-from manyclass.solvers.base import solve
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.stopping import RULES
+from manyclass.solvers.training_loop import solve
 
 
 def has_relative_margins(name: str) -> bool:

@@ -74,7 +74,7 @@ class Setting:
 
 @dtypes
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("later", ["nothing", "shrunk", "other bundle"])
+@pytest.mark.parametrize("later", ["nothing", "shrunk", "other block"])
 @kinds
 def test_a_loop_gains_what_it_says(dtype, loss, later, kind, instruction_set):
     setting = Setting(dtype, loss, kind)
@@ -184,7 +184,7 @@ def test_what_the_core_refuses():
     trainer.loop(*good)
     elsewhere = _core.ClassPair(8, 3, 1, np.full(n, -1, np.int32))
     cases = [
-        (0, elsewhere, "another bundle"),
+        (0, elsewhere, "another class block"),
         (1, W[:-1], "n_features"),
         (1, np.zeros((len(W), 24)), "two slots"),
         (2, _core.Duals64(n + 1, 16), "one list per example"),

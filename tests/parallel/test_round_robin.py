@@ -22,7 +22,7 @@ numbers = st.integers(1, 25)
 
 
 @given(numbers)
-def test_every_pair_meets_once_and_no_bundle_is_in_two_places(n_blocks):
+def test_every_pair_meets_once_and_no_block_is_in_two_places(n_blocks):
     rounds = one_factorisation(n_blocks)
     met = []
     for pairs in rounds:
@@ -34,7 +34,7 @@ def test_every_pair_meets_once_and_no_bundle_is_in_two_places(n_blocks):
 
 
 @given(numbers, st.integers(0, 3))
-def test_each_rank_keeps_a_bundle_between_rounds(n_blocks, idle):
+def test_each_rank_keeps_a_block_between_rounds(n_blocks, idle):
     n_ranks = (n_blocks + 1) // 2 + idle
     schedule = Schedule.of(n_blocks, n_ranks)
     for at, pairs in enumerate(one_factorisation(n_blocks)):
@@ -72,7 +72,7 @@ def test_an_idle_rank_has_nothing_to_move():
     st.integers(1, 20),
     st.integers(0, 100),
 )
-def test_bundles_are_balanced_by_classes_and_by_work(work, n_blocks, seed):
+def test_class_blocks_are_balanced_by_classes_and_by_work(work, n_blocks, seed):
     n_blocks = min(n_blocks, len(work))
     blocks = balanced_blocks(work, n_blocks, np.random.default_rng(seed))
     assert sorted(np.concatenate(blocks).tolist()) == list(range(len(work)))
@@ -83,7 +83,7 @@ def test_bundles_are_balanced_by_classes_and_by_work(work, n_blocks, seed):
     assert all((np.diff(block) > 0).all() for block in blocks)
 
 
-def test_bundles_are_new_every_time():
+def test_class_blocks_are_new_every_time():
     rng = np.random.default_rng(0)
     first, second = (balanced_blocks(np.ones(50), 4, rng) for _ in range(2))
     assert any(not np.array_equal(a, b) for a, b in zip(first, second, strict=True))

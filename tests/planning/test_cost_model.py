@@ -68,7 +68,7 @@ def test_twice_as_many_ranks_have_less_to_score_each(log_p, engine):
 
 
 @given(ranks)
-def test_more_bundles_than_classes_change_nothing(p):
+def test_more_class_blocks_than_classes_change_nothing(p):
     few = replace(SHAPE, n_classes=4, largest_class=250)
     most = work("class_blocks", "dense", few, HABITS, 2)
     assert work("class_blocks", "dense", few, HABITS, p + 1).visits == pytest.approx(most.visits)
@@ -213,7 +213,7 @@ def test_rates_are_found_again():
             entry["epochs"] = [epoch]
             epoch["at_work"] = rank_fit.work_of(entry).seconds(true)
             entries.append(entry)
-    rates = rank_fit.fitted_rates(entries)["weston_watkins dense bundles"]
+    rates = rank_fit.fitted_rates(entries)["weston_watkins dense class_blocks"]
     assert {name: rates[name] for name in true} == pytest.approx(true, rel=1e-4, abs=1e-12)
 
 

@@ -13,11 +13,11 @@ import pytest
 from manyclass import MulticlassSVC
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.base import Interrupted, solve
 from manyclass.solvers.dual import proximal_newton
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.proximal_newton import NewtonPhase, Pace
 from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.training_loop import Interrupted, solve
 from tests.helpers.catalog import make_problem, train
 
 

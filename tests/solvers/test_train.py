@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manyclass.solvers.base import solve
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.train import serial_solver
+from manyclass.solvers.training_loop import solve
 from tests.helpers.catalog import text_problem
 
 

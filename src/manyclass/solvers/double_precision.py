@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Progress, Solution, Start, Status, Weights
-from manyclass.solvers.base import Interrupted
 from manyclass.solvers.kernels import as_returned, core_classes, trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.training_loop import Interrupted
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.layout import mean_apart
 from manyclass.solvers.weights.storage_choice import Kind, dense_bytes

@@ -1,7 +1,7 @@
 """When to stop: at a proven relative gap, or when every example is epsilon-optimal.
 
-A rule also says when the loops over the shrunk problem have done enough, and cools: it asks for
-more of them as training comes closer (Keerthi et al. 2008, sec. 2.3).
+A rule also says when the loops over the shrunk problem have done enough, and asks for more of them
+as the gap falls ("cooling"; Keerthi et al. 2008, sec. 2.3).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class ViolationRule:
 
 
 def _log_ratio(found: float, wanted: float) -> float:
-    """log(found / wanted); nothing is as small as no tolerance asks for."""
+    """log(found / wanted); -inf where found is 0 or less."""
     if not found > 0:
         return -math.inf
     return math.log(found) - math.log(max(wanted, sys.float_info.min))

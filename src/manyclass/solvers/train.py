@@ -11,7 +11,6 @@ from manyclass.parallel.communicator import Communicator, Serial
 from manyclass.parallel.consensus import abort_others, any_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
-from manyclass.solvers.base import Solver, solve
 from manyclass.solvers.comparison.cutting_plane import CuttingPlane
 from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
 from manyclass.solvers.comparison.most_violating import MostViolating
@@ -26,6 +25,7 @@ from manyclass.solvers.dual.one_vs_rest_chunked import solve_in_chunks
 from manyclass.solvers.engine import select_engine
 from manyclass.solvers.solver_choice import DEFAULT
 from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.training_loop import Solver, solve
 from manyclass.solvers.weights.chunks import classes_in_chunk
 from manyclass.solvers.weights.storage_choice import Kind
 

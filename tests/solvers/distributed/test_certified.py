@@ -12,7 +12,6 @@ from manyclass.parallel.communicator import Serial
 from manyclass.problem import objective
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import Status
-from manyclass.solvers.base import Interrupted, solve
 from manyclass.solvers.distributed.crammer_singer import DistributedCrammerSinger
 from manyclass.solvers.distributed.one_vs_rest import DistributedOneVsRest
 from manyclass.solvers.distributed.sum_to_zero import DistributedSumToZero
@@ -20,6 +19,7 @@ from manyclass.solvers.distributed.weston_watkins import DistributedWestonWatkin
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import distributed_solver
+from manyclass.solvers.training_loop import Interrupted, solve
 from tests.helpers.catalog import five_points, make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks
 from tests.helpers.reference import optimal_objective

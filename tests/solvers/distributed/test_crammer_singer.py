@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from manyclass.problem import objective
 from manyclass.problem.solution import Start, Status
-from manyclass.solvers.base import solve
 from manyclass.solvers.distributed.crammer_singer import DistributedCrammerSinger
 from manyclass.solvers.stopping import RULES
+from manyclass.solvers.training_loop import solve
 from tests.helpers.catalog import make_problem, random_problem
 from tests.helpers.ranks import on_ranks
 
@@ -30,7 +30,7 @@ def dense(W):
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("all_with", [0, 1, 6])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_budget_spreads_over_all_bundles(size, all_with, sparse):
+def test_a_budget_spreads_over_all_class_blocks(size, all_with, sparse):
     """One example, whose budget is too small for the margin: by symmetry all others have as much.
 
     With four ranks each class is a class block of its own. Where the start has given all to one
@@ -80,7 +80,7 @@ def test_in_float32_budgets_hold():
     assert (totals <= problem.costs * (1 + 1e-6)).all()
 
 
-def test_two_classes_and_one_class_to_a_bundle():
+def test_two_classes_and_one_class_to_a_block():
     for k in (2, 3):
         X = np.random.default_rng(0).normal(size=(12, 3))
         problem = make_problem(X, np.arange(12) % k, n_classes=k)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from manyclass.problem import objective
-from manyclass.solvers.base import solve
 from manyclass.solvers.distributed.sum_to_zero import DistributedSumToZero
 from manyclass.solvers.stopping import RULES
+from manyclass.solvers.training_loop import solve
 from tests.helpers.catalog import make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks
 

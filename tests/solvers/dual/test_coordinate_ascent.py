@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.base import Interrupted, solve
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.training_loop import Interrupted, solve
 from tests.helpers.catalog import (
     ROWS,
     SparseDual,

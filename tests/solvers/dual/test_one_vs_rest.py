@@ -12,10 +12,10 @@ import pytest
 from manyclass import MulticlassSVC
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.base import Interrupted, solve
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.one_vs_rest import OneVsRest
 from manyclass.solvers.stopping import RULES
+from manyclass.solvers.training_loop import Interrupted, solve
 from tests.helpers.catalog import make_problem, random_problem, text_problem, train
 from tests.helpers.reference import optimal_objective
 

@@ -12,10 +12,10 @@ from manyclass import MulticlassSVC
 from manyclass.parallel.communicator import Serial
 from manyclass.problem import objective
 from manyclass.problem.solution import Start, Status
-from manyclass.solvers.base import Interrupted
 from manyclass.solvers.dual import one_vs_rest_chunked
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import train
+from manyclass.solvers.training_loop import Interrupted
 from manyclass.solvers.weights import chunks
 from manyclass.solvers.weights.sharded import ShardedWeights
 from tests.helpers.catalog import make_problem, text_problem

@@ -8,12 +8,12 @@ import scipy.sparse as sp
 
 from manyclass.problem import objective
 from manyclass.problem.solution import Certificate, Start, Status
-from manyclass.solvers.base import Interrupted
 from manyclass.solvers.dual import proximal_newton
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.one_vs_rest import OneVsRest
 from manyclass.solvers.dual.proximal_newton import NewtonPhase, Pace, is_allowed
 from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.training_loop import Interrupted
 from tests.helpers.catalog import make_problem, random_problem, train
 from tests.helpers.dual_kernels import random_data, trainer_for
 from tests.helpers.newton_kernels import digits_of, prepared, rows

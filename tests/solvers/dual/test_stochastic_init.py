@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.base import Interrupted
 from manyclass.solvers.dual import coordinate_ascent
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stochastic.plan import Plan
 from manyclass.solvers.stochastic.sgd import Stochastic, new_clock
+from manyclass.solvers.training_loop import Interrupted
 from manyclass.solvers.weights.accumulators import DenseAccumulator
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.storage_choice import Shape

@@ -1,9 +1,9 @@
-"""What the solvers have in common whose classes go round the ranks in class blocks.
+"""Base class of the solvers that exchange class blocks between ranks.
 
-In an epoch W goes round, two class blocks on each rank, until every pair has met; where two meet, a
-solver visits what it may move there. Each epoch has new class blocks at random. Between epochs each
-rank is told all z, which are few numbers per example, and builds W of its next two class blocks
-from them, so that W never drifts from W(z).
+An epoch is a round robin: each rank holds two class blocks, and every pair of blocks is visited
+once, on one rank. Each epoch draws new class blocks at random. Between epochs all z, which are few
+numbers per example, are gathered on every rank, and each rank rebuilds W of its next two class
+blocks from them, so that W never drifts from W(z).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from manyclass.solvers.weights.tables import dense_from
 from manyclass.utils.core_class import core_class
 
 # Shrunk loops of a pair end at this share of the gap that its first loop found, or after so many
-# such loops' worth of scores (with W in tables: of loops over all z > 0). Where the first loop
-# alone brings so much, which each epoch's first pair tells, there are none.
+# such loops' worth of scores (with W in tables: of loops over all z > 0). There are none where the
+# first loop alone gains so much; the first pair of each epoch measures that.
 POLISHED = 0.5
 EFFORT = 5
 

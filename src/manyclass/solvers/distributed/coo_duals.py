@@ -37,7 +37,7 @@ class CooDuals(NamedTuple):
         Parameters
         ----------
         owners : ndarray of shape (n,), int32
-            Bundle of y_i.
+            Class block of y_i, for every example.
         block_of : ndarray of shape (k,), int32
         pairs : sequence of (int, int)
             Those that are wanted, each once.

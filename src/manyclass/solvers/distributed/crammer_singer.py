@@ -1,23 +1,24 @@
-"""Crammer-Singer with its classes spread over ranks: budgets are shares that classes trade.
+"""Crammer-Singer with its classes partitioned over ranks: the simplex is split by class block.
 
     max_z  D(z) = sum_i sum_{c != y_i} z_ic - 1/2 ||W(z)||^2    s.t.  z_ic >= 0, sum_c z_ic = C_i
     w_c(z) = sum_i (C_i [c = y_i] - z_ic) x_i,    dD / dz_ic = a_ic = [c != y_i] + w_c . x_i
 
-Here y_i, too, has a share of the budget C_i: what the others leave. So every z_{i,c} reads and
-changes w_c alone, and lives where w_c does: class blocks go round the ranks with their W and
-their shares. Where two meet, what an example has in their classes may move among these, while other
-ranks move what it has elsewhere: all sums stay C_i, and nothing that is read is stale.
+Here z_{i,y_i} is the slack of sum_c z_ic <= C_i. So every z_{i,c} reads and changes w_c alone, and
+is stored with w_c: class blocks go round the ranks with their W and z. Where two blocks are paired,
+a visit moves z among their classes at a constant sum, while other ranks do the same for other
+pairs: all sums stay C_i, and no rank reads a stale W.
 
-Each example has a home, the class block of its largest share when an epoch begins. Where the home
-meets another class block, all classes of that one are looked at, as on a full visit; everywhere
-else shares move among the classes that have one. At an optimum no class is better than the home's,
-and no two of the example's classes differ. Class blocks are drawn anew for each epoch.
+The home block of an example is the class block with its largest sum of z when an epoch begins.
+Where the home block is paired with another, a visit scores all classes of that one, as a full visit
+does; every other visit is restricted to the classes with z > 0. At an optimum no class has a larger
+gradient than those of the home block with z > 0. Class blocks are drawn anew for each epoch.
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank.
-Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and a home
-keeps a share of about C_i / k: in the end no class can be better (docs/distributed.md).
+Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and a
+home block keeps a sum of about C_i / k: in the end no class has a larger gradient
+(docs/distributed.md).
 Sources: Keerthi et al. 2008, sec. 2, for the visits (there alpha_i^c = C_i [c = y_i] - z_ic);
-Alber et al. 2017, algorithm 5, for who meets when. How the simplex is split is ours.
+Alber et al. 2017, algorithm 5, for the schedule of pairs. The split of the simplex is new here.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
         super()._begin_epoch(problem, state)
 
     def _share_out(self, problem: Problem, state: CrammerSingerState) -> None:
-        """Keep the shares of the class blocks that are held; and where all examples are at home."""
+        """Keep the z of the class blocks that are held, and every example's home block."""
         data, z = problem.dataset, state.duals
         left = (problem.costs - _totals(problem, z)).astype(data.dtype)
         rest = CooDuals(np.arange(data.n_examples, dtype=np.int32), data.labels, left)

@@ -25,8 +25,8 @@ def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -
     norms : ndarray of shape (n,), float64
         ||x_i||^2.
     n_here : int
-        Classes of this rank, for which all others' stand: but where y_i alone is a target, no other
-        class moves.
+        Classes on this rank. The steps of the other ranks' classes count as like theirs; where y_i
+        alone is a target, no other class moves.
     """
     if problem.squared or (problem.costs * norms).max() > DRIFTS_TO:
         return 0.0

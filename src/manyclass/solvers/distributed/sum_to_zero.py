@@ -9,7 +9,7 @@ example that was visited, sigma_i, since sum_c u_c = sum_i sigma_i x_i with sigm
 z_ic (v = 1 for c = y_i, else -1), and every rank has all x_i. So batches can be small. Along the
 features of a batch m goes further than the mean of the u_c, by successive over-relaxation; at the
 end of an epoch it is that mean. In the first epoch, from z = 0, m may drift within visits instead
-(sum_to_zero.py).
+(mean_drift.py).
 Given: x_i, y_i, C_i on every rank. Returned: W, z and the certificate, the same on every rank.
 Converges: after the first epoch, wherever that ends, visits are exact steps of ascent in blocks of
 a smooth problem over a box, and m's are steps of ascent, too: along one feature D is a parabola,
@@ -137,7 +137,7 @@ class DistributedSumToZero(DistributedSolver):
 
     @aborts_all_ranks
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
-        """Visit what still moves until the rule is content, then all examples."""
+        """Visit what still moves until the inner stopping criterion is met, then all examples."""
         here = self._shrunk_loops(problem, state, rule) if state.full.n_active else PassTotals()
         state.active[state.rows] = state.trainer is not None
         full = self._loop(problem, state, state.rows, shrunk=False)
@@ -209,7 +209,7 @@ class DistributedSumToZero(DistributedSolver):
         return ShardedWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=False)
 
     def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> PassTotals:
-        """Visit what is active on some rank, until the rule is content."""
+        """Visit what is active on some rank, until the inner stopping criterion is met."""
         here = PassTotals()
         goal, violation = rule.shrunk_goal()
         while here.loops < SHRUNK_LOOPS:

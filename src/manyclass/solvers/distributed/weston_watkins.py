@@ -45,9 +45,9 @@ from manyclass.solvers.stopping import StoppingRule
 
 @dataclass(slots=True, eq=False)
 class WestonWatkinsState(State):
-    """Its round's own duals are the z of a class block's examples in its own classes."""
+    """``round.own_duals`` has the z_ic with both y_i and c in a block that is held here."""
 
-    # z of a class block's examples in another, of all pairs that meet here.
+    # z_ic with y_i in one class block and c in another, of all pairs visited here.
     mutual: dict[tuple[int, int], CooDuals] = field(default_factory=dict)
 
 

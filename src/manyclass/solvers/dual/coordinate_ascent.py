@@ -1,11 +1,11 @@
-"""The sequential dual method with shrinking and cooling.
+"""The sequential dual method, with shrinking and an inner tolerance that falls with the gap.
 
 Solves the dual of every formulation of the catalogue (formulations.py). Given: x_i, y_i, C_i and a
 stopping rule. Returned: W, z, and a certificate of the gap. An epoch is some loops over the
 shrunk problem (the examples whose z may still move, and of each only its non-zero z), then one loop
 over all examples and classes; every loop in a new random order, every visit solving the block of
 one example exactly. Where that is slow and features are few, the Newton phase (proximal_newton.py)
-goes on. Where it saves time, z = 0 is left by stochastic steps (stochastic_init.py).
+goes on. Where it saves time, the first z comes from stochastic steps (stochastic_init.py).
 Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.3.
 """
 
@@ -97,7 +97,7 @@ class SequentialDual:
         return state
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
-        """One of descent, or a round of the Newton phase."""
+        """Run one epoch of coordinate ascent, or one round of the Newton phase."""
         if state.failed_certificate is not None:
             primal = state.failed_certificate.primal_objective
             state.pace.correct(rule.distance(state.failed_certificate, primal))

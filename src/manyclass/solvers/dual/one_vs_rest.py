@@ -101,7 +101,7 @@ class OneVsRest:
         return Groups(members, ThreadPoolExecutor(min(self.n_jobs, len(members))))
 
     def epoch(self, problem: Problem, state: Groups, rule: StoppingRule) -> EpochRecord:  # noqa: ARG002 (solve passes it; groups have their own)
-        """One epoch of every group that its own classes do not content yet, at once."""
+        """Run one epoch of every group that has not converged, in parallel."""
 
         def train(group: Group) -> EpochRecord:
             if group.rule is None:
@@ -182,7 +182,7 @@ class OneVsRest:
             raise
 
     def _stop(self, state: Groups) -> None:
-        """End all threads, however often Ctrl-C is pressed: they write what is read next."""
+        """End all threads, even if Ctrl-C is pressed again: they write to shared arrays."""
         while True:
             try:
                 for group in state.members:

@@ -25,8 +25,8 @@ from manyclass.problem.solution import (
     Status,
     start_of,
 )
-from manyclass.solvers.base import Interrupted, Solver, solve
 from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.training_loop import Interrupted, Solver, solve
 from manyclass.solvers.weights.sharded import Block, ShardedWeights
 from manyclass.utils.types import CsrArray
 

@@ -118,7 +118,7 @@ class NewtonPhase:
 
 
 class Pace:
-    """How fast descent comes closer: whether its way to the goal is longer than Newton's."""
+    """Convergence rate of coordinate ascent: whether Newton rounds would be faster to the goal."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[float, float]] = []  # (distance, passes), the last epochs
@@ -147,7 +147,7 @@ class Pace:
 
 
 def is_allowed(problem: Problem) -> bool:
-    """Whether the d x d factor is no larger than the data, and its making no dearer than passes."""
+    """Whether the d x d factor is no larger than X, and costs no more than some passes over X."""
     data = problem.dataset
     d, size = data.n_features + 1, len(data.values)
     return d**2 <= size and d**3 <= 100 * size * data.n_classes

@@ -1,8 +1,6 @@
-"""How the stochastic solver holds W, and how many threads pay for their barriers."""
+"""Whether the stochastic solver stores W dense or sparse."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from joblib import cpu_count
 
@@ -11,8 +9,6 @@ from manyclass.solvers.weights.storage_choice import LARGE_SHARE, Choice, Kind, 
 from manyclass.solvers.weights.tables import TableAccumulator
 from manyclass.utils.memory import available_memory
 
-if TYPE_CHECKING:
-    pass
 # From so many classes on, hinge and perceptron are faster with sparse weights.
 MANY_CLASSES = 2000
 

@@ -42,7 +42,7 @@ class Sums(Protocol):
         """Return W, shape (d + 1, k), in memory of its own."""
 
     def finish(self, clock: _core.StochasticClock) -> Weights:
-        """Return W like ``weights``, in the memory of S where it can; S ends."""
+        """Return W like ``weights``, in the memory of S, which must not be used afterwards."""
 
     def load(self, weights: Weights, factor: float) -> Self:
         """S <- factor W, U <- 0."""
@@ -52,7 +52,7 @@ class Sums(Protocol):
 
 
 class DenseAccumulator:
-    """S and U as the kernels want dense weights (solvers/weights.py)."""
+    """S and U as the kernels want dense weights (weights/dense.py)."""
 
     def __init__(self, shape: Shape, *, averages: bool) -> None:
         self.shape = shape

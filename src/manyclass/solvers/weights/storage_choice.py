@@ -1,4 +1,4 @@
-"""Which solver serves a problem, and how it holds W: what fits into memory, then what is faster."""
+"""Whether W is stored dense or sparse: what fits into memory, then what is faster."""
 
 from __future__ import annotations
 

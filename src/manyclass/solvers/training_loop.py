@@ -1,4 +1,4 @@
-"""The only training loop."""
+"""The training loop of all solvers: epochs, callbacks, certificates, interruption."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ S = TypeVar("S")
 
 
 class Solver(Protocol[S]):
-    """The methods of a solver, on a state S that only it knows."""
+    """The methods of a solver, on a state S that is opaque to the loop."""
 
     def init(self, problem: Problem, start: Start | None) -> S:
         """Begin from z = 0, or where another training ended."""
@@ -58,7 +58,7 @@ class Solver(Protocol[S]):
         """Return W, shape (d, k), last row the appended feature's."""
 
     def finish(self, problem: Problem, state: S) -> Weights:
-        """Return W like ``weights``, in the state's own memory; the state ends."""
+        """Return W like ``weights``, in the state's memory, which must not be used afterwards."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -207,7 +207,7 @@ def is_slowed(gaps: list[float], primal: float) -> bool:
 
 
 def has_stalled(duals: list[float], gaps: list[float], digit: float) -> bool:
-    """Whether the last ``PATIENCE`` epochs brought nothing; ``digit`` is the last digit of one."""
+    """Whether the last ``PATIENCE`` epochs improved neither D nor the gap; ``digit``: eps."""
     if not np.isfinite(duals[-1]):
         return True
     if len(duals) <= PATIENCE:
