@@ -11,7 +11,7 @@ BASELINE_TESTS := tests/solvers/dual/test_coordinate_ascent.py
 INSTALL := $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=build/editable -e
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test unit sanitize trials lint format bench docs clean
+.PHONY: help demo test unit sanitize trials lint format bench experiments docs clean
 
 help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
@@ -19,6 +19,7 @@ help:
 	@echo "make trials   certificates of random problems judged exactly, kills, hostile input (an hour at most)"
 	@echo "make lint     ruff, mypy, import-linter, clang-format"
 	@echo "make bench    the comparison with other solvers (about 20 minutes)"
+	@echo "make experiments  list what reproduces the papers' figures and tables, with its time"
 	@echo "make docs     the documentation, in docs/_build/html"
 
 $(VENV)/created:
@@ -80,6 +81,9 @@ bench: $(VENV)/peers
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.plots
 	$(BIN)/python -m benchmarks.growth
+
+experiments: $(VENV)/with-bench
+	$(BIN)/python -m experiments
 
 docs: $(VENV)/with-docs
 	$(BIN)/python docs/draw_rooms.py

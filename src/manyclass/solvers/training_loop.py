@@ -129,15 +129,10 @@ class _Run(Generic[S]):
         self.problem, self.solver, self.state = problem, solver, state
         self.history = [] if start is None else list(start.history)
         self.n_epochs = 0 if start is None else start.n_epochs
-        self.n_before = len(self.history)
         self.seconds_before = self.history[-1].seconds if self.history else 0.0
         self.duals: list[float] = []  # of this run's epochs
+        self.gaps: list[float] = []  # estimates, of this run's epochs
         self.proven_gap: float | None = None  # of the last certificate
-
-    @property
-    def gaps(self) -> list[float]:
-        """Estimates of the gap, of this run's epochs."""
-        return [record.gap_estimate for record in self.history[self.n_before :]]
 
     def epoch(self, rule: StoppingRule) -> Progress:
         """Train for one epoch."""
@@ -146,6 +141,7 @@ class _Run(Generic[S]):
         record = replace(record, epoch=len(self.history) + 1, seconds=seconds)
         self.history.append(record)
         self.n_epochs += 1
+        self.gaps.append(record.gap_estimate)
         self.duals.append(self.solver.dual_objective(self.state))
         return Progress(
             record,

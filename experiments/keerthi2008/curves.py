@@ -1,0 +1,96 @@
+"""Figures 1 to 5 and section 2.2: (D* - D)/D* and test accuracy against seconds.
+
+    python -m experiments.keerthi2008.curves [--only figure3] [--limit 30] [--quick]
+
+One thread, float64, no intercept. The numbers go to results/FIGURE.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments import MissingDataError, read_results, write_results
+from experiments.keerthi2008.data import dataset
+from experiments.keerthi2008.methods import make_problem, optimum, record
+
+RESULTS = Path(__file__).parent / "results"
+CS, WW, OVR = "crammer_singer", "weston_watkins", "one_vs_rest"
+HEURISTICS = ("SDM", "SDM without heuristics")
+THREE = ("SDM", "EG", "cutting plane")
+ALL = (*THREE, "cutting plane without line search", "default")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The runs of one panel of a figure."""
+
+    data: str
+    formulation: str
+    C: float
+    methods: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name in the results."""
+        return f"{self.data} {self.formulation} C={self.C:g}"
+
+
+FIGURES = {
+    "figure1": [Panel(d, CS, 1.0, HEURISTICS) for d in ("mnist", "covtype100k")],
+    "figure2": [Panel("mnist", CS, C, THREE) for C in (10.0, 0.1)],
+    "figure3": [
+        Panel(d, CS, 1.0, ALL) for d in ("news20", "sector", "mnist", "covtype100k", "rcv1-shape")
+    ],
+    "figure4": [Panel(d, WW, 1.0, HEURISTICS) for d in ("mnist", "covtype100k")],
+    "figure5": [
+        Panel(d, f, 1.0, ("SDM",)) for d in ("mnist", "covtype100k") for f in (OVR, CS, WW)
+    ],
+    "section22": [Panel(d, CS, 1.0, ("SDM", "most violating")) for d in ("dna", "usps", "sector")],
+}
+QUICK = [Panel("tiny", CS, 0.1, (*ALL, "most violating")), Panel("tiny", WW, 0.1, HEURISTICS)]
+
+
+def measure(panel: Panel, limit: float, tol: float = 1e-7) -> dict[str, Any]:
+    """Run the methods of a panel, each for the limit in seconds at most."""
+    split = dataset(panel.data)
+    problem = make_problem(split, panel.formulation, panel.C)
+    best = optimum(problem, tol, 3 * limit)
+    curves = []
+    for method in panel.methods:
+        print(f"{panel.name}: {method}", flush=True)
+        curves.append(record(method, split, problem, best, limit).as_dict())
+    best = max([best, *(max(curve["dual"]) for curve in curves)])
+    return {"optimum": best, "limit": limit, "curves": curves}
+
+
+def main() -> None:
+    """Run what is asked for."""
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=FIGURES, default=list(FIGURES))
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of a run, at most")
+    parser.add_argument("--quick", action="store_true", help="made-up data, a few seconds")
+    args = parser.parse_args()
+    if args.quick:
+        for panel in QUICK:
+            measure(panel, 0.3)
+        return
+    for figure in args.only:
+        path = RESULTS / f"{figure}.json"
+        results = read_results(path)
+        for panel in FIGURES[figure]:
+            try:
+                results[panel.name] = measure(panel, args.limit)
+            except MissingDataError as error:
+                print(f"{panel.name}: skipped: {error}")
+            write_results(path, results)
+
+
+if __name__ == "__main__":
+    main()

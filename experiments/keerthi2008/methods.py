@@ -1,0 +1,119 @@
+"""The methods whose curves are drawn, each a solver of the project, and how a run is recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from experiments import Split
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Progress
+from manyclass.solvers.comparison.cutting_plane import CuttingPlane
+from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
+from manyclass.solvers.comparison.most_violating import MostViolating
+from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.train import serial_solver
+from manyclass.solvers.training_loop import solve
+
+# A point of a curve is recorded when this share more seconds have passed.
+SPACING = 1.1
+FAR_ENOUGH = 1e-6  # (D* - D) / D* at which a run ends
+
+
+class WithoutHeuristics(SequentialDual):
+    """The sequential dual method without shrinking and cooling: full loops in random order."""
+
+    def _shrunk_loops(self, problem: Problem, state: Any, rule: Any) -> tuple[int, int]:  # noqa: ARG002 (overrides)
+        state.n_active = 0
+        return 0, 0
+
+
+def _ascent(rng: np.random.Generator, problem: Problem) -> Any:
+    return serial_solver(problem, "dense", rng, 1, "sequential_dual")
+
+
+METHODS: dict[str, Callable[[np.random.Generator, Problem], Any]] = {
+    "SDM": _ascent,
+    "SDM without heuristics": lambda rng, _: WithoutHeuristics(rng, ascent_only=True),
+    "default": lambda rng, problem: serial_solver(problem, "dense", rng, 1),
+    "EG": lambda rng, _: ExponentiatedGradient(rng),
+    "cutting plane": lambda rng, _: CuttingPlane(rng),
+    "cutting plane without line search": lambda rng, _: CuttingPlane(rng, line_search=False),
+    "most violating": lambda rng, _: MostViolating(rng),
+}
+
+
+@dataclass
+class Curve:
+    """What a run reached, and when."""
+
+    method: str
+    seconds: list[float] = field(default_factory=list)
+    dual: list[float] = field(default_factory=list)
+    accuracy: list[float] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)  # loops or steps so far
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return its numbers, rounded, ready for JSON."""
+        numbers = asdict(self)
+        numbers["seconds"] = [round(s, 4) for s in self.seconds]
+        numbers["accuracy"] = [round(a, 5) for a in self.accuracy]
+        return numbers
+
+
+def make_problem(split: Split, formulation: str, C: float) -> Problem:
+    """Return the problem without intercept, as in the paper."""
+    n_classes = int(max(split.y.max(), split.y_test.max())) + 1
+    dataset = Dataset.from_matrix(split.X, split.y, n_classes=n_classes)
+    return Problem(dataset, FORMULATIONS[formulation], C)
+
+
+def optimum(problem: Problem, tol: float, limit: float) -> float:
+    """Return D of a run of the default solver to a relative gap, or until the limit in seconds."""
+    began = time.perf_counter()
+    solver = METHODS["default"](np.random.default_rng(1), problem)
+    solution = solve(
+        problem,
+        solver,
+        GapRule(tol),
+        max_iter=10**6,
+        on_epoch=lambda _: time.perf_counter() - began > limit,
+    )
+    return float(solution.certificate.dual_objective)
+
+
+def record(method: str, split: Split, problem: Problem, best: float, limit: float) -> Curve:
+    """Train until D is close to the best D, or until the limit in seconds.
+
+    The seconds are those of training, without what recording takes.
+    """
+    curve = Curve(method)
+    solver = METHODS[method](np.random.default_rng(0), problem)
+    began, spent, loops = time.perf_counter(), 0.0, 0
+
+    def on_epoch(progress: Progress) -> bool:
+        nonlocal spent, loops
+        now = time.perf_counter()
+        seconds = now - began - spent
+        dual = progress.record.primal_estimate - progress.record.gap_estimate
+        loops += progress.record.loops
+        ends = seconds > limit or (best - dual) < FAR_ENOUGH * abs(best)
+        if ends or not curve.seconds or seconds > SPACING * curve.seconds[-1]:
+            W = np.asarray(progress.weights())[:-1]
+            right = (split.X_test @ W).argmax(axis=1) == split.y_test
+            curve.seconds.append(seconds)
+            curve.dual.append(dual)
+            curve.accuracy.append(float(right.mean()))
+            curve.steps.append(loops)
+        spent += time.perf_counter() - now
+        return ends
+
+    solve(problem, solver, GapRule(1e-15), max_iter=10**7, on_epoch=on_epoch)
+    return curve
