@@ -55,7 +55,7 @@ def test_a_run_says_what_it_took(entries):
 
 def test_tables_have_a_line_for_each_run(entries):
     rates = rank_fit.fitted_rates([entry for entry in entries if entry["fitted"]])
-    assert set(rates) == {"weston_watkins dense alone", "weston_watkins dense bundles"}
+    assert set(rates) == {"weston_watkins dense serial", "weston_watkins dense class_blocks"}
     for off in rank_fit.errors(entries, rates):
         assert off == pytest.approx(0, abs=0.05)  # one run each: it is met
     usual = rank_fit.usual(entries, [])

@@ -12,12 +12,12 @@ from manyclass.cli.console import Parser, UsageError, count, positive, positive_
 from manyclass.cli.data import read_in_blocks
 from manyclass.cli.options import formulation_name, formulation_names, reader_options
 from manyclass.io import atomic
-from manyclass.utils.types import Settings
 
 if TYPE_CHECKING:
     from manyclass.planning.plan import Option, Question
     from manyclass.planning.rates import Measured
     from manyclass.planning.work import Shape
+    from manyclass.utils.types import Settings
 
 RANKS = "1,2,4,8,16,32,64,128,256,512,1024"
 MOST_RANKS = 1 << 16

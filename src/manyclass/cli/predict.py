@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyclass.cli.console import UsageError, be_quiet
 from manyclass.cli.data import load_for, read_for
 from manyclass.io import atomic
-from manyclass.utils.types import Rows
+
+if TYPE_CHECKING:
+    from manyclass.utils.types import Rows
 
 # Lines of predictions put together at a time.
 LINES_AT_A_TIME = 1 << 16

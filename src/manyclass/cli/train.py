@@ -14,11 +14,11 @@ from manyclass.cli.console import UsageError, be_quiet, count, proven, say
 from manyclass.cli.data import Say, may_not_fit, read, read_in_blocks
 from manyclass.cli.options import settle
 from manyclass.parallel import mpiexec
-from manyclass.utils.types import Settings
 
 if TYPE_CHECKING:
     from manyclass.estimators.stochastic import StochasticClassifier
     from manyclass.parallel.communicator import Communicator
+    from manyclass.utils.types import Settings
 
 # What may differ from rank to rank.
 OF_RANKS = ("run", "needs", "data", "model", "jobs", "quiet", "force")
