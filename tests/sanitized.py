@@ -13,6 +13,7 @@ TESTS = {
         "tests/kernels/test_newton.py",
         "tests/kernels/test_pair_crammer_singer.py",
         "tests/kernels/test_class_pairs.py",
+        "tests/kernels/test_comparison.py",
         "tests/kernels/test_pack_rows.py",
         "tests/prediction/test_scoring.py",
     ],

@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from manyclass import MulticlassSVC, StochasticClassifier, _core, save_data
+from manyclass.solvers.solver_choice import SOLVERS
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.instruction_sets import instruction_set
 
@@ -279,7 +280,9 @@ def call_estimator(h):
     quick = {"max_iter": 3, "random_state": 0}
     way = int(h.rng.integers(6))
     if way == 0:
-        MulticlassSVC(formulation=h.pick(["crammer_singer", "one_vs_rest"]), **quick).fit(X, y)
+        name = h.pick(["crammer_singer", "one_vs_rest"])
+        solver = h.pick(["auto", "cutting_plane"] if name == "one_vs_rest" else SOLVERS)
+        MulticlassSVC(formulation=name, solver=solver, **quick).fit(X, y)
     elif way == 1:
         StochasticClassifier(early_stopping=h.chance(0.3), **quick).fit(X, y)
     elif way == 2:

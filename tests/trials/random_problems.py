@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.problem.formulations import FORMULATIONS
+from manyclass.solvers.solver_choice import COMPARISON
 
 HAS_SPARSE_WEIGHTS = ("crammer_singer", "weston_watkins", "one_vs_rest")
 EXTREME_WEIGHTS = (1e-5, 1e30, 2.0, 1e5)
@@ -53,6 +54,7 @@ class RandomProblem:
             )
             if told
         ]
+        others.append(p.get("solver", ""))
         head = f"{p['formulation']} C={p['C']:.1e} {p['stopping']} {p['tol']:.0e}"
         return f"{head} {shape}{weighted} {' '.join(others)}"
 
@@ -63,6 +65,7 @@ def draw(seed: int, number: int) -> RandomProblem:
     X, y = _data(rng)
     params = _parameters(rng)
     params["k"] = len(np.unique(y))
+    _choose_solver(np.random.default_rng([seed, number, 1]), params)
     cost_before = 10.0 ** rng.uniform(-3, 3) if rng.random() < 0.15 else None
     weights = _sample_weight(rng, len(y))
     return RandomProblem(number, X, y, weights, params, bool(rng.random() < 0.4), cost_before)
@@ -121,6 +124,21 @@ def _parameters(rng: np.random.Generator) -> dict[str, Any]:
         "n_jobs": int(rng.integers(1, 3)),
         "random_state": int(rng.integers(1000)),
     }
+
+
+def _choose_solver(rng: np.random.Generator, params: dict[str, Any]) -> None:
+    """Let one problem in six go to a comparison solver, where one can train it."""
+    able = [
+        name
+        for name, scope in COMPARISON.items()
+        if params["formulation"] in scope.formulations
+        and (scope.squared_hinge or params["loss"] == "hinge")
+    ]
+    if able and rng.random() < 0.5:
+        params["solver"] = str(rng.choice(able))
+        params["weights"] = "dense"
+        if not COMPARISON[params["solver"]].kkt:
+            params["stopping"] = "gap"
 
 
 def _sample_weight(rng: np.random.Generator, n: int) -> NDArray[np.float64] | None:
