@@ -13,6 +13,7 @@
 #include "data/require.hpp"
 #include "dual/training_set.hpp"
 #include "duals/dual_lists.hpp"
+#include "simd/aligned_array.hpp"
 #include "simd/dispatch.hpp"
 #include "subproblem/owned_scratch.hpp"
 #include "threads/interrupt_poll.hpp"
@@ -41,13 +42,14 @@ class ComparisonTrainer : public TrainingSet<T> {
     check_all(log_u, w);
     require(length(rates) == this->n_rows(), "there must be a rate for every example");
     OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    AlignedArray<T> old_u(static_cast<std::size_t>(w.stride));
     const std::vector<std::int32_t> order = this->order(rows, seed);
     SweepResult result;
     in_parts(length(std::span(order)), [&](std::int64_t begin, std::int64_t end) {
       const auto part = std::span(order).subspan(static_cast<std::size_t>(begin),
                                                  static_cast<std::size_t>(end - begin));
       result.add(kernels_.exponentiated_gradient(this->examples(), w, log_u.data, rates.data(),
-                                                 scratch.view(), part));
+                                                 scratch.view(), old_u.data(), part));
     });
     return result;
   }
@@ -92,13 +94,15 @@ class ComparisonTrainer : public TrainingSet<T> {
     const AllScores<T> all = view(scores, z, violations);
     OwnedScratch<T> scratch(this->n_classes(), all.stride);
     std::vector<double> inner(violations.size());
+    std::vector<std::int32_t> listed(violations.size());
+    std::vector<std::uint8_t> is_listed(violations.size());
+    const ProductScratch products{inner.data(), listed.data(), is_listed.data()};
     SweepResult result;
     const Poll poll = this->poll();
     while (result.steps < n_steps) {
       const std::int64_t wanted = std::min<std::int64_t>(n_steps - result.steps, kStepsAtOnce);
-      const SweepResult part =
-          kernels_.most_violating(this->examples(), this->n_classes(), all, z, columns,
-                                  scratch.view(), inner.data(), wanted);
+      const SweepResult part = kernels_.most_violating(this->examples(), this->n_classes(), all, z,
+                                                       columns, scratch.view(), products, wanted);
       result.add(part);
       result.max_violation = part.max_violation;
       if (part.steps < wanted) break;

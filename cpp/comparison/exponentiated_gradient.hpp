@@ -25,7 +25,6 @@
 
 #include "data/csr.hpp"
 #include "data/examples.hpp"
-#include "simd/aligned_array.hpp"
 #include "simd/exp.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
@@ -61,12 +60,13 @@ Vector<T> sigmoid(Vector<T> t) {
 template <class T>
 class ExponentiatedGradient {
  public:
-  ExponentiatedGradient(const Examples<T>& examples, const WeightsView<T>& w, Scratch<T> scratch)
+  ExponentiatedGradient(const Examples<T>& examples, const WeightsView<T>& w, Scratch<T> scratch,
+                        T* old_u)
       : examples_(examples),
         w_{w.data, w.n_features, w.n_classes, w.stride, w.stride, scratch.carry},
         a_(scratch.scores),
         step_(scratch.dense_step),
-        old_u_(static_cast<std::size_t>(w.stride)) {}
+        old_u_(old_u) {}
 
   void visit(std::int64_t i, T* log_u, double& rate, SweepResult& result) {
     const std::int32_t y = examples_.labels[i];
@@ -115,7 +115,7 @@ class ExponentiatedGradient {
     for (std::int64_t c = 0; c < w_.stride; c += kLane) {
       const Vector<T> a = load(a_ + c), t = load(log_u + c);
       const Vector<T> u = simplex() ? exponential<T>(t) : sigmoid<T>(t);
-      store(old_u_.data() + c, u);
+      store(old_u_ + c, u);
       products += u * a;
       losses += maximum<T>(a, zero);
       // Padding has u = 0 and log u = -inf; its a is no class's.
@@ -155,7 +155,7 @@ class ExponentiatedGradient {
     Trial trial{static_cast<double>(top) + std::log(total), 0, 0, 0};
     Vector<T> products = {}, squares = {};
     for (std::int64_t c = 0; c < w_.stride; c += kLane) {
-      const Vector<T> u = load(step_ + c) * scale, delta = u - load(old_u_.data() + c);
+      const Vector<T> u = load(step_ + c) * scale, delta = u - load(old_u_ + c);
       store(step_ + c, delta);
       products += delta * load(a_ + c);
       squares += delta * delta;
@@ -171,7 +171,7 @@ class ExponentiatedGradient {
     Vector<T> products = {}, squares = {}, sums = {};
     for (std::int64_t c = 0; c < w_.stride; c += kLane) {
       const Vector<T> u = sigmoid<T>(load(log_u + c) + eta * load(a_ + c));
-      const Vector<T> delta = u - load(old_u_.data() + c);
+      const Vector<T> delta = u - load(old_u_ + c);
       store(step_ + c, delta);
       products += delta * load(a_ + c);
       squares += delta * delta;
@@ -208,16 +208,16 @@ class ExponentiatedGradient {
   static constexpr auto kLane = static_cast<std::int64_t>(kLanes<T>);
   const Examples<T>& examples_;
   DenseWeights<T> w_;
-  T* a_;                   // the gradient
-  T* step_;                // of u, then of W
-  AlignedArray<T> old_u_;  // before the step
+  T* a_;      // the gradient
+  T* step_;   // of u, then of W
+  T* old_u_;  // before the step
 };
 
 template <class T>
 SweepResult exponentiated_gradient(const Examples<T>& examples, const WeightsView<T>& w, T* log_u,
-                                   double* rates, Scratch<T> scratch,
+                                   double* rates, Scratch<T> scratch, T* old_u,
                                    std::span<const std::int32_t> order) {
-  ExponentiatedGradient<T> method(examples, w, scratch);
+  ExponentiatedGradient<T> method(examples, w, scratch, old_u);
   SweepResult result;
   for (const std::int32_t i : order) method.visit(i, log_u + i * w.stride, rates[i], result);
   return result;

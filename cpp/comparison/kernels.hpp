@@ -29,12 +29,19 @@ struct AllScores {
   double* violations;   // n: v_i
 };
 
+// Room for X x of one example x: n numbers each, all zero before and after a step.
+struct ProductScratch {
+  double* inner;       // x_r . x
+  std::int32_t* rows;  // those r that were listed
+  std::uint8_t* is_listed;
+};
+
 template <class T>
 struct ComparisonKernels {
-  // Exponentiated-gradient steps on the examples `order`; `log_u` is n x stride, aligned, and
-  // `rates` has the step length of every example.
+  // Exponentiated-gradient steps on the examples `order`; `log_u` is n x stride, aligned, `rates`
+  // has the step length of every example, `old_u` is scratch of stride numbers, aligned.
   SweepResult (*exponentiated_gradient)(const Examples<T>&, const WeightsView<T>&, T* log_u,
-                                        double* rates, Scratch<T>,
+                                        double* rates, Scratch<T>, T* old_u,
                                         std::span<const std::int32_t> order);
   // z of the most violated constraint at W, for rows [begin, end).
   SweepResult (*separate)(const Examples<T>&, const WeightsView<T>&, DualLists<T>&, Scratch<T>,
@@ -45,10 +52,9 @@ struct ComparisonKernels {
   // v_i of rows [begin, end), from their scores.
   void (*violations)(const Examples<T>&, std::int32_t n_classes, const AllScores<T>&,
                      const DualLists<T>&, Scratch<T>, std::int64_t begin, std::int64_t end);
-  // Exact visits to the example with the largest v_i, `n_steps` of them at most; `inner` has n
-  // zeros, before and after.
+  // Exact visits to the example with the largest v_i, `n_steps` of them at most.
   SweepResult (*most_violating)(const Examples<T>&, std::int32_t n_classes, const AllScores<T>&,
-                                DualLists<T>&, const Columns<T>&, Scratch<T>, double* inner,
+                                DualLists<T>&, const Columns<T>&, Scratch<T>, ProductScratch,
                                 std::int64_t n_steps);
 };
 

@@ -11,7 +11,6 @@
 #include <limits>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "comparison/kernels.hpp"
 #include "data/csr.hpp"
@@ -56,49 +55,57 @@ class MostViolating : public ExampleSubproblem<T> {
   }
 
   // The exact step of example i; returns the gain of D.
-  double step_of(std::int64_t i, DualLists<T>& z, const Columns<T>& columns, double* inner) {
+  double step_of(std::int64_t i, DualLists<T>& z, const Columns<T>& columns,
+                 ProductScratch products) {
     const BlockSummary found = summarise(i, std::as_const(z).row(i));
     const std::span<const Coordinate> block = this->solve(i, found);
     this->keep(block, i, z);
     const BlockStep solved = this->step(i, block);
-    add_products(examples_.x.row(i), columns, inner);
-    for (const std::int32_t r : touched_) {
+    const std::int64_t n_listed =
+        list_products(examples_.x.row(i), columns, products, examples_.x.n_rows);
+    for (std::int64_t p = 0; p < n_listed; ++p) {
+      const std::int64_t r = products.rows[p];
       T* s = all_.scores + r * all_.stride;
-      for (const Step& part : solved.step) s[part.label] += static_cast<T>(inner[r] * part.delta);
-      inner[r] = 0;
+      for (const Step& part : solved.step) {
+        s[part.label] += static_cast<T>(products.inner[r] * part.delta);
+      }
+      products.inner[r] = 0;
+      products.is_listed[r] = 0;
     }
-    for (const std::int32_t r : touched_) update_violation(r, z);
-    touched_.clear();
+    for (std::int64_t p = 0; p < n_listed; ++p) update_violation(products.rows[p], z);
     return solved.gain;
   }
 
  private:
-  // inner = X x, and the examples where it may not be 0.
-  void add_products(const Row<T>& row, const Columns<T>& columns, double* inner) {
+  // inner = X x; lists the examples that share a feature with x and returns their number.
+  static std::int64_t list_products(const Row<T>& row, const Columns<T>& columns,
+                                    ProductScratch products, std::int64_t n_rows) {
+    std::int64_t n_listed = 0;
+    const auto add = [&](std::int64_t r, double product) {
+      if (!products.is_listed[r]) {
+        products.is_listed[r] = 1;
+        products.rows[n_listed++] = static_cast<std::int32_t>(r);
+      }
+      products.inner[r] += product;
+    };
     if (row.bias != 0) {
       const double square = static_cast<double>(row.bias) * static_cast<double>(row.bias);
-      for (std::int64_t r = 0; r < examples_.x.n_rows; ++r) add_to(r, square, inner);
+      for (std::int64_t r = 0; r < n_rows; ++r) add(r, square);
     }
     for (std::int64_t p = 0; p < row.nnz; ++p) {
       const std::int64_t j = row.indices[p];
       const double x = static_cast<double>(row.values[p]);
       for (std::int64_t at = columns.indptr[j]; at < columns.indptr[j + 1]; ++at) {
-        add_to(columns.rows[at], x * static_cast<double>(columns.values[at]), inner);
+        add(columns.rows[at], x * static_cast<double>(columns.values[at]));
       }
     }
-  }
-
-  void add_to(std::int64_t r, double product, double* inner) {
-    // A sum that comes back to 0 would be listed twice, which does no harm: its products are 0.
-    if (inner[r] == 0) touched_.push_back(static_cast<std::int32_t>(r));
-    inner[r] += product;
+    return n_listed;
   }
 
   using ExampleSubproblem<T>::examples_;
   using ExampleSubproblem<T>::n_classes_;
   using ExampleSubproblem<T>::scratch_;
   AllScores<T> all_;
-  std::vector<std::int32_t> touched_;
 };
 
 template <class T>
@@ -111,7 +118,7 @@ void violations(const Examples<T>& examples, std::int32_t n_classes, const AllSc
 template <class T>
 SweepResult most_violating(const Examples<T>& examples, std::int32_t n_classes,
                            const AllScores<T>& all, DualLists<T>& z, const Columns<T>& columns,
-                           Scratch<T> scratch, double* inner, std::int64_t n_steps) {
+                           Scratch<T> scratch, ProductScratch products, std::int64_t n_steps) {
   MostViolating<T> method(examples, n_classes, all, scratch);
   const std::span<const double> v(all.violations, static_cast<std::size_t>(examples.x.n_rows));
   SweepResult result;
@@ -119,7 +126,7 @@ SweepResult most_violating(const Examples<T>& examples, std::int32_t n_classes,
     const auto worst = std::max_element(v.begin(), v.end());
     result.max_violation = worst == v.end() ? 0.0 : *worst;
     if (result.max_violation <= 0) break;
-    result.dual_gain += method.step_of(worst - v.begin(), z, columns, inner);
+    result.dual_gain += method.step_of(worst - v.begin(), z, columns, products);
     ++result.steps;
     result.evaluations += n_classes;
   }
