@@ -2,7 +2,8 @@
 
     python -m experiments.keerthi2008.curves [--only figure3] [--limit 30] [--quick]
 
-One thread, float64, no intercept. The numbers go to results/FIGURE.json.
+One thread, float64, no intercept. The numbers go to results/FIGURE.json; curves that are there are
+not measured again.
 """
 
 from __future__ import annotations
@@ -15,13 +16,19 @@ from typing import Any
 
 from experiments import MissingDataError, read_results, write_results
 from experiments.keerthi2008.data import dataset
-from experiments.keerthi2008.methods import make_problem, optimum, record
+from experiments.keerthi2008.methods import (
+    LIBLINEAR,
+    make_problem,
+    optimum,
+    record,
+    record_liblinear,
+)
 
 RESULTS = Path(__file__).parent / "results"
 CS, WW, OVR = "crammer_singer", "weston_watkins", "one_vs_rest"
 HEURISTICS = ("SDM", "SDM without heuristics")
 THREE = ("SDM", "EG", "cutting plane")
-ALL = (*THREE, "cutting plane without line search", "default")
+ALL = (*THREE, "cutting plane without line search", "default", LIBLINEAR)
 
 
 @dataclass(frozen=True)
@@ -54,16 +61,24 @@ FIGURES = {
 QUICK = [Panel("tiny", CS, 0.1, (*ALL, "most violating")), Panel("tiny", WW, 0.1, HEURISTICS)]
 
 
-def measure(panel: Panel, limit: float, tol: float = 1e-7) -> dict[str, Any]:
-    """Run the methods of a panel, each for the limit in seconds at most."""
+def measure(
+    panel: Panel, limit: float, found: dict[str, Any] | None = None, tol: float = 1e-7
+) -> dict[str, Any]:
+    """Run the methods of a panel that are not found yet, each for the limit in seconds at most."""
+    curves = list(found["curves"]) if found else []
+    missing = [m for m in panel.methods if m not in {curve["method"] for curve in curves}]
+    if found and not missing:
+        return found
     split = dataset(panel.data)
     problem = make_problem(split, panel.formulation, panel.C)
-    best = optimum(problem, tol, 3 * limit)
-    curves = []
-    for method in panel.methods:
+    best = found["optimum"] if found else optimum(problem, tol, 3 * limit)
+    for method in missing:
         print(f"{panel.name}: {method}", flush=True)
-        curves.append(record(method, split, problem, best, limit).as_dict())
-    best = max([best, *(max(curve["dual"]) for curve in curves)])
+        if method == LIBLINEAR:
+            curves.append(record_liblinear(split, problem, best, limit).as_dict())
+        else:
+            curves.append(record(method, split, problem, best, limit).as_dict())
+    best = max([best, *(max(c["dual"]) for c in curves if c["dual"])])
     return {"optimum": best, "limit": limit, "curves": curves}
 
 
@@ -86,7 +101,7 @@ def main() -> None:
         results = read_results(path)
         for panel in FIGURES[figure]:
             try:
-                results[panel.name] = measure(panel, args.limit)
+                results[panel.name] = measure(panel, args.limit, results.get(panel.name))
             except MissingDataError as error:
                 print(f"{panel.name}: skipped: {error}")
             write_results(path, results)

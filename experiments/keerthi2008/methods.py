@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.svm import LinearSVC
 
 from experiments import Split
 from manyclass.problem.dataset import Dataset
@@ -25,6 +26,10 @@ from manyclass.solvers.training_loop import solve
 # A point of a curve is recorded when this share more seconds have passed.
 SPACING = 1.1
 FAR_ENOUGH = 1e-6  # (D* - D) / D* at which a run ends
+# scikit-learn's LinearSVC keeps no record: it is run anew for each tolerance, and its objective P
+# is that of the W it returns.
+LIBLINEAR = "LIBLINEAR"
+TOLERANCES = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)
 
 
 class WithoutHeuristics(SequentialDual):
@@ -57,6 +62,7 @@ class Curve:
     method: str
     seconds: list[float] = field(default_factory=list)
     dual: list[float] = field(default_factory=list)
+    primal: list[float] = field(default_factory=list)  # LIBLINEAR, which has no D to show
     accuracy: list[float] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)  # loops or steps so far
 
@@ -117,3 +123,38 @@ def record(method: str, split: Split, problem: Problem, best: float, limit: floa
 
     solve(problem, solver, GapRule(1e-15), max_iter=10**7, on_epoch=on_epoch)
     return curve
+
+
+def record_liblinear(split: Split, problem: Problem, best: float, limit: float) -> Curve:
+    """Train LIBLINEAR's Crammer-Singer machine to one tolerance after the other."""
+    curve = Curve(LIBLINEAR)
+    for tol in TOLERANCES:
+        model = LinearSVC(
+            multi_class="crammer_singer",
+            C=float(problem.costs[0]),
+            tol=tol,
+            fit_intercept=False,
+            max_iter=10**6,
+            random_state=0,
+        )
+        began = time.perf_counter()
+        model.fit(split.X, split.y)
+        seconds = time.perf_counter() - began
+        primal = crammer_singer_objective(model, split, float(problem.costs[0]))
+        curve.seconds.append(seconds)
+        curve.primal.append(primal)
+        curve.accuracy.append(model.score(split.X_test, split.y_test))
+        curve.steps.append(int(model.n_iter_))
+        if seconds > limit or primal - best < FAR_ENOUGH * best:
+            break
+    return curve
+
+
+def crammer_singer_objective(model: LinearSVC, split: Split, C: float) -> float:
+    """Return P(W) = ||W||^2 / 2 + C sum_i max_c ([c != y_i] + w_c . x_i) - w_{y_i} . x_i."""
+    scores = np.asarray(split.X @ model.coef_.T)
+    own = np.arange(len(split.y)), np.searchsorted(model.classes_, split.y)
+    augmented = scores + 1
+    augmented[own] -= 1
+    loss = (augmented.max(axis=1) - scores[own]).sum()
+    return 0.5 * float((model.coef_**2).sum()) + C * float(loss)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments import MissingDataError, read_results, write_between
 from experiments.keerthi2008.data import OURS, PAPER, dataset
@@ -19,10 +20,16 @@ HERE = Path(__file__).parent
 LEVELS = (1e-1, 1e-2, 1e-3, 1e-4)
 
 
+def excess(curve: dict[str, Any], optimum: float) -> NDArray[np.float64]:
+    """Return (D* - D) / D* of a curve, or (P - D*) / D* where it has P instead of D."""
+    if curve.get("primal"):
+        return (np.array(curve["primal"]) - optimum) / abs(optimum)
+    return (optimum - np.array(curve["dual"])) / abs(optimum)
+
+
 def seconds_to(curve: dict[str, Any], optimum: float, level: float) -> str:
     """Return when a curve reached a level of (D* - D)/D*, or where it was at its end."""
-    excess = (optimum - np.array(curve["dual"])) / abs(optimum)
-    reached = np.flatnonzero(excess <= level)
+    reached = np.flatnonzero(excess(curve, optimum) <= level)
     return f"{curve['seconds'][reached[0]]:.3g}" if len(reached) else "-"
 
 

@@ -15,12 +15,14 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from experiments import read_results
+from experiments.keerthi2008.page import excess
 
 HERE = Path(__file__).parent
 STYLES = {
     "SDM": "C0-",
     "SDM without heuristics": "C0--",
     "default": "C2-",
+    "LIBLINEAR": "kx:",
     "EG": "C1-",
     "cutting plane": "C3-",
     "cutting plane without line search": "C3--",
@@ -51,8 +53,9 @@ def draw(figure: str) -> None:
 
 def _line(column: Any, optimum: float, curve: dict[str, Any]) -> None:
     style, seconds = STYLES[curve["method"]], np.array(curve["seconds"])
-    excess = np.maximum((optimum - np.array(curve["dual"])) / abs(optimum), SMALLEST)
-    column[0].plot(seconds, excess, style, label=curve["method"])
+    shown = np.maximum(excess(curve, optimum), SMALLEST)
+    label = curve["method"] + (", (P - D*) / D*" if curve.get("primal") else "")
+    column[0].plot(seconds, shown, style, label=label)
     column[1].plot(seconds, curve["accuracy"], style)
 
 

@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 
 from experiments.__main__ import EXPERIMENTS
-from experiments.keerthi2008 import curves, page, seeding, tables
+from experiments.keerthi2008 import curves, page, seeding, tables, underflow
 from experiments.keerthi2008.data import dataset
-from experiments.keerthi2008.methods import METHODS, make_problem, optimum, record
+from experiments.keerthi2008.methods import (
+    LIBLINEAR,
+    METHODS,
+    make_problem,
+    optimum,
+    record,
+    record_liblinear,
+)
 
 
-@pytest.mark.parametrize("module", [curves, seeding, tables])
+@pytest.mark.parametrize("module", [curves, seeding, tables, underflow])
 def test_quick_form(monkeypatch, capsys, module):
     monkeypatch.setattr(sys, "argv", ["experiment", "--quick"])
     module.main()
@@ -53,3 +60,18 @@ def test_splits_are_stratified():
 def test_every_experiment_is_a_module(capsys):
     for module in EXPERIMENTS:
         __import__(module)
+
+
+def test_the_curve_of_liblinear_falls_to_the_optimum():
+    split = dataset("tiny")
+    problem = make_problem(split, "crammer_singer", 0.01)
+    best = optimum(problem, 1e-7, 10.0)
+    curve = record_liblinear(split, problem, best, 5.0)
+    assert curve.method == LIBLINEAR
+    assert best * (1 - 1e-6) <= min(curve.primal) <= best * (1 + 1e-4)
+    assert page.seconds_to(curve.as_dict(), best, 1e-3) != "-"
+
+
+def test_underflow_only_where_u_itself_is_kept():
+    found = underflow.compare(dataset("tiny"), 60, 1)
+    assert found["log u, float64"]["excess"] == pytest.approx(found["u, float64"]["excess"])

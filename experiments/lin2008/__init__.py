@@ -1,0 +1,1 @@
+"""Lin 2008: what kernels buy, and what they cost."""

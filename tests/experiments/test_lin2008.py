@@ -1,0 +1,34 @@
+"""The experiments of Lin 2008, on small data."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from experiments.lin2008 import growth, kernels, libsvm
+from experiments.lin2008.machines import tuned
+
+
+@pytest.mark.parametrize("module", [growth, kernels, libsvm])
+def test_quick_form(monkeypatch, capsys, module):
+    monkeypatch.setattr(sys, "argv", ["experiment", "--quick"])
+    module.main()
+    assert capsys.readouterr().out
+
+
+def test_exponent():
+    points = [{"rows": n, "seconds": 1e-6 * n**1.5} for n in (100, 200, 400)]
+    assert libsvm.exponent(points) == pytest.approx(1.5)
+
+
+def test_a_machine_is_left_out_beyond_the_limit(capsys):
+    found = growth.curves(kernels.small(), (200, 400), limit=0.0, tuning_rows=150)
+    assert {len(points) for points in found["curves"].values()} == {1}
+    assert "would exceed 0 s" in capsys.readouterr().out
+
+
+def test_settings_of_every_machine():
+    chosen = tuned(kernels.small(), 150)
+    assert set(chosen) == {"linear", "RBF", "Nystroem 500", "Nystroem 2000"}
+    assert chosen["Nystroem 500"]["gamma"] == chosen["RBF"]["gamma"]
