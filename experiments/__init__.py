@@ -65,6 +65,19 @@ def load(train: str, test: str) -> Split:
     return Split(X, y, X_test, y_test)
 
 
+def load_named(name: str) -> Split:
+    """Read a data set by its name; all but usps have ``.scale`` in the names of their files.
+
+    Raises
+    ------
+    MissingDataError
+        If a file is not there.
+    """
+    if name == "usps":
+        return load("usps", "usps.t")
+    return load(f"{name}.scale", f"{name}.t.scale")
+
+
 def density(values: NDArray[Any]) -> float:
     """Share of the entries above 1e-8 in absolute value."""
     return float(np.mean(np.abs(values) > 1e-8))

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import LabelEncoder
 
-from experiments import Split, load
+from experiments import Split, load_named
 from manyclass.datasets.synthetic import corpus_shape, make_text_corpus
 
 # A tenth of the rows of RCV1 with 53 classes, made up.
@@ -35,7 +35,7 @@ def dataset(name: str) -> Split:
     elif name == "rcv1-shape":
         split = _rcv1_shape()
     else:
-        split = load(f"{name}.scale", f"{name}.t.scale")
+        split = load_named(name)
     codes = LabelEncoder().fit(np.concatenate([split.y, split.y_test]))
     return Split(
         split.X.astype(np.float64),

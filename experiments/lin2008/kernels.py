@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits
 
-from experiments import MissingDataError, load, read_results, write_results
+from experiments import MissingDataError, load_named, read_results, write_results
 from experiments.lin2008.machines import Rows, machine, measured, tuned
 
 RESULTS = Path(__file__).parent / "results" / "kernels.json"
@@ -31,7 +31,7 @@ def dense(name: str, n_rows: int | None = None) -> Rows:
     MissingDataError
         If its files are not there.
     """
-    split = load(f"{name}.scale", f"{name}.t.scale")
+    split = load_named(name)
     chosen = np.random.default_rng(1).permutation(len(split.y))[:n_rows]
     return Rows(
         split.X[chosen].toarray().astype(np.float32),

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC, LinearSVC
 
-from experiments import MissingDataError, Split, load, read_results, write_results
+from experiments import MissingDataError, Split, load_named, read_results, write_results
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import make_text_corpus
 
@@ -75,7 +75,7 @@ def main() -> None:
         compare(Split(X[:400], y[:400], X[400:], y[400:]), (200, 400), args.limit)
         return
     try:
-        split = load("news20.scale", "news20.t.scale")
+        split = load_named("news20")
     except MissingDataError as error:
         print(f"skipped: {error}")
         return
