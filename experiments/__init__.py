@@ -60,9 +60,13 @@ def load(train: str, test: str) -> Split:
         raise MissingDataError(
             f"no {', '.join(missing)}; set MANYCLASS_DATA to the folder that holds the data"
         )
-    X, y = load_svmlight(paths[0])
-    X_test, y_test = load_svmlight(paths[1], n_features=X.shape[1])
-    return Split(X, y, X_test, y_test)
+    (X, y), (X_test, y_test) = map(load_svmlight, paths)
+    width = max(X.shape[1], X_test.shape[1])  # the last features may be in one file alone
+    return Split(_widened(X, width), y, _widened(X_test, width), y_test)
+
+
+def _widened(X: sp.csr_array[Any], width: int) -> sp.csr_array[Any]:
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
 def load_named(name: str) -> Split:
@@ -90,6 +94,7 @@ def read_results(path: Path) -> dict[str, Any]:
 
 def write_results(path: Path, results: dict[str, Any]) -> None:
     """Save results as JSON."""
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n")
 
 

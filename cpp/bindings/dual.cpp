@@ -16,6 +16,7 @@
 #include "data/examples.hpp"
 #include "data/formulation.hpp"
 #include "data/require.hpp"
+#include "dense_rows/row_trainer.hpp"
 #include "dual/shrinking_loops.hpp"
 #include "dual/trainer.hpp"
 #include "duals/dual_arrays.hpp"
@@ -82,13 +83,13 @@ void bind_duals(nb::module_& m, const char* name) {
   }
 }
 
-// Loops over examples.
+// Loops over examples, the certificate and the rebuild.
 template <class T, class Duals, class Held>
 void bind_loops(nb::class_<Held>& trainer) {
   trainer
       .def(
           "full_loop",
-          [](const Held& t, Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
+          [](Held& t, Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
              Vector<std::int32_t> active, double min_gap, std::uint64_t seed) {
             const nb::gil_scoped_release release;
             return t.full_loop(view_of(weights), z, view_of(rows), view_of(active), min_gap, seed);
@@ -96,12 +97,46 @@ void bind_loops(nb::class_<Held>& trainer) {
           "weights"_a, "duals"_a, "rows"_a, "active"_a, "min_gap"_a, "seed"_a)
       .def(
           "shrunk_loops",
-          [](const Held& t, Matrix<T> weights, Duals& z, Vector<std::int32_t> active,
+          [](Held& t, Matrix<T> weights, Duals& z, Vector<std::int32_t> active,
              std::int64_t n_active, const ShrunkGoal& goal, std::uint64_t seed) {
             const nb::gil_scoped_release release;
             return t.shrunk_loops(view_of(weights), z, view_of(active), n_active, goal, seed);
           },
           "weights"_a, "duals"_a, "active"_a, "n_active"_a, "goal"_a, "seed"_a)
+      .def(
+          "inspect",
+          [](const Held& t, Matrix<T> weights, const Duals& z, Vector<const double> common,
+             double norm, std::int64_t begin, std::int64_t end) {
+            const nb::gil_scoped_release release;
+            return t.inspect(view_of(weights), z, view_of(common), norm, begin, end);
+          },
+          "weights"_a, "duals"_a, "common"_a, "norm"_a, "begin"_a, "end"_a)
+      .def(
+          "rebuild",
+          [](Held& t, Matrix<T> weights, const Duals& z, Vector<const double> common) {
+            const nb::gil_scoped_release release;
+            return t.rebuild(view_of(weights), z, view_of(common));
+          },
+          "weights"_a, "duals"_a, "common"_a)
+      .def(
+          "row_sums",
+          [](const Held& t, const Duals& z, Vector<const std::int32_t> rows, Vector<double> sigma) {
+            const nb::gil_scoped_release release;
+            t.row_sums(z, view_of(rows), view_of(sigma));
+          },
+          "duals"_a, "rows"_a, "sigma"_a)
+      .def(
+          "sum_of_rows",
+          [](const Held& t, Vector<const double> factors) {
+            return to_numpy(t.sum_of_rows(view_of(factors)));
+          },
+          "factors"_a);
+}
+
+// What sum-to-zero formulations need when the classes are distributed.
+template <class T, class Duals, class Held>
+void bind_sum_to_zero(nb::class_<Held>& trainer) {
+  trainer
       .def(
           "order",
           [](const Held& t, Vector<const std::int32_t> rows, std::uint64_t seed) {
@@ -116,20 +151,7 @@ void bind_loops(nb::class_<Held>& trainer) {
             return t.visit(view_of(weights), z, view_of(rows), shrunk, view_of(active),
                            view_of(sigma), view_of(moved));
           },
-          "weights"_a, "duals"_a, "rows"_a, "shrunk"_a, "active"_a, "sigma"_a, "moved"_a);
-}
-
-// What sum-to-zero formulations need when the classes are distributed.
-template <class T, class Duals, class Held>
-void bind_sum_to_zero(nb::class_<Held>& trainer) {
-  trainer
-      .def(
-          "row_sums",
-          [](const Held& t, const Duals& z, Vector<const std::int32_t> rows, Vector<double> sigma) {
-            const nb::gil_scoped_release release;
-            t.row_sums(z, view_of(rows), view_of(sigma));
-          },
-          "duals"_a, "rows"_a, "sigma"_a)
+          "weights"_a, "duals"_a, "rows"_a, "shrunk"_a, "active"_a, "sigma"_a, "moved"_a)
       .def(
           "follow_mean",
           [](const Held& t, Matrix<T> weights, const Duals& z, Vector<const std::int32_t> rows,
@@ -146,13 +168,7 @@ void bind_sum_to_zero(nb::class_<Held>& trainer) {
             const nb::gil_scoped_release release;
             return t.settle_mean(view_of(weights), z, mean);
           },
-          "weights"_a, "duals"_a, "mean"_a)
-      .def(
-          "sum_of_rows",
-          [](const Held& t, Vector<const double> factors) {
-            return to_numpy(t.sum_of_rows(view_of(factors)));
-          },
-          "factors"_a);
+          "weights"_a, "duals"_a, "mean"_a);
 }
 
 template <class T, class Duals>
@@ -163,28 +179,22 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
   bind_examples<T>(trainer);
   bind_loops<T, Duals>(trainer);
   bind_sum_to_zero<T, Duals>(trainer);
-  trainer
-      .def(
-          "inspect",
-          [](const Held& t, Matrix<T> weights, const Duals& z, Vector<const double> common,
-             double norm, std::int64_t begin, std::int64_t end) {
-            const nb::gil_scoped_release release;
-            return t.inspect(view_of(weights), z, view_of(common), norm, begin, end);
-          },
-          "weights"_a, "duals"_a, "common"_a, "norm"_a, "begin"_a, "end"_a)
-      .def(
-          "rebuild",
-          [](const Held& t, Matrix<T> weights, const Duals& z, Vector<const double> common) {
-            const nb::gil_scoped_release release;
-            return t.rebuild(view_of(weights), z, view_of(common));
-          },
-          "weights"_a, "duals"_a, "common"_a);
   if constexpr (std::is_same_v<Duals, DualLanes<T>>) {
     trainer.def(
         "newton",
         [](const Held& t, Duals& z, int n_threads) { return make_newton<T>(t, z, n_threads); },
         "duals"_a, "n_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   }
+}
+
+// Batches of dense rows, with W class-major.
+template <class T>
+void bind_row_trainer(nb::module_& m, const char* name) {
+  using Held = Bound<T, RowTrainer<T>>;
+  auto trainer = nb::class_<Held>(m, name);
+  bind_examples<T>(trainer);
+  bind_loops<T, DualLists<T>>(trainer);
+  trainer.def("use_threads", &Held::use_threads, "n_threads"_a);
 }
 
 }  // namespace
@@ -238,6 +248,8 @@ void bind_dual(nb::module_& m) {
   bind_trainer<double, DualLists<double>>(m, "Duals64", "Trainer64");
   bind_trainer<float, DualLanes<float>>(m, "LaneDuals32", "LaneTrainer32");
   bind_trainer<double, DualLanes<double>>(m, "LaneDuals64", "LaneTrainer64");
+  bind_row_trainer<float>(m, "RowTrainer32");
+  bind_row_trainer<double>(m, "RowTrainer64");
 }
 
 }  // namespace manyclass

@@ -8,6 +8,7 @@
 #include "duals/dual_lanes.hpp"
 #include "threads/bus_errors.hpp"
 #include "threads/interrupt_poll.hpp"
+#include "threads/thread_choice.hpp"
 #include "weights/hash_tables.hpp"
 #include "weights/weights_view.hpp"
 
@@ -27,10 +28,21 @@ void bind_constants(nanobind::module_& m) {
   m.attr("MAX_THREADS") = kMaxThreads;
 }
 
+// The rule that falls back to fewer threads, for its tests.
+void bind_thread_choice(nanobind::module_& m) {
+  using manyclass::ThreadChoice;
+  nanobind::class_<ThreadChoice>(m, "ThreadChoice")
+      .def(nanobind::init<int>(), nanobind::arg("most"))
+      .def_prop_ro("size", &ThreadChoice::size)
+      .def_prop_ro("reduced", &ThreadChoice::reduced)
+      .def("record", &ThreadChoice::record, nanobind::arg("work"), nanobind::arg("seconds"));
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
   bind_constants(m);
+  bind_thread_choice(m);
   manyclass::bind_dual(m);
   manyclass::bind_newton(m);
   manyclass::bind_many_classes(m);

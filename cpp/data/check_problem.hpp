@@ -37,12 +37,30 @@ const char* flaw_of(const Csr<T>& x, std::int64_t n_entries) {
   if (*x.indptr < 0 || *end > n_entries || !std::is_sorted(x.indptr, end + 1)) {
     return "X is not a valid CSR matrix: its indptr is inconsistent";
   }
+  if (x.is_dense) return nullptr;
   std::uint32_t largest = 0;  // a negative index is larger than any other
   for (std::int64_t p = *x.indptr; p < *end; ++p) {
     largest = std::max(largest, static_cast<std::uint32_t>(x.indices[p]));
   }
   if (*x.indptr < *end && static_cast<std::int64_t>(largest) >= x.n_features) {
     return "X is not a valid CSR matrix: an index is out of range";
+  }
+  return nullptr;
+}
+
+// Of a dense X, all of whose rows share the indices.
+template <class T>
+const char* flaw_of_dense(const Csr<T>& x, std::span<const std::int32_t> indices,
+                          std::int64_t n_values) {
+  const auto d = static_cast<std::int64_t>(indices.size());
+  if (d != x.n_features || d * x.n_rows != n_values) {
+    return "indices and values must have one length, or X be dense";
+  }
+  for (std::int64_t j = 0; j < d; ++j) {
+    if (indices[static_cast<std::size_t>(j)] != j) return "indices of a dense X must ascend from 0";
+  }
+  for (std::int64_t i = 0; i <= x.n_rows; ++i) {
+    if (x.indptr[i] != i * d) return "indptr of a dense X must be multiples of n_features";
   }
   return nullptr;
 }

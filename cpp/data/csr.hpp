@@ -1,5 +1,6 @@
 #pragma once
-// A view of the examples: a CSR matrix X (n x d) with one row per example.
+// A view of the examples: a CSR matrix X (n x d) with one row per example. Of a dense X, all rows
+// share the indices 0 to d - 1.
 #include <cstdint>
 
 namespace manyclass {
@@ -22,10 +23,11 @@ struct Csr {
   std::int64_t n_rows;
   std::int64_t n_features;
   T bias;
+  bool is_dense = false;
 
   Row<T> row(std::int64_t i) const {
     const std::int64_t begin = indptr[i];
-    return {indices + begin, values + begin, indptr[i + 1] - begin, bias};
+    return {is_dense ? indices : indices + begin, values + begin, indptr[i + 1] - begin, bias};
   }
 };
 

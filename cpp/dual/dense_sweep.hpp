@@ -33,59 +33,23 @@ template <class T>
 class DenseVisitor : public ExampleSubproblem<T> {
  public:
   DenseVisitor(const Examples<T>& examples, const WeightsView<T>& w, Scratch<T> scratch)
-      : ExampleSubproblem<T>(examples, w.n_classes, scratch),
+      : ExampleSubproblem<T>(examples, w.n_classes, scratch, w.n_classes > kCentredClasses<T>),
         w_{w.data, w.n_features, w.n_classes, w.stride, w.stride, scratch.carry} {}
 
   // All classes of example i: scores, and the block's coordinates with z > 0.
   BlockSummary score_all(std::int64_t i, std::span<const DualEntry<T>> z) {
-    T* s = scratch_.scores;
-    w_.scores(examples_.x.row(i), s);
-    constexpr T kNone = -std::numeric_limits<T>::infinity();
-    const std::int32_t y = examples_.labels[i];
-    const double centre = has_centre() ? static_cast<double>(s[w_.n_classes]) : 0.0;
-    const double s_y = y == kElsewhere ? 0 : static_cast<double>(s[y]);
-    for (std::int64_t c = w_.n_classes; c < w_.stride; ++c) s[c] = kNone;
-    if (y != kElsewhere) s[y] = kNone;
-    const double cost = examples_.costs[i];
-    BlockSummary found = this->begin(s_y, centre);
-    double z_own = 0;
-    for (const DualEntry<T>& entry : z) {
-      if (entry.label == y) {
-        z_own = static_cast<double>(entry.value);
-      } else {
-        this->add_other(entry, static_cast<double>(s[entry.label]), cost, found);
-        s[entry.label] = kNone;
-      }
-    }
-    if (f_.own && y != kElsewhere) this->add_own(y, z_own, s_y - centre, cost, found);
-    if (f_.others) this->add_rest(static_cast<std::size_t>(w_.stride), found);
-    return found;
+    w_.scores(examples_.x.row(i), scratch_.scores);
+    const double centre = has_centre() ? static_cast<double>(scratch_.scores[w_.n_classes]) : 0.0;
+    return this->summarise(i, z, centre, w_.stride);
   }
 
   // Only the classes of example i with z > 0, and its own.
   BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z) {
-    const std::int32_t y = examples_.labels[i];
-    std::size_t size = 0;
-    for (const DualEntry<T>& entry : z) scratch_.labels[size++] = entry.label;
-    scratch_.labels[size] = y == kElsewhere ? 0 : y;
-    scratch_.labels[size + 1] = w_.n_classes;
+    std::size_t size = this->list_support(i, z);
+    if (has_centre()) scratch_.labels[size++] = w_.n_classes;
     T* s = scratch_.scores;
-    w_.scores_of(examples_.x.row(i),
-                 std::span<const std::int32_t>(scratch_.labels, size + (has_centre() ? 2 : 1)), s);
-    const double s_y = static_cast<double>(s[size]);
-    const double centre = has_centre() ? static_cast<double>(s[size + 1]) : 0.0;
-    const double cost = examples_.costs[i];
-    BlockSummary found = this->begin(s_y, centre);
-    double z_own = 0;
-    for (std::size_t m = 0; m < size; ++m) {
-      if (z[m].label == y) {
-        z_own = static_cast<double>(z[m].value);
-      } else {
-        this->add_other(z[m], static_cast<double>(s[m]), cost, found);
-      }
-    }
-    if (f_.own && y != kElsewhere) this->add_own(y, z_own, s_y - centre, cost, found);
-    return found;
+    w_.scores_of(examples_.x.row(i), std::span<const std::int32_t>(scratch_.labels, size), s);
+    return this->summarise_support(i, z, has_centre() ? static_cast<double>(s[size - 1]) : 0.0);
   }
 
   // Solve the block of example i, move z and W. Returns the gain of the dual objective.

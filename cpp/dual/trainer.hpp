@@ -74,7 +74,7 @@ class Trainer : public TrainingSet<T> {
   SweepResult visit(MatrixView<T> weights, Duals& z, std::span<const std::int32_t> rows,
                     bool shrunk, std::span<std::uint8_t> active, std::span<double> sigma,
                     std::span<double> moved) const {
-    check_sums(rows, sigma);
+    this->check_sums(rows, sigma);
     require(active.size() == sigma.size() && moved.size() == rows.size(),
             "there must be an entry of active for every example, and of moved for every row");
     const WeightsView<T> w = view(weights, z);
@@ -88,18 +88,12 @@ class Trainer : public TrainingSet<T> {
     const auto kernel = shrunk ? kernels_.shrunk_sweep : kernels_.full_sweep;
     const SweepResult found = sweep(kernel, w, z, scratch, kEveryGap)(some, stay.data());
     for (std::size_t m = 0; m < rows.size(); ++m) moved[m] = -sigma[at(rows[m])];
-    if (found.steps > 0) put_sums(z, some, sigma);
+    if (found.steps > 0) this->put_sums(z, some, sigma);
     for (std::size_t m = 0; m < rows.size(); ++m) moved[m] += sigma[at(rows[m])];
     for (const std::int32_t i : some) active[at(i)] = 0;
     stay.resize(static_cast<std::size_t>(found.n_active));
     for (const std::int32_t i : stay) active[at(i)] = 1;
     return found;
-  }
-
-  // sigma of every row (certificate/feasible.hpp).
-  void row_sums(const Duals& z, std::span<const std::int32_t> rows, std::span<double> sigma) const {
-    check_sums(rows, sigma);
-    put_sums(z, rows, sigma);
   }
 
   // After visits: move m towards the mean of all u_c (sum_to_zero/mean_follower.hpp).
@@ -125,7 +119,7 @@ class Trainer : public TrainingSet<T> {
                       double norm, std::int64_t begin, std::int64_t end) const {
     this->check_rows(begin, end);
     const WeightsView<T> w = view(weights, z);
-    const CertifiedWeights certified{common_of(common), norm};
+    const CertifiedWeights certified{this->common_of(common), norm};
     OwnedScratch<T> scratch(this->n_classes(), w.stride);
     return kernels_.inspect(this->examples(), w, z, certified, scratch.view(), begin, end);
   }
@@ -133,45 +127,13 @@ class Trainer : public TrainingSet<T> {
   // W <- W(z), less `common` for every class; returns an upper bound of the distance between them.
   double rebuild(MatrixView<T> weights, const Duals& z, std::span<const double> common) const {
     const WeightsView<T> w = view(weights, z);
-    return manyclass::rebuild(rebuild_kernels_, this->examples(), w, z, common_of(common),
+    return manyclass::rebuild(rebuild_kernels_, this->examples(), w, z, this->common_of(common),
                               this->poll())
         .bound(this->n_rows());
   }
 
-  // sum_i factors_i x_i, n_features + 1 numbers, in double.
-  std::vector<double> sum_of_rows(std::span<const double> factors) const {
-    require(factors.size() == this->norms().size(), "there must be a factor for every example");
-    const Csr<T>& x = this->examples().x;
-    std::vector<double> sum(static_cast<std::size_t>(x.n_features) + 1);
-    for (std::int64_t i = 0; i < x.n_rows; ++i) {
-      const double factor = factors[static_cast<std::size_t>(i)];
-      if (factor == 0) continue;
-      const Row<T> row = x.row(i);
-      for (std::int64_t p = 0; p < row.nnz; ++p) {
-        sum[row.indices[p]] += factor * static_cast<double>(row.values[p]);
-      }
-      sum.back() += factor * static_cast<double>(row.bias);
-    }
-    return sum;
-  }
-
  private:
   static constexpr double kEveryGap = -std::numeric_limits<double>::infinity();
-
-  void check_sums(std::span<const std::int32_t> rows, std::span<const double> sigma) const {
-    require(sigma.size() == this->norms().size(), "sigma must have an entry for every example");
-    this->check_rows(rows);
-  }
-  void put_sums(const Duals& z, std::span<const std::int32_t> rows, std::span<double> sigma) const {
-    for (const std::int32_t i : rows) {
-      sigma[static_cast<std::size_t>(i)] = sigma_of(this->examples(), z, i);
-    }
-  }
-  const double* common_of(std::span<const double> common) const {
-    require(common.empty() || length(common) == this->n_features() + 1,
-            "common must have n_features + 1 numbers, or none");
-    return common.empty() ? nullptr : common.data();
-  }
 
   auto sweep(typename Kernels<T, Duals>::Sweep kernel, const WeightsView<T>& w, Duals& z,
              OwnedScratch<T>& scratch, double min_gap) const {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "certificate/feasible.hpp"
 #include "data/array_views.hpp"
 #include "data/check_problem.hpp"
 #include "data/csr.hpp"
@@ -26,7 +27,8 @@
 
 namespace manyclass {
 
-// The arrays of a training problem. The caller owns them and must not change them.
+// The arrays of a training problem. The caller owns them and must not change them. Of a dense X,
+// `indices` are 0 to n_features - 1, which all rows share, and `indptr` multiples of n_features.
 template <class T>
 struct ExampleArrays {
   Formulation formulation;
@@ -52,17 +54,17 @@ class TrainingSet {
     require(arrays.indptr.size() == arrays.labels.size() + 1,
             "indptr must have one entry more than labels");
     require(arrays.costs.size() == arrays.labels.size(), "costs and labels must have one length");
-    require(arrays.indices.size() == arrays.values.size(),
-            "indices and values must have one length");
+    const bool is_dense = arrays.indices.size() != arrays.values.size();
     require_none(flaw_of(arrays.labels, arrays.n_classes));
     require_none(flaw_of_costs(arrays.costs));
     examples_ = {arrays.formulation,
                  {arrays.indptr.data(), arrays.indices.data(), arrays.values.data(),
-                  length(arrays.labels), arrays.n_features, arrays.bias},
+                  length(arrays.labels), arrays.n_features, arrays.bias, is_dense},
                  arrays.labels.data(),
                  norms_.data(),
                  arrays.costs.data()};
-    require_none(flaw_of(examples_.x, length(arrays.indices)));
+    if (is_dense) require_none(flaw_of_dense(examples_.x, arrays.indices, length(arrays.values)));
+    require_none(flaw_of(examples_.x, length(arrays.values)));
     kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)
         .squared_norms(examples_.x, norms_.data());
   }
@@ -106,6 +108,30 @@ class TrainingSet {
     return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
   }
 
+  // sigma of every row (certificate/feasible.hpp).
+  template <class Duals>
+  void row_sums(const Duals& z, std::span<const std::int32_t> rows, std::span<double> sigma) const {
+    check_sums(rows, sigma);
+    put_sums(z, rows, sigma);
+  }
+
+  // sum_i factors_i x_i, n_features + 1 numbers, in double.
+  std::vector<double> sum_of_rows(std::span<const double> factors) const {
+    require(factors.size() == norms_.size(), "there must be a factor for every example");
+    const Csr<T>& x = examples_.x;
+    std::vector<double> sum(static_cast<std::size_t>(x.n_features) + 1);
+    for (std::int64_t i = 0; i < x.n_rows; ++i) {
+      const double factor = factors[static_cast<std::size_t>(i)];
+      if (factor == 0) continue;
+      const Row<T> row = x.row(i);
+      for (std::int64_t p = 0; p < row.nnz; ++p) {
+        sum[row.indices[p]] += factor * static_cast<double>(row.values[p]);
+      }
+      sum.back() += factor * static_cast<double>(row.bias);
+    }
+    return sum;
+  }
+
   void check_rows(std::int64_t begin, std::int64_t end) const {
     require(0 <= begin && begin <= end && end <= n_rows(), "rows out of range");
   }
@@ -120,6 +146,22 @@ class TrainingSet {
   }
 
  protected:
+  void check_sums(std::span<const std::int32_t> rows, std::span<const double> sigma) const {
+    require(sigma.size() == norms_.size(), "sigma must have an entry for every example");
+    check_rows(rows);
+  }
+  template <class Duals>
+  void put_sums(const Duals& z, std::span<const std::int32_t> rows, std::span<double> sigma) const {
+    for (const std::int32_t i : rows) {
+      sigma[static_cast<std::size_t>(i)] = sigma_of(examples(), z, i);
+    }
+  }
+  const double* common_of(std::span<const double> common) const {
+    require(common.empty() || length(common) == n_features() + 1,
+            "common must have n_features + 1 numbers, or none");
+    return common.empty() ? nullptr : common.data();
+  }
+
   // One loop over `rows`, ascending, in random order. Those that stay active go to `active`.
   template <class Sweep>
   SweepResult loop(std::span<const std::int32_t> rows, std::span<std::int32_t> active,

@@ -38,7 +38,6 @@ class OwnedShardScratch {
         list_(static_cast<std::size_t>(w.n_classes) + 2),
         moved_(static_cast<std::size_t>(w.n_classes)),
         scores_(w.shards[0].stride() + HashTables<T>::kBlock),
-        carry_(static_cast<std::size_t>(w.n_classes)),
         exact_(static_cast<std::size_t>(w.n_classes) + HashTables<T>::kBlock),
         exact_shard_(w.shards[0].stride()),
         taken_(w.shards.size()) {}
@@ -46,7 +45,7 @@ class OwnedShardScratch {
   OwnedShardScratch& operator=(const OwnedShardScratch&) = delete;
 
   // With room for what a batch of these lists may change.
-  ShardScratch<T> view(const DualLists<T>& z, std::span<const std::int32_t> rows) {
+  ShardScratch<T> view(const DualLists<T>& z, std::span<const std::int32_t> rows, T* carry) {
     std::size_t size = 0;
     for (const std::int32_t i : rows) {
       size += z.row(i).size() + n_entering(z.row(i).size()) + 2;
@@ -62,7 +61,7 @@ class OwnedShardScratch {
             taken_.data(),
             changed_,
             active_,
-            sizeof(T) == 4 ? carry_.data() : nullptr};
+            carry};
   }
   double* all_scores() const { return exact_.data(); }
   double* shard_scores() const { return exact_shard_.data(); }
@@ -73,7 +72,6 @@ class OwnedShardScratch {
   std::vector<std::int32_t> list_;
   std::vector<double> moved_;
   AlignedArray<T> scores_;
-  std::vector<T> carry_;
   AlignedArray<double> exact_;
   AlignedArray<double> exact_shard_;
   std::vector<std::size_t> taken_;
@@ -89,11 +87,19 @@ template <class T>
 class ShardTeam {
  public:
   ShardTeam(const ShardKernels<T>& kernels, ShardedWeights<T>& w)
-      : kernels_(kernels), w_(w), team_(w.size()), batch_(w) {
+      : kernels_(kernels),
+        w_(w),
+        team_(w.size()),
+        batch_(w),
+        carry_(static_cast<std::size_t>(w.n_classes)) {
     for (int member = 0; member < team_.size(); ++member) {
       scratch_.push_back(std::make_unique<OwnedShardScratch<T>>(w));
     }
   }
+
+  int capacity() const { return team_.capacity(); }
+  // So many threads work, each for some shards.
+  void limit(int n_threads) { team_.limit(n_threads); }
 
   // Visit the rows; those that stay active go to `active` (may be `rows`).
   SweepResult visit(const Examples<T>& examples, DualLists<T>& z,
@@ -102,7 +108,8 @@ class ShardTeam {
     SweepResult sum;
     in_batches(rows, [&](Member& member, Barrier& barrier, std::span<const std::int32_t> part) {
       const bool seen = member.run_and_wait(barrier, [&] {
-        member.scratch = scratch_[member.number]->view(z, part);
+        member.scratch =
+            scratch_[member.number]->view(z, part, sizeof(T) == 4 ? carry_.data() : nullptr);
         score(member, examples, z, part, shrunk);
       });
       if (!seen) return false;
@@ -234,6 +241,7 @@ class ShardTeam {
   ShardedWeights<T>& w_;
   ThreadTeam team_;
   Batch<T> batch_;
+  std::vector<T> carry_;  // low digits of the intercepts, whichever thread moves a class
   std::vector<std::unique_ptr<OwnedShardScratch<T>>> scratch_;
 };
 

@@ -17,6 +17,7 @@
 #include "many_classes/sharded_team.hpp"
 #include "simd/dispatch.hpp"
 #include "threads/interrupt_poll.hpp"
+#include "threads/thread_choice.hpp"
 #include "weights/sharded_weights.hpp"
 
 namespace manyclass {
@@ -76,9 +77,14 @@ class ShardedTrainer : public TrainingSet<T> {
 
  private:
   auto visit(ShardTeam<T>& team, DualLists<T>& z, bool shrunk, double min_gap) const {
-    return [this, &team, &z, shrunk, min_gap](std::span<const std::int32_t> order,
-                                              std::int32_t* active) {
-      return team.visit(this->examples(), z, order, shrunk, min_gap, active);
+    ThreadChoice& choice = choices_[shrunk ? 1 : 0];
+    choice.allow(team.capacity());
+    return [this, &team, &z, &choice, shrunk, min_gap](std::span<const std::int32_t> order,
+                                                       std::int32_t* active) {
+      return choice.measure(static_cast<double>(order.size()), [&](int n_threads) {
+        team.limit(n_threads);
+        return team.visit(this->examples(), z, order, shrunk, min_gap, active);
+      });
     };
   }
 
@@ -93,6 +99,7 @@ class ShardedTrainer : public TrainingSet<T> {
   static constexpr std::size_t kRowsAtOnce = 512;
 
   const ShardKernels<T>& kernels_;
+  mutable ThreadChoice choices_[2];  // of full loops, of shrunk ones
 };
 
 }  // namespace manyclass

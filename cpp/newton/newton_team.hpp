@@ -11,6 +11,7 @@
 #include "newton/arrays.hpp"
 #include "newton/kernel_table.hpp"
 #include "threads/interrupt_poll.hpp"
+#include "threads/thread_choice.hpp"
 #include "threads/thread_team.hpp"
 
 namespace manyclass {
@@ -22,7 +23,7 @@ class NewtonTeam {
   using Total = typename NewtonArrays<T>::Total;
 
   NewtonTeam(const NewtonArrays<T>& arrays, int n_threads, std::function<void()> poll)
-      : arrays_(arrays), team_(n_threads), work_(std::move(poll)) {
+      : arrays_(arrays), team_(n_threads), choice_(team_.size()), work_(std::move(poll)) {
     for (int member = 0; member < team_.size(); ++member) sums_.emplace_back(arrays.numbers());
   }
 
@@ -41,10 +42,11 @@ class NewtonTeam {
       const auto share_of = [&](int member) {
         call(member, cut(begin, end, member), cut(begin, end, member + 1));
       };
-      if (each * static_cast<double>(end - begin) < kTooLittle) {
-        for (int member = 0; member < team_.size(); ++member) share_of(member);
+      const double work = each * static_cast<double>(end - begin);
+      if (work < kTooLittle) {
+        share_out(share_of, 1);
       } else {
-        team_.run(share_of);
+        choice_.measure(work, [&](int n_threads) { return share_out(share_of, n_threads); });
       }
       after(begin, end);
     });
@@ -89,6 +91,17 @@ class NewtonTeam {
   static constexpr double kTooLittle = 1 << 18;  // multiply-adds that are not worth waking a thread
   static constexpr std::int64_t kFewRows = 256;
 
+  // All shares, by one thread or by all. The sums are the same.
+  template <class Share>
+  int share_out(Share share_of, int n_threads) {
+    if (n_threads > 1) {
+      team_.run(share_of);
+    } else {
+      for (int member = 0; member < team_.size(); ++member) share_of(member);
+    }
+    return n_threads;
+  }
+
   struct MemberSums {
     explicit MemberSums(std::size_t numbers) : moves(numbers), total(numbers), product(numbers) {}
     Array moves;    // steps of W(z), ...
@@ -99,6 +112,7 @@ class NewtonTeam {
 
   const NewtonArrays<T>& arrays_;
   ThreadTeam team_;
+  ThreadChoice choice_;
   InterruptPoll work_;
   std::vector<MemberSums> sums_;
 };

@@ -70,16 +70,36 @@ inline void add_with_carry(T& w, T* carry, T delta) {
   *carry = rest;
 }
 
+// The sum and the largest of the lanes of a vector, by halves.
+template <class T, std::size_t Bytes>
+inline T lane_total(const void* lanes) {
+  if constexpr (Bytes == sizeof(T)) {
+    return *static_cast<const T*>(lanes);
+  } else {
+    typedef T Half __attribute__((vector_size(Bytes / 2), may_alias));
+    const Half* halves = static_cast<const Half*>(lanes);
+    const Half sum = halves[0] + halves[1];
+    return lane_total<T, Bytes / 2>(&sum);
+  }
+}
+template <class T, std::size_t Bytes>
+inline T largest_lane(const void* lanes) {
+  if constexpr (Bytes == sizeof(T)) {
+    return *static_cast<const T*>(lanes);
+  } else {
+    typedef T Half __attribute__((vector_size(Bytes / 2), may_alias));
+    const Half* halves = static_cast<const Half*>(lanes);
+    const Half best = halves[0] > halves[1] ? halves[0] : halves[1];
+    return largest_lane<T, Bytes / 2>(&best);
+  }
+}
+
 // The largest of n values; n is a multiple of the lanes, p is aligned.
 template <class T>
 inline T largest(const T* p, std::size_t n) {
   Vector<T> best = load(p);
   for (std::size_t c = kLanes<T>; c < n; c += kLanes<T>) best = maximum<T>(best, load(p + c));
-  T result = best[0];
-  for (std::size_t lane = 1; lane < kLanes<T>; ++lane) {
-    result = best[lane] > result ? best[lane] : result;
-  }
-  return result;
+  return largest_lane<T, kVectorBytes>(&best);
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -63,6 +63,10 @@ class MinibatchSgd {
     for (auto& summaries : summaries_) summaries.resize(batch_size * shards_.size());
   }
 
+  int capacity() const { return team_.capacity(); }
+  // So many threads work, each for some shards.
+  void limit(int n_threads) { team_.limit(n_threads); }
+
   // Steps with the rows in this order, a batch each; returns sum_i v_i l_i, each just before its
   // step. moved[i], if it is not empty, becomes the class that was moved against row i, or -1.
   // After an error the clock counts the steps that were made.

@@ -20,6 +20,7 @@
 #include "stochastic/kernels.hpp"
 #include "stochastic/sgd.hpp"
 #include "threads/interrupt_poll.hpp"
+#include "threads/thread_choice.hpp"
 #include "weights/sharded_weights.hpp"
 
 namespace manyclass {
@@ -109,12 +110,16 @@ class StochasticTrainer : public TrainingSet<T> {
     const auto size = static_cast<std::int64_t>(passage.batch_size);
     const std::int64_t n_batches = (static_cast<std::int64_t>(rows.size()) + size - 1) / size;
     double losses = 0;
+    choice_.allow(team.capacity());
     interrupts.in_chunks(
         n_batches, each * static_cast<double>(size),
         [&](auto begin, auto end) {
           const auto first = static_cast<std::size_t>(begin * size);
           const auto last = std::min(rows.size(), static_cast<std::size_t>(end * size));
-          losses += team.run(examples, rows.subspan(first, last - first), clock, moved);
+          losses += choice_.measure(static_cast<double>(last - first), [&](int n_threads) {
+            team.limit(n_threads);
+            return team.run(examples, rows.subspan(first, last - first), clock, moved);
+          });
         },
         1);
     return losses;
@@ -177,6 +182,7 @@ class StochasticTrainer : public TrainingSet<T> {
 
   const StochasticKernels<T, DenseShard<T>>& dense_;
   const StochasticKernels<T, TableShard<T>>& tables_;
+  mutable ThreadChoice choice_;
 };
 
 }  // namespace manyclass

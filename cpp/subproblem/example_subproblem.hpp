@@ -32,11 +32,14 @@ struct BlockStep {
 template <class T>
 class ExampleSubproblem {
  public:
-  ExampleSubproblem(const Examples<T>& examples, std::int32_t n_classes, Scratch<T> scratch)
+  // `mean_apart`: the step of a centred W tells the change of the mean, in column k.
+  ExampleSubproblem(const Examples<T>& examples, std::int32_t n_classes, Scratch<T> scratch,
+                    bool mean_apart = false)
       : examples_(examples),
         f_(examples.formulation),
         n_classes_(n_classes),
         scratch_(scratch),
+        mean_apart_(mean_apart),
         v_others_(f_.relative ? 1 : -1),
         sigma_(f_.relative  ? 1.0
                : f_.centred ? -1.0 / n_classes
@@ -56,6 +59,60 @@ class ExampleSubproblem {
 
   void add_own(std::int32_t y, double z, double score, double cost, BlockSummary& found) {
     add_coordinate({y, z, f_.gamma_own - score, 1, 0, 0}, cost, found);
+  }
+
+  // The block of example i from the scores of all classes, which scratch.scores has: `stride`
+  // numbers, those that are no class's -inf. `centre` is taken off all. Sets scores that are used
+  // up to -inf.
+  BlockSummary summarise(std::int64_t i, std::span<const DualEntry<T>> z, double centre,
+                         std::int64_t stride) {
+    constexpr T kNone = -std::numeric_limits<T>::infinity();
+    T* s = scratch_.scores;
+    const std::int32_t y = examples_.labels[i];
+    const double s_y = y == kElsewhere ? 0 : static_cast<double>(s[y]);
+    for (std::int64_t c = n_classes_; c < stride; ++c) s[c] = kNone;
+    if (y != kElsewhere) s[y] = kNone;
+    const double cost = examples_.costs[i];
+    BlockSummary found = begin(s_y, centre);
+    double z_own = 0;
+    for (const DualEntry<T>& entry : z) {
+      if (entry.label == y) {
+        z_own = static_cast<double>(entry.value);
+      } else {
+        add_other(entry, static_cast<double>(s[entry.label]), cost, found);
+        s[entry.label] = kNone;
+      }
+    }
+    if (f_.own && y != kElsewhere) add_own(y, z_own, s_y - centre, cost, found);
+    if (f_.others) add_rest(static_cast<std::size_t>(stride), found);
+    return found;
+  }
+
+  // The classes with z > 0, and y, for summarise_support; returns their number.
+  std::size_t list_support(std::int64_t i, std::span<const DualEntry<T>> z) const {
+    const std::int32_t y = examples_.labels[i];
+    std::size_t size = 0;
+    for (const DualEntry<T>& entry : z) scratch_.labels[size++] = entry.label;
+    scratch_.labels[size] = y == kElsewhere ? 0 : y;
+    return size + 1;
+  }
+
+  // The block of the classes with z > 0 alone; scratch.scores has their scores, then that of y.
+  BlockSummary summarise_support(std::int64_t i, std::span<const DualEntry<T>> z, double centre) {
+    const T* s = scratch_.scores;
+    const std::int32_t y = examples_.labels[i];
+    const double s_y = static_cast<double>(s[z.size()]), cost = examples_.costs[i];
+    BlockSummary found = begin(s_y, centre);
+    double z_own = 0;
+    for (std::size_t m = 0; m < z.size(); ++m) {
+      if (z[m].label == y) {
+        z_own = static_cast<double>(z[m].value);
+      } else {
+        add_other(z[m], static_cast<double>(s[m]), cost, found);
+      }
+    }
+    if (f_.own && y != kElsewhere) add_own(y, z_own, s_y - centre, cost, found);
+    return found;
   }
 
   // The classes with z = 0, whose scores are those among the first n that are not -inf; n is a
@@ -164,6 +221,9 @@ class ExampleSubproblem {
   }
 
  private:
+  static constexpr auto kL = static_cast<std::int32_t>(kLanes<T>);
+  static constexpr std::int32_t kClassesAtOnce = 4 * kL;
+
   std::span<Coordinate> solve_crammer_singer(const BlockSummary& found, double q, double cost) {
     const Reference from = largest_b({scratch_.block, found.size}, found.xi_others, q);
     const double b_max = from.z + found.sum_z + from.xi / q;
@@ -205,11 +265,19 @@ class ExampleSubproblem {
   std::size_t add_others(const BlockSummary& found, double xi_wanted) {
     std::size_t size = found.size;
     if (found.xi_others == -kInfinity || !(found.xi_others >= xi_wanted)) return size;
-    for (std::int32_t c = 0; c < n_classes_; ++c) {
-      // In double, as xi_others was: where x is tiny, scores differ by less than T shows next to 1.
-      const double xi = found.offset + static_cast<double>(scratch_.scores[c]);
-      if (xi >= xi_wanted && xi != -kInfinity) {
-        scratch_.block[size++] = {c, 0, xi, v_others_, 0, 0};
+    const T* s = scratch_.scores;
+    for (std::int32_t first = 0; first < n_classes_; first += kClassesAtOnce) {
+      // Most blocks have no class that matters; padding is -inf.
+      const std::int32_t end = std::min(first + kClassesAtOnce, n_classes_);
+      const auto padded = static_cast<std::size_t>(end - first + kL - 1) / kL * kL;
+      if (found.offset + static_cast<double>(largest(s + first, padded)) < xi_wanted) continue;
+      for (std::int32_t c = first; c < end; ++c) {
+        // In double, as xi_others was: where x is tiny, scores differ by less than T shows next
+        // to 1.
+        const double xi = found.offset + static_cast<double>(s[c]);
+        if (xi >= xi_wanted && xi != -kInfinity) {
+          scratch_.block[size++] = {c, 0, xi, v_others_, 0, 0};
+        }
       }
     }
     return size;
@@ -233,7 +301,7 @@ class ExampleSubproblem {
     if (f_.drift > 0) scratch_.step[n_steps++] = {n_classes_, f_.drift * sum_v};
     if (!f_.centred) return n_steps;
     const double mean = sum_v / n_classes_;
-    if (n_classes_ > kCentredClasses<T>) {
+    if (mean_apart_) {
       scratch_.step[n_steps++] = {n_classes_, mean};
       return n_steps;
     }
@@ -258,6 +326,7 @@ class ExampleSubproblem {
   const Formulation& f_;
   std::int32_t n_classes_;
   Scratch<T> scratch_;
+  bool mean_apart_;
   double v_others_;
   double sigma_;
 };

@@ -2,6 +2,8 @@
 // A reusable barrier for threads.
 #include <atomic>
 
+#include "threads/spin.hpp"
+
 namespace manyclass {
 
 // A reusable barrier. It also tells all threads whether one of them has failed.
@@ -19,15 +21,12 @@ class Barrier {
       round_.notify_all();
       return all_succeeded_[seen % 2];
     }
-    for (int spin = 0; spin < kSpins && round_.load(std::memory_order_acquire) == seen; ++spin) {
-    }
-    round_.wait(seen, std::memory_order_acquire);
+    wait_for_change(round_, seen);
     // The round after next overwrites it, when all threads have left this one.
     return all_succeeded_[seen % 2];
   }
 
  private:
-  static constexpr int kSpins = 1 << 14;
   int size_;
   std::atomic<int> arrived_{0};
   std::atomic<unsigned> round_{0};

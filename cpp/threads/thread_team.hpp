@@ -1,5 +1,6 @@
 #pragma once
 // A team of threads (fork and join): all run one function at a time, the caller among them.
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -7,6 +8,8 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "threads/spin.hpp"
 
 namespace manyclass {
 
@@ -21,6 +24,7 @@ class ThreadTeam {
       }
     } catch (const std::exception&) {
     }
+    limit_ = capacity();
   }
   ~ThreadTeam() {
     work_ = nullptr;
@@ -30,11 +34,14 @@ class ThreadTeam {
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
-  int size() const { return static_cast<int>(threads_.size()) + 1; }
+  int capacity() const { return static_cast<int>(threads_.size()) + 1; }
+  // Threads that work: all, or the first few, where `limit` says so.
+  int size() const { return limit_; }
+  void limit(int size) { limit_ = std::clamp(size, 1, capacity()); }
 
-  // Call work(member) in every thread, 0 in the caller's. Throws what one of them threw.
+  // Call work(member) in every thread that works, 0 in the caller's. Throws what one of them threw.
   void run(const std::function<void(int)>& work) {
-    if (threads_.empty()) return work(0);
+    if (size() == 1) return work(0);
     work_ = &work;
     error_ = nullptr;
     busy_.store(size() - 1, std::memory_order_relaxed);
@@ -48,17 +55,28 @@ class ThreadTeam {
   }
 
  private:
+  // The number of those that work is that of a round: a thread that does not may see the next round
+  // late, but none after that before it has been counted.
   void begin() {
-    round_.fetch_add(1, std::memory_order_release);
+    const unsigned next = round_.load(std::memory_order_relaxed) + 1;
+    working_[next % 2].store(work_ ? size() : capacity(), std::memory_order_relaxed);
+    round_.store(next, std::memory_order_release);
     round_.notify_all();
+  }
+
+  // Whether the member works in the newest round, which `seen` becomes.
+  bool works(int member, unsigned& seen) const {
+    for (;;) {
+      seen = round_.load(std::memory_order_acquire);
+      const bool works = member < working_[seen % 2].load(std::memory_order_acquire);
+      if (round_.load(std::memory_order_acquire) == seen) return works;
+    }
   }
 
   void wait_for_work(int member) {
     for (unsigned seen = 0;;) {
-      for (int spin = 0; spin < kSpins && round_.load(std::memory_order_acquire) == seen; ++spin) {
-      }
-      round_.wait(seen, std::memory_order_acquire);
-      seen = round_.load(std::memory_order_acquire);
+      wait_for_change(round_, seen);
+      if (!works(member, seen)) continue;
       if (!work_) return;
       attempt(member);
       if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
@@ -74,11 +92,11 @@ class ThreadTeam {
     }
   }
 
-  static constexpr int kSpins = 1 << 12;  // some microseconds, before a member sleeps
-
   std::vector<std::thread> threads_;
   const std::function<void(int)>* work_ = nullptr;
+  int limit_ = 1;
   std::atomic<unsigned> round_{0};
+  std::atomic<int> working_[2] = {};
   std::atomic<int> busy_{0};
   std::mutex mutex_;
   std::exception_ptr error_;

@@ -46,7 +46,9 @@ def dataset(name: str) -> Split:
 
 
 def _rcv1_shape() -> Split:
-    X, y = make_text_corpus(**corpus_shape(RCV1, RCV1_SCALE), random_state=0)
+    shape = corpus_shape(RCV1, 1.0)
+    shape["n_examples"] = int(RCV1_SCALE * shape["n_examples"])
+    X, y = make_text_corpus(**shape, random_state=0)
     order = np.random.default_rng(0).permutation(len(y))
     test, train = order[:RCV1_TEST], order[RCV1_TEST:]
     return Split(X[train], y[train], X[test], y[test])

@@ -17,7 +17,9 @@ def optimal_objective(problem: Problem) -> float:
     sum_c w_c = 0 where the formulation asks for it.
     """
     data = problem.dataset
-    X = np.column_stack([data.matrix().toarray(), np.full(data.n_examples, data.bias)])
+    X = np.column_stack(
+        [sp.csr_array(data.matrix()).toarray(), np.full(data.n_examples, data.bias)]
+    )
     d, k = X.shape[1], data.n_classes
     pairs = np.argwhere(targets(problem))
     together = problem.formulation.aggregation == "max"

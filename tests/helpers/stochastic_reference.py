@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 import scipy.special
 
 from manyclass.problem.dataset import Dataset
@@ -10,7 +11,7 @@ from manyclass.problem.dataset import Dataset
 
 def rows_of(data: Dataset) -> np.ndarray:
     """X with the appended feature, dense, in float64."""
-    X = data.matrix().toarray().astype(np.float64)
+    X = sp.csr_array(data.matrix()).toarray().astype(np.float64)
     return np.hstack([X, np.full((data.n_examples, 1), data.bias)])
 
 

@@ -48,7 +48,9 @@ class Setting:
 
     def all_scores(self):
         data = self.problem.dataset
-        X = np.column_stack([data.matrix().toarray(), np.full(data.n_examples, data.bias)])
+        X = np.column_stack(
+            [sp.csr_array(data.matrix()).toarray(), np.full(data.n_examples, data.bias)]
+        )
         return X @ self.current()
 
 
@@ -166,7 +168,7 @@ def test_steps_on_the_most_violating_example(name, instruction_set, seed):
     _, scores = allocate_weights(data.n_examples, data.n_classes, data.dtype)
     violations = np.zeros(data.n_examples)
     setting.kernels.violations(scores, setting.lists, violations)
-    columns = data.matrix().tocsc()
+    columns = sp.csc_array(data.matrix())
     by_feature = (
         columns.indptr.astype(np.int64),
         columns.indices.astype(np.int32),

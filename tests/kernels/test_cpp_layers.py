@@ -12,7 +12,16 @@ MAX_FILES = 12
 # Top first. A room may include those below it; rooms of one layer do not include each other.
 LAYERS = [
     {"bindings"},
-    {"comparison", "many_classes", "class_pairs", "newton", "stochastic", "prediction", "svmlight"},
+    {
+        "comparison",
+        "dense_rows",
+        "many_classes",
+        "class_pairs",
+        "newton",
+        "stochastic",
+        "prediction",
+        "svmlight",
+    },
     {"dual"},
     {"sum_to_zero"},
     {"certificate"},

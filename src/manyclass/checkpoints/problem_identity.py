@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.utils.fingerprints import Facts, fact, fingerprint
+from manyclass.utils.fingerprints import Facts, crc32, fact, fingerprint, fingerprint_of
 from manyclass.utils.types import Array, Settings
 from manyclass.version import __version__
 
@@ -36,7 +37,7 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
         "features": str(data.n_features),
         "classes": str(data.n_classes),
         "type of X": str(data.dtype),
-        "X": fingerprint(data.indptr, data.indices, data.values),
+        "X": _fingerprint_of_rows(data),
         "y": fingerprint(data.labels, names),
         "weights of rows and classes": fingerprint(data.weights),
     }
@@ -46,3 +47,21 @@ def facts_of_rank(problem: Facts, params: Settings) -> Facts:
     """Return what the ranks of one training have in common: version, parameters, problem."""
     given = {name: fact(value) for name, value in params.items()}
     return {"version of manyclass": __version__, **given, **problem}
+
+
+ROWS_AT_A_TIME = 1 << 12
+
+
+def _fingerprint_of_rows(data: Dataset) -> str:
+    """Fingerprint of X as CSR without zeros, whether it is held so or dense."""
+    if not data.is_dense:
+        return fingerprint(data.indptr, data.indices, data.values)
+    X = data.values.reshape(data.n_examples, data.n_features)
+    parts = [slice(begin, begin + ROWS_AT_A_TIME) for begin in range(0, len(X), ROWS_AT_A_TIME)]
+    counts = np.concatenate([np.count_nonzero(X[part], axis=1) for part in parts])
+    total = crc32(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+    for part in parts:
+        total = crc32(np.nonzero(X[part])[1].astype(np.int32), total)
+    for part in parts:
+        total = crc32(X[part][X[part] != 0], total)
+    return fingerprint_of(total)

@@ -38,10 +38,12 @@ class SparsifyMixin(LinearClassifier):
     certificate_: Certificate | None
     sparsity_report_: SparsityReport
 
-    def _dataset(self, X: Rows, y: Array, sample_weight: ArrayLike | None) -> tuple[Dataset, Array]:
+    def _dataset(
+        self, X: Rows, y: Array, sample_weight: ArrayLike | None, *, keeps_dense: bool = True
+    ) -> tuple[Dataset, Array]:
         """Turn the arguments of ``fit`` into a data set and its classes."""
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        return training_data(X, y, sample_weight, self.class_weight, bias)
+        return training_data(X, y, sample_weight, self.class_weight, bias, keeps_dense=keeps_dense)
 
     def sparsify(
         self,
@@ -133,7 +135,9 @@ class SparsifyMixin(LinearClassifier):
     def _problem_like(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Problem:
         """Return the problem of ``fit`` on data that hold some or all of its classes."""
         check_consistent_length(X, y, sample_weight)
-        dataset, found = self._dataset(self._check_rows(X), column_or_1d(y), sample_weight)
+        dataset, found = self._dataset(
+            self._check_rows(X), column_or_1d(y), sample_weight, keeps_dense=False
+        )
         if not np.isin(found, self.classes_).all():
             raise ValueError("y holds classes that the model does not know")
         labels = np.searchsorted(self.classes_, found)[dataset.labels].astype(np.int32)

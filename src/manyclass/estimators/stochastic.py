@@ -262,7 +262,7 @@ class StochasticClassifier(
                 rows, targets, sample_weight = kept
             manner = self._manner_of(rows, go_on=self.warm_start)
             dataset, classes = training_data(
-                rows, targets, sample_weight, self.class_weight, manner.bias
+                rows, targets, sample_weight, self.class_weight, manner.bias, keeps_dense=False
             )
             running = self._started(shape_of(dataset), classes, manner, go_on=self.warm_start)
             status = self._train([dataset], running, rng, task, given, score)

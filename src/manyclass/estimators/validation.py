@@ -52,6 +52,8 @@ def training_data(
     sample_weight: ArrayLike | None,
     class_weight: ClassWeight,
     bias: float,
+    *,
+    keeps_dense: bool = True,
 ) -> tuple[Dataset, Array]:
     """Turn rows and their classes into a data set; rows of weight 0 go.
 
@@ -63,6 +65,8 @@ def training_data(
     class_weight : dict, "balanced" or None
     bias : float
         Value of the appended constant feature; 0 = no intercept.
+    keeps_dense : bool, default=True
+        As in ``Dataset.from_matrix``.
 
     Returns
     -------
@@ -82,7 +86,9 @@ def training_data(
         raise ValueError(
             f"training needs rows of at least two classes with a positive weight; there is {found}"
         )
-    dataset = Dataset.from_matrix(X, labels, n_classes=len(classes), weights=weights, bias=bias)
+    dataset = Dataset.from_matrix(
+        X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=keeps_dense
+    )
     return dataset, classes
 
 
@@ -135,7 +141,9 @@ def stream_data(
         )
     X, y, weights = _weighted(X, y, sample_weight, _complete(class_weight, classes))
     labels = np.searchsorted(classes, y)
-    return Dataset.from_matrix(X, labels, n_classes=len(classes), weights=weights, bias=bias)
+    return Dataset.from_matrix(
+        X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=False
+    )
 
 
 def _complete(class_weight: dict[Label, float] | None, classes: Array) -> dict[Label, float] | None:

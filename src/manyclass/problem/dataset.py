@@ -3,7 +3,9 @@
 Conventions
 -----------
 X is CSR, one row an example x_i; ``indptr`` is int64, so that more than 2^31 non-zeros are
-possible, and ``indices`` int32. A row holds each feature at most once. An intercept is a constant
+possible, and ``indices`` int32. A row holds each feature at most once. Of a dense X, all numbers
+are ``values``, and ``indices`` are those of one row, 0 to d - 1, which all rows share: nothing is
+copied. An intercept is a constant
 feature with index ``n_features`` and value ``bias``, appended in thought only: X is not copied.
 """
 
@@ -22,6 +24,10 @@ MAX_INDEX = np.iinfo(np.int32).max
 # Rows share few features while less than this part of X is not zero (measured: what pays because a
 # step changes few scores does so on news20 and sector, not on letter and dna).
 SPARSE = 0.05
+# An array is kept as it is when this share of it is not zero: CSR would then need as much memory or
+# more (float32: 4 bytes of index for each number).
+DENSE = 0.5
+SAMPLE = 1 << 20  # numbers that are looked at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +37,7 @@ class Dataset:
     Attributes
     ----------
     indptr : ndarray of shape (n + 1,), int64
-    indices : ndarray of shape (nnz,), int32
+    indices : ndarray of shape (nnz,) or, of a dense X, (n_features,), int32
     values : ndarray of shape (nnz,), float32 or float64
     labels : ndarray of shape (n,), int32
         y_i, from 0 to n_classes - 1.
@@ -65,6 +71,11 @@ class Dataset:
         return few_are_shared(len(self.values), self.n_examples, self.n_features)
 
     @property
+    def is_dense(self) -> bool:
+        """Whether X is an array whose rows share their indices."""
+        return len(self.indices) != len(self.values)
+
+    @property
     def dtype(self) -> DType:
         """Type of X and so of W."""
         return self.values.dtype
@@ -78,19 +89,24 @@ class Dataset:
         n_classes: int,
         weights: NDArray[np.float64] | None = None,
         bias: float = 0.0,
+        keeps_dense: bool = True,
     ) -> Dataset:
         """Validate a matrix and its classes.
 
         Parameters
         ----------
         X : array or SciPy sparse matrix or array of shape (n, d), float32 or float64
-            Taken as it is when it is CSR without duplicate entries; otherwise converted.
+            Taken as it is when it is CSR without duplicate entries, or an array in C order most of
+            which is not zero; otherwise converted to CSR.
         labels : ndarray of shape (n,), integers
         n_classes : int
         weights : ndarray of shape (n,), default=None
             One for all when None.
         bias : float, default=0.0
             Rounded to the type of X, as a feature is.
+        keeps_dense : bool, default=True
+            Whether an array may be taken as it is. Where X comes in pieces, some of which may hold
+            more zeros than others, all are converted to CSR.
 
         Returns
         -------
@@ -102,8 +118,8 @@ class Dataset:
             If shapes disagree, an index of X or a label is out of range, or a weight is not
             positive.
         """
-        matrix = _canonical_csr(X)
-        n, d = matrix.shape
+        indptr, indices, values = _arrays_of(X, keeps_dense=keeps_dense)
+        n, d = X.shape
         labels = np.asarray(labels)
         weights = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
         if len(labels) != n or len(weights) != n:
@@ -115,25 +131,67 @@ class Dataset:
         if not (np.isfinite(weights).all() and (weights > 0).all()):
             raise ValueError("weights must be positive and finite")
         return cls(
-            indptr=np.ascontiguousarray(matrix.indptr, dtype=np.int64),
-            indices=np.ascontiguousarray(matrix.indices, dtype=np.int32),
-            values=np.ascontiguousarray(matrix.data),
+            indptr=indptr,
+            indices=indices,
+            values=values,
             labels=np.ascontiguousarray(labels, dtype=np.int32),
             weights=np.ascontiguousarray(weights, dtype=np.float64),
             n_features=int(d),
             n_classes=int(n_classes),
-            bias=float(matrix.data.dtype.type(bias)),
+            bias=float(values.dtype.type(bias)),
         )
 
-    def matrix(self) -> CsrArray:
-        """X as a SciPy array on the same memory, without the appended feature."""
+    def has_features(self) -> NDArray[np.bool_]:
+        """Whether rows hold anything but zeros, the appended feature not counted; shape (n,)."""
+        if not self.is_dense:
+            return np.asarray(np.diff(self.indptr) > 0)
+        X = self.values.reshape(self.n_examples, self.n_features)
+        step = max(1, SAMPLE // self.n_features)
+        parts = [X[begin : begin + step].any(axis=1) for begin in range(0, len(X), step)]
+        return np.concatenate(parts)
+
+    def matrix(self) -> Rows:
+        """X on the same memory, without the appended feature: CSR, or an array if it is dense."""
         shape = (self.n_examples, self.n_features)
+        if self.is_dense:
+            return self.values.reshape(shape)
         return sp.csr_array((self.values, self.indices, self.indptr), shape=shape, copy=False)
 
 
 def few_are_shared(n_nonzero: int, n_rows: int, n_features: int) -> bool:
     """Whether rows with so many non-zeros share few features."""
     return n_nonzero < SPARSE * n_rows * n_features
+
+
+def _arrays_of(X: Rows, *, keeps_dense: bool) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
+    """``indptr``, ``indices`` and ``values`` of X."""
+    if keeps_dense and isinstance(X, np.ndarray) and _is_dense(X):
+        n, d = X.shape
+        values = np.ascontiguousarray(X).view(np.ndarray).reshape(-1)
+        return *_shared_indices(n, d), values
+    matrix = _canonical_csr(X)
+    n, d = matrix.shape
+    if keeps_dense and n > 1 and matrix.nnz == n * d > 0:  # every row holds every feature
+        return *_shared_indices(n, d), np.ascontiguousarray(matrix.data)
+    return (
+        np.ascontiguousarray(matrix.indptr, dtype=np.int64),
+        np.ascontiguousarray(matrix.indices, dtype=np.int32),
+        np.ascontiguousarray(matrix.data),
+    )
+
+
+def _shared_indices(n: int, d: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """``indptr`` and ``indices`` of a dense X."""
+    return np.arange(n + 1, dtype=np.int64) * d, np.arange(d, dtype=np.int32)
+
+
+def _is_dense(X: Array) -> bool:
+    """Whether most numbers are not zero, in rows spread over the array."""
+    n, d = X.shape
+    if n < 2 or d == 0:  # one row: CSR is the same
+        return False
+    some = X[:: max(1, n * d // SAMPLE)]
+    return bool(np.count_nonzero(some) >= DENSE * some.size)
 
 
 def _canonical_csr(X: Rows) -> CsrArray:

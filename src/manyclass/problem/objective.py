@@ -142,5 +142,6 @@ def certificate(problem: Problem, weights: Array, duals: CsrArray) -> Certificat
 
 def _has_features(problem: Problem) -> NDArray[np.bool_]:
     data = problem.dataset
-    squares = data.matrix().astype(np.float64).power(2).sum(axis=1)
+    X = data.matrix().astype(np.float64)
+    squares = (X * X).sum(axis=1)
     return np.asarray(squares).ravel() + data.bias**2 > 0

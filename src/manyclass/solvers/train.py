@@ -167,7 +167,7 @@ def serial_solver(
     return SequentialDual(
         rng,
         n_jobs,
-        sparse=weights == "sparse",
+        storage="tables" if weights == "sparse" else None,
         keeps_duals=keeps_duals,
         ascent_only=ascent_only,
     )

@@ -38,7 +38,12 @@ def fingerprint(*arrays: Array) -> str:
     total = 0
     for array in arrays:
         total = crc32(array, total)
-    return f"fingerprint {total:08x}"
+    return fingerprint_of(total)
+
+
+def fingerprint_of(crc: int) -> str:
+    """Return a CRC-32 as a fact."""
+    return f"fingerprint {crc:08x}"
 
 
 def fact(value: object) -> str:

@@ -120,7 +120,7 @@ def test_moved_labels_are_checked(loss, size, message):
 
 def norms_of(problem):
     data = problem.dataset
-    return np.asarray(data.matrix().power(2).sum(axis=1)).ravel() + data.bias**2
+    return np.asarray(sp.csr_array(data.matrix()).power(2).sum(axis=1)).ravel() + data.bias**2
 
 
 @pytest.mark.parametrize(

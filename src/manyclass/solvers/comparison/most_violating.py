@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.problem.problem import Problem
@@ -44,7 +45,7 @@ class MostViolating(ComparisonSolver[Scores]):
 
     def _begin(self, problem: Problem, state: ComparisonState, z: CsrArray | None) -> None:
         data = problem.dataset
-        columns = data.matrix().tocsc()
+        columns = sp.csc_array(data.matrix())
         state.own = Scores(
             allocate_weights(data.n_examples, data.n_classes, data.dtype)[1],
             np.zeros(data.n_examples),

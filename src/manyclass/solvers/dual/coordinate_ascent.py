@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +22,7 @@ import scipy.sparse as sp
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
+from manyclass.solvers.dual.class_major_store import ClassMajorStore
 from manyclass.solvers.dual.newton_switch import LANE_TRAINERS, new_phase, newton_round, next_phase
 from manyclass.solvers.dual.state import State
 from manyclass.solvers.dual.stochastic_init import is_worthwhile, stochastic_start
@@ -29,6 +31,7 @@ from manyclass.solvers.dual.weight_store import DenseStore, WeightStore
 from manyclass.solvers.kernels import check_squared_norms
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import distance, squared_norm, subtract_means
+from manyclass.solvers.weights.layout import in_batches
 from manyclass.utils.types import Array
 
 # In the shrunk loops an example waits for the next full loop once its gap is below this many times
@@ -47,6 +50,13 @@ SKIPPED = 1
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
 REBUILD_EVERY = 16
 
+Storage = Literal["dense", "class_major", "tables"]
+STORES: dict[Storage, Callable[[], WeightStore]] = {
+    "dense": DenseStore,
+    "class_major": ClassMajorStore,
+    "tables": TableStore,
+}
+
 
 class SequentialDual:
     """Solver for every formulation.
@@ -57,8 +67,9 @@ class SequentialDual:
         Orders the loops.
     n_jobs : int, default=1
         Threads of the Newton phase, and of the passes that only read.
-    sparse : bool, default=False
-        Whether W is stored in hash tables; for formulations with relative margins.
+    storage : {"dense", "class_major", "tables"}, default=None
+        How W is stored; "tables" (hash tables) for formulations with relative margins. None:
+        class-major where dense rows are to be visited in batches, else dense.
     keeps_duals : bool, default=True
         Whether z is kept for a warm start, which may be n x k numbers; z = 0 is returned otherwise.
     ascent_only : bool, default=False
@@ -70,11 +81,12 @@ class SequentialDual:
         rng: np.random.Generator,
         n_jobs: int = 1,
         *,
-        sparse: bool = False,
+        storage: Storage | None = None,
         keeps_duals: bool = True,
         ascent_only: bool = False,
     ) -> None:
-        self.store: WeightStore = TableStore() if sparse else DenseStore()
+        self.storage = storage
+        self.store: WeightStore
         self.rng = rng
         self.n_jobs = n_jobs
         self.keeps_duals = keeps_duals
@@ -82,6 +94,7 @@ class SequentialDual:
 
     def init(self, problem: Problem, start: Start | None) -> State:
         """Begin from z = 0, or where another training ended."""
+        self.store = self._store_for(problem)
         state = self.store.begin(problem, self.rng, self.n_jobs)
         norms = state.trainer.squared_norms()
         check_squared_norms(norms)
@@ -95,6 +108,10 @@ class SequentialDual:
         elif isinstance(state.trainer, LANE_TRAINERS) and not self.ascent_only:
             state.use_sgd_init = is_worthwhile(problem, norms)
         return state
+
+    def _store_for(self, problem: Problem) -> WeightStore:
+        storage = self.storage or ("class_major" if in_batches(problem) else "dense")
+        return STORES[storage]()
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
         """Run one epoch of coordinate ascent, or one round of the Newton phase."""

@@ -135,7 +135,7 @@ class Finished:
     def _untrained(self, n_classes: int) -> tuple[float, float]:
         """P at W = 0, where every margin loses 1; the gap at z = 0: empty rows lose it anyway."""
         costs, data = self.problem.costs, self.problem.dataset
-        may_gain = (np.diff(data.indptr) > 0) | (data.bias != 0)
+        may_gain = data.has_features() | (data.bias != 0)
         return float(costs.sum()) * n_classes, float(costs[may_gain].sum()) * n_classes
 
 

@@ -129,9 +129,10 @@ class DenseStore:
         classes, the estimator keeps the difference.
         """
         k = problem.dataset.n_classes
+        by_feature = self._by_feature(problem, weights)
         if k == 2 and not problem.formulation.is_separable:
-            distance += antisymmetric(weights)
-        common, square, moved = as_returned(problem, weights)
+            distance += antisymmetric(by_feature)
+        common, square, moved = as_returned(problem, by_feature)
         distance += moved
 
         def inspect(part: tuple[int, int]) -> _core.SweepResult:
@@ -146,6 +147,10 @@ class DenseStore:
             sum(part.gap for part in found) + 0.5 * distance * distance,
             max((part.max_violation for part in found), default=0.0),
         )
+
+    def _by_feature(self, problem: Problem, weights: Array) -> Array:  # noqa: ARG002 (class-major W needs it)
+        """W with a row for each feature, on the same memory."""
+        return weights
 
     def stored(self, state: State, duals: CsrArray) -> CsrArray:  # noqa: ARG002 (hash tables need it)
         """Return z, shape (n, k), with the classes in the order of the store."""

@@ -29,6 +29,12 @@ def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:
     return simple and problem.dataset.n_classes + shifted <= _core.MAX_LANE_BLOCKS * per_block
 
 
+def in_batches(problem: Problem) -> bool:
+    """Whether dense rows are visited in batches, with W class-major (batched_visits.hpp)."""
+    return not in_lanes(problem) and problem.dataset.is_dense
+
+
 def mean_apart(problem: Problem) -> bool:
     """Whether the kernels' memory has a column k for the mean of W, which is centred."""
-    return problem.formulation.centred and not in_lanes(problem)
+    apart = problem.formulation.centred and not in_lanes(problem)
+    return apart and not in_batches(problem)

@@ -1,0 +1,65 @@
+#pragma once
+// Products of rows with rows: out = A B^T. Both operands are contiguous along the sum, so a tile of
+// 4 x kColumns sums in registers reads each of its vectors once, without packing.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+// Sums that fit into the registers: 32 of AVX-512, else 16 (measured: at 256 to 768 features 70 to
+// 100 GFlop/s in float, where OpenBLAS has 57 for 32 rows).
+inline constexpr int kTileRows = 4;
+inline constexpr int kTileColumns = kVectorBytes == 64 ? 6 : 3;
+
+template <int R, int C, class T>
+inline void product_tile(const T* a, std::int64_t a_stride, const T* b, std::int64_t b_stride,
+                         std::int64_t n, T* out, std::int64_t out_stride) {
+  Vector<T> sum[R][C] = {};
+  for (std::int64_t j = 0; j < n; j += static_cast<std::int64_t>(kLanes<T>)) {
+    Vector<T> x[R];
+    for (int r = 0; r < R; ++r) x[r] = load(a + r * a_stride + j);
+    for (int c = 0; c < C; ++c) {
+      const Vector<T> y = load(b + c * b_stride + j);
+      for (int r = 0; r < R; ++r) sum[r][c] += x[r] * y;
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < C; ++c) out[r * out_stride + c] = lane_total<T, kVectorBytes>(&sum[r][c]);
+  }
+}
+
+template <int C, class T>
+inline void product_columns(const T* a, std::int64_t n_a, std::int64_t a_stride, const T* b,
+                            std::int64_t b_stride, std::int64_t n, T* out,
+                            std::int64_t out_stride) {
+  std::int64_t i = 0;
+  for (; i + kTileRows <= n_a; i += kTileRows) {
+    product_tile<kTileRows, C>(a + i * a_stride, a_stride, b, b_stride, n, out + i * out_stride,
+                               out_stride);
+  }
+  for (; i < n_a; ++i) {
+    product_tile<1, C>(a + i * a_stride, a_stride, b, b_stride, n, out + i * out_stride,
+                       out_stride);
+  }
+}
+
+// out[i * out_stride + c] = a_i . b_c over n numbers; n is a multiple of the lanes, rows are
+// aligned to 64 bytes.
+template <class T>
+void row_product(const T* a, std::int64_t n_a, std::int64_t a_stride, const T* b, std::int64_t n_b,
+                 std::int64_t b_stride, std::int64_t n, T* out, std::int64_t out_stride) {
+  std::int64_t c = 0;
+  for (; c + kTileColumns <= n_b; c += kTileColumns) {
+    product_columns<kTileColumns>(a, n_a, a_stride, b + c * b_stride, b_stride, n, out + c,
+                                  out_stride);
+  }
+  for (; c < n_b; ++c) {
+    product_columns<1>(a, n_a, a_stride, b + c * b_stride, b_stride, n, out + c, out_stride);
+  }
+}
+
+}  // namespace manyclass::MANYCLASS_ISA

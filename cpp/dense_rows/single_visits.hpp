@@ -1,0 +1,125 @@
+#pragma once
+// Visits of single examples with W class-major, over the classes with z > 0 alone: the shrunk loops
+// of the sequential dual method (dual/dense_sweep.hpp). A score is one contiguous dot product.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "data/examples.hpp"
+#include "dense_rows/class_major.hpp"
+#include "dense_rows/pack_row.hpp"
+#include "dense_rows/row_product.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/block_summary.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/example_subproblem.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+// N scores at a time; U sums of each are under way, to hide the latency of an addition.
+template <int N, int U, class T>
+inline void dot_rows(const ClassMajorView<T>& w, const T* x, const std::int32_t* labels, T* out) {
+  constexpr auto kL = static_cast<std::int64_t>(kLanes<T>);
+  const T* rows[N];
+  for (int m = 0; m < N; ++m) rows[m] = w.of(labels[m]);
+  Vector<T> sum[U][N] = {};
+  std::int64_t j = 0;
+  for (; j + U * kL <= w.stride; j += U * kL) {
+    for (int u = 0; u < U; ++u) {
+      const Vector<T> value = load(x + j + u * kL);
+      for (int m = 0; m < N; ++m) sum[u][m] += value * load(rows[m] + j + u * kL);
+    }
+  }
+  for (; j < w.stride; j += kL) {
+    for (int m = 0; m < N; ++m) sum[0][m] += load(x + j) * load(rows[m] + j);
+  }
+  for (int m = 0; m < N; ++m) {
+    for (int u = 1; u < U; ++u) sum[0][m] += sum[u][m];
+    out[m] = lane_total<T, kVectorBytes>(&sum[0][m]);
+  }
+}
+
+template <class T>
+class SingleVisitor : public ExampleSubproblem<T> {
+ public:
+  // `row` is memory of as many numbers as a row of W.
+  SingleVisitor(const Examples<T>& examples, const ClassMajorView<T>& w, Scratch<T> scratch, T* row)
+      : ExampleSubproblem<T>(examples, w.n_classes, scratch, true), w_(w), row_(row) {}
+
+  BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z) {
+    pack_row(examples_.x, i, w_.stride, row_);
+    const std::size_t size = this->list_support(i, z);
+    const std::int32_t* labels = scratch_.labels;
+    std::size_t m = 0;
+    for (; m + 4 <= size; m += 4) dot_rows<4, 2>(w_, row_, labels + m, scratch_.scores + m);
+    for (; m + 2 <= size; m += 2) dot_rows<2, 4>(w_, row_, labels + m, scratch_.scores + m);
+    if (m < size) dot_rows<1, 8>(w_, row_, labels + m, scratch_.scores + m);
+    return this->summarise_support(i, z, 0);
+  }
+
+  double move(std::int64_t i, const BlockSummary& found, DualLists<T>& z) {
+    const std::span<const Coordinate> block = this->solve(i, found);
+    this->keep(block, i, z);
+    const BlockStep solved = this->step(i, block);
+    for (const Step& step : solved.step) {
+      if (step.label == n_classes_) {
+        for (std::int32_t c = 0; c < n_classes_; ++c) add(c, -step.delta);
+      } else {
+        add(step.label, step.delta);
+      }
+    }
+    return solved.gain;
+  }
+
+ private:
+  void add(std::int32_t c, double delta) const {
+    T* weights = w_.of(c);
+    const T by = static_cast<T>(delta);
+    for (std::int64_t j = 0; j < w_.stride; j += static_cast<std::int64_t>(kLanes<T>)) {
+      store(weights + j, load(weights + j) + by * load(row_ + j));
+    }
+  }
+
+  using ExampleSubproblem<T>::examples_;
+  using ExampleSubproblem<T>::n_classes_;
+  using ExampleSubproblem<T>::scratch_;
+  const ClassMajorView<T>& w_;
+  T* row_;
+};
+
+// Visit the examples `order`, each over its non-zero z alone. An example with a gap below `min_gap`
+// is skipped and becomes inactive.
+template <class T>
+SweepResult single_visits(const Examples<T>& examples, const ClassMajorView<T>& w, DualLists<T>& z,
+                          Scratch<T> scratch, T* row, std::span<const std::int32_t> order,
+                          double min_gap, std::int32_t* active) {
+  SingleVisitor<T> visitor(examples, w, scratch, row);
+  const auto ahead = [&](std::size_t p) { return order[std::min(p, order.size() - 1)]; };
+  SweepResult result;
+  for (std::size_t p = 0; p < order.size(); ++p) {
+    z.fetch_slot(ahead(p + 8));
+    z.fetch_entries(ahead(p + 4));
+    fetch_row(examples.x, ahead(p + 4));
+    __builtin_prefetch(examples.costs + ahead(p + 4));
+    __builtin_prefetch(examples.norms + ahead(p + 4));
+    const std::int32_t i = order[p];
+    const std::span<const DualEntry<T>> list = std::as_const(z).row(i);
+    const BlockSummary found = visitor.score_support(i, list);
+    result.evaluations += static_cast<std::int64_t>(list.size()) + 1;
+    const double cost = examples.costs[i], gap_before = result.gap;
+    const double violation = visitor.tally(found, cost, result);
+    if (result.gap - gap_before < min_gap) continue;
+    if (violation > 0) {
+      result.dual_gain += visitor.move(i, found, z);
+      ++result.steps;
+    }
+    if (visitor.is_active(std::as_const(z).row(i), cost)) active[result.n_active++] = i;
+  }
+  return result;
+}
+
+}  // namespace manyclass::MANYCLASS_ISA

@@ -1,0 +1,78 @@
+#pragma once
+// How many threads to use for the next piece of work, by measuring: where other processes use the
+// cores, threads that meet at barriers wait for those that are not scheduled, and fewer are faster.
+#include <algorithm>
+#include <chrono>
+
+namespace manyclass {
+
+// Pieces of work are done by `size()` threads. Now and then one is done by twice or by half as
+// many; what is faster per unit of work stays. Where the number stays, the trials become rarer.
+class ThreadChoice {
+ public:
+  explicit ThreadChoice(int most = 1) : most_(std::max(1, most)), size_(most_) {}
+
+  // Begin anew with so many threads, unless that is their number already.
+  void allow(int most) {
+    if (std::max(1, most) != most_) *this = ThreadChoice(most);
+  }
+
+  // Threads of the next piece.
+  int size() const { return on_trial_ ? trial_ : size_; }
+  // Pieces that were done by fewer threads than there are.
+  long reduced() const { return reduced_; }
+
+  // Count a piece: it took so many seconds for so much work.
+  void record(double work, double seconds) {
+    if (most_ == 1 || !(work > 0)) return;
+    if (size() < most_) ++reduced_;
+    const double pace = seconds / work;
+    if (on_trial_) return judge(pace);
+    pace_ = pace_ == 0 ? pace : std::min(2 * pace_, 0.5 * (pace_ + pace));
+    if (++since_trial_ >= interval_) begin_trial();
+  }
+
+  // Call piece(size()) and count it.
+  template <class Piece>
+  auto measure(double work, Piece piece) {
+    const auto began = std::chrono::steady_clock::now();
+    auto result = piece(size());
+    record(work, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+    return result;
+  }
+
+ private:
+  static constexpr int kSoon = 2, kRarely = 128;  // pieces between two trials
+  static constexpr double kClearly = 0.95;        // of the pace, to change the number
+
+  void begin_trial() {
+    const bool less = size_ > 1 && (size_ == most_ || tries_less_);
+    trial_ = less ? (size_ + 1) / 2 : std::min(most_, 2 * size_);
+    tries_less_ = !tries_less_;
+    on_trial_ = true;
+  }
+
+  void judge(double pace) {
+    on_trial_ = false;
+    since_trial_ = 0;
+    if (pace < kClearly * pace_) {
+      size_ = trial_;
+      pace_ = pace;
+      interval_ = kSoon;
+    } else {
+      interval_ = std::min(2 * interval_, kRarely);
+    }
+  }
+
+  int most_;
+  int size_;
+  int trial_ = 1;
+  bool on_trial_ = false;
+  bool tries_less_ = true;
+  double pace_ = 0;  // seconds per unit of work
+  int since_trial_ = 0;
+  int interval_ = kSoon;
+  long reduced_ = 0;
+};
+
+}  // namespace manyclass

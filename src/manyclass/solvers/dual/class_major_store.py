@@ -1,0 +1,48 @@
+"""W of the sequential dual method with a row for each class: for dense rows, in batches.
+
+The scores of a batch of examples are a matrix product, and what its visits change is added to W by
+another (batched_visits.hpp). Shrunk loops visit single examples; a score is one contiguous dot
+product. For every formulation but one-vs-rest, whose groups of classes are trained apart.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from manyclass.problem.problem import Problem
+from manyclass.solvers.dual.state import State
+from manyclass.solvers.dual.weight_store import DenseStore
+from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.utils.core_class import core_class
+from manyclass.utils.types import Array
+
+
+class ClassMajorStore(DenseStore):
+    """W as rows of classes, padded to whole blocks: k x (d + 1)."""
+
+    def begin(self, problem: Problem, rng: np.random.Generator, n_jobs: int) -> State:  # noqa: ARG002 (hash tables need it)
+        """Return W = 0 and z = 0."""
+        began = time.perf_counter()
+        data = problem.dataset
+        buffer, weights = allocate_weights(data.n_classes, data.n_features + 1, data.dtype)
+        trainer = core_class("RowTrainer", data.dtype)(**trainer_arguments(problem))
+        trainer.use_threads(n_jobs)
+        z = core_class("Duals", data.dtype)(data.n_examples, data.n_classes)
+        return State(trainer, z, buffer, weights, began)
+
+    def matrix(self, problem: Problem, state: State, weights: Array) -> Array:  # noqa: ARG002 (hash tables need it)
+        """Return some W, a copy of shape (d + 1, k)."""
+        return self._by_feature(problem, weights).copy(order="F")
+
+    def release(self, problem: Problem, state: State) -> Array:
+        """Return W, shape (d + 1, k), in the memory of training; the state has none afterwards."""
+        W = self._by_feature(problem, state.weights)
+        state.weights = state.buffer = np.empty((0, 0), problem.dataset.dtype)
+        return W
+
+    def _by_feature(self, problem: Problem, weights: Array) -> Array:
+        """W with a row for each feature, on the same memory."""
+        return weights.T[: problem.dataset.n_features + 1]

@@ -1,0 +1,175 @@
+"""The kernels for dense rows: batched visits with W class-major."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manyclass import _core
+from manyclass.problem import objective
+from manyclass.solvers.kernels import NO_COMMON, trainer_arguments
+from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.utils.core_class import core_class
+from tests.helpers.catalog import PAIRS, make_problem
+from tests.helpers.dual_kernels import duals_of, random_data, trainer_for
+
+SEEDS = range(3)
+
+
+class Run:
+    """A trainer, W and z, and the loops that were made with them."""
+
+    def __init__(self, problem, n_threads):
+        data = self.data = problem.dataset
+        self.problem = problem
+        self.trainer = core_class("RowTrainer", data.dtype)(**trainer_arguments(problem))
+        self.trainer.use_threads(n_threads)
+        self.z = core_class("Duals", data.dtype)(data.n_examples, data.n_classes)
+        _, self.weights = allocate_weights(data.n_classes, data.n_features + 1, data.dtype)
+        self.rows = np.flatnonzero(self.trainer.squared_norms() > 0).astype(np.int32)
+        self.active = np.empty(len(self.rows), np.int32)
+
+    def full(self, seed):
+        args = (self.rows, self.active, -np.inf, seed)
+        return self.trainer.full_loop(self.weights, self.z, *args)
+
+    def shrunk(self, n_active, seed, effort):
+        goal = _core.ShrunkGoal(0.0, 0.0, effort, 0.0)
+        return self.trainer.shrunk_loops(
+            self.weights, self.z, self.active, n_active, goal, seed
+        ).dual_gain
+
+    def by_feature(self):
+        return self.weights.T[: self.data.n_features + 1]
+
+
+def dense_problem(k, dtype, *, n=70, d=19, bias=0.5, name="crammer_singer", loss="hinge"):
+    rng = np.random.default_rng(k)
+    y = np.concatenate([np.arange(k), rng.integers(0, k, max(0, n - k))])[:n]
+    X = rng.normal(size=(n, d)).astype(dtype)
+    X[3] = 0
+    X[7] = X[8]
+    weights = rng.integers(1, 4, n).astype(float)
+    return make_problem(
+        X, y, n_classes=k, formulation=name, loss=loss, C=2.0, weights=weights, bias=bias
+    )
+
+
+def check(problem, n_threads=1):
+    """A few loops; then W, D, gap and violation as NumPy has them."""
+    data = problem.dataset
+    run = Run(problem, n_threads)
+    look = run.trainer.inspect
+    empty = np.flatnonzero(run.trainer.squared_norms() == 0).tolist()
+    gains = sum(look(run.weights, run.z, NO_COMMON, 0.0, i, i + 1).loss for i in empty)
+    for seed in SEEDS:
+        result = run.full(seed)
+        gains += result.dual_gain
+        gains += run.shrunk(result.n_active, seed, 20 * data.n_classes)
+    duals = duals_of(run.z, problem)
+    digits = 1e-4 if data.dtype == np.float32 else 1e-10
+    W = objective.weights_of(problem, duals)
+    np.testing.assert_allclose(run.by_feature(), W, rtol=digits, atol=digits)
+    assert (run.weights[:, data.n_features + 1 :] == 0).all()
+    expected = objective.certificate(problem, run.by_feature(), duals)
+    size = expected.primal_objective
+    assert gains == pytest.approx(expected.dual_objective, abs=digits * size)
+    common = NO_COMMON
+    if problem.formulation.centred:
+        common = objective.weights_of(problem, duals, centred=False).mean(axis=1)
+    run.trainer.rebuild(run.weights, run.z, common)
+    np.testing.assert_allclose(run.by_feature(), W, rtol=digits, atol=digits)
+    norm = float(np.linalg.norm(run.by_feature()))
+    seen = run.trainer.inspect(run.weights, run.z, NO_COMMON, norm, 0, data.n_examples)
+    assert seen.gap == pytest.approx(expected.gap, abs=digits * size)
+    assert seen.max_violation == pytest.approx(expected.max_violation, rel=1e-2, abs=digits)
+
+
+@pytest.mark.parametrize("k", [2, 5, 16, 65, 130])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bias", [0.0, 0.5])
+def test_visits_agree_with_numpy(k, dtype, bias, instruction_set):
+    check(dense_problem(k, dtype, bias=bias))
+
+
+# Every remainder of a tile, of a batch and of a block of features.
+@pytest.mark.parametrize("n", [2, 31, 32, 33, 64, 67])
+@pytest.mark.parametrize("d", [1, 15, 16, 40, 129])
+def test_all_sizes(n, d, instruction_set):
+    check(dense_problem(7, np.float32, n=max(n, 9), d=d))
+
+
+@pytest.mark.parametrize(("name", "loss"), PAIRS)
+@pytest.mark.parametrize("k", [3, 70])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_formulations_agree_with_numpy(name, loss, k, dtype):
+    check(dense_problem(k, dtype, name=name, loss=loss))
+
+
+def test_sparse_rows_are_taken_too(instruction_set):
+    check(random_data(40, 20, 9, np.float32, bias=0.5))
+
+
+@pytest.mark.parametrize(("name", "loss"), PAIRS)
+@pytest.mark.parametrize("k", [4, 70])
+def test_same_as_single_visits_in_the_same_order(name, loss, k):
+    problem = dense_problem(k, np.float64, name=name, loss=loss)
+    data = problem.dataset
+    run = Run(problem, 1)
+    trainer, z = trainer_for(problem, "lists")
+    centred = problem.formulation.centred
+    _, weights = allocate_weights(data.n_features + 1, k + centred, data.dtype)
+    active = np.empty(len(run.rows), np.int32)
+    for seed in SEEDS:
+        batched = run.full(seed)
+        single = trainer.full_loop(weights, z, run.rows, active, -np.inf, seed)
+        assert batched.gap == pytest.approx(single.gap, rel=1e-9)
+        assert batched.dual_gain == pytest.approx(single.dual_gain, rel=1e-9)
+        assert (batched.steps, batched.n_active) == (single.steps, single.n_active)
+        np.testing.assert_array_equal(run.active[: batched.n_active], active[: single.n_active])
+    # W and not z: another z may give the same W and D.
+    ours, theirs = (objective.weights_of(problem, duals_of(kept, problem)) for kept in (run.z, z))
+    np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins", "lee_lin_wahba"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_same_result_with_any_number_of_threads(name, dtype):
+    problem = dense_problem(200, dtype, n=230, name=name)
+    runs = [Run(problem, n_threads) for n_threads in (1, 2, 3)]
+    for run in runs:
+        for seed in SEEDS:
+            result = run.full(seed)
+            run.shrunk(result.n_active, seed, 2000)
+        run.trainer.rebuild(run.weights, run.z, NO_COMMON)
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.weights, runs[0].weights)
+
+
+def test_a_stopped_trainer_ends_with_threads():
+    run = Run(dense_problem(130, np.float32), 2)
+    run.trainer.stop()
+    with pytest.raises(RuntimeError, match="stopped"):
+        run.full(0)
+
+
+def test_wrong_arrays_are_refused():
+    run = Run(dense_problem(5, np.float32), 1)
+    _, by_feature = allocate_weights(run.data.n_features + 1, 5, np.dtype(np.float32))
+    run.weights = by_feature
+    with pytest.raises(ValueError, match="a row for each class"):
+        run.full(0)
+    with pytest.raises(ValueError, match="n_threads"):
+        run.trainer.use_threads(0)
+
+
+@pytest.mark.parametrize("name", ["indptr", "indices", "values"])
+def test_arrays_that_are_no_dense_matrix_are_refused(name):
+    arguments = trainer_arguments(dense_problem(5, np.float32))
+    arrays = {
+        "indptr": arguments["indptr"] + 1,
+        "indices": arguments["indices"][::-1].copy(),
+        "values": arguments["values"][:-1],
+    }
+    with pytest.raises(ValueError, match="dense"):
+        _core.RowTrainer32(**{**arguments, name: arrays[name]})
