@@ -60,4 +60,5 @@ DATASETS = [
     RealDataset("mnist", default=False),
     RealDataset("covtype100k", default=False),
     RealDataset("lshtc1", default=False),
+    RealDataset("wordnet", default=False),
 ]

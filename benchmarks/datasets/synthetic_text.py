@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from benchmarks.datasets.base import BaseDataset, Data
+from manyclass.datasets.synthetic import make_text_corpus
 
 
 class SyntheticText(BaseDataset):
@@ -62,4 +63,25 @@ def _tf_idf(counts: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(1 / lengths) @ X)
 
 
-DATASETS = [SyntheticText()]
+class ShortText(BaseDataset):
+    """A corpus of short documents in many classes (``make_text_corpus``)."""
+
+    default = False
+
+    def __init__(self, name: str, n: int, n_words: int, n_classes: int, length: float) -> None:
+        self.name = name
+        self.shape = {"n_features": n_words, "n_classes": n_classes, "words_per_example": length}
+        self.n = n
+
+    def load(self) -> Data:
+        """Make the corpus; the same one every time."""
+        X, y = make_text_corpus(self.n + self.n // 5, **self.shape, random_state=2008)
+        cut = self.n
+        return Data.from_parts((X[:cut], y[:cut]), (X[cut:], y[cut:]))
+
+
+DATASETS: list[BaseDataset] = [
+    SyntheticText(),
+    ShortText("intents", 18_000, 35_107, 150, 18),
+    ShortText("verses", 24_877, 11_656, 1_186, 25),
+]

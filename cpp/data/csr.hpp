@@ -25,7 +25,7 @@ struct Csr {
   T bias;
   bool is_dense = false;
 
-  Row<T> row(std::int64_t i) const {
+  [[gnu::always_inline]] Row<T> row(std::int64_t i) const {
     const std::int64_t begin = indptr[i];
     return {is_dense ? indices : indices + begin, values + begin, indptr[i + 1] - begin, bias};
   }

@@ -10,7 +10,7 @@ import numpy as np
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.solvers.weights.chunks import chunk_bytes
-from manyclass.solvers.weights.layout import in_lanes
+from manyclass.solvers.weights.layout import in_batches, in_lanes
 from manyclass.utils.memory import available_memory
 from manyclass.utils.types import DType
 
@@ -228,7 +228,7 @@ def dense_bytes(problem: Problem, *, keeps_duals: bool = True) -> int:
     if problem.formulation.is_separable:
         # The groups' weights, and those of all that are put together from them.
         return 2 * weights + n * k * item
-    if in_lanes(problem):
+    if in_lanes(problem) and not in_batches(problem):
         return weights + n * k * item
     if problem.formulation.is_relative:
         return weights + _relative_duals_bytes(problem)
