@@ -22,7 +22,7 @@ from benchmarks import report
 from benchmarks.datasets.embeddings import around
 from manyclass import MulticlassSVC
 
-D, K, NOISE = 768, 1000, 6.0
+D, K, NOISE = 768, 1000, 9.0
 N_TEST = 20_000
 BLOCK = 1 << 14
 

@@ -100,6 +100,6 @@ DATASETS: list[BaseDataset] = [
     for n_dimensions in (256, 384)
 ]
 DATASETS += [
-    MadeUpEmbeddings("embeddings-256", 50_000, 256, 284, 6.0),
+    MadeUpEmbeddings("embeddings-256", 50_000, 256, 284, 7.0),
     MadeUpEmbeddings("embeddings-768", 60_000, 768, 1000, 8.0),
 ]

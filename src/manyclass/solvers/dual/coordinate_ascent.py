@@ -34,12 +34,10 @@ from manyclass.solvers.weights.dense import distance, squared_norm, subtract_mea
 from manyclass.solvers.weights.layout import in_batches
 from manyclass.utils.types import Array
 
-# In the shrunk loops an example waits for the next full loop once its gap is below this many times
-# an active example's part of the gap that they aim at: most of the effort then goes where most is
-# to be gained (measured: a third less time on sector, a tenth on news20). But only while every
-# epoch divides the gap by FAST or more: slow problems advance by many steps that each gain next to
-# nothing.
-NEGLIGIBLE = 3
+# In the shrunk loops an example waits for the next full loop once its gap is below the store's
+# `negligible` times an active example's part of the gap that they aim at: most of the effort then
+# goes where most is to be gained. But only while every epoch divides the gap by FAST or more: slow
+# problems advance by many steps that each gain next to nothing.
 FAST = 1.5
 # In the full loops of a maximum formulation an example is looked at but left as it is while its gap
 # is below SKIPPED times its part of the gap that the shrunk loops aim at. Only where examples share
@@ -245,7 +243,7 @@ class SequentialDual:
     def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> tuple[int, int]:
         budget = self.store.shrunk_effort(problem, state)
         gap, violation = rule.shrunk_goal()
-        min_gap = NEGLIGIBLE * gap / max(1, state.n_active) if state.fast else 0.0
+        min_gap = self.store.negligible * gap / max(1, state.n_active) if state.fast else 0.0
         result = state.trainer.shrunk_loops(
             state.weights,
             state.z,

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate
 from manyclass.solvers.dual.state import State
+from manyclass.solvers.dual.weight_store import NEGLIGIBLE
 from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.weights.tables import csr_on, dense_from, inverse
 from manyclass.utils.core_class import core_class
@@ -32,6 +33,8 @@ SHRUNK_LOOPS = 10
 
 class TableStore:
     """W in hash tables."""
+
+    negligible: float = NEGLIGIBLE
 
     def begin(self, problem: Problem, rng: np.random.Generator, n_jobs: int) -> State:
         """Return W = 0 and z = 0; the classes in random order, so that tables fill evenly."""

@@ -37,7 +37,7 @@ def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:
 
 
 def in_batches(problem: Problem) -> bool:
-    """Whether rows are visited in batches as dense ones, with W class-major (batched_visits.hpp)."""
+    """Whether rows are visited as dense ones, in batches, W class-major (batched_visits.hpp)."""
     data = problem.dataset
     if len(data.values) < BATCH_DENSITY * data.n_examples * data.n_features:
         return False
