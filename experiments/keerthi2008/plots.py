@@ -45,7 +45,8 @@ def draw(figure: str) -> None:
         column[1].set(xscale="log", xlabel="seconds", ylabel="test accuracy")
         for ax in column:
             ax.grid(alpha=0.3)
-    axes[0, 0].legend(fontsize=7)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    axes[1, 0].legend(handles, labels, fontsize=7, loc="lower right")
     fig.tight_layout()
     fig.savefig(HERE / f"{figure}.png", dpi=110)
     plt.close(fig)

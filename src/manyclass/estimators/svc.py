@@ -80,8 +80,9 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         was chosen, and why.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for sparse
-        weights, for Newton steps, the certificate and prediction. Other formulations visit on one
-        thread. In a worker of joblib no more than its share of the cores.
+        weights, dense rows, Newton steps, the certificate and prediction. Otherwise visits are made
+        by one thread. Fewer are used while other processes keep the cores busy. In a worker of
+        joblib no more than its share of the cores.
     random_state : int, RandomState instance, default=None
         Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     communicator : mpi4py.MPI.Comm, default=None
@@ -222,7 +223,8 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Examples; float32 trains in float32, all else in float64. CSR without duplicate entries
-            is used where it lies; anything else is converted to CSR.
+            is used where it lies, and so is an array in C order (which may be mapped from a file)
+            unless most of it is zero; anything else is copied.
         y : array-like of shape (n_samples,)
             Classes: numbers or strings, at least two of them.
         sample_weight : array-like of shape (n_samples,), default=None

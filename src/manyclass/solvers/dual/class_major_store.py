@@ -19,7 +19,7 @@ from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
 from manyclass.utils.types import Array
 
-# Shrunk loops end after this effort, in full loops' worth of scores: a score of a single visit takes
+# Shrunk loops end after this effort, in full loops' worth of scores: that of a single visit takes
 # several times as long as one of a matrix product (measured: 256 features, 105 classes, C = 30:
 # 1.1 s, 1.7 s at 5; no difference at C = 1).
 SHRUNK_EFFORT = 1
