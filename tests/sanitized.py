@@ -14,6 +14,7 @@ TESTS = {
         "tests/kernels/test_pair_crammer_singer.py",
         "tests/kernels/test_class_pairs.py",
         "tests/kernels/test_comparison.py",
+        "tests/kernels/test_dense_rows.py",
         "tests/kernels/test_pack_rows.py",
         "tests/prediction/test_scoring.py",
     ],
@@ -28,7 +29,10 @@ TESTS = {
         "tests/solvers/stochastic",
         "tests/io/svmlight/test_fuzz.py",
     ],
-    "threads": ["tests/estimators/test_threads.py"],
+    "threads": [
+        "tests/estimators/test_threads.py",
+        "tests/kernels/test_dense_rows.py::test_same_result_with_any_number_of_threads",
+    ],
 }
 
 if __name__ == "__main__":

@@ -277,3 +277,10 @@ def test_callbacks_see_more_epochs_than_max_iter():
     model.set_callbacks(callback.ProgressBar())
     model.fit(problem.dataset.matrix(), problem.dataset.labels)
     assert model.n_iter_ > 3
+
+
+def test_parts_that_cannot_be_joined_are_refused(monkeypatch):
+    problem = text_problem("one_vs_rest", "hinge", np.float64)
+    monkeypatch.setattr(one_vs_rest_chunked, "available_memory", lambda: 100)
+    with pytest.raises(MemoryError, match=r"the weights of \d+ classes take"):
+        solve(problem)

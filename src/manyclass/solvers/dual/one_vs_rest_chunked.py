@@ -28,6 +28,7 @@ from manyclass.problem.solution import (
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.training_loop import Interrupted, Solver, solve
 from manyclass.solvers.weights.sharded import Block, ShardedWeights
+from manyclass.utils.memory import available_memory
 from manyclass.utils.types import CsrArray
 
 
@@ -58,12 +59,20 @@ class Finished:
         self.starts.append(part.start if self.keep_duals else self._at_zero(size))
         self.n_classes += size
         self.n_weights += int(W.row_counts().sum()) if isinstance(W, ShardedWeights) else W.nnz
+        self._check_memory()
         self.n_duals += part.duals.nnz
         self.primal += part.certificate.primal_objective
         self.gap += part.certificate.gap
         self.violation = max(self.violation, part.certificate.max_violation)
         if part.status is Status.STOPPED or self.status is Status.CONVERGED:
             self.status = part.status
+
+    def _check_memory(self) -> None:
+        """Refuse parts that cannot be joined: the system would end the process instead."""
+        entry = self.problem.dataset.dtype.itemsize + 4
+        held = entry * sum(W.nnz for W in self.weights if not isinstance(W, ShardedWeights))
+        if 2 * held > available_memory():
+            raise MemoryError(f"the weights of {self.n_classes} classes take {held / 1e9:.1f} GB")
 
     def record(self, record: EpochRecord, n_classes: int) -> EpochRecord:
         """Turn the record of the part at hand into one of all classes."""
