@@ -81,7 +81,7 @@ def test_same_optimum_as_sparse_rows_and_few_lanes(name, fit_intercept):
     rows, y = clusters(np.float64)
     dense = fit(rows, y, **options)
     assert in_batches(problem_of(dense, rows, y))
-    holed = sp.csr_array(np.hstack([rows, np.zeros((N, 13))]))
+    holed = sp.csr_array(np.hstack([rows, np.zeros((N, 60))]))
     sparse = fit(holed, y, **options)
     assert not in_batches(problem_of(sparse, holed, y))
     np.testing.assert_allclose(dense.coef_, sparse.coef_[:, :D], atol=0.02)
