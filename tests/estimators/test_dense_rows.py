@@ -84,8 +84,10 @@ def test_same_optimum_as_sparse_rows_and_few_lanes(name, fit_intercept):
     holed = sp.csr_array(np.hstack([rows, np.zeros((N, 60))]))
     sparse = fit(holed, y, **options)
     assert not in_batches(problem_of(sparse, holed, y))
-    np.testing.assert_allclose(dense.coef_, sparse.coef_[:, :D], atol=0.02)
     first, second = dense.certificate_, sparse.certificate_
+    # P is 1-strongly convex: ||W - W*||^2 / 2 is at most the gap.
+    apart = np.linalg.norm(dense.coef_ - sparse.coef_[:, :D])
+    assert apart <= np.sqrt(2 * first.gap) + np.sqrt(2 * second.gap)
     assert first.dual_objective <= second.primal_objective * (1 + 1e-9)
     assert second.dual_objective <= first.primal_objective * (1 + 1e-9)
 
