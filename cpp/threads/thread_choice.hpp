@@ -42,7 +42,9 @@ class ThreadChoice {
   }
 
  private:
-  static constexpr int kSoon = 2, kRarely = 128;  // pieces between two trials
+  // Pieces between two trials: at the beginning, after a change, at most. A trial of more threads
+  // beside busy processes may take several times as long as it should.
+  static constexpr int kFirst = 2, kSoon = 8, kRarely = 128, kRarer = 4;
   static constexpr double kClearly = 0.95;        // of the pace, to change the number
 
   void begin_trial() {
@@ -60,7 +62,7 @@ class ThreadChoice {
       pace_ = pace;
       interval_ = kSoon;
     } else {
-      interval_ = std::min(2 * interval_, kRarely);
+      interval_ = std::min(kRarer * interval_, kRarely);
     }
   }
 
@@ -71,7 +73,7 @@ class ThreadChoice {
   bool tries_less_ = true;
   double pace_ = 0;  // seconds per unit of work
   int since_trial_ = 0;
-  int interval_ = kSoon;
+  int interval_ = kFirst;
   long reduced_ = 0;
 };
 
