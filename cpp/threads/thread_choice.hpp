@@ -45,7 +45,7 @@ class ThreadChoice {
   // Pieces between two trials: at the beginning, after a change, at most. A trial of more threads
   // beside busy processes may take several times as long as it should.
   static constexpr int kFirst = 2, kSoon = 8, kRarely = 128, kRarer = 4;
-  static constexpr double kClearly = 0.95;        // of the pace, to change the number
+  static constexpr double kClearly = 0.95;  // of the pace, to change the number
 
   void begin_trial() {
     const bool less = size_ > 1 && (size_ == most_ || tries_less_);
