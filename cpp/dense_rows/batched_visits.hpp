@@ -29,7 +29,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Rows [first, last) of the batch, and their products with those before them.
+// The rows of the batch, and their products with those before them.
 template <class T>
 void pack_batch(const Csr<T>& x, const RowBatch<T>& batch, std::int64_t stride) {
   for (std::int64_t b = 0; b < batch.size(); ++b) {
@@ -52,10 +52,10 @@ void score_batch(const RowBatch<T>& batch, const ClassMajorView<T>& w, std::int6
 }
 
 template <class T>
-class BatchVisitor : public ExampleSubproblem<T> {
+class RowBatchVisitor : public ExampleSubproblem<T> {
  public:
-  BatchVisitor(const Examples<T>& examples, std::int32_t n_classes, const RowBatch<T>& batch,
-               Scratch<T> scratch)
+  RowBatchVisitor(const Examples<T>& examples, std::int32_t n_classes, const RowBatch<T>& batch,
+                  Scratch<T> scratch)
       : ExampleSubproblem<T>(examples, n_classes, scratch, true),
         batch_(batch),
         stride_(score_stride<T>(n_classes)) {}
@@ -175,7 +175,7 @@ template <class T>
 SweepResult visit_batch(const Examples<T>& examples, const ClassMajorView<T>& w,
                         const RowBatch<T>& batch, DualLists<T>& z, Scratch<T> scratch,
                         double min_gap, std::int32_t* active) {
-  BatchVisitor<T> visitor(examples, w.n_classes, batch, scratch);
+  RowBatchVisitor<T> visitor(examples, w.n_classes, batch, scratch);
   SweepResult result;
   for (std::int64_t b = 0; b < batch.size(); ++b) visitor.visit(b, z, min_gap, active, result);
   gather_steps(batch, w);

@@ -11,6 +11,7 @@
 #include "dense_rows/class_major.hpp"
 #include "dense_rows/pack_row.hpp"
 #include "dense_rows/row_product.hpp"
+#include "dual/dense_sweep.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
@@ -98,28 +99,19 @@ SweepResult single_visits(const Examples<T>& examples, const ClassMajorView<T>& 
                           Scratch<T> scratch, T* row, std::span<const std::int32_t> order,
                           double min_gap, std::int32_t* active) {
   SingleVisitor<T> visitor(examples, w, scratch, row);
-  const auto ahead = [&](std::size_t p) { return order[std::min(p, order.size() - 1)]; };
-  SweepResult result;
-  for (std::size_t p = 0; p < order.size(); ++p) {
-    z.fetch_slot(ahead(p + 8));
-    z.fetch_entries(ahead(p + 4));
-    fetch_row(examples.x, ahead(p + 4));
-    __builtin_prefetch(examples.costs + ahead(p + 4));
-    __builtin_prefetch(examples.norms + ahead(p + 4));
-    const std::int32_t i = order[p];
-    const std::span<const DualEntry<T>> list = std::as_const(z).row(i);
-    const BlockSummary found = visitor.score_support(i, list);
+  const auto fetch = [&](std::size_t p) {
+    const auto ahead = [&](std::size_t by) { return order[std::min(p + by, order.size() - 1)]; };
+    z.fetch_slot(ahead(8));
+    z.fetch_entries(ahead(4));
+    fetch_row(examples.x, ahead(4));
+    __builtin_prefetch(examples.costs + ahead(4));
+    __builtin_prefetch(examples.norms + ahead(4));
+  };
+  const auto score = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
     result.evaluations += static_cast<std::int64_t>(list.size()) + 1;
-    const double cost = examples.costs[i], gap_before = result.gap;
-    const double violation = visitor.tally(found, cost, result);
-    if (result.gap - gap_before < min_gap) continue;
-    if (violation > 0) {
-      result.dual_gain += visitor.move(i, found, z);
-      ++result.steps;
-    }
-    if (visitor.is_active(std::as_const(z).row(i), cost)) active[result.n_active++] = i;
-  }
-  return result;
+    return visitor.score_support(i, list);
+  };
+  return visit_all(visitor, examples, z, order, min_gap, active, score, fetch);
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

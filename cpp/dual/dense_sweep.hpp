@@ -72,14 +72,21 @@ class DenseVisitor : public ExampleSubproblem<T> {
   bool has_centre() const { return f_.centred || f_.shifted; }
 };
 
+struct FetchNothing {
+  void operator()(std::size_t) const {}
+};
+
 // Visit the examples `order`. `score(i, z of i, result)` summarises an example and counts its
-// scores. An example with a gap below `min_gap` is skipped and becomes inactive.
-template <class T, class Visitor, class Score>
+// scores; `fetch(p)` may fetch what the visits after the p-th one need. An example with a gap below
+// `min_gap` is skipped and becomes inactive.
+template <class T, class Visitor, class Score, class Fetch = FetchNothing>
 SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T>& z,
                       std::span<const std::int32_t> order, double min_gap, std::int32_t* active,
-                      Score score) {
+                      Score score, Fetch fetch = {}) {
   SweepResult result;
-  for (const std::int32_t i : order) {
+  for (std::size_t p = 0; p < order.size(); ++p) {
+    fetch(p);
+    const std::int32_t i = order[p];
     const BlockSummary found = score(i, std::as_const(z).row(i), result);
     const double cost = examples.costs[i];
     const double gap_before = result.gap;

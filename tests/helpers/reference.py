@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from manyclass.problem.objective import targets
 from manyclass.problem.problem import Problem
+from tests.helpers.dense_data import rows_with_bias
 
 
 def optimal_objective(problem: Problem) -> float:
@@ -17,9 +18,7 @@ def optimal_objective(problem: Problem) -> float:
     sum_c w_c = 0 where the formulation asks for it.
     """
     data = problem.dataset
-    X = np.column_stack(
-        [sp.csr_array(data.matrix()).toarray(), np.full(data.n_examples, data.bias)]
-    )
+    X = rows_with_bias(data)
     d, k = X.shape[1], data.n_classes
     pairs = np.argwhere(targets(problem))
     together = problem.formulation.aggregation == "max"

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 import scipy.special
 
 from manyclass.problem.dataset import Dataset
-
-
-def rows_of(data: Dataset) -> np.ndarray:
-    """X with the appended feature, dense, in float64."""
-    X = sp.csr_array(data.matrix()).toarray().astype(np.float64)
-    return np.hstack([X, np.full((data.n_examples, 1), data.bias)])
+from tests.helpers.dense_data import rows_with_bias
 
 
 def gradient(loss: str, W: np.ndarray, X: np.ndarray, y: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -37,7 +31,7 @@ def train(
     data: Dataset, order: np.ndarray, loss: str, alpha: float, batch_size: int
 ) -> list[tuple[float, np.ndarray]]:
     """T_t and W_t after every step, from W = 0, rows in this order."""
-    X, y, v = rows_of(data), data.labels, data.weights
+    X, y, v = rows_with_bias(data), data.labels, data.weights
     W, seen, path = np.zeros((X.shape[1], data.n_classes)), 0.0, []
     for begin in range(0, len(order), batch_size):
         i = order[begin : begin + batch_size]

@@ -14,6 +14,7 @@ from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
 from tests.helpers.catalog import random_problem
+from tests.helpers.dense_data import rows_with_bias
 
 SETS = pytest.mark.parametrize("instruction_set", _core.instruction_sets())
 RELATIVE = pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins"])
@@ -47,11 +48,7 @@ class Setting:
         return self.weights[:, : self.problem.dataset.n_classes].astype(np.float64)
 
     def all_scores(self):
-        data = self.problem.dataset
-        X = np.column_stack(
-            [sp.csr_array(data.matrix()).toarray(), np.full(data.n_examples, data.bias)]
-        )
-        return X @ self.current()
+        return rows_with_bias(self.problem.dataset) @ self.current()
 
 
 def u_of(setting, log_u):

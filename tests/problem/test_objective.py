@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from manyclass.problem import objective
 from tests.helpers.catalog import PAIRS, five_points, make_problem, random_problem
+from tests.helpers.dense_data import rows_with_bias
 
 rows = pytest.mark.parametrize(("name", "loss"), PAIRS)
 
@@ -48,7 +49,7 @@ def test_sums_written_out(name, loss, seed):
     k = data.n_classes
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(data.n_features + 1, k))
-    X = np.column_stack([data.matrix().toarray(), np.full(data.n_examples, data.bias)])
+    X = rows_with_bias(data)
     expected = 0.5 * (W**2).sum()
     for x, y, cost in zip(X, data.labels, problem.costs, strict=True):
         expected += cost * loss_written_out(name, loss, W, x, y)

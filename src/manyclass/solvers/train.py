@@ -129,6 +129,19 @@ def train(
         )
     if not (wider and reached.status is Status.STALLED):
         return reached
+    in_double = _training_in_double(weights, rule_of, rng, n_jobs, solver, max_iter)
+    return go_on(problem, reached, in_double, rule_of(), on_epoch)
+
+
+def _training_in_double(
+    weights: Kind,
+    rule_of: Callable[[], StoppingRule],
+    rng: np.random.Generator,
+    n_jobs: int,
+    solver: str,
+    max_iter: int,
+) -> Callable[[Problem, Start, Callable[[Progress], bool] | None], Solution]:
+    """Return what trains the problem in float64, from where float32 has stalled."""
 
     def train_in_double(
         problem: Problem, start: Start, on_epoch: Callable[[Progress], bool] | None
@@ -138,7 +151,7 @@ def train(
         method = serial_solver(problem, weights, rng, n_jobs, solver)
         return solve(problem, method, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
 
-    return go_on(problem, reached, train_in_double, rule_of(), on_epoch)
+    return train_in_double
 
 
 def serial_solver(

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from manyclass.problem import objective
 from manyclass.solvers.comparison.line_search import Line
 from tests.helpers.catalog import random_problem
+from tests.helpers.dense_data import rows_with_bias
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,7 @@ def test_no_other_step_is_better(name, loss, seed):
     rng = np.random.default_rng(seed)
     shape = data.n_features + 1, data.n_classes
     W, V = 0.1 * rng.normal(size=shape), rng.normal(size=shape)
-    X = np.column_stack(
-        [sp.csr_array(data.matrix()).toarray(), np.full(data.n_examples, data.bias)]
-    )
+    X = rows_with_bias(data)
     line = Line(problem, X @ W, X @ V, ((W * W).sum(), (W * V).sum(), (V * V).sum()))
     for mu in (0.0, 0.3, 1.7):
         assert line.objective(mu) == pytest.approx(objective.primal(problem, W + mu * V))

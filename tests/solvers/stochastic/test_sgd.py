@@ -20,7 +20,8 @@ from manyclass.solvers.stochastic.sgd import Stochastic, new_clock, train_stocha
 from manyclass.solvers.weights.accumulators import DenseAccumulator
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
-from tests.helpers.stochastic_reference import average, gradient, rows_of, train
+from tests.helpers.dense_data import rows_with_bias
+from tests.helpers.stochastic_reference import average, gradient, train
 
 KINDS = ("dense", "sparse")
 PAIRS = [
@@ -82,7 +83,7 @@ def test_steps_are_those_of_numpy(pair, seed, batch_size, kind, dtype, k, bias):
     before = np.random.default_rng(seed + 1).normal(size=(data.n_features + 1, k))
     if not bias:
         before[-1] = 0
-    X, y, v = rows_of(data), data.labels, data.weights
+    X, y, v = rows_with_bias(data), data.labels, data.weights
     run = start(data, weights, averages=kind)
     run.resume(before.astype(dtype), 3.0, 1)
     W = made_steps(run, data, order, loss, batch_size)
@@ -104,7 +105,7 @@ def test_from_zero(loss, kind):
     data = tiny(weighted=False)
     order = np.array([3])
     W = made_steps(start(data, kind), data, order, loss)
-    x, y = rows_of(data)[3], data.labels[3]
+    x, y = rows_with_bias(data)[3], data.labels[3]
     np.testing.assert_allclose(W[:, y], x * (0.8 if loss == "log_loss" else 1) / 0.1, rtol=1e-12)
     np.testing.assert_allclose(W.sum(axis=1), 0, atol=1e-12)
     assert np.count_nonzero(W.any(axis=0)) == (5 if loss == "log_loss" else 2)
@@ -117,7 +118,7 @@ def test_gradients_are_those_of_numerical_differentiation(loss, seed, instructio
     data = tiny(seed)
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(data.n_features + 1, data.n_classes))
-    X = rows_of(data)
+    X = rows_with_bias(data)
 
     def total(flat):
         scores = X @ flat.reshape(W.shape)
@@ -141,7 +142,9 @@ def test_softmax_of_any_size(dtype, size, instruction_set):
     made_steps(run, data, np.arange(30), "log_loss", batch_size=30)
     S = dense(run.sums.weights(run.clock)).astype(np.float64) * 0.1 * run.seen
     moved = 0.1 * W.astype(np.float64) - S
-    expected = gradient("log_loss", W.astype(np.float64), rows_of(data), data.labels, data.weights)
+    expected = gradient(
+        "log_loss", W.astype(np.float64), rows_with_bias(data), data.labels, data.weights
+    )
     digits = {np.float32: 4e-6, np.float64: 1e-13}[dtype]
     np.testing.assert_allclose(moved, expected, atol=digits * max(size, 1) * 30)
 
@@ -152,7 +155,7 @@ def test_loss_of_the_visits(loss):
     W = np.random.default_rng(0).normal(size=(8, 5))
     run = at(W, data)
     mean = run.epoch([data], Plan(loss, 30, False, 1), np.random.default_rng(0))
-    each = losses(loss, data.labels, rows_of(data) @ W)
+    each = losses(loss, data.labels, rows_with_bias(data) @ W)
     assert mean == pytest.approx(data.weights @ each / data.weights.sum(), rel=1e-10)
 
 
@@ -249,7 +252,7 @@ def test_coefficients_are_those_of_the_weights(n):
     data = tiny(k=n)
     W = made_steps(start(data), data, np.arange(30), "log_loss")
     coef, intercept = split_weights(W, data.bias)
-    scores = rows_of(data) @ W
+    scores = rows_with_bias(data) @ W
     found = data.matrix() @ coef.T + intercept
     expected = scores[:, 1:] - scores[:, :1] if n == 2 else scores
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
@@ -260,7 +263,7 @@ def test_reference_from_zero():
     data = tiny()
     path = train(data, np.arange(30), "log_loss", 0.1, 30)
     zero = np.zeros((8, 5))
-    G = gradient("log_loss", zero, rows_of(data), data.labels, data.weights)
+    G = gradient("log_loss", zero, rows_with_bias(data), data.labels, data.weights)
     np.testing.assert_allclose(path[-1][1], -G / (0.1 * data.weights.sum()))
 
 

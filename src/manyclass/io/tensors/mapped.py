@@ -130,7 +130,7 @@ def _read(file: IO[bytes], name: str, place: _Place) -> Array:
     file.seek(place.begin)
     for begin in range(0, len(content), PART):
         part = content[begin : begin + PART]
-        if file.readinto(part) != len(part):  # type: ignore[attr-defined]
+        if file.readinto(part) != len(part):  # type: ignore[attr-defined]  # IO declares no readinto
             raise ValueError(f"the file ends within {name}")
     return array
 

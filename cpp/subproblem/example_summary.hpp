@@ -1,0 +1,170 @@
+#pragma once
+// What the scores of one example tell, for every formulation: the coordinates of its block, its
+// losses, its violation, and its share of the duality gap. Formulas: subproblem/root_finding.hpp.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "data/examples.hpp"
+#include "data/formulation.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/block_summary.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/root_finding.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+template <class T>
+class ExampleSummary {
+ public:
+  ExampleSummary(const Examples<T>& examples, std::int32_t n_classes, Scratch<T> scratch)
+      : examples_(examples),
+        f_(examples.formulation),
+        n_classes_(n_classes),
+        scratch_(scratch),
+        v_others_(f_.relative ? 1 : -1) {}
+
+  BlockSummary begin(double s_y, double centre) const {
+    BlockSummary found;
+    found.offset = f_.gamma - (f_.relative ? s_y : centre);
+    return found;
+  }
+
+  void add_other(const DualEntry<T>& entry, double score, double cost, BlockSummary& found) {
+    const double xi = found.offset + score;
+    add_coordinate({entry.label, static_cast<double>(entry.value), xi, v_others_, 0, 0}, cost,
+                   found);
+  }
+
+  void add_own(std::int32_t y, double z, double score, double cost, BlockSummary& found) {
+    add_coordinate({y, z, f_.gamma_own - score, 1, 0, 0}, cost, found);
+  }
+
+  // The block of example i from the scores of all classes, which scratch.scores has: `stride`
+  // numbers, those that are no class's -inf. `centre` is taken off all. Sets scores that are used
+  // up to -inf.
+  BlockSummary summarise(std::int64_t i, std::span<const DualEntry<T>> z, double centre,
+                         std::int64_t stride) {
+    constexpr T kNone = -std::numeric_limits<T>::infinity();
+    T* s = scratch_.scores;
+    const std::int32_t y = examples_.labels[i];
+    const double s_y = y == kElsewhere ? 0 : static_cast<double>(s[y]);
+    for (std::int64_t c = n_classes_; c < stride; ++c) s[c] = kNone;
+    if (y != kElsewhere) s[y] = kNone;
+    const double cost = examples_.costs[i];
+    BlockSummary found = begin(s_y, centre);
+    double z_own = 0;
+    for (const DualEntry<T>& entry : z) {
+      if (entry.label == y) {
+        z_own = static_cast<double>(entry.value);
+      } else {
+        add_other(entry, static_cast<double>(s[entry.label]), cost, found);
+        s[entry.label] = kNone;
+      }
+    }
+    if (f_.own && y != kElsewhere) add_own(y, z_own, s_y - centre, cost, found);
+    if (f_.others) add_rest(static_cast<std::size_t>(stride), found);
+    return found;
+  }
+
+  // The classes with z > 0, and y, for summarise_support; returns their number.
+  std::size_t list_support(std::int64_t i, std::span<const DualEntry<T>> z) const {
+    const std::int32_t y = examples_.labels[i];
+    std::size_t size = 0;
+    for (const DualEntry<T>& entry : z) scratch_.labels[size++] = entry.label;
+    scratch_.labels[size] = y == kElsewhere ? 0 : y;
+    return size + 1;
+  }
+
+  // The block of the classes with z > 0 alone; scratch.scores has their scores, then that of y.
+  BlockSummary summarise_support(std::int64_t i, std::span<const DualEntry<T>> z, double centre) {
+    const T* s = scratch_.scores;
+    const std::int32_t y = examples_.labels[i];
+    const double s_y = static_cast<double>(s[z.size()]), cost = examples_.costs[i];
+    BlockSummary found = begin(s_y, centre);
+    double z_own = 0;
+    for (std::size_t m = 0; m < z.size(); ++m) {
+      if (z[m].label == y) {
+        z_own = static_cast<double>(z[m].value);
+      } else {
+        add_other(z[m], static_cast<double>(s[m]), cost, found);
+      }
+    }
+    if (f_.own && y != kElsewhere) add_own(y, z_own, s_y - centre, cost, found);
+    return found;
+  }
+
+  // The classes with z = 0, whose scores are those among the first n that are not -inf; n is a
+  // multiple of the lanes.
+  void add_rest(std::size_t n, BlockSummary& found) const { add_rest(scratch_.scores, n, found); }
+
+  // The same for n scores of some classes, after others.
+  void add_rest(const T* s, std::size_t n, BlockSummary& found) const {
+    const double best = found.offset + static_cast<double>(largest(s, n));
+    found.xi_others = std::max(found.xi_others, best);
+    found.xi_max = std::max(found.xi_max, best);
+    if (f_.maximum || best <= 0) return;
+    found.losses += sum_of_losses(s, n, static_cast<T>(found.offset), f_.squared);
+    found.violation = std::max(found.violation, best);
+  }
+
+  void add_coordinate(const Coordinate& c, double cost, BlockSummary& found) {
+    scratch_.block[found.size++] = c;
+    found.sum_z += c.z;
+    found.sum_vz += c.v * c.z;
+    found.z_dot_xi += c.z * c.xi;
+    found.xi_max = std::max(found.xi_max, c.xi);
+    if (c.z > 0) found.xi_min = std::min(found.xi_min, c.xi);
+    if (f_.maximum) return;
+    const double loss = std::max(0.0, c.xi);
+    found.losses += f_.squared ? loss * loss : loss;
+    found.squares += c.z * c.z;
+    found.violation = std::max(found.violation, violation(c, cost));
+  }
+
+  // Of one coordinate of a sum formulation (Keerthi et al. 2008, eq. 18).
+  double violation(const Coordinate& c, double cost) const {
+    const double gradient = f_.squared ? c.xi - c.z / (2 * cost) : c.xi;
+    if (c.z <= 0) return std::max(0.0, gradient);
+    if (!f_.squared && c.z >= cost * kAtBound<T>) return std::max(0.0, -gradient);
+    return std::abs(gradient);
+  }
+
+  // Add an example to the sums; returns its violation v_i.
+  double tally(const BlockSummary& found, double cost, SweepResult& result) const {
+    const double loss = cost * (f_.maximum ? std::max(0.0, found.xi_max) : found.losses);
+    double v = found.violation;
+    if (f_.maximum) {
+      const double low =
+          found.sum_z >= cost * kAtBound<T> ? found.xi_min : std::min(found.xi_min, 0.0);
+      v = std::max(0.0, std::max(found.xi_max, 0.0) - low);
+    }
+    result.loss += loss;
+    result.gap += loss - found.z_dot_xi + (f_.squared ? found.squares / (4 * cost) : 0.0);
+    result.max_violation = std::max(result.max_violation, v);
+    return v;
+  }
+
+  // An example stays active while its z could still move within its non-zero entries.
+  bool is_active(std::span<const DualEntry<T>> z, double cost) const {
+    if (f_.squared || (f_.maximum && z.size() != 1)) return !z.empty();
+    for (const DualEntry<T>& entry : z) {
+      if (static_cast<double>(entry.value) < cost * kAtBound<T>) return true;
+    }
+    return false;
+  }
+
+ protected:
+  const Examples<T>& examples_;
+  const Formulation& f_;
+  std::int32_t n_classes_;
+  Scratch<T> scratch_;
+  double v_others_;
+};
+
+}  // namespace manyclass::MANYCLASS_ISA

@@ -1,0 +1,138 @@
+#pragma once
+// Lower bounds of the roots of subproblem/root_finding.hpp, from the scores of all classes in whole
+// vectors. The classes with b below such a bound stay at z = 0, and need not enter the block: of
+// hundreds of classes a few remain.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/coordinate.hpp"
+#include "subproblem/root_finding.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+struct SumAbove {
+  double sum;
+  double n;
+};
+
+// The sum of s_c - from over the classes where that exceeds t, and their number; n is a multiple of
+// the lanes.
+template <class T>
+inline SumAbove sum_above(const T* s, std::size_t n, T from, T t) {
+  const Vector<T> zero = {}, one = zero + 1;
+  Vector<T> sum = {}, count = {};
+  for (std::size_t c = 0; c < n; c += kLanes<T>) {
+    const Vector<T> d = load(s + c) - from;
+    sum += d > t ? d : zero;
+    count += d > t ? one : zero;
+  }
+  return {static_cast<double>(lane_total<T, kVectorBytes>(&sum)),
+          static_cast<double>(lane_total<T, kVectorBytes>(&count))};
+}
+
+// The scores of the classes with z = 0, as the subproblem of an example sees them.
+template <class T>
+struct OtherScores {
+  const T* s;     // n numbers, -inf where there is no such class
+  std::size_t n;  // a multiple of the lanes
+  double offset;  // xi_c = offset + s_c
+  double q;       // ||x||^2
+};
+
+// Crammer-Singer: theta - b_max, or less, for a block (whose b are set) and the other classes.
+// Every step of Newton's method from the left solves for some coordinates, whose root is never
+// right of that of all. Each is made less by what rounding the sums may add.
+template <class T>
+inline double lower_simplex_root(std::span<const Coordinate> block, const OtherScores<T>& others,
+                                 const Reference& from, double b_max, double cost) {
+  constexpr int kSteps = 8;
+  constexpr double kFew = 4;  // coordinates that cost no more than another step
+  constexpr auto kEpsilon = static_cast<double>(std::numeric_limits<T>::epsilon());
+  const double q = others.q;
+  const T s_from = static_cast<T>(from.xi - others.offset);
+  const double terms = static_cast<double>(others.n / kLanes<T>) + 8;
+  double theta = simplex_root_of(0, 1, b_max, cost);
+  for (int step = 0; step < kSteps; ++step) {
+    const double t = q * (theta + from.z);
+    const SumAbove above = sum_above(others.s, others.n, s_from, static_cast<T>(t));
+    double sum = above.sum / q - above.n * from.z, n = above.n;
+    for (const Coordinate& c : block) {
+      if (c.b <= theta) continue;
+      sum += c.b;
+      ++n;
+    }
+    const double size = std::max(std::abs(t), q * from.z);
+    const double noise =
+        kEpsilon * (terms * size + 2 * std::abs(from.xi) + 2 * std::abs(others.offset)) / q;
+    const double next = simplex_root_of(sum, std::max(n, 1.0), b_max, cost) - noise;
+    if (!(next > theta)) break;
+    theta = next;
+    if (above.n <= kFew) break;
+  }
+  return theta;
+}
+
+struct ClippedSum {
+  double sum;
+  double n_above;
+  double n_free;
+};
+
+// The sum of clip(s_c - from, 0, top), and how many exceed 0, and lie between both; n is a multiple
+// of the lanes.
+template <class T>
+inline ClippedSum clipped_sum(const T* s, std::size_t n, T from, T top) {
+  const Vector<T> zero = {}, one = zero + 1, most = zero + top;
+  Vector<T> sum = {}, above = {}, free = {};
+  for (std::size_t c = 0; c < n; c += kLanes<T>) {
+    const Vector<T> d = maximum<T>(load(s + c) - from, zero);
+    sum += d < most ? d : most;
+    above += d > zero ? one : zero;
+    free += d < most ? one : zero;  // also those at 0
+  }
+  const auto total = [](const Vector<T>& v) {
+    return static_cast<double>(lane_total<T, kVectorBytes>(&v));
+  };
+  return {total(sum), total(above), total(free) - (static_cast<double>(n) - total(above))};
+}
+
+// Weston-Watkins (sigma = v = 1): t of box_root, or less, for a block (whose b are set) and the
+// other classes. h is decreasing, so a t with h(t) >= 0, by more than rounding may add, is such a
+// bound. Given: one of them, `t`.
+template <class T>
+inline double lower_box_root(std::span<const Coordinate> block, const OtherScores<T>& others,
+                             const Box& box, double sum_vz, double t) {
+  constexpr int kSteps = 8;
+  constexpr double kFew = 4;
+  constexpr auto kEpsilon = static_cast<double>(std::numeric_limits<T>::epsilon());
+  const double scale = others.q * box.a;
+  const T top = static_cast<T>(box.upper * scale);
+  const double terms = static_cast<double>(others.n / kLanes<T>) + 8;
+  double proven = t;
+  for (int step = 0; step < kSteps; ++step) {
+    const double x = others.q * (t - sum_vz);
+    const ClippedSum rest = clipped_sum(others.s, others.n, static_cast<T>(x - others.offset), top);
+    double sum = rest.sum / scale, n_free = rest.n_free;
+    for (const Coordinate& c : block) {
+      const double z = box.z(c, t);
+      sum += z;
+      n_free += z > 0 && z < box.upper ? 1 : 0;
+    }
+    const double noise =
+        kEpsilon * (terms * rest.sum + 2 * rest.n_above * (std::abs(x) + std::abs(others.offset))) /
+        scale;
+    const double h = sum - t - noise;
+    if (!(h >= 0)) return proven;
+    proven = t;
+    if (rest.n_above <= kFew) return proven;
+    t += h / (1 + n_free / box.a);
+  }
+  return proven;
+}
+
+}  // namespace manyclass::MANYCLASS_ISA
