@@ -107,9 +107,14 @@ def find_solvers() -> dict[str, BaseSolver]:
     return {solver.name: solver for solver in found}
 
 
-def sklearn_rows(X: sp.csr_array) -> sp.csr_matrix:
-    """Return float64 rows with 32-bit indices, to which most peers would convert in each fit."""
-    return sp.csr_matrix(X.astype(np.float64))
+def sklearn_rows(X: sp.csr_array) -> sp.csr_matrix | NDArray[np.float64]:
+    """Return float64 rows, to which most peers would convert in each fit: an array where no number
+    is missing, else CSR with 32-bit indices.
+    """
+    wide = X.astype(np.float64)
+    if X.nnz == X.shape[0] * X.shape[1]:
+        return wide.toarray()
+    return sp.csr_matrix(wide)
 
 
 def weights_from_coef(coef: Any, problem: Problem) -> NDArray[np.floating]:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.svm import LinearSVC
 
 from benchmarks.problems import Problem
@@ -99,12 +99,14 @@ class SklearnSGD(_Sklearn):
         )
 
 
-class SklearnSaga(_Sklearn):
-    """LogisticRegression (softmax), told its epochs; another objective."""
+class SklearnLogistic(_Sklearn):
+    """LogisticRegression (softmax), told its iterations; another objective."""
 
-    name = "sklearn_logistic_saga"
     tolerances = EPOCHS[:7]
     accuracy_beside = ("crammer_singer",)
+
+    def __init__(self, method: str) -> None:
+        self.name, self.method = f"sklearn_logistic_{method}", method
 
     def run(self, tolerance: float) -> None:
         """Fit for some epochs; that they end before convergence is meant."""
@@ -113,12 +115,27 @@ class SklearnSaga(_Sklearn):
             self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
 
     def _model(self, problem: Problem, C: float) -> LogisticRegression:  # noqa: ARG002 (its problem is fixed)
-        return LogisticRegression(solver="saga", C=C, fit_intercept=False, tol=0, random_state=0)
+        return LogisticRegression(
+            solver=self.method, C=C, fit_intercept=False, tol=0, random_state=0
+        )
+
+
+class SklearnRidge(_Sklearn):
+    """RidgeClassifier (squares of +1 and -1), solved at once; alpha = 1 / C."""
+
+    name = "sklearn_ridge"
+    tolerances = (1e-4,)
+    accuracy_beside = ("crammer_singer",)
+
+    def _model(self, problem: Problem, C: float) -> RidgeClassifier:  # noqa: ARG002 (its problem is fixed)
+        return RidgeClassifier(alpha=1 / C, fit_intercept=False)
 
 
 SOLVERS = [
     SklearnLinearSVC(),
     SklearnSGD("sklearn_sgd", 1),
     SklearnSGD("sklearn_sgd_2", 2),
-    SklearnSaga(),
+    SklearnLogistic("lbfgs"),
+    SklearnLogistic("saga"),
+    SklearnRidge(),
 ]

@@ -9,6 +9,7 @@ void bind_newton(nanobind::module_& m);
 void bind_many_classes(nanobind::module_& m);
 void bind_class_pairs(nanobind::module_& m);
 void bind_comparison(nanobind::module_& m);
+void bind_logistic(nanobind::module_& m);
 void bind_stochastic(nanobind::module_& m);
 void bind_svmlight(nanobind::module_& m);
 void bind_prediction(nanobind::module_& m);

@@ -48,6 +48,7 @@ NB_MODULE(_core, m) {
   manyclass::bind_many_classes(m);
   manyclass::bind_class_pairs(m);
   manyclass::bind_comparison(m);
+  manyclass::bind_logistic(m);
   manyclass::bind_stochastic(m);
   manyclass::bind_svmlight(m);
   manyclass::bind_prediction(m);

@@ -9,6 +9,7 @@ from manyclass.version import __version__
 
 __all__ = [
     "MulticlassSVC",
+    "MultinomialLogisticRegression",
     "StochasticClassifier",
     "__version__",
     "load_data",
@@ -21,6 +22,7 @@ __all__ = [
 # Imported when first used: `manyclass --help` need not wait for NumPy and scikit-learn.
 _HOMES = {
     "MulticlassSVC": "manyclass.estimators.svc",
+    "MultinomialLogisticRegression": "manyclass.estimators.logistic",
     "StochasticClassifier": "manyclass.estimators.stochastic",
     "load_data": "manyclass.io.dataset_file.format",
     "load_model": "manyclass.persistence.model_file",

@@ -375,6 +375,43 @@ class _ComparisonTrainer(_Examples):
 class ComparisonTrainer32(_ComparisonTrainer): ...
 class ComparisonTrainer64(_ComparisonTrainer): ...
 
+class LogisticSums:
+    loss: float
+    gap: float
+    entropy: float
+
+class _LogisticTrainer(_Examples):
+    def visit(
+        self, weights: Array, v: Array, fresh: bool, class_major: bool, seed: int
+    ) -> SweepResult: ...
+    def gradient(self, weights: Array, out: Array, class_major: bool) -> float: ...
+    def curvature(
+        self, weights: Array, direction: Array, out: Array, class_major: bool
+    ) -> None: ...
+    def log_softmax(self, weights: Array, v: Array, class_major: bool) -> None: ...
+    def inspect(
+        self,
+        weights: NDArray[np.float64],
+        v: Array | None,
+        leaves: NDArray[np.float64],
+        enters: NDArray[np.float64],
+        sums: NDArray[np.float64] | None,
+        class_sums: NDArray[np.float64],
+        class_major: bool,
+    ) -> LogisticSums: ...
+    def dual_sums(
+        self,
+        v: Array,
+        leaves: NDArray[np.float64],
+        enters: NDArray[np.float64],
+        sums: NDArray[np.float64],
+        class_sums: NDArray[np.float64],
+        class_major: bool,
+    ) -> LogisticSums: ...
+
+class LogisticTrainer32(_LogisticTrainer): ...
+class LogisticTrainer64(_LogisticTrainer): ...
+
 class StochasticLoss(enum.Enum):
     hinge = 0
     log_loss = 1

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from manyclass import MulticlassSVC, StochasticClassifier
+from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.solvers.solver_choice import COMPARISON
 from manyclass.solvers.stochastic.plan import LOSSES
@@ -41,4 +41,20 @@ def test_stochastic_estimator_check(estimator, check):
     if "sample_weight_equivalence" in str(check):
         # Steps on all rows at once do not depend on how these are drawn.
         estimator.set_params(batch_size=10**6, max_iter=20, tol=None)
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [
+        MultinomialLogisticRegression(),
+        MultinomialLogisticRegression(regularize_intercept=True),
+        MultinomialLogisticRegression(fit_intercept=False),
+    ]
+)
+def test_logistic_estimator_check(estimator, check):
+    if "sample_weight_equivalence" in str(check):
+        estimator.set_params(tol=1e-16)  # as near as rounding lets it
+    if "class_weight_classifiers" in str(check) and not estimator.fit_intercept:
+        pytest.skip("without an intercept, LogisticRegression does not meet it either")
     check(estimator)

@@ -12,6 +12,7 @@ MAX_FILES = 12
 # Top first. A room may include those below it; rooms of one layer do not include each other.
 LAYERS = [
     {"bindings"},
+    {"logistic"},
     {
         "comparison",
         "dense_rows",

@@ -28,7 +28,8 @@ class Named(MulticlassSVC):
 def test_only_our_estimators_can_be_saved(what, told, tmp_path):
     if hasattr(what, "fit") and not isinstance(what, type):
         what.fit(*load_iris(return_X_y=True))
-    wanted = f"save_model takes a MulticlassSVC or a StochasticClassifier, not {told}"
+    kinds = "a MulticlassSVC or a MultinomialLogisticRegression or a StochasticClassifier"
+    wanted = f"save_model takes {kinds}, not {told}"
     with pytest.raises(TypeError, match=wanted):
         save_model(tmp_path / "model", what)
     assert not list(tmp_path.iterdir())

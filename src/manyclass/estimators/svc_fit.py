@@ -17,11 +17,10 @@ from manyclass.checkpoints.problem_identity import facts_of_problem, facts_of_ra
 from manyclass.estimators.callbacks import WRAPPERS, FitTask
 from manyclass.estimators.linear import split_weights
 from manyclass.estimators.sparsify import SparsifyMixin
-from manyclass.estimators.validation import validated
+from manyclass.estimators.validation import check_size, validated
 from manyclass.estimators.warm_start import WarmStart
 from manyclass.parallel.communicator import Communicator, as_communicator
 from manyclass.parallel.consensus import abort_others, agreed, check_same, of_first
-from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Progress, Solution, Start, Status, Weights
@@ -44,17 +43,6 @@ class _Given(NamedTuple):
     problem: Problem
     choice: Choice
     classes: Array
-
-
-def _check_size(dataset: Dataset) -> None:
-    """Refuse values whose squares leave z, which is as small as they are large, without digits."""
-    values, limits = dataset.values, np.finfo(dataset.dtype)
-    largest = max(-float(values.min()), float(values.max())) if len(values) else 0.0
-    if largest > np.sqrt(float(limits.max) * float(limits.eps)):
-        raise FloatingPointError(
-            f"X holds a value of size {largest:.1e}, whose square is too large for "
-            f"{dataset.dtype}; scale the features to about one"
-        )
 
 
 class TrainingMixin(SparsifyMixin, BaseEstimator):
@@ -123,7 +111,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
             super()._validate_params()
         rows, targets = validated(self, X, y)
         dataset, classes = self._dataset(rows, targets, sample_weight)
-        _check_size(dataset)
+        check_size(dataset)
         problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
         check_solver(
             self.solver, problem, stopping=self.stopping, weights=self.weights, n_ranks=n_ranks

@@ -229,3 +229,14 @@ def _class_weights(
         raise ValueError(f"class weights must be numbers and not negative, got {class_weight}")
     per_class = compute_class_weight(class_weight, classes=classes, y=y)
     return np.asarray(per_class, dtype=np.float64)[labels]
+
+
+def check_size(dataset: Dataset) -> None:
+    """Refuse values whose squares leave z, which is as small as they are large, without digits."""
+    values, limits = dataset.values, np.finfo(dataset.dtype)
+    largest = max(-float(values.min()), float(values.max())) if len(values) else 0.0
+    if largest > np.sqrt(float(limits.max) * float(limits.eps)):
+        raise FloatingPointError(
+            f"X holds a value of size {largest:.1e}, whose square is too large for "
+            f"{dataset.dtype}; scale the features to about one"
+        )

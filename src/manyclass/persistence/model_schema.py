@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
+from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors.class_names import check_ascending, class_names, strings
@@ -21,8 +22,8 @@ from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import Certificate
 from manyclass.utils.types import Array, Settings
 
-Estimator: TypeAlias = MulticlassSVC | StochasticClassifier
-E = TypeVar("E", MulticlassSVC, StochasticClassifier)
+Estimator: TypeAlias = MulticlassSVC | MultinomialLogisticRegression | StochasticClassifier
+E = TypeVar("E", MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier)
 
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 # Parameters that belong to a run, not to a model.
@@ -209,10 +210,10 @@ def _number(model: Settings, name: str) -> float:
     return float(stored)
 
 
-# What the two estimators do not have in common.
+# What the estimators do not have in common.
 
 
-def _svc_facts(estimator: MulticlassSVC) -> Settings:
+def _exact_facts(estimator: MulticlassSVC | MultinomialLogisticRegression) -> Settings:
     proof = estimator.certificate_
     return {"certificate": proof.as_dict() if proof else None}
 
@@ -223,12 +224,20 @@ def _check_svc(estimator: MulticlassSVC) -> None:
         raise ValueError(f"{estimator.loss} does not go with {estimator.formulation}")
 
 
-def _learn_svc(estimator: MulticlassSVC, model: Settings) -> None:
+def _learn_exact(estimator: MulticlassSVC | MultinomialLogisticRegression, model: Settings) -> None:
     estimator.certificate_ = _certificate(model["certificate"])
 
 
 def _describe_svc(estimator: MulticlassSVC) -> Settings:
-    return {"formulation": estimator.formulation, "C": estimator.C, **_svc_facts(estimator)}
+    return {"formulation": estimator.formulation, "C": estimator.C, **_exact_facts(estimator)}
+
+
+def _check_logistic(estimator: MultinomialLogisticRegression) -> None:
+    _check_common(estimator, "C")
+
+
+def _describe_logistic(estimator: MultinomialLogisticRegression) -> Settings:
+    return {"formulation": "logistic", "C": estimator.C, **_exact_facts(estimator)}
 
 
 def _stochastic_facts(estimator: StochasticClassifier) -> Settings:
@@ -272,7 +281,14 @@ class Kind(Generic[E]):
 
 
 KINDS: dict[str, Kind[Any]] = {
-    "MulticlassSVC": Kind(MulticlassSVC, _svc_facts, _check_svc, _learn_svc, _describe_svc),
+    "MulticlassSVC": Kind(MulticlassSVC, _exact_facts, _check_svc, _learn_exact, _describe_svc),
+    "MultinomialLogisticRegression": Kind(
+        MultinomialLogisticRegression,
+        _exact_facts,
+        _check_logistic,
+        _learn_exact,
+        _describe_logistic,
+    ),
     "StochasticClassifier": Kind(
         StochasticClassifier,
         _stochastic_facts,

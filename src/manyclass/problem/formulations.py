@@ -28,6 +28,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 LOSSES = ("hinge", "squared_hinge")
+# The losses that go with an aggregation.
+LOSSES_OF = {"max": LOSSES[:1], "sum": LOSSES, "log_sum_exp": ("log_loss",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ class Formulation:
         relative: mu_c = (w_y - w_c) . x. absolute: mu_c = -w_c . x for c != y, mu_y = w_y . x.
     targets : {"others", "all", "own"}
         T_i, the classes whose margins count: c != y_i, all, or y_i alone.
-    aggregation : {"max", "sum"}
-        Whether the largest loss of the targets counts, or their sum.
+    aggregation : {"max", "sum", "log_sum_exp"}
+        Whether the largest loss of the targets counts, or their sum; or log(1 + sum_c exp(-mu_c)).
     gamma_own : {"1", "k-1"}
         Margin that is asked of y_i where it is a target; 1 is asked of the others.
     sum_to_zero : {"implied", "enforced", "no"}
@@ -50,7 +52,7 @@ class Formulation:
 
     margin: Literal["relative", "absolute"]
     targets: Literal["others", "all", "own"]
-    aggregation: Literal["max", "sum"]
+    aggregation: Literal["max", "sum", "log_sum_exp"]
     gamma_own: Literal["1", "k-1"]
     sum_to_zero: Literal["implied", "enforced", "no"]
 
@@ -80,7 +82,7 @@ class Formulation:
 
     def losses(self) -> tuple[str, ...]:
         """Names of the losses that go with it."""
-        return LOSSES if self.aggregation == "sum" else LOSSES[:1]
+        return LOSSES_OF[self.aggregation]
 
 
 FORMULATIONS: dict[str, Formulation] = {
@@ -94,3 +96,7 @@ FORMULATIONS: dict[str, Formulation] = {
     "mmr": Formulation("absolute", "own", "sum", "1", "enforced"),
     "one_vs_rest": Formulation("absolute", "all", "sum", "1", "no"),
 }
+
+# Multinomial logistic regression: log(1 + sum_{c != y} exp((w_c - w_y) . x)), the log loss of the
+# softmax of all scores. Its solver and its dual are apart (solvers/logistic).
+LOGISTIC = Formulation("relative", "others", "log_sum_exp", "1", "implied")

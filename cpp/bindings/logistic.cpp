@@ -1,0 +1,108 @@
+// Python's view of multinomial logistic regression.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/examples.hpp"
+#include "data/require.hpp"
+#include "logistic/kernels.hpp"
+#include "logistic/logistic_trainer.hpp"
+
+namespace manyclass {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+template <class T>
+using Held = Bound<T, LogisticTrainer<T>>;
+
+// Empty arrays: no change.
+ClassShift shift_of(std::int64_t n_classes, const Vector<const double>& leaves,
+                    const Vector<const double>& enters) {
+  if (leaves.size() == 0 && enters.size() == 0) return {};
+  const auto k = static_cast<std::size_t>(n_classes);
+  require(leaves.size() == k && enters.size() == k, "there must be a share for every class");
+  return {leaves.data(), enters.data()};
+}
+
+template <class T>
+void bind_trainer(nb::module_& m, const char* name) {
+  auto trainer = nb::class_<Held<T>>(m, name);
+  bind_examples<T>(trainer);
+  trainer
+      .def(
+          "visit",
+          [](const Held<T>& t, Matrix<T> weights, Matrix<T> v, bool fresh, bool class_major,
+             std::uint64_t seed) {
+            const nb::gil_scoped_release release;
+            return t.visit(view_of(weights), view_of(v), fresh, class_major, seed);
+          },
+          "weights"_a, "v"_a, "fresh"_a, "class_major"_a, "seed"_a)
+      .def(
+          "gradient",
+          [](const Held<T>& t, Matrix<T> weights, Matrix<T> out, bool class_major) {
+            const nb::gil_scoped_release release;
+            return t.gradient(view_of(weights), view_of(out), class_major);
+          },
+          "weights"_a, "out"_a, "class_major"_a)
+      .def(
+          "curvature",
+          [](const Held<T>& t, Matrix<T> weights, Matrix<T> direction, Matrix<T> out,
+             bool class_major) {
+            const nb::gil_scoped_release release;
+            t.curvature(view_of(weights), view_of(direction), view_of(out), class_major);
+          },
+          "weights"_a, "direction"_a, "out"_a, "class_major"_a)
+      .def(
+          "log_softmax",
+          [](const Held<T>& t, Matrix<T> weights, Matrix<T> v, bool class_major) {
+            const nb::gil_scoped_release release;
+            t.log_softmax(view_of(weights), view_of(v), class_major);
+          },
+          "weights"_a, "v"_a, "class_major"_a)
+      .def(
+          "inspect",
+          [](const Held<T>& t, Matrix<double> weights, std::optional<Matrix<T>> v,
+             Vector<const double> leaves, Vector<const double> enters,
+             std::optional<Matrix<double>> sums, Vector<double> class_sums, bool class_major) {
+            const ClassShift by = shift_of(t.n_classes(), leaves, enters);
+            const nb::gil_scoped_release release;
+            MatrixView<T> duals{};
+            MatrixView<double> into{};
+            if (v) duals = view_of(*v);
+            if (sums) into = view_of(*sums);
+            return t.inspect(view_of(weights), v ? &duals : nullptr, by, sums ? &into : nullptr,
+                             view_of(class_sums), class_major);
+          },
+          "weights"_a, "v"_a.none(), "leaves"_a, "enters"_a, "sums"_a.none(), "class_sums"_a,
+          "class_major"_a)
+      .def(
+          "dual_sums",
+          [](const Held<T>& t, Matrix<T> v, Vector<const double> leaves,
+             Vector<const double> enters, Matrix<double> sums, Vector<double> class_sums,
+             bool class_major) {
+            const ClassShift by = shift_of(t.n_classes(), leaves, enters);
+            const nb::gil_scoped_release release;
+            return t.dual_sums(view_of(v), by, view_of(sums), view_of(class_sums), class_major);
+          },
+          "v"_a, "leaves"_a, "enters"_a, "sums"_a, "class_sums"_a, "class_major"_a);
+}
+
+}  // namespace
+
+void bind_logistic(nb::module_& m) {
+  nb::class_<LogisticSums>(m, "LogisticSums")
+      .def_ro("loss", &LogisticSums::loss)
+      .def_ro("gap", &LogisticSums::gap)
+      .def_ro("entropy", &LogisticSums::entropy);
+  bind_trainer<float>(m, "LogisticTrainer32");
+  bind_trainer<double>(m, "LogisticTrainer64");
+}
+
+}  // namespace manyclass

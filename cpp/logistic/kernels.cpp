@@ -1,0 +1,22 @@
+// The kernels of multinomial logistic regression. CMakeLists.txt compiles this file once per
+// instruction set.
+#include "logistic/kernels.hpp"
+
+#include "logistic/passes.hpp"
+#include "logistic/visits.hpp"
+#include "simd/isa.hpp"
+#include "simd/kernel_table.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+template <class T>
+struct TableOf<LogisticKernels<T>> {
+  static constexpr LogisticKernels<T> value{logistic_visits<T>,    logistic_gradient<T>,
+                                            logistic_curvature<T>, logistic_log_softmax<T>,
+                                            logistic_inspect<T>,   logistic_dual_sums<T>};
+};
+
+template const LogisticKernels<float>& kernel_table();
+template const LogisticKernels<double>& kernel_table();
+
+}  // namespace manyclass::MANYCLASS_ISA

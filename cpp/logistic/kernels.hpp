@@ -1,0 +1,93 @@
+#pragma once
+// Multinomial logistic regression, with u_i in the unit simplex of the k classes:
+//
+//   P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),   s_ic = w_c . x_i
+//   D(u) = -1/2 ||W(u)||^2 - sum_i C_i sum_c u_ic log u_ic,   W(u) = sum_i C_i x_i (e_{y_i} -
+//   u_i)^T P(W) - D(u) = 1/2 ||W - W(u)||^2
+//                 + sum_i C_i (log sum_c exp(s_ic) + sum_c u_ic log u_ic - sum_c u_ic s_ic)
+//
+// Every term is at least 0. Where intercepts are not regularised, u must also satisfy
+// sum_i C_i (e_{y_i} - u_i) = 0, and ||.|| leaves them out. Sources: Yu, Huang, Lin, Machine
+// Learning 85 (2011), sec. 3; Shalev-Shwartz, Zhang, JMLR 14 (2013). Kept is v = log u.
+#include <cstdint>
+#include <span>
+
+#include "data/examples.hpp"
+
+namespace manyclass {
+
+// W, or an array like it: a row for each feature (weights/dense_weights.hpp) or for each class
+// (dense_rows/class_major.hpp). U is its type, T that of X.
+template <class U>
+struct LogisticWeights {
+  U* data;  // 64-byte aligned
+  std::int64_t n_features;
+  std::int32_t n_classes;
+  std::int64_t stride;
+  bool class_major;
+};
+
+// Memory for a batch of kBatchRows examples, aligned to 64 bytes.
+template <class U>
+struct LogisticMemory {
+  U* rows;    // kBatchRows x stride of a class-major W, else null
+  U* gram;    // kBatchRows x kBatchRows
+  U* scores;  // kBatchRows x score_stride
+  U* other;   // kBatchRows x score_stride
+  U* values;  // as many as the longest row has, of another type than X
+};
+
+// A change of u that makes sum_i C_i (e_{y_i} - u_i) zero: each class gives up a share of its u,
+// and what an example's classes give up is dealt out in shares that sum to 1.
+struct ClassShift {
+  const double* leaves = nullptr;  // null: no change
+  const double* enters = nullptr;
+};
+
+struct LogisticSums {
+  double loss = 0;     // sum_i C_i (log sum_c exp(s_ic) - s_i,y_i)
+  double gap = 0;      // the sum of the terms of P - D
+  double entropy = 0;  // -sum_i C_i sum_c u_ic log u_ic
+
+  void add(const LogisticSums& other) {
+    loss += other.loss;
+    gap += other.gap;
+    entropy += other.entropy;
+  }
+};
+
+// What a pass adds up; null: not wanted.
+struct LogisticTotals {
+  const LogisticWeights<double>* sums = nullptr;  // += W(u)
+  double* class_sums = nullptr;                   // += C_i u_ic
+};
+
+template <class T>
+struct LogisticKernels {
+  // Maximise D over the u of each example of `order`, one after the other; W and v follow. `fresh`:
+  // u_i = e_{y_i}, and v is not read. Returned: the sums of the terms of P - D and of the losses,
+  // each just before the example's step. `v` has rows of score_stride numbers.
+  SweepResult (*visit)(const Examples<T>&, const LogisticWeights<T>&, T* v, bool fresh,
+                       const LogisticMemory<T>&, std::span<const std::int32_t> order);
+  // gradient += the gradient of the losses of rows [begin, end) at W. Returned: their sum.
+  double (*gradient)(const Examples<T>&, const LogisticWeights<T>&,
+                     const LogisticWeights<T>& gradient, const LogisticMemory<T>&,
+                     std::int64_t begin, std::int64_t end);
+  // product += the Hessian of these losses at W times `direction`.
+  void (*curvature)(const Examples<T>&, const LogisticWeights<T>&,
+                    const LogisticWeights<T>& direction, const LogisticWeights<T>& product,
+                    const LogisticMemory<T>&, std::int64_t begin, std::int64_t end);
+  // v = log softmax of the scores at W.
+  void (*log_softmax)(const Examples<T>&, const LogisticWeights<T>&, T* v, const LogisticMemory<T>&,
+                      std::int64_t begin, std::int64_t end);
+  // In double, at W and u = exp(v) (null: softmax of the scores), shifted.
+  LogisticSums (*inspect)(const Examples<T>&, const LogisticWeights<double>&, const T* v,
+                          const ClassShift&, const LogisticTotals&, const LogisticMemory<double>&,
+                          std::int64_t begin, std::int64_t end);
+  // The totals and the entropy of u = exp(v), shifted; `shape` tells the layout.
+  LogisticSums (*dual_sums)(const Examples<T>&, const LogisticWeights<double>& shape, const T* v,
+                            const ClassShift&, const LogisticTotals&, const LogisticMemory<double>&,
+                            std::int64_t begin, std::int64_t end);
+};
+
+}  // namespace manyclass

@@ -1,0 +1,133 @@
+#pragma once
+// Visits of the sequential dual method for multinomial logistic regression: D is maximised over the
+// u of one example, all others fixed. With a = C_i ||x_i||^2, r_c = s_c + a u_c (u before):
+//
+//   v_c + a exp(v_c) = r_c - theta,  sum_c exp(v_c) = 1;   W += C_i x_i (u_before - u)^T
+//
+// Dense rows are visited in batches with exact corrections (dense_rows/batched_visits.hpp), others
+// one by one. Sources: logistic/kernels.hpp; mathematics of the block: Yu, Huang, Lin 2011, sec. 4.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "data/examples.hpp"
+#include "dense_rows/batched_visits.hpp"
+#include "dense_rows/class_major.hpp"
+#include "logistic/kernels.hpp"
+#include "logistic/layouts.hpp"
+#include "logistic/log_simplex.hpp"
+#include "simd/exp.hpp"
+#include "simd/isa.hpp"
+#include "simd/vector.hpp"
+
+namespace manyclass::MANYCLASS_ISA {
+
+template <class T>
+class LogisticVisitor {
+ public:
+  LogisticVisitor(const Examples<T>& examples, std::int32_t n_classes, T* v, bool fresh, T* old)
+      : examples_(examples),
+        n_classes_(static_cast<std::size_t>(n_classes)),
+        n_(static_cast<std::size_t>(score_stride<T>(n_classes))),
+        v_(v),
+        fresh_(fresh),
+        old_(old) {}
+
+  // `s`: the scores of example i; they become its step, C_i (u_before - u).
+  void visit(std::int64_t i, T* s, T* u, SweepResult& result) {
+    T* v = v_ + i * static_cast<std::int64_t>(n_);
+    const auto y = static_cast<std::size_t>(examples_.labels[i]);
+    const double cost = examples_.costs[i];
+    std::fill(s + n_classes_, s + n_, kNoClass<T>);
+    const double log_sum = log_sum_exp(s, n_), s_y = static_cast<double>(s[y]);
+    result.loss += cost * (log_sum - s_y);
+    result.gap += cost * std::max(0.0, log_sum - begin(y, s, v, u));
+    const T a = static_cast<T>(cost * examples_.norms[i]);
+    for (std::size_t c = 0; c < n_; c += kLanes<T>) {
+      store(s + c, load(s + c) + a * load(old_ + c));
+    }
+    solve_log_simplex(s, a, n_, v, u);
+    std::fill(v + n_classes_, v + n_, kNoLog<T>);
+    const T by = static_cast<T>(cost);
+    for (std::size_t c = 0; c < n_; c += kLanes<T>) {
+      store(s + c, by * (load(old_ + c) - load(u + c)));
+    }
+    std::fill(s + n_classes_, s + n_, T{0});
+    ++result.steps;
+  }
+
+ private:
+  // Fill in the u before the visit, and where the search for the new one begins. Returns
+  // sum_c u_c (s_c - v_c).
+  double begin(std::size_t y, const T* s, T* v, T* u) {
+    if (fresh_) {
+      std::fill_n(old_, n_, T{0});
+      old_[y] = 1;
+      const double rest = std::max<double>(1, static_cast<double>(n_classes_) - 1);
+      std::fill_n(v, n_, static_cast<T>(std::log(0.5 / rest)));
+      std::fill(v + n_classes_, v + n_, kNoLog<T>);
+      v[y] = static_cast<T>(std::log(0.5));
+      for (std::size_t c = 0; c < n_; c += kLanes<T>) store(u + c, exponential<T>(load(v + c)));
+      return static_cast<double>(s[y]);
+    }
+    Vector<T> sum = {};
+    for (std::size_t c = 0; c < n_; c += kLanes<T>) {
+      const Vector<T> uc = exponential<T>(load(v + c));
+      store(old_ + c, uc);
+      store(u + c, uc);
+      sum += uc * (load(s + c) - load(v + c));
+    }
+    return total<T>(sum);
+  }
+
+  const Examples<T>& examples_;
+  std::size_t n_classes_, n_;
+  T* v_;
+  bool fresh_;
+  T* old_;
+};
+
+// s_b += sum_{j before b} G_bj step_j
+template <class T>
+inline void correct_scores(const LogisticMemory<T>& memory, std::int64_t b, std::int64_t ld) {
+  T* s = memory.scores + b * ld;
+  for (std::int64_t j = 0; j < b; ++j) {
+    const T g = memory.gram[b * kBatchRows + j];
+    if (g == 0) continue;
+    const T* step = memory.scores + j * ld;
+    for (std::int64_t c = 0; c < ld; c += static_cast<std::int64_t>(kLanes<T>)) {
+      store(s + c, load(s + c) + g * load(step + c));
+    }
+  }
+}
+
+template <class T>
+SweepResult logistic_visits(const Examples<T>& examples, const LogisticWeights<T>& w, T* v,
+                            bool fresh, const LogisticMemory<T>& memory,
+                            std::span<const std::int32_t> order) {
+  const std::int64_t ld = score_stride<T>(w.n_classes);
+  T* u = memory.other;
+  LogisticVisitor<T> visitor(examples, w.n_classes, v, fresh, memory.other + ld);
+  const std::size_t at_once = w.class_major ? static_cast<std::size_t>(kBatchRows) : 1;
+  SweepResult result;
+  for (std::size_t begin = 0; begin < order.size(); begin += at_once) {
+    RowBatch<T> batch{};
+    batch.order = order.subspan(begin, std::min(at_once, order.size() - begin));
+    batch.rows = memory.rows;
+    batch.gram = memory.gram;
+    const auto at = [&](std::int64_t b) { return batch.order[static_cast<std::size_t>(b)]; };
+    if (w.class_major) pack_batch(examples.x, batch, w.stride);
+    scores_of_rows(examples.x, w, memory, batch.size(), at, memory.scores, ld);
+    for (std::int64_t b = 0; b < batch.size(); ++b) {
+      correct_scores(memory, b, ld);
+      visitor.visit(at(b), memory.scores + b * ld, u, result);
+    }
+    add_rows(examples.x, w, memory, batch.size(), at, memory.scores, ld);
+  }
+  result.evaluations = static_cast<std::int64_t>(order.size()) * w.n_classes;
+  return result;
+}
+
+}  // namespace manyclass::MANYCLASS_ISA

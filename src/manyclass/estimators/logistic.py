@@ -1,0 +1,296 @@
+"""The estimator of multinomial logistic regression."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from manyclass.estimators.callbacks import WRAPPERS, CallbackSupportMixin, FitTask, with_callbacks
+from manyclass.estimators.linear import join_weights, split_weights
+from manyclass.estimators.probabilities import ProbabilitiesMixin
+from manyclass.estimators.validation import check_size, training_data, validated
+from manyclass.problem.formulations import LOGISTIC
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import (
+    Certificate,
+    EpochRecord,
+    Progress,
+    Solution,
+    Start,
+    Status,
+    Weights,
+)
+from manyclass.solvers.logistic.state import duals_fit, memory_of_duals
+from manyclass.solvers.logistic.train import train_logistic
+from manyclass.solvers.training_loop import Interrupted
+from manyclass.utils.types import Array, ClassWeight, Settings
+
+
+class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, BaseEstimator):
+    """Multinomial logistic regression, trained to a proven distance from its optimum.
+
+    Solves, for the examples (x_i, y_i), i = 1..n, with W = (w_1, ..., w_k) and intercepts b,
+
+        min_{W, b}  1/2 ||W||_F^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),
+        s_ic = w_c . x_i + b_c
+
+    with C_i = C * sample_weight_i * class_weight_{y_i}: the problem of
+    ``sklearn.linear_model.LogisticRegression`` at the same C. Training ends when the relative
+    duality gap is at most ``tol``: the objective is then proven to be within a share ``tol`` of the
+    optimum. Two classes: one row of coefficients, of the binary problem.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a unit of loss; smaller regularises more.
+    tol : float, default=1e-4
+        Relative duality gap (P - D) / P at which training stops.
+    fit_intercept : bool, default=True
+        Whether there are intercepts.
+    regularize_intercept : bool, default=False
+        Whether intercepts are regularised like the weights of a feature whose value is
+        `intercept_scaling`.
+    intercept_scaling : float, default=1.0
+        Value of that feature. Without `regularize_intercept` the optimum does not depend on it.
+    class_weight : dict or "balanced", default=None
+        Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
+        n / (k n_c).
+    max_iter : int, default=1000
+        Epochs at most: loops over all examples, or Newton steps.
+    warm_start : bool, default=False
+        Whether the next fit with the same classes and features starts at the coefficients of this
+        one. Also makes a fit that Ctrl-C stopped resumable.
+    n_jobs : int, default=None
+        Threads of prediction (None = 1, -1 = all cores). Training uses one, and those of BLAS for
+        some products.
+    random_state : int, RandomState instance, default=None
+        Orders the visits. An int gives the same result every time.
+    verbose : int, default=0
+        1 prints one line per epoch.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) when binary
+        float32 for float32 X, else float64.
+    intercept_ : ndarray of shape (n_classes,), or (1,) when binary
+        Without `regularize_intercept` their mean is 0 (with more than two classes).
+    n_iter_ : int
+        Epochs.
+    certificate_ : Certificate
+        primal_objective, dual_objective, gap and relative_gap at the returned weights, and as
+        max_violation sqrt(2 gap): ||W - W*|| is not larger.
+    history_ : list of EpochRecord
+        One record per epoch: seconds, primal and gap estimates.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape ``(n_features_in_,)``
+        When X had string column names.
+
+    Notes
+    -----
+    Descent in the dual (the sequential dual method, with one distribution over the classes for
+    each example), then Newton's method with conjugate gradients in the primal, where descent is
+    slow. Descent keeps n_samples x n_classes numbers; without room for them, Newton's method alone
+    trains.
+
+    See Also
+    --------
+    MulticlassSVC : Hinge losses; sparser duals, no probabilities.
+    sklearn.linear_model.LogisticRegression : The same problem, without a proof.
+
+    References
+    ----------
+    H.-F. Yu, F.-L. Huang, C.-J. Lin: Dual coordinate descent methods for logistic regression and
+    maximum entropy models. Machine Learning 85, 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass import MultinomialLogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MultinomialLogisticRegression(random_state=0).fit(X, y)
+    >>> model.certificate_.relative_gap <= 1e-4
+    True
+    >>> model.predict_proba(X[:2]).shape
+    (2, 3)
+    """
+
+    loss = "log_loss"  # what gives probabilities
+    certificate_: Certificate
+    history_: list[EpochRecord]
+
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "regularize_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        regularize_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        class_weight: ClassWeight = None,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.regularize_intercept = regularize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Examples; float32 trains in float32, all else in float64. CSR without duplicate entries
+            is used where it lies, and so is an array in C order unless most of it is zero;
+            anything else is copied.
+        y : array-like of shape (n_samples,)
+            Classes: numbers or strings, at least two of them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Not negative; a weight of 2 equals two copies, of 0 no row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If X or y have the wrong shape, hold NaN or infinity, there are fewer than two classes,
+            or a weight is negative.
+        FloatingPointError
+            If the weights overflow.
+        MemoryError
+            If W does not fit into memory.
+        """
+        with self._input_restored():
+            rows, targets = validated(self, X, y)
+            bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+            dataset, classes = training_data(rows, targets, sample_weight, self.class_weight, bias)
+            check_size(dataset)
+            # With two rows of weights, -w/2 and w/2, the norm is half of that of w.
+            halves = 0.5 if len(classes) == 2 else 1.0
+            problem = Problem(dataset, LOGISTIC, halves * float(self.C), "log_loss")
+            metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+            task = FitTask(self, rows, targets, metadata, self.max_iter)
+            solution = self._solve(problem, classes, task)
+            self._set_fitted(solution, classes, problem)
+        self._warn(solution)
+        task.end()
+        return self
+
+    def _solve(self, problem: Problem, classes: Array, task: FitTask) -> Solution:
+        if self.verbose and not duals_fit(problem):
+            print(f"Newton's method alone: {memory_of_duals(problem)}", flush=True)
+        bias = problem.dataset.bias
+
+        def on_epoch(progress: Progress) -> bool:
+            if self.verbose:
+                print(progress, flush=True)
+            return task.epoch(lambda: _attributes(progress.weights(), classes, bias))
+
+        try:
+            return train_logistic(
+                problem,
+                tol=float(self.tol),
+                regularize_intercept=self.regularize_intercept,
+                rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1)),
+                max_iter=self.max_iter,
+                start=self._start(problem, classes),
+                on_epoch=on_epoch,
+            )
+        except Interrupted as interrupt:
+            if self.warm_start:
+                self._interrupted = classes, interrupt.start.weights
+            raise
+
+    def _start(self, problem: Problem, classes: Array) -> Start | None:
+        """Return the W of an earlier fit, if this one is to begin there."""
+        data = problem.dataset
+        shape = data.n_features + 1, data.n_classes
+        known, W = self.__dict__.pop("_interrupted", (None, None))
+        if not self.warm_start:
+            return None
+        if W is None and hasattr(self, "classes_"):
+            known = self.classes_
+            W = join_weights(self._coefficients, self.intercept_, data.bias)
+        if W is None or W.shape != shape or not np.array_equal(known, classes):
+            return None
+        zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
+        return Start(zero.duals, np.asarray(W, data.dtype))
+
+    def _set_fitted(self, solution: Solution, classes: Array, problem: Problem) -> None:
+        bias = problem.dataset.bias
+        for name, value in _attributes(solution.weights, classes, bias).items():
+            setattr(self, name, value)
+        # In units of the binary problem.
+        factor = 2.0 if len(classes) == 2 else 1.0
+        found = solution.certificate
+        self.certificate_ = Certificate(
+            factor * found.primal_objective,
+            factor * found.dual_objective,
+            factor * found.gap,
+            found.relative_gap,
+            factor * found.max_violation,
+        )
+        self.history_ = [
+            replace(
+                record,
+                primal_estimate=factor * record.primal_estimate,
+                gap_estimate=factor * record.gap_estimate,
+            )
+            for record in solution.history
+        ]
+        self.n_iter_ = len(self.history_)
+
+    def _warn(self, solution: Solution) -> None:
+        if solution.status in (Status.MAX_ITER, Status.STALLED):
+            warnings.warn(
+                f"training stopped after {len(solution.history)} epoch(s) at relative gap "
+                f"{solution.certificate.relative_gap:.2e} (asked for: {self.tol:g}): "
+                f"{solution.status.value}",
+                ConvergenceWarning,
+                stacklevel=4 + WRAPPERS,  # the caller of fit
+            )
+
+
+def _attributes(W: Weights, classes: Array, bias: float) -> Settings:
+    """Return what prediction needs, from W of shape (d + 1, k)."""
+    coef, intercept = split_weights(W, bias)
+    return {"classes_": classes, "coef_": coef, "intercept_": intercept}

@@ -1,0 +1,148 @@
+"""Certificates of multinomial logistic regression, in float64 (formulas: logistic/kernels.hpp).
+
+The dual variables are u = exp(v), or, without v, the softmax u = p of the scores at W itself. For
+these, every term of P - D but 1/2 ||W - W(p)||^2 is 0, and W - W(p) is the gradient of P: then the
+gap is half its squared norm. Where intercepts are not regularised, u is first moved to where
+sum_i C_i (e_{y_i} - u_i) = 0: every class with too much gives up the same share of its u in every
+example, and what an example's classes give up is dealt out among those with too little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate
+from manyclass.solvers.logistic.state import (
+    State,
+    as_matrix,
+    bias_of,
+    class_counts,
+    features_of,
+    new_weights,
+)
+from manyclass.utils.types import Array
+
+NONE = np.empty(0)
+DOUBLE = np.dtype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassShift:
+    """Shares that classes give up of their u, and shares in which that is dealt out."""
+
+    leaves: NDArray[np.float64]
+    enters: NDArray[np.float64]
+
+
+NO_SHIFT = ClassShift(NONE, NONE)
+
+
+def class_shift(problem: Problem, class_sums: NDArray[np.float64]) -> ClassShift:
+    """Return what makes sum_i C_i u_i equal to the classes' costs, given that sum."""
+    excess = class_sums - class_counts(problem)
+    more, less = np.maximum(excess, 0), np.maximum(-excess, 0)
+    if not (more.any() and less.any()):
+        return NO_SHIFT
+    return ClassShift(more / np.maximum(class_sums, np.finfo(float).tiny), less / less.sum())
+
+
+def certify(problem: Problem, state: State, *, regularize_intercept: bool) -> Certificate:
+    """Return the certificate of the state's W, which becomes W(u) first where there is a v."""
+    if state.log_u is not None:
+        return _certify_duals(problem, state, regularize_intercept)
+    return certify_weights(problem, state, state.weights, regularize_intercept=regularize_intercept)
+
+
+def certify_weights(
+    problem: Problem, state: State, weights: Array, *, regularize_intercept: bool
+) -> Certificate:
+    """Return the certificate of a W by the softmax of its own scores."""
+    wide = in_double(problem, state, weights)
+    sums = new_weights(problem, DOUBLE, state.class_major)
+    shift = NO_SHIFT
+    if problem.dataset.bias and not regularize_intercept:
+        class_sums = np.zeros(problem.dataset.n_classes)
+        _inspect(state, wide, None, NO_SHIFT, None, class_sums)
+        shift = class_shift(problem, class_sums)
+    found = _inspect(state, wide, None, shift, sums, NONE)
+    return _from(problem, state, wide, sums, found.loss, found.gap, regularize_intercept)
+
+
+def _certify_duals(problem: Problem, state: State, regularize_intercept: bool) -> Certificate:
+    assert state.log_u is not None
+    free = bool(problem.dataset.bias) and not regularize_intercept
+    class_sums = np.zeros(problem.dataset.n_classes) if free else NONE
+    sums = rebuild(problem, state, class_sums, keeps_bias=free)
+    shift = NO_SHIFT
+    if free:
+        shift = class_shift(problem, class_sums)
+        state.left = class_counts(problem) - class_sums
+        sums[:] = 0
+        v, cm = state.log_u, state.class_major
+        state.trainer.dual_sums(v, shift.leaves, shift.enters, sums, NONE, cm)
+    wide = in_double(problem, state, state.weights)
+    found = _inspect(state, wide, state.log_u, shift, None, NONE)
+    return _from(problem, state, wide, sums, found.loss, found.gap, regularize_intercept)
+
+
+def rebuild(
+    problem: Problem, state: State, class_sums: NDArray[np.float64], *, keeps_bias: bool
+) -> NDArray[np.float64]:
+    """W <- W(u), rounded; returned in float64. Intercepts that are not regularised stay."""
+    assert state.log_u is not None
+    sums = new_weights(problem, DOUBLE, state.class_major)
+    state.trainer.dual_sums(state.log_u, NONE, NONE, sums, class_sums, state.class_major)
+    kept = bias_of(state.weights, problem, class_major=state.class_major).copy()
+    as_matrix(state.weights, problem, class_major=state.class_major)[:] = as_matrix(
+        sums, problem, class_major=state.class_major
+    )
+    if keeps_bias:
+        bias_of(state.weights, problem, class_major=state.class_major)[:] = kept
+    return sums
+
+
+def in_double(problem: Problem, state: State, weights: Array) -> NDArray[np.float64]:
+    """Return W as users have it: intercepts are bias * w, rounded to the type of W."""
+    wide = new_weights(problem, DOUBLE, state.class_major)
+    cm = state.class_major
+    as_matrix(wide, problem, class_major=cm)[:] = as_matrix(weights, problem, class_major=cm)
+    bias = weights.dtype.type(problem.dataset.bias)
+    if bias:
+        held = bias_of(weights, problem, class_major=cm)
+        bias_of(wide, problem, class_major=cm)[:] = (held * bias).astype(np.float64) / float(bias)
+    return wide
+
+
+def _inspect(
+    state: State,
+    wide: NDArray[np.float64],
+    v: Array | None,
+    shift: ClassShift,
+    sums: NDArray[np.float64] | None,
+    class_sums: NDArray[np.float64],
+) -> _core.LogisticSums:
+    return state.trainer.inspect(
+        wide, v, shift.leaves, shift.enters, sums, class_sums, state.class_major
+    )
+
+
+def _from(
+    problem: Problem,
+    state: State,
+    wide: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    loss: float,
+    terms: float,
+    regularize_intercept: bool,
+) -> Certificate:
+    part = as_matrix if regularize_intercept else features_of
+    W = part(wide, problem, class_major=state.class_major)
+    apart = W - part(sums, problem, class_major=state.class_major)
+    primal = 0.5 * float(np.vdot(W, W)) + loss
+    gap = terms + 0.5 * float(np.vdot(apart, apart))
+    return Certificate.from_gap(primal, gap, float(np.sqrt(2 * gap)))

@@ -1,0 +1,219 @@
+"""Newton's method with conjugate gradients for the primal of multinomial logistic regression.
+
+    min_W  P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(w_c . x_i) - w_{y_i} . x_i)
+
+    H V = V + sum_i C_i x_i (p_i * t_i - p_i (p_i . t_i))^T,  t_i = V^T x_i,  p_i = softmax(W^T x_i)
+
+A step solves H V = -grad P inexactly and halves V until P falls enough (Nocedal, Wright 2006,
+algorithm 7.1). The preconditioner is I + a_c G for class c, with G = sum_i C_i x_i x_i^T where
+features are few, else its diagonal, and a_c the mean of p_ic (1 - p_ic) over some rows. P is
+strongly convex, so half the squared norm of the gradient bounds the gap (certificate.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+import scipy.special
+from numpy.typing import NDArray
+
+from manyclass.problem.problem import Problem
+from manyclass.solvers.logistic.state import State, as_matrix, bias_of, new_weights
+from manyclass.utils.types import Array
+
+# G is factorised up to so many features, where there are as many rows.
+MOST_FACTORISED = 1024
+ROWS_FOR_EACH = 16  # feature, of which G is made
+SAMPLED = 2048  # rows from which p (1 - p) is estimated
+MOST_PRODUCTS = 200  # of a step
+MOST_HALVINGS = 30
+ENOUGH = 1e-4  # of the decrease that the gradient promises
+
+
+@dataclass(slots=True, eq=False)
+class NewtonPhase:
+    """Where the Newton phase is.
+
+    Attributes
+    ----------
+    gradient : ndarray
+        Of P at the state's W, padded like it.
+    primal : float
+    """
+
+    gradient: Array
+    primal: float
+    precondition: Preconditioner
+
+
+@dataclass(slots=True, eq=False)
+class Preconditioner:
+    """(I + a_c G)^-1 for class c, G = Q diag(values) Q^T; or G's diagonal, where Q is None."""
+
+    values: NDArray[np.float64]
+    vectors: Array | None
+
+    def __call__(self, R: Array, shares: NDArray[np.float64]) -> Array:
+        """Apply it to an array of shape (d + 1, k)."""
+        scale = 1 / (1 + np.multiply.outer(self.values, shares))
+        if self.vectors is None:
+            return (R * scale).astype(R.dtype)
+        return np.asarray(self.vectors @ ((self.vectors.T @ R) * scale.astype(R.dtype)))
+
+
+def begin(problem: Problem, state: State, *, regularize_intercept: bool) -> NewtonPhase:
+    """Return the phase at the state's W."""
+    primal, gradient = gradient_at(problem, state, state.weights, regularize_intercept)
+    return NewtonPhase(gradient, primal, preconditioner(problem))
+
+
+def gradient_at(
+    problem: Problem,
+    state: State,
+    weights: Array,
+    regularize_intercept: bool,
+) -> tuple[float, Array]:
+    """Return P and its gradient."""
+    gradient = new_weights(problem, problem.dataset.dtype, state.class_major)
+    loss = state.trainer.gradient(weights, gradient, state.class_major)
+    shrunk = regularised(problem, state, weights, regularize_intercept)
+    gradient += shrunk
+    return loss + 0.5 * dot(shrunk, shrunk), gradient
+
+
+def regularised(
+    problem: Problem,
+    state: State,
+    weights: Array,
+    regularize_intercept: bool,
+) -> Array:
+    """Return W, with zeros for intercepts that are not regularised."""
+    if regularize_intercept:
+        return weights
+    part = weights.copy()
+    bias_of(part, problem, class_major=state.class_major)[:] = 0
+    return part
+
+
+def step(
+    problem: Problem,
+    state: State,
+    phase: NewtonPhase,
+    *,
+    regularize_intercept: bool,
+    tol: float,
+) -> int:
+    """Make one step; returns the products with the Hessian. `tol`: of the norm of the gradient."""
+    shares = curvature_shares(problem, state)
+
+    along, weights = (new_weights(problem, problem.dataset.dtype, state.class_major) for _ in "ab")
+
+    def product(V: Array) -> Array:
+        out = new_weights(problem, V.dtype, state.class_major)
+        along[:] = V
+        state.trainer.curvature(state.weights, along, out, state.class_major)
+        out += regularised(problem, state, V, regularize_intercept)
+        return out
+
+    def precondition(R: Array) -> Array:
+        out = new_weights(problem, R.dtype, state.class_major)
+        matrix = as_matrix(R, problem, class_major=state.class_major)
+        as_matrix(out, problem, class_major=state.class_major)[:] = phase.precondition(
+            matrix, shares
+        )
+        return out
+
+    size = float(np.sqrt(dot(phase.gradient, phase.gradient)))
+    accuracy = min(0.1, np.sqrt(size / max(1.0, abs(phase.primal))))
+    direction, n_products = conjugate_gradients(
+        product, precondition, phase.gradient, max(accuracy * size, 0.3 * tol)
+    )
+    slope = dot(direction, phase.gradient)
+    noise = 10 * float(np.finfo(phase.gradient.dtype).eps) * abs(phase.primal)
+    length = 1.0
+    for _ in range(MOST_HALVINGS):
+        weights[:] = state.weights + state.weights.dtype.type(length) * direction
+        centre(problem, state, weights)
+        primal, gradient = gradient_at(problem, state, weights, regularize_intercept)
+        falls = primal <= phase.primal + ENOUGH * length * slope
+        if -length * slope <= noise:  # P cannot tell any more, but its gradient
+            falls = primal <= phase.primal + noise and dot(gradient, gradient) < size**2
+        if falls:
+            state.weights[:] = weights
+            phase.primal, phase.gradient = primal, gradient
+            break
+        length /= 2
+    return n_products
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array],
+    precondition: Callable[[Array], Array],
+    gradient: Array,
+    goal: float,
+) -> tuple[Array, int]:
+    """Solve H V = -gradient until the residual's norm is at most `goal`."""
+    V, residual = np.zeros_like(gradient), -gradient
+    scaled = precondition(residual)
+    direction, before = scaled.copy(), dot(residual, scaled)
+    for n in range(MOST_PRODUCTS):
+        if np.sqrt(dot(residual, residual)) <= goal:
+            return V, n
+        along = product(direction)
+        curvature = dot(direction, along)
+        if not curvature > 0:
+            return (V if n else scaled), n + 1
+        length = V.dtype.type(before / curvature)
+        V += length * direction
+        residual -= length * along
+        scaled = precondition(residual)
+        now = dot(residual, scaled)
+        direction *= V.dtype.type(now / before)
+        direction += scaled
+        before = now
+    return V, MOST_PRODUCTS
+
+
+def centre(problem: Problem, state: State, weights: Array) -> None:
+    """Take the mean over the classes off W, which lowers its norm and changes no probability."""
+    W = as_matrix(weights, problem, class_major=state.class_major)
+    W -= W.mean(axis=1, keepdims=True)
+
+
+def dot(a: Array, b: Array) -> float:
+    """Return the scalar product."""
+    return float(np.vdot(a, b))
+
+
+def curvature_shares(problem: Problem, state: State) -> NDArray[np.float64]:
+    """Return the mean of p_ic (1 - p_ic) over some rows, for each class."""
+    data = problem.dataset
+    some = np.linspace(0, data.n_examples - 1, min(SAMPLED, data.n_examples)).astype(int)
+    W = as_matrix(state.weights, problem, class_major=state.class_major)
+    scores = np.asarray(data.matrix()[some] @ np.ascontiguousarray(W[:-1])) + data.bias * W[-1]
+    p = scipy.special.softmax(scores.astype(np.float64), axis=1)
+    cost = problem.costs[some]
+    return np.asarray((cost @ (p * (1 - p))) / cost.sum())
+
+
+def preconditioner(problem: Problem) -> Preconditioner:
+    """Return that of the data; G from some rows, where they are many more than features."""
+    data = problem.dataset
+    matrix = data.matrix()
+    if data.n_features >= min(MOST_FACTORISED, data.n_examples):
+        X = sp.csr_array(matrix)
+        squares = np.asarray(problem.costs @ X.multiply(X)).ravel()
+        return Preconditioner(np.append(squares, data.bias**2 * problem.costs.sum()), None)
+    wanted = min(data.n_examples, ROWS_FOR_EACH * (data.n_features + 1))
+    some = np.linspace(0, data.n_examples - 1, wanted).astype(int)
+    part = matrix[some]
+    rows = np.asarray(part.todense() if sp.issparse(part) else part, np.float64)
+    rows = np.column_stack([rows, np.full(wanted, data.bias)])
+    costs = problem.costs[some]
+    rows *= np.sqrt(costs * (problem.costs.sum() / costs.sum()))[:, None]
+    values, vectors = scipy.linalg.eigh(rows.T @ rows)
+    return Preconditioner(np.maximum(values, 0), vectors.astype(data.dtype))

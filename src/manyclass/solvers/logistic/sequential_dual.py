@@ -1,0 +1,199 @@
+"""Multinomial logistic regression: descent in the dual, then Newton's method in the primal.
+
+Problem, dual and gap: logistic/kernels.hpp. Each epoch of descent maximises D over the u of every
+example in turn (logistic/visits.hpp). Its gap falls linearly; where that would take too many
+epochs, training goes on in the primal (newton.py). Without room for v = log u, an n x k array, it
+begins there.
+
+Intercepts that are not regularised are multipliers of sum_i C_i (e_{y_i} - u_i) = 0: visits treat
+them as regularised towards their value at the epoch's beginning, and after an epoch they move by
+what is left of that sum (proximal method of multipliers; Rockafellar 1976).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, relative
+from manyclass.solvers.logistic import newton
+from manyclass.solvers.logistic.certificate import certify, rebuild
+from manyclass.solvers.logistic.state import (
+    State,
+    as_matrix,
+    bias_of,
+    class_counts,
+    duals_fit,
+    new_state,
+)
+from manyclass.solvers.stopping import StoppingRule
+
+# Newton's method begins when descent seems to need more epochs than this, seen after a few; where
+# examples are few beside weights, descent is given longer.
+MOST_EPOCHS, SEEN = 25, 4
+# ... or when its estimates have met the rule so often, and certificates have not: then intercepts
+# that are not regularised lag behind.
+MOST_CERTIFICATES = 2
+# What is asked of the gradient, when a certificate has not met the rule.
+TIGHTER = 0.3
+
+
+class MultinomialLogistic:
+    """The solver.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Orders the visits.
+    regularize_intercept : bool
+    tol : float
+        The relative gap that is asked for.
+    """
+
+    def __init__(self, rng: np.random.Generator, *, regularize_intercept: bool, tol: float) -> None:
+        self.rng = rng
+        self.regularize_intercept = regularize_intercept
+        self.tol = tol
+        self._phase: newton.NewtonPhase | None = None
+
+    def init(self, problem: Problem, start: Start | None) -> State:
+        """Begin at W = 0 and u_i = e_{y_i}, or at a W and the softmax of its scores."""
+        self._phase = None
+        state = new_state(problem, keeps_duals=duals_fit(problem))
+        if self._free(problem):
+            state.left = np.zeros(problem.dataset.n_classes)
+        if start is None or start.weights is None:
+            return state
+        W = as_matrix(state.weights, problem, class_major=state.class_major)
+        W[:] = start.weights
+        if state.log_u is not None:
+            state.trainer.log_softmax(state.weights, state.log_u, state.class_major)
+            state.fresh = False
+            free = self._free(problem)
+            class_sums = np.zeros(problem.dataset.n_classes if free else 0)
+            rebuild(problem, state, class_sums, keeps_bias=free)
+            if free:
+                state.left = class_counts(problem) - class_sums
+        return state
+
+    def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:  # noqa: ARG002 (part of the Solver protocol)
+        """One loop of descent, or one Newton step."""
+        state.epoch += 1
+        loops = 1
+        if state.log_u is not None and self._is_slow(state):
+            state.log_u = None
+        if state.log_u is not None:
+            evaluations = self._descend(problem, state)
+        else:
+            loops, evaluations = self._newton_step(problem, state)
+        data = problem.dataset
+        return EpochRecord(
+            epoch=state.epoch,
+            seconds=time.perf_counter() - state.began,
+            primal_estimate=state.primal,
+            gap_estimate=state.gap,
+            violation=math.sqrt(2 * max(0.0, state.gap)),
+            active_share=1.0,
+            loops=loops,
+            evaluations=evaluations,
+            n_weights=(data.n_features + 1) * data.n_classes,
+            n_duals=0 if state.log_u is None else data.n_examples * data.n_classes,
+        )
+
+    def promising(self, state: State, rule: StoppingRule) -> bool:  # noqa: ARG002 (part of the Solver protocol)
+        """Whether the last epoch's estimates say that the rule may be met."""
+        return relative(state.gap, state.primal) <= self.tol
+
+    def dual_objective(self, state: State) -> float:
+        """Return D, as it is estimated."""
+        return state.primal - state.gap
+
+    def certify(self, problem: Problem, state: State) -> Certificate:
+        """Return the certificate of W."""
+        found = certify(problem, state, regularize_intercept=self.regularize_intercept)
+        state.primal, state.gap = found.primal_objective, found.gap
+        state.certificates += 1
+        return found
+
+    def weights(self, problem: Problem, state: State) -> Weights:
+        """Return W, a copy of shape (d + 1, k).
+
+        Intercepts that are not regularised are told up to a constant: their mean is 0.
+        """
+        W = as_matrix(state.weights, problem, class_major=state.class_major).copy(order="F")
+        if self._free(problem):
+            W[-1] -= W[-1].mean()
+        return W
+
+    def start(self, problem: Problem, state: State) -> Start:
+        """Return W, from which training can go on."""
+        data = problem.dataset
+        zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
+        return Start(zero.duals, np.asarray(self.weights(problem, state)))
+
+    def finish(self, problem: Problem, state: State) -> Weights:
+        """Return W."""
+        state.log_u = None
+        return self.weights(problem, state)
+
+    def _free(self, problem: Problem) -> bool:
+        return bool(problem.dataset.bias) and not self.regularize_intercept
+
+    def _descend(self, problem: Problem, state: State) -> int:
+        assert state.log_u is not None
+        bias = bias_of(state.weights, problem, class_major=state.class_major)
+        before = bias.astype(np.float64)
+        found = state.trainer.visit(
+            state.weights,
+            state.log_u,
+            state.fresh,
+            state.class_major,
+            int(self.rng.integers(2**63)),
+        )
+        state.fresh = False
+        if state.left is not None:
+            # Visits have added bias times the change of what is left.
+            state.left += (bias - before) / problem.dataset.bias
+            bias += (problem.dataset.bias * state.left).astype(bias.dtype)
+        W = newton.regularised(problem, state, state.weights, self.regularize_intercept)
+        state.loss, state.gap = found.loss, found.gap
+        state.primal = found.loss + 0.5 * newton.dot(W, W)
+        state.gaps.append(state.gap)
+        return int(found.evaluations)
+
+    def _newton_step(self, problem: Problem, state: State) -> tuple[int, int]:
+        free = self._free(problem)
+        if self._phase is None:
+            self._phase = newton.begin(
+                problem, state, regularize_intercept=self.regularize_intercept or not free
+            )
+        n_products = newton.step(
+            problem,
+            state,
+            self._phase,
+            regularize_intercept=not free,
+            tol=TIGHTER**state.certificates * math.sqrt(2 * self.tol * abs(self._phase.primal)),
+        )
+        gradient = self._phase.gradient
+        state.primal, state.gap = self._phase.primal, 0.5 * newton.dot(gradient, gradient)
+        data = problem.dataset
+        return n_products, (2 * n_products + 1) * data.n_examples * data.n_classes
+
+    def _is_slow(self, state: State) -> bool:
+        """Whether descent needs too many epochs to the end."""
+        if state.certificates > MOST_CERTIFICATES:
+            return True
+        gaps = state.gaps
+        if len(gaps) < SEEN or not state.primal > 0:
+            return False
+        if len(gaps) > SEEN and not min(gaps[-SEEN:]) < min(gaps[:-SEEN]):
+            return True
+        if not gaps[-1] > 0:
+            return False
+        before = max(gaps[-SEEN // 2 - 1], gaps[-1])
+        rate = math.log(before / gaps[-1]) / (SEEN // 2)
+        left = math.log(max(1.0, gaps[-1] / (self.tol * state.primal)))
+        return left > MOST_EPOCHS * max(rate, 0.0)

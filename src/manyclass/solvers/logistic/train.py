@@ -1,0 +1,92 @@
+"""Multinomial logistic regression, trained until a gap is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Progress, Solution, Start, Status
+from manyclass.solvers.double_precision import in_double
+from manyclass.solvers.logistic.certificate import certify_weights
+from manyclass.solvers.logistic.sequential_dual import MultinomialLogistic
+from manyclass.solvers.logistic.state import as_matrix, new_state
+from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.training_loop import solve
+from manyclass.utils.memory import available_memory
+
+SINGLE = np.dtype(np.float32)
+
+
+def train_logistic(
+    problem: Problem,
+    *,
+    tol: float,
+    regularize_intercept: bool,
+    rng: np.random.Generator,
+    max_iter: int,
+    start: Start | None = None,
+    on_epoch: Callable[[Progress], bool] | None = None,
+) -> Solution:
+    """Train to a relative gap of `tol`; in float64 where float32 has no digits left for it.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the formulation LOGISTIC.
+    tol : float
+    regularize_intercept : bool
+    rng : numpy.random.Generator
+        Orders the visits.
+    max_iter : int
+        Epochs of descent and Newton steps at most.
+    start : Start, default=None
+        Whose W to begin at; W = 0 when None.
+    on_epoch : callable, default=None
+        Called after each epoch; training stops when it returns True.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    Interrupted, FloatingPointError
+        As ``solve``.
+    """
+    method = MultinomialLogistic(rng, regularize_intercept=regularize_intercept, tol=tol)
+    rule = GapRule(tol)
+    reached = solve(problem, method, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
+    if reached.status is not Status.STALLED or not _may_go_on(problem):
+        return reached
+    begin = replace(reached.start.astype(np.dtype(np.float64)))
+    wide = in_double(problem)
+    found = solve(wide, method, GapRule(0.7 * tol), max_iter=max_iter, start=begin)
+    return _rounded(problem, found, regularize_intercept=regularize_intercept, rule=rule)
+
+
+def _may_go_on(problem: Problem) -> bool:
+    data = problem.dataset
+    weights = 8 * 4 * (data.n_features + 1) * data.n_classes
+    duals = 8 * data.n_examples * data.n_classes
+    return data.dtype == SINGLE and 8 * len(data.values) + weights + duals < available_memory()
+
+
+def _rounded(
+    problem: Problem, found: Solution, *, regularize_intercept: bool, rule: GapRule
+) -> Solution:
+    """Return the solution in float32, with the certificate of the rounded W."""
+    W = np.asarray(found.weights, SINGLE)
+    state = new_state(problem, keeps_duals=False)
+    as_matrix(state.weights, problem, class_major=state.class_major)[:] = W
+    own = certify_weights(problem, state, state.weights, regularize_intercept=regularize_intercept)
+    # P of the rounded W less D as it was proven before, where that is nearer.
+    before = found.certificate.dual_objective
+    gap = min(own.gap, own.primal_objective - before)
+    certificate = own.from_gap(own.primal_objective, gap, float(np.sqrt(2 * max(gap, 0.0))))
+    status: Status = Status.STALLED if found.status is Status.CONVERGED else found.status
+    if rule.met(certificate):
+        status = Status.CONVERGED
+    return Solution(W, found.start.astype(SINGLE), found.history, status, certificate)

@@ -1,0 +1,164 @@
+"""Kernels of multinomial logistic regression beside NumPy, for both layouts of W."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp, softmax
+
+from manyclass import _core
+from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.logistic.certificate import NO_SHIFT, class_shift
+from manyclass.solvers.logistic.state import as_matrix, class_counts, new_log_u, new_weights
+from manyclass.utils.core_class import core_class
+from tests.helpers.dense_data import rows_with_bias
+from tests.helpers.logistic import gradient, random_logistic
+
+SHAPES = [(7, 3, 2), (40, 5, 17), (70, 33, 70)]
+NONE = np.empty(0)
+pytestmark = [
+    pytest.mark.parametrize("instruction_set", _core.instruction_sets()),
+    pytest.mark.parametrize("dtype", [np.float32, np.float64]),
+    pytest.mark.parametrize("class_major", [False, True]),
+    pytest.mark.parametrize("shape", SHAPES, ids=str),
+]
+
+
+class Setting:
+    """A problem, its trainer, and a random W."""
+
+    def __init__(self, shape, class_major, dtype, instruction_set):
+        self.problem = random_logistic(sum(shape), dtype=dtype, shape=shape)
+        arguments = trainer_arguments(self.problem) | {"instruction_set": instruction_set}
+        self.trainer = core_class("LogisticTrainer", np.dtype(dtype))(**arguments)
+        self.class_major = class_major
+        self.rng = np.random.default_rng(0)
+        self.X = rows_with_bias(self.problem.dataset)
+        self.tolerance = 2e-4 if dtype == np.float32 else 1e-10
+
+    def zeros(self, dtype=None):
+        return new_weights(
+            self.problem, np.dtype(dtype or self.problem.dataset.dtype), self.class_major
+        )
+
+    def matrix(self, weights):
+        return as_matrix(weights, self.problem, class_major=self.class_major)
+
+    def random(self, dtype=None):
+        weights = self.zeros(dtype)
+        self.matrix(weights)[:] = self.rng.normal(size=self.matrix(weights).shape)
+        return weights
+
+    def weights_of(self, u):
+        y = self.problem.dataset.labels
+        return self.X.T @ (self.problem.costs[:, None] * (np.eye(u.shape[1])[y] - u))
+
+
+@pytest.fixture
+def setting(shape, class_major, dtype, instruction_set):
+    return Setting(shape, class_major, dtype, instruction_set)
+
+
+def test_gradient(setting):
+    W, out = setting.random(), setting.zeros()
+    loss = setting.trainer.gradient(W, out, setting.class_major)
+    M = setting.matrix(W).astype(np.float64)
+    y = setting.problem.dataset.labels
+    S = setting.X @ M
+    losses = logsumexp(S, axis=1) - S[np.arange(len(y)), y]
+    assert loss == pytest.approx(setting.problem.costs @ losses, rel=1e-5)
+    expected = gradient(setting.problem, M, free=False) - M
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(setting.matrix(out), expected, atol=setting.tolerance * scale)
+
+
+def test_curvature_is_the_derivative_of_the_gradient(setting):
+    W, V, out = setting.random(), setting.random(), setting.zeros()
+    setting.trainer.curvature(W, V, out, setting.class_major)
+    M, step = setting.matrix(W).astype(np.float64), 1e-5
+    along = setting.matrix(V).astype(np.float64)
+    ahead = gradient(setting.problem, M + step * along, free=True)
+    behind = gradient(setting.problem, M - step * along, free=True)
+    expected = (ahead - behind) / (2 * step)
+    expected[:-1] -= along[:-1]
+    scale = np.abs(expected).max()
+    tolerance = max(setting.tolerance, 1e-7)
+    np.testing.assert_allclose(setting.matrix(out), expected, atol=tolerance * scale)
+
+
+def test_visits_follow_w_of_u_and_raise_the_dual(setting):
+    problem = setting.problem
+    k = problem.dataset.n_classes
+    W, v = setting.zeros(), new_log_u(problem)
+    v[:] = np.nan  # not read while everything is fresh
+    before = -np.inf
+    for epoch in range(4):
+        found = setting.trainer.visit(W, v, epoch == 0, setting.class_major, epoch)
+        assert found.gap >= 0
+        u = softmax(v[:, :k].astype(np.float64), axis=1)
+        expected = setting.weights_of(u)
+        scale = max(1.0, np.abs(expected).max())
+        np.testing.assert_allclose(setting.matrix(W), expected, atol=setting.tolerance * scale)
+        entropy = -(problem.costs @ (u * np.log(u)).sum(axis=1))
+        dual = entropy - 0.5 * (expected**2).sum()
+        assert dual >= before - setting.tolerance * abs(dual)
+        before = dual
+
+
+def test_a_visit_maximises_the_dual_over_one_example(setting):
+    problem = setting.problem
+    k = problem.dataset.n_classes
+    W, v = setting.zeros(), new_log_u(problem)
+    for epoch in range(30):
+        setting.trainer.visit(W, v, epoch == 0, setting.class_major, epoch)
+    u = softmax(v[:, :k].astype(np.float64), axis=1)
+    # At the optimum, u_i is the softmax of the scores.
+    expected = softmax(setting.X @ setting.matrix(W).astype(np.float64), axis=1)
+    np.testing.assert_allclose(u, expected, atol=2e-2)
+
+
+@pytest.mark.parametrize("from_scores", [False, True])
+@pytest.mark.parametrize("shifted", [False, True])
+def test_inspect_sums_what_numpy_sums(setting, from_scores, shifted):
+    problem = setting.problem
+    n, k = problem.dataset.n_examples, problem.dataset.n_classes
+    W, v = setting.random(np.float64), new_log_u(problem)
+    v[:, :k] = np.log(setting.rng.dirichlet(np.ones(k), n))
+    v[:, k:] = -1000
+    S = setting.X @ setting.matrix(W)
+    u = softmax(S if from_scores else v[:, :k].astype(np.float64), axis=1)
+    shift = class_shift(problem, problem.costs @ u) if shifted else NO_SHIFT
+    if shifted:
+        u = u * (1 - shift.leaves) + ((u * shift.leaves).sum(axis=1))[:, None] * shift.enters
+        np.testing.assert_allclose(problem.costs @ u, class_counts(problem), rtol=1e-10)
+    sums, class_sums = setting.zeros(np.float64), np.zeros(k)
+    found = setting.trainer.inspect(
+        W,
+        None if from_scores else v,
+        shift.leaves,
+        shift.enters,
+        sums,
+        class_sums,
+        setting.class_major,
+    )
+    entropy = (u * np.log(u)).sum(axis=1)
+    terms = logsumexp(S, axis=1) + entropy - (u * S).sum(axis=1)
+    assert found.gap == pytest.approx(problem.costs @ terms, rel=1e-9, abs=1e-9)
+    assert found.entropy == pytest.approx(-(problem.costs @ entropy), rel=1e-9)
+    np.testing.assert_allclose(class_sums, problem.costs @ u, rtol=1e-9)
+    np.testing.assert_allclose(setting.matrix(sums), setting.weights_of(u), atol=1e-8)
+    if from_scores:
+        return
+    again, class_sums = setting.zeros(np.float64), np.zeros(k)
+    other = setting.trainer.dual_sums(
+        v, shift.leaves, shift.enters, again, class_sums, setting.class_major
+    )
+    assert other.entropy == pytest.approx(found.entropy, rel=1e-12)
+    np.testing.assert_allclose(again, sums, atol=1e-12 * max(1, np.abs(sums).max()))
+
+
+def test_log_softmax(setting):
+    W, v = setting.random(), new_log_u(setting.problem)
+    setting.trainer.log_softmax(W, v, setting.class_major)
+    k = setting.problem.dataset.n_classes
+    S = setting.X @ setting.matrix(W).astype(np.float64)
+    expected = S - logsumexp(S, axis=1)[:, None]
+    np.testing.assert_allclose(v[:, :k], expected, atol=setting.tolerance * np.abs(S).max())
