@@ -108,8 +108,9 @@ def find_solvers() -> dict[str, BaseSolver]:
 
 
 def sklearn_rows(X: sp.csr_array) -> sp.csr_matrix | NDArray[np.float64]:
-    """Return float64 rows, to which most peers would convert in each fit: an array where no number
-    is missing, else CSR with 32-bit indices.
+    """Return float64 rows, to which most peers would convert in each fit.
+
+    An array where no number is missing, else CSR with 32-bit indices.
     """
     wide = X.astype(np.float64)
     if X.nnz == X.shape[0] * X.shape[1]:

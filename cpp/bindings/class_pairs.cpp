@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/examples.hpp"
 #include "class_pairs/pair_tables.hpp"

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/examples.hpp"
 #include "comparison/comparison_trainer.hpp"

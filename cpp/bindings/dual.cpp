@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/examples.hpp"
 #include "data/check_problem.hpp"

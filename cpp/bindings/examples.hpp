@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
 #include "data/formulation.hpp"
 #include "dual/trainer.hpp"
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/examples.hpp"
 #include "data/require.hpp"

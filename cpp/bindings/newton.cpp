@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "data/require.hpp"
 #include "newton/proximal_newton.hpp"

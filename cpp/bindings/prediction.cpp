@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "data/array_views.hpp"
 #include "data/require.hpp"

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 
-#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/examples.hpp"
 #include "data/array_views.hpp"
