@@ -27,6 +27,7 @@ DUAL = {
     "checkpoint": None,
     "checkpoint_minutes": None,
     "resume": None,
+    "regularize_intercept": False,
 }
 STOCHASTIC = {
     "alpha": 1e-4,
@@ -36,6 +37,7 @@ STOCHASTIC = {
     "early_stopping": False,
     "out_of_core": False,
 }
+LOGISTIC = "logistic"  # as a formulation: another estimator
 FLAGS = {"C": "-C"}
 # Parameters that messages advise, and those of them that are meant only where = follows.
 SWITCHES = {
@@ -117,8 +119,8 @@ def _common_options(parser: Parser) -> None:
     add(
         "--loss",
         choices=[*MARGIN_LOSSES, *STOCHASTIC_LOSSES[1:]],
-        default="hinge",
-        help="default hinge; squared_hinge: dual, if F sums; log_loss, perceptron: stochastic",
+        help="default hinge; squared_hinge: dual, if F sums; log_loss, perceptron: stochastic "
+        "(log_loss also with --formulation logistic, where it is the default)",
     )
     add(
         "--tol",
@@ -144,15 +146,22 @@ def _common_options(parser: Parser) -> None:
 def _dual_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--formulation",
-        type=formulation_name,
+        type=formulation_or_logistic,
         metavar="F",
-        help=f"which machine: {formulation_names()}; default crammer_singer",
+        help=f"which machine: {formulation_names()}; or logistic, multinomial logistic regression; "
+        "default crammer_singer",
     )
     group.add_argument("-C", type=positive, help="cost of a unit of loss (default 1)")
     group.add_argument(
         "--stopping",
         choices=["gap", "kkt"],
         help="what T means: relative duality gap (default), or violation of the conditions",
+    )
+    group.add_argument(
+        "--regularize-intercept",
+        action="store_true",
+        default=None,
+        help="with logistic: regularise the intercepts, too (the others always do)",
     )
     group.add_argument(
         "--checkpoint",
@@ -227,6 +236,16 @@ def formulation_name(name: str) -> str:
     return full
 
 
+def formulation_or_logistic(name: str) -> str:
+    """Return the full name of what ``manyclass train`` trains."""
+    if name == LOGISTIC:
+        return name
+    try:
+        return formulation_name(name)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(str(error).replace("; not", ", logistic; not")) from None
+
+
 def formulation_names() -> str:
     """List all formulations, with their short names."""
     short = {full: f" ({short})" for short, full in SHORTHANDS.items()}
@@ -244,18 +263,48 @@ def settle(args: argparse.Namespace) -> None:
     for name, default in own.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
-    if args.solver != "stochastic":
+    logistic = args.formulation == LOGISTIC
+    if args.loss is None:
+        args.loss = "log_loss" if logistic else "hinge"
+    if logistic:
+        _check_logistic(args)
+    elif args.solver == "stochastic":
+        _check_stochastic(args)
+    else:
+        if args.regularize_intercept:
+            raise UsageError("argument --regularize-intercept: goes with --formulation logistic")
         if args.loss not in MARGIN_LOSSES:
             raise UsageError(f"argument --loss: {args.loss} goes with --solver stochastic")
         _check_loss(args.formulation, args.loss)
         _settle_checkpoints(args)
-    elif args.loss not in STOCHASTIC_LOSSES:
+
+
+def _check_stochastic(args: argparse.Namespace) -> None:
+    """Refuse what stochastic training does not have."""
+    if args.loss not in STOCHASTIC_LOSSES:
         raise UsageError(f"argument --loss: {args.loss} goes with --solver dual")
-    elif args.loss == "log_loss" and args.weights == "sparse":
+    if args.loss == "log_loss" and args.weights == "sparse":
         raise UsageError(
             "argument --weights: sparse does not go with --loss log_loss, which moves the weights "
             "of all classes in every step"
         )
+
+
+def _check_logistic(args: argparse.Namespace) -> None:
+    """Refuse what logistic regression does not have."""
+    refused = {
+        "--loss": args.loss != "log_loss" and f"{args.loss} is not the loss of logistic; leave out",
+        "--solver": args.solver != "dual" and f"{args.solver} does not train logistic; leave out",
+        "--stopping": args.stopping != "gap" and "logistic stops at a gap; leave out",
+        "--weights": args.weights == "sparse" and "logistic holds W dense; leave out",
+        "--checkpoint": args.checkpoint and "logistic writes none; leave out",
+        "--checkpoint-minutes": args.checkpoint_minutes and "logistic writes none; leave out",
+        "--resume": args.resume and "logistic writes no checkpoints; leave out",
+    }
+    for flag, why in refused.items():
+        if why:
+            raise UsageError(f"argument {flag}: {why} {flag}")
+    args.resume = False
 
 
 def _settle_checkpoints(args: argparse.Namespace) -> None:

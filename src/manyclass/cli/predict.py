@@ -44,7 +44,7 @@ def predict(args: argparse.Namespace) -> None:
     if args.probabilities and not hasattr(model, "predict_proba"):
         raise UsageError(
             f"argument --probabilities: {args.model} has none; train with --solver stochastic "
-            "--loss log_loss"
+            "--loss log_loss, or --formulation logistic"
         )
     X, _ = read_for(args, model, be_quiet)
     top = args.top_k or 1

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, be_quiet, count, proven, say
 from manyclass.cli.data import Say, may_not_fit, read, read_in_blocks
-from manyclass.cli.options import settle
+from manyclass.cli.options import LOGISTIC, settle
 from manyclass.parallel import mpiexec
 
 if TYPE_CHECKING:
+    from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.estimators.stochastic import StochasticClassifier
+    from manyclass.estimators.svc import MulticlassSVC
     from manyclass.parallel.communicator import Communicator
     from manyclass.utils.types import Settings
 
@@ -51,7 +53,9 @@ def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
     options = {name: value for name, value in vars(args).items() if name not in OF_RANKS}
     check_same(ranks, facts_of_rank({}, options))
     tell = say if ranks.rank == 0 and not args.quiet else be_quiet
-    if args.solver != "stochastic":
+    if args.formulation == LOGISTIC:
+        _train_logistic(args, tell)
+    elif args.solver != "stochastic":
         with _going_on(args, ranks):
             _train_dual(args, ranks, tell)
     else:
@@ -87,6 +91,11 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
             "argument --solver: stochastic trains in one process, and mpiexec started "
             f"{ranks.size}; leave out mpiexec, and use --jobs for threads"
         )
+    if args.formulation == LOGISTIC and ranks.size > 1:
+        raise UsageError(
+            "argument --formulation: logistic trains in one process, and mpiexec started "
+            f"{ranks.size}; leave out mpiexec"
+        )
     if ranks.rank == 0:
         check_output(args.model, [args.data], MODEL, force=args.force)
         if args.checkpoint:
@@ -120,12 +129,37 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
     training.save(args.model)
     if ranks.rank != 0:
         return
+    _tell_proof(model, seconds, tell)
+
+
+def _tell_proof(
+    model: MulticlassSVC | MultinomialLogisticRegression, seconds: float, tell: Say
+) -> None:
     proof = model.certificate_
     tell(
         f"trained {count(model.n_iter_, 'epoch')} in {seconds:.2f} s: "
         f"objective {proof.primal_objective:.6g}, "
         f"proven {proven(proof.relative_gap)}"
     )
+
+
+def _train_logistic(args: argparse.Namespace, tell: Say) -> None:
+    import numpy as np
+
+    from manyclass.cli.label_matching import check_labels
+    from manyclass.estimators.logistic import MultinomialLogisticRegression
+    from manyclass.persistence.model_file import save_model
+
+    common = _common(args)
+    del common["loss"], common["weights"]
+    model = MultinomialLogisticRegression(
+        C=args.C, regularize_intercept=args.regularize_intercept, **common
+    )
+    X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
+    check_labels(args.data, y)
+    seconds = _timed(args, lambda: model.fit(X, y))
+    save_model(args.model, model)
+    _tell_proof(model, seconds, tell)
 
 
 def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
