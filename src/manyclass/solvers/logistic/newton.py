@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from manyclass.problem.problem import Problem
 from manyclass.solvers.logistic.state import State, as_matrix, bias_of, new_weights
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, DType
 
 # G is factorised up to so many features, where there are as many rows.
 MOST_FACTORISED = 1024
@@ -57,12 +57,15 @@ class Preconditioner:
     values: NDArray[np.float64]
     vectors: Array | None
 
-    def __call__(self, R: Array, shares: NDArray[np.float64]) -> Array:
+    def scale(self, shares: NDArray[np.float64], dtype: DType) -> Array:
+        """Return 1 / (1 + a_c G), shape (d + 1, k), of the diagonal."""
+        return (1 / (1 + np.multiply.outer(self.values, shares))).astype(dtype)
+
+    def __call__(self, R: Array, scale: Array) -> Array:
         """Apply it to an array of shape (d + 1, k)."""
-        scale = 1 / (1 + np.multiply.outer(self.values, shares))
         if self.vectors is None:
-            return (R * scale).astype(R.dtype)
-        return np.asarray(self.vectors @ ((self.vectors.T @ R) * scale.astype(R.dtype)))
+            return np.asarray(R * scale)
+        return np.asarray(self.vectors @ ((self.vectors.T @ R) * scale))
 
 
 def begin(problem: Problem, state: State, *, regularize_intercept: bool) -> NewtonPhase:
@@ -108,24 +111,27 @@ def step(
     tol: float,
 ) -> int:
     """Make one step; returns the products with the Hessian. `tol`: of the norm of the gradient."""
-    shares = curvature_shares(problem, state)
+    scale = phase.precondition.scale(curvature_shares(problem, state), problem.dataset.dtype)
 
-    along, weights = (new_weights(problem, problem.dataset.dtype, state.class_major) for _ in "ab")
+    along, out, weights = (
+        new_weights(problem, problem.dataset.dtype, state.class_major) for _ in range(3)
+    )
+    cm = state.class_major
 
     def product(V: Array) -> Array:
-        out = new_weights(problem, V.dtype, state.class_major)
         along[:] = V
-        state.trainer.curvature(state.weights, along, out, state.class_major)
-        out += regularised(problem, state, V, regularize_intercept)
+        out[:] = V
+        if not regularize_intercept:
+            bias_of(out, problem, class_major=cm)[:] = 0
+        state.trainer.curvature(state.weights, along, out, cm)
         return out
 
     def precondition(R: Array) -> Array:
-        out = new_weights(problem, R.dtype, state.class_major)
-        matrix = as_matrix(R, problem, class_major=state.class_major)
-        as_matrix(out, problem, class_major=state.class_major)[:] = phase.precondition(
-            matrix, shares
+        scaled = np.zeros_like(R)
+        as_matrix(scaled, problem, class_major=cm)[:] = phase.precondition(
+            as_matrix(R, problem, class_major=cm), scale
         )
-        return out
+        return scaled
 
     size = float(np.sqrt(dot(phase.gradient, phase.gradient)))
     accuracy = min(0.1, np.sqrt(size / max(1.0, abs(phase.primal))))
