@@ -31,8 +31,8 @@ from manyclass.solvers.logistic.state import (
 )
 from manyclass.solvers.stopping import StoppingRule
 
-# Newton's method begins when descent seems to need more epochs than this, seen after a few; one of its
-# steps costs tens to hundreds of them (measured: mnist, usps, covtype100k, news20 at C = 100).
+# Newton's method begins when descent seems to need more epochs than this, seen after a few; one of
+# its steps costs tens to hundreds of them (measured: mnist, usps, covtype100k, news20 at C = 100).
 MOST_EPOCHS, SEEN = 120, 4
 # ... or when its estimates have met the rule so often, and certificates have not: then intercepts
 # that are not regularised lag behind.
