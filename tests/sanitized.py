@@ -16,6 +16,7 @@ TESTS = {
         "tests/kernels/test_comparison.py",
         "tests/kernels/test_dense_rows.py",
         "tests/kernels/test_logistic.py",
+        "tests/kernels/test_lower_root.py",
         "tests/kernels/test_pack_rows.py",
         "tests/prediction/test_scoring.py",
     ],
