@@ -37,7 +37,7 @@ void bind_trainer(nb::module_& m, const char* name) {
   trainer
       .def(
           "visit",
-          [](const Held<T>& t, Matrix<T> weights, Matrix<T> v, bool fresh, bool class_major,
+          [](Held<T>& t, Matrix<T> weights, Matrix<T> v, bool fresh, bool class_major,
              std::uint64_t seed) {
             const nb::gil_scoped_release release;
             return t.visit(view_of(weights), view_of(v), fresh, class_major, seed);
@@ -45,29 +45,28 @@ void bind_trainer(nb::module_& m, const char* name) {
           "weights"_a, "v"_a, "fresh"_a, "class_major"_a, "seed"_a)
       .def(
           "gradient",
-          [](const Held<T>& t, Matrix<T> weights, Matrix<T> out, bool class_major) {
+          [](Held<T>& t, Matrix<T> weights, Matrix<T> out, bool class_major) {
             const nb::gil_scoped_release release;
             return t.gradient(view_of(weights), view_of(out), class_major);
           },
           "weights"_a, "out"_a, "class_major"_a)
       .def(
           "curvature",
-          [](const Held<T>& t, Matrix<T> weights, Matrix<T> direction, Matrix<T> out,
-             bool class_major) {
+          [](Held<T>& t, Matrix<T> weights, Matrix<T> direction, Matrix<T> out, bool class_major) {
             const nb::gil_scoped_release release;
             t.curvature(view_of(weights), view_of(direction), view_of(out), class_major);
           },
           "weights"_a, "direction"_a, "out"_a, "class_major"_a)
       .def(
           "log_softmax",
-          [](const Held<T>& t, Matrix<T> weights, Matrix<T> v, bool class_major) {
+          [](Held<T>& t, Matrix<T> weights, Matrix<T> v, bool class_major) {
             const nb::gil_scoped_release release;
             t.log_softmax(view_of(weights), view_of(v), class_major);
           },
           "weights"_a, "v"_a, "class_major"_a)
       .def(
           "inspect",
-          [](const Held<T>& t, Matrix<double> weights, std::optional<Matrix<T>> v,
+          [](Held<T>& t, Matrix<double> weights, std::optional<Matrix<T>> v,
              Vector<const double> leaves, Vector<const double> enters,
              std::optional<Matrix<double>> sums, Vector<double> class_sums, bool class_major) {
             const ClassShift by = shift_of(t.n_classes(), leaves, enters);
@@ -83,14 +82,17 @@ void bind_trainer(nb::module_& m, const char* name) {
           "class_major"_a)
       .def(
           "dual_sums",
-          [](const Held<T>& t, Matrix<T> v, Vector<const double> leaves,
-             Vector<const double> enters, Matrix<double> sums, Vector<double> class_sums,
-             bool class_major) {
+          [](Held<T>& t, Matrix<T> v, Vector<const double> leaves, Vector<const double> enters,
+             std::optional<Matrix<double>> sums, Vector<double> class_sums, bool class_major) {
             const ClassShift by = shift_of(t.n_classes(), leaves, enters);
             const nb::gil_scoped_release release;
-            return t.dual_sums(view_of(v), by, view_of(sums), view_of(class_sums), class_major);
+            MatrixView<double> into{};
+            if (sums) into = view_of(*sums);
+            return t.dual_sums(view_of(v), by, sums ? &into : nullptr, view_of(class_sums),
+                               class_major);
           },
-          "v"_a, "leaves"_a, "enters"_a, "sums"_a, "class_sums"_a, "class_major"_a);
+          "v"_a, "leaves"_a, "enters"_a, "sums"_a.none(), "class_sums"_a, "class_major"_a)
+      .def("use_threads", &Held<T>::use_threads, "n_threads"_a);
 }
 
 }  // namespace

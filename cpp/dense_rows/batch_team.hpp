@@ -1,24 +1,21 @@
 #pragma once
-// The threads that visit batches of dense rows (dense_rows/batched_visits.hpp). Each owns a range
-// of classes for the products and the updates. The subproblems of a batch are solved by the first
-// thread, while the last one packs the next batch. The result does not depend on the number of
-// threads.
+// The threads (dense_rows/batch_loop.hpp) that visit batches of dense rows
+// (dense_rows/batched_visits.hpp).
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "data/examples.hpp"
+#include "dense_rows/batch_loop.hpp"
 #include "dense_rows/class_major.hpp"
 #include "dense_rows/row_kernels.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/aligned_array.hpp"
 #include "subproblem/owned_scratch.hpp"
-#include "threads/barrier.hpp"
 #include "threads/thread_choice.hpp"
 #include "threads/thread_team.hpp"
 
@@ -100,58 +97,48 @@ class BatchTeam {
 
  private:
   static constexpr auto kRows = static_cast<std::size_t>(kBatchRows);
-  static constexpr std::int64_t kClassBlock = 64;  // classes of a thread are whole blocks of these
+
+  // What run_batches calls.
+  struct Steps {
+    BatchTeam& team;
+    const ClassMajorView<T>& w;
+    DualLists<T>& z;
+    std::span<const std::int32_t> order;
+    double min_gap;
+    std::int32_t* active;
+    SweepResult result{};
+    std::exception_ptr error{};
+
+    RowBatch<T> batch(std::size_t t) { return team.view(order, t); }
+    void pack(std::size_t t) { team.kernels_.pack(team.examples_.x, batch(t), w.stride); }
+    void score(std::size_t t, std::int64_t first, std::int64_t last) {
+      team.kernels_.score(batch(t), w, first, last);
+    }
+    bool visit(std::size_t t) {
+      try {
+        result.add(team.kernels_.visit(team.examples_, w, batch(t), z, team.scratch_.view(),
+                                       min_gap, active + result.n_active));
+      } catch (...) {  // no memory for z
+        error = std::current_exception();
+      }
+      return !error;
+    }
+    void update(std::size_t t, std::int64_t first, std::int64_t last) {
+      team.kernels_.update(batch(t), w, first, last, team.examples_.formulation.centred);
+    }
+  };
 
   SweepResult visit_all(const ClassMajorView<T>& w, DualLists<T>& z,
                         std::span<const std::int32_t> order, double min_gap, std::int32_t* active) {
-    Barrier barrier(team_.size());
-    SweepResult result;
-    std::exception_ptr error;
-    team_.run([&](int member) {
-      const bool packs = member == team_.size() - 1;
-      if (packs) pack(w, order, 0);
-      barrier.arrive_and_wait(true);
-      for (std::size_t t = 0; t * kRows < order.size(); ++t) {
-        const RowBatch<T> batch = view(order, t);
-        const auto [first, last] = classes_of(member, w.n_classes);
-        if (first < last) kernels_.score(batch, w, first, last);
-        barrier.arrive_and_wait(true);
-        if (member == 0) error = visit(batch, w, z, min_gap, active, result);
-        if (packs) pack(w, order, t + 1);
-        if (!barrier.arrive_and_wait(member != 0 || !error)) return;
-        if (first < last) kernels_.update(batch, w, first, last, examples_.formulation.centred);
-      }
-    });
-    if (error) std::rethrow_exception(error);
-    return result;
+    Steps steps{*this, w, z, order, min_gap, active};
+    run_batches(team_, (order.size() + kRows - 1) / kRows, w.n_classes, steps);
+    if (steps.error) std::rethrow_exception(steps.error);
+    return steps.result;
   }
 
-  static int most_threads(std::int32_t n_classes) {
-    return static_cast<int>((n_classes + kClassBlock - 1) / kClassBlock);
-  }
-  std::pair<std::int64_t, std::int64_t> classes_of(int member, std::int64_t n_classes) const {
-    const std::int64_t blocks = (n_classes + kClassBlock - 1) / kClassBlock, size = team_.size();
-    const auto at = [&](std::int64_t m) {
-      return std::min(n_classes, blocks * m / size * kClassBlock);
-    };
-    return {at(member), at(member + 1)};
-  }
   RowBatch<T> view(std::span<const std::int32_t> order, std::size_t t) {
     const std::size_t begin = std::min(t * kRows, order.size());
     return batch_.view(order.subspan(begin, std::min(kRows, order.size() - begin)), t % 2);
-  }
-  void pack(const ClassMajorView<T>& w, std::span<const std::int32_t> order, std::size_t t) {
-    if (t * kRows < order.size()) kernels_.pack(examples_.x, view(order, t), w.stride);
-  }
-  std::exception_ptr visit(const RowBatch<T>& batch, const ClassMajorView<T>& w, DualLists<T>& z,
-                           double min_gap, std::int32_t* active, SweepResult& result) {
-    try {
-      result.add(kernels_.visit(examples_, w, batch, z, scratch_.view(), min_gap,
-                                active + result.n_active));
-      return nullptr;
-    } catch (...) {  // no memory for z
-      return std::current_exception();
-    }
   }
 
   const Examples<T>& examples_;

@@ -64,11 +64,19 @@ struct LogisticTotals {
 
 template <class T>
 struct LogisticKernels {
-  // Maximise D over the u of each example of `order`, one after the other; W and v follow. `fresh`:
-  // u_i = e_{y_i}, and v is not read. Returned: the sums of the terms of P - D and of the losses,
-  // each just before the example's step. `v` has rows of score_stride numbers.
+  // Maximise D over the u of each example of `order`, one after the other; W (a row for each
+  // feature) and v follow. `fresh`: u_i = e_{y_i}, and v is not read. Returned: the sums of the
+  // terms of P - D and of the losses, each just before the example's step. `v` has rows of
+  // score_stride numbers.
   SweepResult (*visit)(const Examples<T>&, const LogisticWeights<T>&, T* v, bool fresh,
                        const LogisticMemory<T>&, std::span<const std::int32_t> order);
+  // The same for a batch of dense rows. Given their scores and `gram`, the products of each with
+  // those before it; the scores become the steps C_i (u_before - u). `update` adds them to classes
+  // [first, last) of a class-major W.
+  SweepResult (*visit_batch)(const Examples<T>&, std::int32_t n_classes, T* v, bool fresh,
+                             const LogisticMemory<T>&, std::span<const std::int32_t> batch);
+  void (*update)(const LogisticWeights<T>&, const LogisticMemory<T>&, std::int64_t n,
+                 std::int64_t first, std::int64_t last);
   // gradient += the gradient of the losses of rows [begin, end) at W. Returned: their sum.
   double (*gradient)(const Examples<T>&, const LogisticWeights<T>&,
                      const LogisticWeights<T>& gradient, const LogisticMemory<T>&,

@@ -84,32 +84,38 @@ inline void add_tile(U* w, const U* rows, std::int64_t stride, std::int64_t n, c
 
 template <int V, class U>
 inline void add_columns(const LogisticWeights<U>& w, const U* rows, std::int64_t n, const U* steps,
-                        std::int64_t ld, std::int64_t j) {
-  std::int64_t c = 0;
-  for (; c + kSumClasses <= w.n_classes; c += kSumClasses) {
+                        std::int64_t ld, std::int64_t j, std::int64_t first, std::int64_t last) {
+  std::int64_t c = first;
+  for (; c + kSumClasses <= last; c += kSumClasses) {
     add_tile<kSumClasses, V>(w.data + c * w.stride + j, rows + j, w.stride, n, steps + c, ld);
   }
-  for (; c < w.n_classes; ++c) {
+  for (; c < last; ++c) {
     add_tile<1, V>(w.data + c * w.stride + j, rows + j, w.stride, n, steps + c, ld);
   }
+}
+
+// w_c += sum_b steps[b * ld + c] x_b for classes [first, last) of a class-major W.
+template <class U>
+inline void add_to_classes(const LogisticWeights<U>& w, const U* rows, std::int64_t n,
+                           const U* steps, std::int64_t ld, std::int64_t first, std::int64_t last) {
+  constexpr auto kL = static_cast<std::int64_t>(kLanes<U>);
+  std::int64_t j = 0;
+  for (; j + kSumVectors * kL <= w.stride; j += kSumVectors * kL) {
+    add_columns<kSumVectors>(w, rows, n, steps, ld, j, first, last);
+  }
+  for (; j < w.stride; j += kL) add_columns<1>(w, rows, n, steps, ld, j, first, last);
 }
 
 // W += sum_b x_b steps_b^T
 template <class U, class T, class At>
 inline void add_rows(const Csr<T>& x, const LogisticWeights<U>& w, const LogisticMemory<U>& memory,
                      std::int64_t n, At at, const U* steps, std::int64_t ld) {
-  constexpr auto kL = static_cast<std::int64_t>(kLanes<U>);
-  if (!w.class_major) {
-    for (std::int64_t b = 0; b < n; ++b) {
-      by_feature(w).add_vectors(row_as(x, at(b), memory.values), steps + b * ld);
-    }
-    return;
+  if (w.class_major) {
+    return add_to_classes(w, memory.rows, n, steps, ld, 0, w.n_classes);
   }
-  std::int64_t j = 0;
-  for (; j + kSumVectors * kL <= w.stride; j += kSumVectors * kL) {
-    add_columns<kSumVectors>(w, memory.rows, n, steps, ld, j);
+  for (std::int64_t b = 0; b < n; ++b) {
+    by_feature(w).add_vectors(row_as(x, at(b), memory.values), steps + b * ld);
   }
-  for (; j < w.stride; j += kL) add_columns<1>(w, memory.rows, n, steps, ld, j);
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

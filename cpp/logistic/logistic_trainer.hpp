@@ -1,9 +1,12 @@
 #pragma once
 // Loops over the examples of multinomial logistic regression (logistic/kernels.hpp): checks,
-// memory, polls between batches.
+// memory, threads, polls.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,33 +15,19 @@
 #include "data/array_views.hpp"
 #include "data/examples.hpp"
 #include "data/require.hpp"
+#include "dense_rows/batch_loop.hpp"
 #include "dense_rows/class_major.hpp"
+#include "dense_rows/row_kernels.hpp"
 #include "dual/training_set.hpp"
 #include "logistic/kernels.hpp"
-#include "simd/aligned_array.hpp"
+#include "logistic/logistic_batches.hpp"
+#include "logistic/logistic_memory.hpp"
 #include "simd/dispatch.hpp"
 #include "threads/interrupt_poll.hpp"
+#include "threads/thread_choice.hpp"
+#include "threads/thread_team.hpp"
 
 namespace manyclass {
-
-// The memory that LogisticMemory points to.
-template <class U>
-class OwnedLogisticMemory {
- public:
-  OwnedLogisticMemory(const LogisticWeights<U>& w, std::size_t longest_row)
-      : rows_(w.class_major ? kRows * static_cast<std::size_t>(w.stride) : 0),
-        gram_(kRows * kRows),
-        scores_(kRows * static_cast<std::size_t>(score_stride<U>(w.n_classes))),
-        other_(kRows * static_cast<std::size_t>(score_stride<U>(w.n_classes))),
-        values_(longest_row) {}
-  LogisticMemory<U> view() const {
-    return {rows_.data(), gram_.data(), scores_.data(), other_.data(), values_.data()};
-  }
-
- private:
-  static constexpr auto kRows = static_cast<std::size_t>(kBatchRows);
-  AlignedArray<U> rows_, gram_, scores_, other_, values_;
-};
 
 template <class T>
 class LogisticTrainer : public TrainingSet<T> {
@@ -46,57 +35,61 @@ class LogisticTrainer : public TrainingSet<T> {
   LogisticTrainer(const ExampleArrays<T>& arrays, const std::string& instruction_set,
                   Poll check_signals)
       : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
+        row_kernels_(kernels_for<RowKernels<T>>(instruction_set)),
         kernels_(kernels_for<LogisticKernels<T>>(instruction_set)) {
     require(arrays.n_classes >= 2, "there must be two classes");
     this->check_all_labelled();
   }
 
-  // One loop over all examples in random order.
+  // Threads of all that follows.
+  void use_threads(int n_threads) {
+    require(n_threads >= 1, "n_threads must be positive");
+    team_ = std::make_unique<ThreadTeam>(n_threads);
+  }
+
+  // One loop over all examples in random order. Of dense rows, threads share the classes.
   SweepResult visit(MatrixView<T> weights, MatrixView<T> v, bool fresh, bool class_major,
-                    std::uint64_t seed) const {
+                    std::uint64_t seed) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
     check_duals(v);
-    const OwnedLogisticMemory<T> memory(w, 0);
     std::vector<std::int32_t> rows(static_cast<std::size_t>(this->n_rows()));
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
     const std::vector<std::int32_t> order = this->order(rows, seed);
-    SweepResult result;
-    in_parts([&](std::int64_t begin, std::int64_t end) {
-      const auto part = std::span(order).subspan(static_cast<std::size_t>(begin),
-                                                 static_cast<std::size_t>(end - begin));
-      result.add(kernels_.visit(this->examples(), w, v.data, fresh, memory.view(), part));
-    });
-    return result;
+    const auto part = [&](std::int64_t begin, std::int64_t end) {
+      return std::span(order).subspan(static_cast<std::size_t>(begin),
+                                      static_cast<std::size_t>(end - begin));
+    };
+    return class_major ? visit_batches(w, v.data, fresh, part) : visit_rows(w, v.data, fresh, part);
   }
 
-  double gradient(MatrixView<T> weights, MatrixView<T> gradient, bool class_major) const {
+  double gradient(MatrixView<T> weights, MatrixView<T> gradient, bool class_major) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
-    const LogisticWeights<T> out = view<T>(gradient, class_major);
-    const OwnedLogisticMemory<T> memory(w, 0);
-    double loss = 0;
-    in_parts([&](std::int64_t begin, std::int64_t end) {
-      loss += kernels_.gradient(this->examples(), w, out, memory.view(), begin, end);
+    const ThreadSums<T> out(view<T>(gradient, class_major), n_members());
+    std::vector<double> losses(static_cast<std::size_t>(n_members()));
+    by_threads(w, 0, [&](int member, const auto& memory, auto begin, auto end) {
+      losses[static_cast<std::size_t>(member)] +=
+          kernels_.gradient(this->examples(), w, out.of(member), memory, begin, end);
     });
-    return loss;
+    out.add_up();
+    return std::accumulate(losses.begin(), losses.end(), 0.0);
   }
 
   void curvature(MatrixView<T> weights, MatrixView<T> direction, MatrixView<T> product,
-                 bool class_major) const {
+                 bool class_major) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
     const LogisticWeights<T> along = view<T>(direction, class_major);
-    const LogisticWeights<T> out = view<T>(product, class_major);
-    const OwnedLogisticMemory<T> memory(w, 0);
-    in_parts([&](std::int64_t begin, std::int64_t end) {
-      kernels_.curvature(this->examples(), w, along, out, memory.view(), begin, end);
+    const ThreadSums<T> out(view<T>(product, class_major), n_members());
+    by_threads(w, 0, [&](int member, const auto& memory, auto begin, auto end) {
+      kernels_.curvature(this->examples(), w, along, out.of(member), memory, begin, end);
     });
+    out.add_up();
   }
 
-  void log_softmax(MatrixView<T> weights, MatrixView<T> v, bool class_major) const {
+  void log_softmax(MatrixView<T> weights, MatrixView<T> v, bool class_major) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
     check_duals(v);
-    const OwnedLogisticMemory<T> memory(w, 0);
-    in_parts([&](std::int64_t begin, std::int64_t end) {
-      kernels_.log_softmax(this->examples(), w, v.data, memory.view(), begin, end);
+    by_threads(w, 0, [&](int, const auto& memory, auto begin, auto end) {
+      kernels_.log_softmax(this->examples(), w, v.data, memory, begin, end);
     });
   }
 
@@ -104,39 +97,80 @@ class LogisticTrainer : public TrainingSet<T> {
   // `class_sums`, if it is not empty, are added to.
   LogisticSums inspect(MatrixView<double> weights, const MatrixView<T>* v, const ClassShift& by,
                        const MatrixView<double>* sums, std::span<double> class_sums,
-                       bool class_major) const {
+                       bool class_major) {
     const LogisticWeights<double> w = view<double>(weights, class_major);
     if (v) check_duals(*v);
-    return totals(w, sums, class_sums, class_major, [&](const auto&... rest) {
+    return totals(w, sums, class_sums, [&](const auto&... rest) {
       return kernels_.inspect(this->examples(), w, v ? v->data : nullptr, by, rest...);
     });
   }
 
-  LogisticSums dual_sums(MatrixView<T> v, const ClassShift& by, MatrixView<double> sums,
-                         std::span<double> class_sums, bool class_major) const {
-    const LogisticWeights<double> w = view<double>(sums, class_major);
+  // Of u = exp(v); `sums` may be null.
+  LogisticSums dual_sums(MatrixView<T> v, const ClassShift& by, const MatrixView<double>* sums,
+                         std::span<double> class_sums, bool class_major) {
     check_duals(v);
-    return totals(w, &sums, class_sums, class_major, [&](const auto&... rest) {
+    const LogisticWeights<double> w =
+        sums ? view<double>(*sums, class_major)
+             : LogisticWeights<double>{nullptr, this->n_features(), this->n_classes(), 0, false};
+    return totals(w, sums, class_sums, [&](const auto&... rest) {
       return kernels_.dual_sums(this->examples(), w, v.data, by, rest...);
     });
   }
 
  private:
+  // A thread adds what its rows bring to an array like W of its own; adding these up should cost
+  // less than so many times reading the rows.
+  static constexpr double kWorthSums = 4;
+
+  template <class Part>
+  SweepResult visit_batches(const LogisticWeights<T>& w, T* v, bool fresh, Part part) {
+    LogisticBatches<T> batches(this->examples(), {row_kernels_, kernels_}, w, v, fresh);
+    ThreadTeam& team = this->team();
+    visits_.allow(std::min(team.capacity(), most_threads(w.n_classes)));
+    in_parts(1, [&](std::int64_t begin, std::int64_t end) {
+      batches.begin(part(begin, end));
+      visits_.measure(static_cast<double>(end - begin), [&](int n_threads) {
+        team.limit(n_threads);
+        run_batches(team, batches.size(), w.n_classes, batches);
+        return n_threads;
+      });
+    });
+    return batches.result();
+  }
+
+  template <class Part>
+  SweepResult visit_rows(const LogisticWeights<T>& w, T* v, bool fresh, Part part) {
+    const OwnedLogisticMemory<T> memory(w, 0);
+    SweepResult result;
+    in_parts(1, [&](std::int64_t begin, std::int64_t end) {
+      result.add(kernels_.visit(this->examples(), w, v, fresh, memory.view(), part(begin, end)));
+    });
+    return result;
+  }
+
+  // pass(totals, memory, begin, end) by all threads.
   template <class Pass>
   LogisticSums totals(const LogisticWeights<double>& w, const MatrixView<double>* sums,
-                      std::span<double> class_sums, bool class_major, Pass pass) const {
+                      std::span<double> class_sums, Pass pass) {
     require(class_sums.empty() || length(class_sums) == this->n_classes(),
             "class_sums must have a number for every class");
-    LogisticWeights<double> out{};
-    if (sums) out = view<double>(*sums, class_major);
-    const LogisticTotals into{sums ? &out : nullptr,
-                              class_sums.empty() ? nullptr : class_sums.data()};
-    const OwnedLogisticMemory<double> memory(w, longest_row());
-    LogisticSums found;
-    in_parts([&](std::int64_t begin, std::int64_t end) {
-      found.add(pass(into, memory.view(), begin, end));
+    const auto n = static_cast<std::size_t>(n_members());
+    std::optional<ThreadSums<double>> out;
+    if (sums) out.emplace(view<double>(*sums, w.class_major), n_members());
+    std::vector<LogisticSums> found(n);
+    std::vector<std::vector<double>> of_classes(n, std::vector<double>(class_sums.size()));
+    by_threads(w, longest_row(), [&](int member, const auto& memory, auto begin, auto end) {
+      const auto m = static_cast<std::size_t>(member);
+      const LogisticTotals into{out ? &out->of(member) : nullptr,
+                                class_sums.empty() ? nullptr : of_classes[m].data()};
+      found[m].add(pass(into, memory, begin, end));
     });
-    return found;
+    if (out) out->add_up();
+    for (std::size_t m = 0; m < n; ++m) {
+      for (std::size_t c = 0; c < class_sums.size(); ++c) class_sums[c] += of_classes[m][c];
+      if (m > 0) found[0].add(found[m]);
+    }
+    return found[0];
   }
 
   std::size_t longest_row() const {
@@ -146,15 +180,53 @@ class LogisticTrainer : public TrainingSet<T> {
     return static_cast<std::size_t>(longest);
   }
 
+  ThreadTeam& team() {
+    if (!team_) use_threads(1);
+    return *team_;
+  }
+  // Threads of a pass.
+  int n_members() {
+    const Csr<T>& x = this->examples().x;
+    const double read = static_cast<double>(x.indptr[x.n_rows] + x.n_rows);
+    const double sums = static_cast<double>(x.n_features + 1);
+    const double worth = std::max(1.0, read / (kWorthSums * sums));
+    return static_cast<int>(std::min<double>(team().capacity(), worth));
+  }
+
+  // f(begin, end) for parts of the examples in whole batches, of some 20 ms for each thread, with
+  // polls between them.
   template <class F>
-  void in_parts(F f) const {
+  void in_parts(int n_threads, F f) const {
     const Poll poll = this->poll();
     const auto size =
-        (static_cast<std::int64_t>(this->rows_at_once()) / kBatchRows + 1) * kBatchRows;
+        (n_threads * static_cast<std::int64_t>(this->rows_at_once()) / kBatchRows + 1) * kBatchRows;
     for (std::int64_t begin = 0; begin < this->n_rows(); begin += size) {
       f(begin, std::min(begin + size, this->n_rows()));
       poll();
     }
+  }
+
+  // f(member, memory, begin, end) for parts of the examples in whole batches, by all threads.
+  template <class U, class F>
+  void by_threads(const LogisticWeights<U>& w, std::size_t longest, F f) {
+    ThreadTeam& team = this->team();
+    passes_.allow(n_members());
+    std::vector<OwnedLogisticMemory<U>> memory;
+    for (int m = 0; m < n_members(); ++m) memory.emplace_back(w, longest);
+    in_parts(n_members(), [&](std::int64_t first, std::int64_t last) {
+      const std::int64_t batches = (last - first + kBatchRows - 1) / kBatchRows;
+      passes_.measure(static_cast<double>(last - first), [&](int n_threads) {
+        team.limit(n_threads);
+        team.run([&](int member) {
+          const auto at = [&](std::int64_t m) {
+            return std::min(last, first + batches * m / n_threads * kBatchRows);
+          };
+          const auto m = static_cast<std::size_t>(member);
+          f(member, memory[m].view(), at(member), at(member + 1));
+        });
+        return n_threads;
+      });
+    });
   }
 
   template <class U>
@@ -175,7 +247,10 @@ class LogisticTrainer : public TrainingSet<T> {
     require(v.is_aligned(), "v must be aligned to 64 bytes");
   }
 
+  const RowKernels<T>& row_kernels_;
   const LogisticKernels<T>& kernels_;
+  std::unique_ptr<ThreadTeam> team_;
+  ThreadChoice visits_, passes_;
 };
 
 }  // namespace manyclass

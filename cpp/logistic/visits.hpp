@@ -13,7 +13,6 @@
 #include <span>
 
 #include "data/examples.hpp"
-#include "dense_rows/batched_visits.hpp"
 #include "dense_rows/class_major.hpp"
 #include "logistic/kernels.hpp"
 #include "logistic/layouts.hpp"
@@ -103,6 +102,7 @@ inline void correct_scores(const LogisticMemory<T>& memory, std::int64_t b, std:
   }
 }
 
+// Visits one by one.
 template <class T>
 SweepResult logistic_visits(const Examples<T>& examples, const LogisticWeights<T>& w, T* v,
                             bool fresh, const LogisticMemory<T>& memory,
@@ -110,24 +110,39 @@ SweepResult logistic_visits(const Examples<T>& examples, const LogisticWeights<T
   const std::int64_t ld = score_stride<T>(w.n_classes);
   T* u = memory.other;
   LogisticVisitor<T> visitor(examples, w.n_classes, v, fresh, memory.other + ld);
-  const std::size_t at_once = w.class_major ? static_cast<std::size_t>(kBatchRows) : 1;
   SweepResult result;
-  for (std::size_t begin = 0; begin < order.size(); begin += at_once) {
-    RowBatch<T> batch{};
-    batch.order = order.subspan(begin, std::min(at_once, order.size() - begin));
-    batch.rows = memory.rows;
-    batch.gram = memory.gram;
-    const auto at = [&](std::int64_t b) { return batch.order[static_cast<std::size_t>(b)]; };
-    if (w.class_major) pack_batch(examples.x, batch, w.stride);
-    scores_of_rows(examples.x, w, memory, batch.size(), at, memory.scores, ld);
-    for (std::int64_t b = 0; b < batch.size(); ++b) {
-      correct_scores(memory, b, ld);
-      visitor.visit(at(b), memory.scores + b * ld, u, result);
-    }
-    add_rows(examples.x, w, memory, batch.size(), at, memory.scores, ld);
+  for (const std::int32_t i : order) {
+    const auto row = [i](std::int64_t) { return i; };
+    scores_of_rows(examples.x, w, memory, 1, row, memory.scores, ld);
+    visitor.visit(i, memory.scores, u, result);
+    add_rows(examples.x, w, memory, 1, row, memory.scores, ld);
   }
   result.evaluations = static_cast<std::int64_t>(order.size()) * w.n_classes;
   return result;
+}
+
+// Visits of a batch, whose scores become its steps.
+template <class T>
+SweepResult logistic_visit_batch(const Examples<T>& examples, std::int32_t n_classes, T* v,
+                                 bool fresh, const LogisticMemory<T>& memory,
+                                 std::span<const std::int32_t> batch) {
+  const std::int64_t ld = score_stride<T>(n_classes);
+  T* u = memory.other;
+  LogisticVisitor<T> visitor(examples, n_classes, v, fresh, memory.other + ld);
+  SweepResult result;
+  for (std::size_t b = 0; b < batch.size(); ++b) {
+    const auto at = static_cast<std::int64_t>(b);
+    correct_scores(memory, at, ld);
+    visitor.visit(batch[b], memory.scores + at * ld, u, result);
+  }
+  result.evaluations = static_cast<std::int64_t>(batch.size()) * n_classes;
+  return result;
+}
+
+template <class T>
+void logistic_update(const LogisticWeights<T>& w, const LogisticMemory<T>& memory, std::int64_t n,
+                     std::int64_t first, std::int64_t last) {
+  add_to_classes(w, memory.rows, n, memory.scores, score_stride<T>(w.n_classes), first, last);
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

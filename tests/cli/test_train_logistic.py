@@ -45,8 +45,6 @@ def test_intercepts_may_be_regularised(run, data, tmp_path):
         (["--solver", "cutting_plane"], "argument --solver: cutting_plane does not train logistic"),
         (["--stopping", "kkt"], "argument --stopping: logistic stops at a gap"),
         (["--weights", "sparse"], "argument --weights: logistic holds W dense"),
-        (["--checkpoint", "folder"], "argument --checkpoint: logistic writes none"),
-        (["--resume", "folder"], "argument --resume: logistic writes no checkpoints"),
         (["--solver", "stochastic"], "argument --formulation: goes with --solver dual"),
     ],
 )
@@ -59,3 +57,14 @@ def test_refuses_what_it_does_not_have(run, data, tmp_path, options, message):
 def test_the_others_do_not_regularize_on_request(run, data, tmp_path):
     told = run.fails("train", data, tmp_path / "model", "--regularize-intercept")
     assert told == "argument --regularize-intercept: goes with --formulation logistic"
+
+
+def test_goes_on_from_a_checkpoint(run, data, tmp_path):
+    folder, model = tmp_path / "folder", tmp_path / "model"
+    logistic = ["train", data, model, "--formulation", "logistic"]
+    run.works(*logistic, "--checkpoint", folder, "--tol", "0.5")
+    told = run.fails(*logistic, "--force", "--checkpoint", folder)
+    assert told.endswith(f"go on from it with --resume {folder}, or choose another folder")
+    lines = run.works(*logistic, "--force", "--resume", folder)
+    assert any(line.startswith("going on after epoch ") for line in lines)
+    assert "proven" in lines[-2]

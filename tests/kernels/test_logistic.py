@@ -12,7 +12,7 @@ from manyclass.utils.core_class import core_class
 from tests.helpers.dense_data import rows_with_bias
 from tests.helpers.logistic import gradient, random_logistic
 
-SHAPES = [(7, 3, 2), (40, 5, 17), (70, 33, 70)]
+SHAPES = [(7, 3, 2), (40, 5, 17), (70, 33, 70), (170, 6, 150)]
 NONE = np.empty(0)
 pytestmark = [
     pytest.mark.parametrize("instruction_set", _core.instruction_sets()),
@@ -26,6 +26,7 @@ class Setting:
     """A problem, its trainer, and a random W."""
 
     def __init__(self, shape, class_major, dtype, instruction_set):
+        self.given = shape, class_major, dtype, instruction_set
         self.problem = random_logistic(sum(shape), dtype=dtype, shape=shape)
         arguments = trainer_arguments(self.problem) | {"instruction_set": instruction_set}
         self.trainer = core_class("LogisticTrainer", np.dtype(dtype))(**arguments)
@@ -33,6 +34,13 @@ class Setting:
         self.rng = np.random.default_rng(0)
         self.X = rows_with_bias(self.problem.dataset)
         self.tolerance = 2e-4 if dtype == np.float32 else 1e-10
+
+    @classmethod
+    def like(cls, setting, n_threads):
+        """The same problem, with a trainer of so many threads."""
+        same = cls(*setting.given)
+        same.trainer.use_threads(n_threads)
+        return same
 
     def zeros(self, dtype=None):
         return new_weights(
@@ -162,3 +170,42 @@ def test_log_softmax(setting):
     S = setting.X @ setting.matrix(W).astype(np.float64)
     expected = S - logsumexp(S, axis=1)[:, None]
     np.testing.assert_allclose(v[:, :k], expected, atol=setting.tolerance * np.abs(S).max())
+
+
+def test_threads_change_rounding_alone(setting):
+    alone, several = Setting.like(setting, 1), Setting.like(setting, 3)
+    W, V = setting.random(), setting.random()
+    v = [new_log_u(setting.problem) for _ in range(2)]
+    for s, log_u in zip((alone, several), v, strict=True):
+        s.trainer.log_softmax(W, log_u, s.class_major)
+    np.testing.assert_array_equal(v[0], v[1])
+    for name, arguments in [("gradient", (W,)), ("curvature", (W, V))]:
+        out = [setting.zeros(), setting.zeros()]
+        for s, array in zip((alone, several), out, strict=True):
+            getattr(s.trainer, name)(*arguments, array, s.class_major)
+        scale = np.abs(out[0]).max()
+        np.testing.assert_allclose(out[0], out[1], atol=setting.tolerance * scale)
+    wide = [setting.zeros(np.float64), setting.zeros(np.float64)]
+    class_sums = np.zeros((2, setting.problem.dataset.n_classes))
+    for m, s in enumerate((alone, several)):
+        s.trainer.dual_sums(v[m], NONE, NONE, wide[m], class_sums[m], s.class_major)
+    np.testing.assert_allclose(wide[0], wide[1], atol=1e-10)
+    np.testing.assert_allclose(class_sums[0], class_sums[1])
+    found = [
+        s.trainer.inspect(wide[0], v[0], NONE, NONE, None, NONE, s.class_major)
+        for s in (alone, several)
+    ]
+    assert found[0].gap == pytest.approx(found[1].gap, rel=1e-9)
+    assert found[0].loss == pytest.approx(found[1].loss, rel=1e-9)
+
+
+def test_visits_do_not_depend_on_threads(setting):
+    results = []
+    for n_threads in (1, 3):
+        s = Setting.like(setting, n_threads)
+        W, v = s.zeros(), new_log_u(s.problem)
+        for seed in range(3):
+            s.trainer.visit(W, v, seed == 0, s.class_major, seed)
+        results.append((W, v))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])

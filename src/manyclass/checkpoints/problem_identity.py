@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from manyclass.problem.dataset import Dataset
-from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.formulations import FORMULATIONS, LOGISTIC
 from manyclass.problem.problem import Problem
 from manyclass.utils.fingerprints import Facts, crc32, fact, fingerprint, fingerprint_of
 from manyclass.utils.types import Array, Settings
@@ -26,7 +26,8 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
     dict of str
     """
     data = problem.dataset
-    known = (name for name, f in FORMULATIONS.items() if f == problem.formulation)
+    named = {**FORMULATIONS, "logistic": LOGISTIC}
+    known = (name for name, f in named.items() if f == problem.formulation)
     names = np.frombuffer(repr(classes.tolist()).encode(), np.uint8)
     return {
         "formulation": next(known),

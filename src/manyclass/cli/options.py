@@ -297,14 +297,11 @@ def _check_logistic(args: argparse.Namespace) -> None:
         "--solver": args.solver != "dual" and f"{args.solver} does not train logistic; leave out",
         "--stopping": args.stopping != "gap" and "logistic stops at a gap; leave out",
         "--weights": args.weights == "sparse" and "logistic holds W dense; leave out",
-        "--checkpoint": args.checkpoint and "logistic writes none; leave out",
-        "--checkpoint-minutes": args.checkpoint_minutes and "logistic writes none; leave out",
-        "--resume": args.resume and "logistic writes no checkpoints; leave out",
     }
     for flag, why in refused.items():
         if why:
             raise UsageError(f"argument {flag}: {why} {flag}")
-    args.resume = False
+    _settle_checkpoints(args)
 
 
 def _settle_checkpoints(args: argparse.Namespace) -> None:

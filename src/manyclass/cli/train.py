@@ -53,13 +53,13 @@ def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
     options = {name: value for name, value in vars(args).items() if name not in OF_RANKS}
     check_same(ranks, facts_of_rank({}, options))
     tell = say if ranks.rank == 0 and not args.quiet else be_quiet
-    if args.formulation == LOGISTIC:
-        _train_logistic(args, tell)
-    elif args.solver != "stochastic":
-        with _going_on(args, ranks):
+    with _going_on(args, ranks):
+        if args.formulation == LOGISTIC:
+            _train_logistic(args, tell)
+        elif args.solver != "stochastic":
             _train_dual(args, ranks, tell)
-    else:
-        _train_stochastic(args, tell)
+        else:
+            _train_stochastic(args, tell)
     tell(f"saved {args.model}")
 
 
@@ -116,9 +116,7 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
         solver="auto" if args.solver == "dual" else args.solver,
         stopping=args.stopping,
         communicator=ranks if ranks.size > 1 else None,
-        checkpoint=args.checkpoint,
-        checkpoint_minutes=args.checkpoint_minutes,
-        resume=args.resume,
+        **_checkpoints(args),
         **_common(args),
     )
 
@@ -153,7 +151,7 @@ def _train_logistic(args: argparse.Namespace, tell: Say) -> None:
     common = _common(args)
     del common["loss"], common["weights"]
     model = MultinomialLogisticRegression(
-        C=args.C, regularize_intercept=args.regularize_intercept, **common
+        C=args.C, regularize_intercept=args.regularize_intercept, **_checkpoints(args), **common
     )
     X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
     check_labels(args.data, y)
@@ -222,6 +220,15 @@ def _common(args: argparse.Namespace) -> Settings:
         "n_jobs": args.jobs,
         "random_state": args.seed,
         "verbose": 0 if args.quiet else 1,
+    }
+
+
+def _checkpoints(args: argparse.Namespace) -> Settings:
+    """Return the parameters of exact training that say where checkpoints are."""
+    return {
+        "checkpoint": args.checkpoint,
+        "checkpoint_minutes": args.checkpoint_minutes,
+        "resume": args.resume,
     }
 
 

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
+import os
 from numbers import Integral, Real
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from manyclass.estimators.callbacks import WRAPPERS, CallbackSupportMixin, FitTask, with_callbacks
-from manyclass.estimators.linear import join_weights, split_weights
+from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from manyclass.estimators.logistic_fit import LogisticTrainingMixin
 from manyclass.estimators.probabilities import ProbabilitiesMixin
-from manyclass.estimators.validation import check_size, training_data, validated
-from manyclass.problem.formulations import LOGISTIC
-from manyclass.problem.problem import Problem
-from manyclass.problem.solution import (
-    Certificate,
-    EpochRecord,
-    Progress,
-    Solution,
-    Start,
-    Status,
-    Weights,
-)
-from manyclass.solvers.logistic.state import duals_fit, memory_of_duals
-from manyclass.solvers.logistic.train import train_logistic
-from manyclass.solvers.training_loop import Interrupted
-from manyclass.utils.types import Array, ClassWeight, Settings
+from manyclass.problem.solution import Certificate, EpochRecord
+from manyclass.utils.types import ClassWeight
 
 
-class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, BaseEstimator):
+class MultinomialLogisticRegression(
+    ProbabilitiesMixin, CallbackSupportMixin, LogisticTrainingMixin
+):
     """Multinomial logistic regression, trained to a proven distance from its optimum.
 
     Solves, for the examples (x_i, y_i), i = 1..n, with W = (w_1, ..., w_k) and intercepts b,
@@ -70,10 +55,18 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ba
         Whether the next fit with the same classes and features starts at the coefficients of this
         one. Also makes a fit that Ctrl-C stopped resumable.
     n_jobs : int, default=None
-        Threads of prediction (None = 1, -1 = all cores). Training uses one, and those of BLAS for
-        some products.
+        Threads (None = 1, -1 = all cores) of prediction and of training: they share the classes of
+        dense rows, and the rows in a Newton step and in certificates.
     random_state : int, RandomState instance, default=None
-        Orders the visits. An int gives the same result every time.
+        Orders the visits. An int gives the same result every time, for the same `n_jobs`.
+    checkpoint : str or path-like, default=None
+        Folder that holds checkpoints of the training: its weights, every `checkpoint_minutes` and
+        at the end. A new folder, or an empty one, unless `resume`.
+    checkpoint_minutes : float, default=10.0
+        Minutes between two checkpoints, at least.
+    resume : bool, default=False
+        Whether to go on from the newest checkpoint in `checkpoint`, of the same problem. Training
+        begins anew at its weights, so it may take a few epochs more than without a break.
     verbose : int, default=0
         1 prints one line per epoch.
 
@@ -139,6 +132,9 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ba
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
+        "checkpoint": [str, os.PathLike, None],
+        "checkpoint_minutes": [Interval(Real, 0.0, None, closed="left")],
+        "resume": ["boolean"],
         "verbose": ["verbose"],
     }
 
@@ -155,6 +151,9 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ba
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_minutes: float = 10.0,
+        resume: bool = False,
         verbose: int = 0,
     ) -> None:
         self.C = C
@@ -167,6 +166,9 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ba
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_minutes = checkpoint_minutes
+        self.resume = resume
         self.verbose = verbose
 
     @with_callbacks
@@ -200,97 +202,5 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ba
             If W does not fit into memory.
         """
         with self._input_restored():
-            rows, targets = validated(self, X, y)
-            bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
-            dataset, classes = training_data(rows, targets, sample_weight, self.class_weight, bias)
-            check_size(dataset)
-            # With two rows of weights, -w/2 and w/2, the norm is half of that of w.
-            halves = 0.5 if len(classes) == 2 else 1.0
-            problem = Problem(dataset, LOGISTIC, halves * float(self.C), "log_loss")
-            metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-            task = FitTask(self, rows, targets, metadata, self.max_iter)
-            solution = self._solve(problem, classes, task)
-            self._set_fitted(solution, classes, problem)
-        self._warn(solution)
-        task.end()
+            self._fit(X, y, sample_weight)
         return self
-
-    def _solve(self, problem: Problem, classes: Array, task: FitTask) -> Solution:
-        if self.verbose and not duals_fit(problem):
-            print(f"Newton's method alone: {memory_of_duals(problem)}", flush=True)
-        bias = problem.dataset.bias
-
-        def on_epoch(progress: Progress) -> bool:
-            if self.verbose:
-                print(progress, flush=True)
-            return task.epoch(lambda: _attributes(progress.weights(), classes, bias))
-
-        try:
-            return train_logistic(
-                problem,
-                tol=float(self.tol),
-                regularize_intercept=self.regularize_intercept,
-                rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1)),
-                max_iter=self.max_iter,
-                start=self._start(problem, classes),
-                on_epoch=on_epoch,
-            )
-        except Interrupted as interrupt:
-            if self.warm_start:
-                self._interrupted = classes, interrupt.start.weights
-            raise
-
-    def _start(self, problem: Problem, classes: Array) -> Start | None:
-        """Return the W of an earlier fit, if this one is to begin there."""
-        data = problem.dataset
-        shape = data.n_features + 1, data.n_classes
-        known, W = self.__dict__.pop("_interrupted", (None, None))
-        if not self.warm_start:
-            return None
-        if W is None and hasattr(self, "classes_"):
-            known = self.classes_
-            W = join_weights(self._coefficients, self.intercept_, data.bias)
-        if W is None or W.shape != shape or not np.array_equal(known, classes):
-            return None
-        zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
-        return Start(zero.duals, np.asarray(W, data.dtype))
-
-    def _set_fitted(self, solution: Solution, classes: Array, problem: Problem) -> None:
-        bias = problem.dataset.bias
-        for name, value in _attributes(solution.weights, classes, bias).items():
-            setattr(self, name, value)
-        # In units of the binary problem.
-        factor = 2.0 if len(classes) == 2 else 1.0
-        found = solution.certificate
-        self.certificate_ = Certificate(
-            factor * found.primal_objective,
-            factor * found.dual_objective,
-            factor * found.gap,
-            found.relative_gap,
-            factor * found.max_violation,
-        )
-        self.history_ = [
-            replace(
-                record,
-                primal_estimate=factor * record.primal_estimate,
-                gap_estimate=factor * record.gap_estimate,
-            )
-            for record in solution.history
-        ]
-        self.n_iter_ = len(self.history_)
-
-    def _warn(self, solution: Solution) -> None:
-        if solution.status in (Status.MAX_ITER, Status.STALLED):
-            warnings.warn(
-                f"training stopped after {len(solution.history)} epoch(s) at relative gap "
-                f"{solution.certificate.relative_gap:.2e} (asked for: {self.tol:g}): "
-                f"{solution.status.value}",
-                ConvergenceWarning,
-                stacklevel=4 + WRAPPERS,  # the caller of fit
-            )
-
-
-def _attributes(W: Weights, classes: Array, bias: float) -> Settings:
-    """Return what prediction needs, from W of shape (d + 1, k)."""
-    coef, intercept = split_weights(W, bias)
-    return {"classes_": classes, "coef_": coef, "intercept_": intercept}

@@ -18,12 +18,12 @@ from manyclass.estimators.callbacks import WRAPPERS, FitTask
 from manyclass.estimators.linear import split_weights
 from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import check_size, validated
-from manyclass.estimators.warm_start import WarmStart
 from manyclass.parallel.communicator import Communicator, as_communicator
 from manyclass.parallel.consensus import abort_others, agreed, check_same, of_first
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Progress, Solution, Start, Status, Weights
+from manyclass.solvers.dual.warm_start import WarmStart
 from manyclass.solvers.solver_choice import DEFAULT, check_solver
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import check_ranks, in_parts, train

@@ -72,7 +72,7 @@ def go_on(
     """
     start = reached.start.astype(np.dtype(np.float64))
     try:
-        found = train(in_double(problem), start, _shown_in_single(on_epoch))
+        found = train(in_double(problem), start, shown_in_single(on_epoch))
     except Interrupted as interrupt:
         raise Interrupted(interrupt.start.astype(SINGLE)) from interrupt
     W: Weights = found.weights.astype(SINGLE)
@@ -126,7 +126,7 @@ def _inspect(
     return square, common, trainer.inspect(*arguments, 0, n), float(constant)
 
 
-def _shown_in_single(
+def shown_in_single(
     on_epoch: Callable[[Progress], bool] | None,
 ) -> Callable[[Progress], bool] | None:
     """Show epochs in float64 as if they were in float32."""

@@ -52,7 +52,10 @@ def class_shift(problem: Problem, class_sums: NDArray[np.float64]) -> ClassShift
 
 
 def certify(problem: Problem, state: State, *, regularize_intercept: bool) -> Certificate:
-    """Return the certificate of the state's W, which becomes W(u) first where there is a v."""
+    """Return the certificate of the state's W.
+
+    Where there is a v and all intercepts are regularised, W becomes W(u) first.
+    """
     if state.log_u is not None:
         return _certify_duals(problem, state, regularize_intercept)
     return certify_weights(problem, state, state.weights, regularize_intercept=regularize_intercept)
@@ -76,15 +79,16 @@ def certify_weights(
 def _certify_duals(problem: Problem, state: State, regularize_intercept: bool) -> Certificate:
     assert state.log_u is not None
     free = bool(problem.dataset.bias) and not regularize_intercept
-    class_sums = np.zeros(problem.dataset.n_classes) if free else NONE
-    sums = rebuild(problem, state, class_sums, keeps_bias=free)
     shift = NO_SHIFT
     if free:
+        class_sums = np.zeros(problem.dataset.n_classes)
+        _dual_sums(state, NO_SHIFT, None, class_sums)
         shift = class_shift(problem, class_sums)
         state.left = class_counts(problem) - class_sums
-        sums[:] = 0
-        v, cm = state.log_u, state.class_major
-        state.trainer.dual_sums(v, shift.leaves, shift.enters, sums, NONE, cm)
+        sums = new_weights(problem, DOUBLE, state.class_major)
+        _dual_sums(state, shift, sums, NONE)
+    else:
+        sums = rebuild(problem, state, NONE, keeps_bias=False)
     wide = in_double(problem, state, state.weights)
     found = _inspect(state, wide, state.log_u, shift, None, NONE)
     return _from(problem, state, wide, sums, found.loss, found.gap, regularize_intercept)
@@ -94,9 +98,8 @@ def rebuild(
     problem: Problem, state: State, class_sums: NDArray[np.float64], *, keeps_bias: bool
 ) -> NDArray[np.float64]:
     """W <- W(u), rounded; returned in float64. Intercepts that are not regularised stay."""
-    assert state.log_u is not None
     sums = new_weights(problem, DOUBLE, state.class_major)
-    state.trainer.dual_sums(state.log_u, NONE, NONE, sums, class_sums, state.class_major)
+    _dual_sums(state, NO_SHIFT, sums, class_sums)
     kept = bias_of(state.weights, problem, class_major=state.class_major).copy()
     as_matrix(state.weights, problem, class_major=state.class_major)[:] = as_matrix(
         sums, problem, class_major=state.class_major
@@ -116,6 +119,18 @@ def in_double(problem: Problem, state: State, weights: Array) -> NDArray[np.floa
         held = bias_of(weights, problem, class_major=cm)
         bias_of(wide, problem, class_major=cm)[:] = (held * bias).astype(np.float64) / float(bias)
     return wide
+
+
+def _dual_sums(
+    state: State,
+    shift: ClassShift,
+    sums: NDArray[np.float64] | None,
+    class_sums: NDArray[np.float64],
+) -> None:
+    assert state.log_u is not None
+    state.trainer.dual_sums(
+        state.log_u, shift.leaves, shift.enters, sums, class_sums, state.class_major
+    )
 
 
 def _inspect(

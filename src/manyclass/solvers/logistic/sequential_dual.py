@@ -51,10 +51,20 @@ class MultinomialLogistic:
     regularize_intercept : bool
     tol : float
         The relative gap that is asked for.
+    n_jobs : int, default=1
+        Threads.
     """
 
-    def __init__(self, rng: np.random.Generator, *, regularize_intercept: bool, tol: float) -> None:
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        *,
+        regularize_intercept: bool,
+        tol: float,
+        n_jobs: int = 1,
+    ) -> None:
         self.rng = rng
+        self.n_jobs = n_jobs
         self.regularize_intercept = regularize_intercept
         self.tol = tol
         self._phase: newton.NewtonPhase | None = None
@@ -62,7 +72,7 @@ class MultinomialLogistic:
     def init(self, problem: Problem, start: Start | None) -> State:
         """Begin at W = 0 and u_i = e_{y_i}, or at a W and the softmax of its scores."""
         self._phase = None
-        state = new_state(problem, keeps_duals=duals_fit(problem))
+        state = new_state(problem, keeps_duals=duals_fit(problem), n_jobs=self.n_jobs)
         if self._free(problem):
             state.left = np.zeros(problem.dataset.n_classes)
         if start is None or start.weights is None:

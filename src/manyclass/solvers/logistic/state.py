@@ -51,7 +51,7 @@ class State:
     left: NDArray[np.float64] | None = None  # sum_i C_i (e_{y_i} - u_i), where it must become 0
 
 
-def new_state(problem: Problem, *, keeps_duals: bool) -> State:
+def new_state(problem: Problem, *, keeps_duals: bool, n_jobs: int = 1) -> State:
     """Return W = 0; v is not set yet.
 
     Raises
@@ -62,6 +62,7 @@ def new_state(problem: Problem, *, keeps_duals: bool) -> State:
     data = problem.dataset
     class_major = in_batches(problem)
     trainer = core_class("LogisticTrainer", data.dtype)(**trainer_arguments(problem))
+    trainer.use_threads(n_jobs)
     log_u = new_log_u(problem) if keeps_duals else None
     return State(trainer, class_major, new_weights(problem, data.dtype, class_major), log_u)
 

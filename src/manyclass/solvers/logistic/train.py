@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
-from manyclass.solvers.double_precision import in_double
+from manyclass.solvers.double_precision import in_double, shown_in_single
 from manyclass.solvers.logistic.certificate import certify_weights
 from manyclass.solvers.logistic.sequential_dual import MultinomialLogistic
 from manyclass.solvers.logistic.state import as_matrix, new_state
 from manyclass.solvers.stopping import GapRule
-from manyclass.solvers.training_loop import solve
+from manyclass.solvers.training_loop import Interrupted, solve
 from manyclass.utils.memory import available_memory
 
 SINGLE = np.dtype(np.float32)
@@ -27,6 +26,7 @@ def train_logistic(
     regularize_intercept: bool,
     rng: np.random.Generator,
     max_iter: int,
+    n_jobs: int = 1,
     start: Start | None = None,
     on_epoch: Callable[[Progress], bool] | None = None,
 ) -> Solution:
@@ -42,6 +42,8 @@ def train_logistic(
         Orders the visits.
     max_iter : int
         Epochs of descent and Newton steps at most.
+    n_jobs : int, default=1
+        Threads.
     start : Start, default=None
         Whose W to begin at; W = 0 when None.
     on_epoch : callable, default=None
@@ -56,14 +58,24 @@ def train_logistic(
     Interrupted, FloatingPointError
         As ``solve``.
     """
-    method = MultinomialLogistic(rng, regularize_intercept=regularize_intercept, tol=tol)
+    method = MultinomialLogistic(
+        rng, regularize_intercept=regularize_intercept, tol=tol, n_jobs=n_jobs
+    )
     rule = GapRule(tol)
     reached = solve(problem, method, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
     if reached.status is not Status.STALLED or not _may_go_on(problem):
         return reached
-    begin = replace(reached.start.astype(np.dtype(np.float64)))
-    wide = in_double(problem)
-    found = solve(wide, method, GapRule(0.7 * tol), max_iter=max_iter, start=begin)
+    try:
+        found = solve(
+            in_double(problem),
+            method,
+            GapRule(0.7 * tol),
+            max_iter=max_iter,
+            start=reached.start.astype(np.dtype(np.float64)),
+            on_epoch=shown_in_single(on_epoch),
+        )
+    except Interrupted as interrupt:
+        raise Interrupted(interrupt.start.astype(SINGLE)) from interrupt
     return _rounded(problem, found, regularize_intercept=regularize_intercept, rule=rule)
 
 

@@ -1,0 +1,88 @@
+#pragma once
+// Visits of multinomial logistic regression in batches of dense rows, by a team of threads
+// (dense_rows/batch_loop.hpp).
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "data/examples.hpp"
+#include "dense_rows/class_major.hpp"
+#include "dense_rows/row_kernels.hpp"
+#include "logistic/kernels.hpp"
+#include "logistic/logistic_memory.hpp"
+
+namespace manyclass {
+
+// Kernels of dense rows, and those of the formulation.
+template <class T>
+struct LogisticBatchKernels {
+  const RowKernels<T>& rows;
+  const LogisticKernels<T>& logistic;
+};
+
+// What run_batches calls for the examples `order`. Two batches have memory: one is packed while the
+// other is visited.
+template <class T>
+class LogisticBatches {
+ public:
+  LogisticBatches(const Examples<T>& examples, const LogisticBatchKernels<T>& kernels,
+                  const LogisticWeights<T>& w, T* v, bool fresh)
+      : examples_(examples),
+        kernels_(kernels),
+        w_(w),
+        class_major_{w.data, w.n_features, w.n_classes, w.stride},
+        v_(v),
+        fresh_(fresh),
+        memory_{OwnedLogisticMemory<T>(w, 0), OwnedLogisticMemory<T>(w, 0)} {}
+
+  void begin(std::span<const std::int32_t> order) { order_ = order; }
+  std::size_t size() const { return (order_.size() + kRows - 1) / kRows; }
+
+  void pack(std::size_t t) { kernels_.rows.pack(examples_.x, batch(t), w_.stride); }
+  void score(std::size_t t, std::int64_t first, std::int64_t last) {
+    kernels_.rows.score(batch(t), class_major_, first, last);
+  }
+  bool visit(std::size_t t) {
+    result_.add(
+        kernels_.logistic.visit_batch(examples_, w_.n_classes, v_, fresh_, memory(t), rows_of(t)));
+    return true;
+  }
+  void update(std::size_t t, std::int64_t first, std::int64_t last) {
+    kernels_.logistic.update(w_, memory(t), length(rows_of(t)), first, last);
+  }
+
+  // Sums over all visits.
+  const SweepResult& result() const { return result_; }
+
+ private:
+  static constexpr auto kRows = static_cast<std::size_t>(kBatchRows);
+
+  std::span<const std::int32_t> rows_of(std::size_t t) const {
+    const std::size_t begin = std::min(t * kRows, order_.size());
+    return order_.subspan(begin, std::min(kRows, order_.size() - begin));
+  }
+  LogisticMemory<T> memory(std::size_t t) const { return memory_[t % 2].view(); }
+  RowBatch<T> batch(std::size_t t) const {
+    const LogisticMemory<T> memory = this->memory(t);
+    RowBatch<T> found{};
+    found.order = rows_of(t);
+    found.rows = memory.rows;
+    found.gram = memory.gram;
+    found.scores = memory.scores;
+    return found;
+  }
+
+  const Examples<T>& examples_;
+  LogisticBatchKernels<T> kernels_;
+  LogisticWeights<T> w_;
+  ClassMajorView<T> class_major_;
+  T* v_;
+  bool fresh_;
+  std::array<OwnedLogisticMemory<T>, 2> memory_;
+  std::span<const std::int32_t> order_;
+  SweepResult result_;
+};
+
+}  // namespace manyclass

@@ -1,0 +1,183 @@
+"""How ``MultinomialLogisticRegression`` trains: from the arguments of ``fit`` to what is proven."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from manyclass.checkpoints.manager import Checkpoints, opened
+from manyclass.checkpoints.problem_identity import facts_of_problem
+from manyclass.estimators.callbacks import WRAPPERS, FitTask
+from manyclass.estimators.linear import join_weights, split_weights
+from manyclass.estimators.validation import check_size, training_data, validated
+from manyclass.parallel.communicator import Serial
+from manyclass.problem.formulations import LOGISTIC
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import (
+    Certificate,
+    Progress,
+    Solution,
+    Start,
+    Status,
+    Weights,
+)
+from manyclass.solvers.logistic.state import duals_fit, memory_of_duals
+from manyclass.solvers.logistic.train import train_logistic
+from manyclass.solvers.training_loop import Interrupted
+from manyclass.utils.fingerprints import Facts
+from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array, ClassWeight, Settings
+
+
+class LogisticTrainingMixin(BaseEstimator):
+    """The training of an estimator with the parameters of ``MultinomialLogisticRegression``."""
+
+    C: float
+    tol: float
+    fit_intercept: bool
+    regularize_intercept: bool
+    intercept_scaling: float
+    class_weight: ClassWeight
+    max_iter: int
+    warm_start: bool
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_minutes: float
+    resume: bool
+    verbose: int
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        rows, targets = validated(self, X, y)
+        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        dataset, classes = training_data(rows, targets, sample_weight, self.class_weight, bias)
+        check_size(dataset)
+        # With two rows of weights, -w/2 and w/2, the norm is half of that of w.
+        halves = 0.5 if len(classes) == 2 else 1.0
+        problem = Problem(dataset, LOGISTIC, halves * float(self.C), "log_loss")
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        task = FitTask(self, rows, targets, metadata, self.max_iter)
+        solution = self._solve(problem, classes, task)
+        self._set_fitted(solution, classes, problem)
+        self._warn(solution)
+        task.end()
+
+    def _solve(self, problem: Problem, classes: Array, task: FitTask) -> Solution:
+        if self.verbose and not duals_fit(problem):
+            print(f"Newton's method alone: {memory_of_duals(problem)}", flush=True)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        with opened(
+            self.checkpoint,
+            self.checkpoint_minutes,
+            problem,
+            self._facts(problem, classes),
+            Serial(),
+            seed,
+            resume=self.resume,
+            same_seed=self.random_state is None,
+        ) as checkpoints:
+            start = checkpoints.start or self._start(problem, classes)
+            n_before = 0 if start is None else len(start.history)
+            if self.verbose and n_before:
+                print(f"going on after epoch {n_before}, from {checkpoints.newest}", flush=True)
+            try:
+                solution = train_logistic(
+                    problem,
+                    tol=float(self.tol),
+                    regularize_intercept=self.regularize_intercept,
+                    rng=np.random.default_rng([checkpoints.seed, n_before]),
+                    max_iter=self.max_iter,
+                    n_jobs=effective_n_jobs(self.n_jobs),
+                    start=start,
+                    on_epoch=self._on_epoch(problem, classes, task, checkpoints),
+                )
+            except Interrupted as interrupt:
+                checkpoints.write(interrupt.start)
+                if self.warm_start:
+                    self._interrupted = classes, interrupt.start.weights
+                raise
+            checkpoints.write(solution.start.astype(problem.dataset.dtype))
+        return solution
+
+    def _on_epoch(
+        self, problem: Problem, classes: Array, task: FitTask, checkpoints: Checkpoints
+    ) -> Callable[[Progress], bool]:
+        bias = problem.dataset.bias
+
+        def on_epoch(progress: Progress) -> bool:
+            if self.verbose:
+                print(progress, flush=True)
+            checkpoints.on_epoch(progress)
+            return task.epoch(lambda: _attributes(progress.weights(), classes, bias))
+
+        return on_epoch
+
+    def _facts(self, problem: Problem, classes: Array) -> Facts:
+        """Return what tells a checkpoint's problem from others."""
+        if self.checkpoint is None:
+            return {}
+        own = {"C": repr(float(self.C)), "regularize_intercept": str(self.regularize_intercept)}
+        return {**facts_of_problem(problem, classes), **own}
+
+    def _start(self, problem: Problem, classes: Array) -> Start | None:
+        """Return the W of an earlier fit, if this one is to begin there."""
+        data = problem.dataset
+        shape = data.n_features + 1, data.n_classes
+        known, W = self.__dict__.pop("_interrupted", (None, None))
+        if not self.warm_start:
+            return None
+        if W is None and hasattr(self, "classes_"):
+            known = self.classes_
+            W = join_weights(self._coefficients, self.intercept_, data.bias)
+        if W is None or W.shape != shape or not np.array_equal(known, classes):
+            return None
+        zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
+        return Start(zero.duals, np.asarray(W, data.dtype))
+
+    def _set_fitted(self, solution: Solution, classes: Array, problem: Problem) -> None:
+        bias = problem.dataset.bias
+        for name, value in _attributes(solution.weights, classes, bias).items():
+            setattr(self, name, value)
+        # In units of the binary problem.
+        factor = 2.0 if len(classes) == 2 else 1.0
+        found = solution.certificate
+        self.certificate_ = Certificate(
+            factor * found.primal_objective,
+            factor * found.dual_objective,
+            factor * found.gap,
+            found.relative_gap,
+            factor * found.max_violation,
+        )
+        self.history_ = [
+            replace(
+                record,
+                primal_estimate=factor * record.primal_estimate,
+                gap_estimate=factor * record.gap_estimate,
+            )
+            for record in solution.history
+        ]
+        self.n_iter_ = len(self.history_)
+
+    def _warn(self, solution: Solution) -> None:
+        if solution.status in (Status.MAX_ITER, Status.STALLED):
+            warnings.warn(
+                f"training stopped after {len(solution.history)} epoch(s) at relative gap "
+                f"{solution.certificate.relative_gap:.2e} (asked for: {self.tol:g}): "
+                f"{solution.status.value}",
+                ConvergenceWarning,
+                stacklevel=4 + WRAPPERS,  # the caller of fit
+            )
+
+
+def _attributes(W: Weights, classes: Array, bias: float) -> Settings:
+    """Return what prediction needs, from W of shape (d + 1, k)."""
+    coef, intercept = split_weights(W, bias)
+    return {"classes_": classes, "coef_": coef, "intercept_": intercept}
