@@ -31,6 +31,7 @@ from manyclass.problem.solution import (
 )
 from manyclass.solvers.logistic.state import duals_fit, memory_of_duals
 from manyclass.solvers.logistic.train import train_logistic
+from manyclass.solvers.logistic.warm_start import WarmStart
 from manyclass.solvers.training_loop import Interrupted
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.threads import effective_n_jobs
@@ -67,6 +68,7 @@ class LogisticTrainingMixin(BaseEstimator):
         task = FitTask(self, rows, targets, metadata, self.max_iter)
         solution = self._solve(problem, classes, task)
         self._set_fitted(solution, classes, problem)
+        self._remember(problem, solution.start, classes)
         self._warn(solution)
         task.end()
 
@@ -101,11 +103,21 @@ class LogisticTrainingMixin(BaseEstimator):
                 )
             except Interrupted as interrupt:
                 checkpoints.write(interrupt.start)
-                if self.warm_start:
-                    self._interrupted = classes, interrupt.start.weights
+                self._remember(problem, interrupt.start, classes)
                 raise
             checkpoints.write(solution.start.astype(problem.dataset.dtype))
         return solution
+
+    def _remember(self, problem: Problem, start: Start, classes: Array) -> None:
+        if self.warm_start:
+            self._warm_start = WarmStart(
+                start.weights, start.log_u, problem.dataset.labels, classes
+            )
+
+    def __getstate__(self) -> Settings:
+        """Leave out where a warm start may begin: it has a number for every example and class."""
+        state: Settings = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_warm_start"}
 
     def _on_epoch(
         self, problem: Problem, classes: Array, task: FitTask, checkpoints: Checkpoints
@@ -128,19 +140,15 @@ class LogisticTrainingMixin(BaseEstimator):
         return {**facts_of_problem(problem, classes), **own}
 
     def _start(self, problem: Problem, classes: Array) -> Start | None:
-        """Return the W of an earlier fit, if this one is to begin there."""
+        """Return where an earlier fit ended, if this one is to begin there."""
         data = problem.dataset
-        shape = data.n_features + 1, data.n_classes
-        known, W = self.__dict__.pop("_interrupted", (None, None))
+        remembered: WarmStart | None = self.__dict__.pop("_warm_start", None)
         if not self.warm_start:
             return None
-        if W is None and hasattr(self, "classes_"):
-            known = self.classes_
+        if remembered is None and hasattr(self, "classes_"):
             W = join_weights(self._coefficients, self.intercept_, data.bias)
-        if W is None or W.shape != shape or not np.array_equal(known, classes):
-            return None
-        zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
-        return Start(zero.duals, np.asarray(W, data.dtype))
+            remembered = WarmStart(W, None, None, self.classes_)
+        return None if remembered is None else remembered.start_for(problem, classes)
 
     def _set_fitted(self, solution: Solution, classes: Array, problem: Problem) -> None:
         bias = problem.dataset.bias
@@ -154,13 +162,14 @@ class LogisticTrainingMixin(BaseEstimator):
             factor * found.dual_objective,
             factor * found.gap,
             found.relative_gap,
-            factor * found.max_violation,
+            np.sqrt(factor) * found.max_violation,
         )
         self.history_ = [
             replace(
                 record,
                 primal_estimate=factor * record.primal_estimate,
                 gap_estimate=factor * record.gap_estimate,
+                violation=np.sqrt(factor) * record.violation,
             )
             for record in solution.history
         ]
@@ -173,7 +182,7 @@ class LogisticTrainingMixin(BaseEstimator):
                 f"{solution.certificate.relative_gap:.2e} (asked for: {self.tol:g}): "
                 f"{solution.status.value}",
                 ConvergenceWarning,
-                stacklevel=4 + WRAPPERS,  # the caller of fit
+                stacklevel=5 + WRAPPERS,  # the caller of fit
             )
 
 

@@ -77,8 +77,10 @@ def training_data(
     Raises
     ------
     ValueError
-        If a weight is negative, or fewer than two classes have a row with a positive weight.
+        If a weight is negative, fewer than two classes have a row with a positive weight, or
+        `bias` is 0 or infinite in the type of X.
     """
+    _check_scaling(bias, X.dtype)
     X, y, weights = _weighted(X, y, sample_weight, class_weight)
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -90,6 +92,14 @@ def training_data(
         X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=keeps_dense
     )
     return dataset, classes
+
+
+def _check_scaling(bias: float, dtype: DType) -> None:
+    """Refuse a constant feature that rounding to the type of X makes 0 or infinite."""
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = float(dtype.type(bias))
+    if bias and not 0 < rounded < np.inf:
+        raise ValueError(f"intercept_scaling={bias:g} is {rounded:g} in {dtype}; choose about 1")
 
 
 def checked_width(n_features: int) -> int:

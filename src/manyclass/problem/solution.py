@@ -133,12 +133,15 @@ class Start:
         The epochs that led there, where they count as the same training's.
     epochs : ndarray of shape (n_classes,), int64, default=None
         How many of them each class has had; none when None.
+    log_u : ndarray of shape (n, n_classes), default=None
+        Of logistic regression: the logarithms of u; the softmax at `weights` when None.
     """
 
     duals: CsrArray
     weights: Array | None = None
     history: tuple[EpochRecord, ...] = ()
     epochs: NDArray[np.int64] | None = None
+    log_u: Array | None = None
 
     @classmethod
     def at_zero(cls, n_examples: int, n_classes: int, dtype: DType) -> Start:
@@ -146,9 +149,10 @@ class Start:
         return cls(sp.csr_array((n_examples, n_classes), dtype=dtype))
 
     def astype(self, dtype: DType) -> Start:
-        """Return z and W as numbers of another type."""
+        """Return z, W and v as numbers of another type."""
         W = None if self.weights is None else self.weights.astype(dtype)
-        return replace(self, duals=sp.csr_array(self.duals.astype(dtype)), weights=W)
+        v = None if self.log_u is None else self.log_u.astype(dtype, copy=False)
+        return replace(self, duals=sp.csr_array(self.duals.astype(dtype)), weights=W, log_u=v)
 
     @property
     def n_epochs(self) -> int:

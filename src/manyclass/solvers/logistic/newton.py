@@ -5,9 +5,12 @@
     H V = V + sum_i C_i x_i (p_i * t_i - p_i (p_i . t_i))^T,  t_i = V^T x_i,  p_i = softmax(W^T x_i)
 
 A step solves H V = -grad P inexactly and halves V until P falls enough (Nocedal, Wright 2006,
-algorithm 7.1). The preconditioner is I + a_c G for class c, with G = sum_i C_i x_i x_i^T where
+algorithm 7.1), to tenths after SHORT halvings. The preconditioner is I + a_c G for class c, with G = sum_i C_i x_i x_i^T where
 features are few, else its diagonal, and a_c the mean of p_ic (1 - p_ic) over some rows. P is
-strongly convex, so half the squared norm of the gradient bounds the gap (certificate.py).
+strongly convex in the regularised weights, so half the squared norm of the gradient bounds the gap
+(certificate.py). An intercept that is not regularised adds to it, for its excess
+e_c = sum_i C_i p_ic - N_c with N_c the class's costs, about e_c^2 max(1, 1 / N_c): what it costs to
+make u feasible.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import scipy.special
 from numpy.typing import NDArray
 
 from manyclass.problem.problem import Problem
-from manyclass.solvers.logistic.state import State, as_matrix, bias_of, new_weights
+from manyclass.solvers.logistic.state import State, as_matrix, bias_of, class_counts, new_weights
 from manyclass.utils.types import Array, DType
 
 # G is factorised up to so many features, where there are as many rows.
@@ -30,7 +33,7 @@ MOST_FACTORISED = 1024
 ROWS_FOR_EACH = 16  # feature, of which G is made
 SAMPLED = 2048  # rows from which p (1 - p) is estimated
 MOST_PRODUCTS = 200  # of a step
-MOST_HALVINGS = 30
+MOST_TRIALS, SHORT = 40, 10  # lengths of a step
 ENOUGH = 1e-4  # of the decrease that the gradient promises
 
 
@@ -43,10 +46,13 @@ class NewtonPhase:
     gradient : ndarray
         Of P at the state's W, padded like it.
     primal : float
+    size : float
+        Of the gradient, as the gap has it.
     """
 
     gradient: Array
     primal: float
+    size: float
     precondition: Preconditioner
 
 
@@ -69,9 +75,23 @@ class Preconditioner:
 
 
 def begin(problem: Problem, state: State, *, regularize_intercept: bool) -> NewtonPhase:
-    """Return the phase at the state's W."""
+    """Return the phase at the state's W, or at W = 0 where that is better."""
     primal, gradient = gradient_at(problem, state, state.weights, regularize_intercept)
-    return NewtonPhase(gradient, primal, preconditioner(problem))
+    if not primal <= problem.costs.sum() * np.log(problem.dataset.n_classes):
+        state.weights[:] = 0
+        primal, gradient = gradient_at(problem, state, state.weights, regularize_intercept)
+    size = size_of(problem, state, gradient, regularize_intercept)
+    return NewtonPhase(gradient, primal, size, preconditioner(problem))
+
+
+def size_of(problem: Problem, state: State, R: Array, regularize_intercept: bool) -> float:
+    """Return the norm of a gradient or residual, as the gap has it."""
+    squared = dot(R, R)
+    if not regularize_intercept and problem.dataset.bias:
+        own = bias_of(R, problem, class_major=state.class_major).astype(np.float64)
+        excess = own / problem.dataset.bias
+        squared += float(excess**2 @ np.maximum(1, 1 / class_counts(problem)) - own @ own)
+    return float(np.sqrt(max(squared, 0.0)))
 
 
 def gradient_at(
@@ -110,7 +130,7 @@ def step(
     regularize_intercept: bool,
     tol: float,
 ) -> int:
-    """Make one step; returns the products with the Hessian. `tol`: of the norm of the gradient."""
+    """Make one step; returns the products with the Hessian. `tol`: of the size of the gradient."""
     scale = phase.precondition.scale(curvature_shares(problem, state), problem.dataset.dtype)
 
     along, out, weights = (
@@ -133,26 +153,28 @@ def step(
         )
         return scaled
 
-    size = float(np.sqrt(dot(phase.gradient, phase.gradient)))
-    accuracy = min(0.1, np.sqrt(size / max(1.0, abs(phase.primal))))
+    def size(R: Array) -> float:
+        return size_of(problem, state, R, regularize_intercept)
+
+    accuracy = min(0.1, np.sqrt(phase.size / max(1.0, abs(phase.primal))))
     direction, n_products = conjugate_gradients(
-        product, precondition, phase.gradient, max(accuracy * size, 0.3 * tol)
+        product, precondition, phase.gradient, size, max(accuracy * phase.size, 0.3 * tol)
     )
     slope = dot(direction, phase.gradient)
     noise = 10 * float(np.finfo(phase.gradient.dtype).eps) * abs(phase.primal)
     length = 1.0
-    for _ in range(MOST_HALVINGS):
+    for trial in range(MOST_TRIALS):
         weights[:] = state.weights + state.weights.dtype.type(length) * direction
         centre(problem, state, weights)
         primal, gradient = gradient_at(problem, state, weights, regularize_intercept)
         falls = primal <= phase.primal + ENOUGH * length * slope
         if -length * slope <= noise:  # P cannot tell any more, but its gradient
-            falls = primal <= phase.primal + noise and dot(gradient, gradient) < size**2
+            falls = primal <= phase.primal + noise and size(gradient) < phase.size
         if falls:
             state.weights[:] = weights
-            phase.primal, phase.gradient = primal, gradient
+            phase.primal, phase.gradient, phase.size = primal, gradient, size(gradient)
             break
-        length /= 2
+        length *= 0.5 if trial < SHORT else 0.1
     return n_products
 
 
@@ -160,14 +182,15 @@ def conjugate_gradients(
     product: Callable[[Array], Array],
     precondition: Callable[[Array], Array],
     gradient: Array,
+    size: Callable[[Array], float],
     goal: float,
 ) -> tuple[Array, int]:
-    """Solve H V = -gradient until the residual's norm is at most `goal`."""
+    """Solve H V = -gradient until the residual's size is at most `goal`."""
     V, residual = np.zeros_like(gradient), -gradient
     scaled = precondition(residual)
     direction, before = scaled.copy(), dot(residual, scaled)
     for n in range(MOST_PRODUCTS):
-        if np.sqrt(dot(residual, residual)) <= goal:
+        if size(residual) <= goal:
             return V, n
         along = product(direction)
         curvature = dot(direction, along)

@@ -37,6 +37,7 @@ MOST_EPOCHS, SEEN = 120, 4
 # ... or when its estimates have met the rule so often, and certificates have not: then intercepts
 # that are not regularised lag behind.
 MOST_CERTIFICATES = 2
+NO_LOG = -1000  # v behind the classes, as the kernels have it
 # What is asked of the gradient, when a certificate has not met the rule.
 TIGHTER = 0.3
 
@@ -70,7 +71,7 @@ class MultinomialLogistic:
         self._phase: newton.NewtonPhase | None = None
 
     def init(self, problem: Problem, start: Start | None) -> State:
-        """Begin at W = 0 and u_i = e_{y_i}, or at a W and the softmax of its scores."""
+        """Begin at W = 0 and u_i = e_{y_i}, or at a W and v or the softmax of its scores."""
         self._phase = None
         state = new_state(problem, keeps_duals=duals_fit(problem), n_jobs=self.n_jobs)
         if self._free(problem):
@@ -80,7 +81,11 @@ class MultinomialLogistic:
         W = as_matrix(state.weights, problem, class_major=state.class_major)
         W[:] = start.weights
         if state.log_u is not None:
-            state.trainer.log_softmax(state.weights, state.log_u, state.class_major)
+            if start.log_u is None:
+                state.trainer.log_softmax(state.weights, state.log_u, state.class_major)
+            else:
+                state.log_u[:] = NO_LOG
+                state.log_u[:, : problem.dataset.n_classes] = start.log_u
             state.fresh = False
             free = self._free(problem)
             class_sums = np.zeros(problem.dataset.n_classes if free else 0)
@@ -93,7 +98,7 @@ class MultinomialLogistic:
         """One loop of descent, or one Newton step."""
         state.epoch += 1
         loops = 1
-        if state.log_u is not None and self._is_slow(state):
+        if state.log_u is not None and self._is_slow(problem, state):
             state.log_u = None
         if state.log_u is not None:
             evaluations = self._descend(problem, state)
@@ -139,10 +144,11 @@ class MultinomialLogistic:
         return W
 
     def start(self, problem: Problem, state: State) -> Start:
-        """Return W, from which training can go on."""
+        """Return W and v, from which training can go on."""
         data = problem.dataset
         zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
-        return Start(zero.duals, np.asarray(self.weights(problem, state)))
+        v = None if state.log_u is None or state.fresh else state.log_u[:, : data.n_classes]
+        return Start(zero.duals, np.asarray(self.weights(problem, state)), log_u=v)
 
     def finish(self, problem: Problem, state: State) -> Weights:
         """Return W."""
@@ -180,21 +186,20 @@ class MultinomialLogistic:
             self._phase = newton.begin(
                 problem, state, regularize_intercept=self.regularize_intercept or not free
             )
-        n_products = newton.step(
-            problem,
-            state,
-            self._phase,
-            regularize_intercept=not free,
-            tol=TIGHTER**state.certificates * math.sqrt(2 * self.tol * abs(self._phase.primal)),
-        )
-        gradient = self._phase.gradient
-        state.primal, state.gap = self._phase.primal, 0.5 * newton.dot(gradient, gradient)
+        tol = TIGHTER**state.certificates * math.sqrt(2 * self.tol * abs(self._phase.primal))
+        with np.errstate(over="ignore", invalid="ignore"):  # of lengths that are too large
+            n_products = newton.step(
+                problem, state, self._phase, regularize_intercept=not free, tol=tol
+            )
+        state.primal, state.gap = self._phase.primal, 0.5 * self._phase.size**2
         data = problem.dataset
         return n_products, (2 * n_products + 1) * data.n_examples * data.n_classes
 
-    def _is_slow(self, state: State) -> bool:
+    def _is_slow(self, problem: Problem, state: State) -> bool:
         """Whether descent needs too many epochs to the end."""
         if state.certificates > MOST_CERTIFICATES:
+            return True
+        if self._free(problem) and lags(problem):
             return True
         gaps = state.gaps
         if len(gaps) < SEEN or not state.primal > 0:
@@ -207,3 +212,8 @@ class MultinomialLogistic:
         rate = math.log(before / gaps[-1]) / (SEEN // 2)
         left = math.log(max(1.0, gaps[-1] / (self.tol * state.primal)))
         return left > MOST_EPOCHS * max(rate, 0.0)
+
+
+def lags(problem: Problem) -> bool:
+    """Whether the costs are so small that visits hardly move intercepts."""
+    return float(class_counts(problem).max()) * problem.dataset.bias**2 < 1

@@ -1,0 +1,82 @@
+"""MultinomialLogisticRegression far from features and costs of about one."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_wine
+from sklearn.linear_model import LogisticRegression
+
+from manyclass import MultinomialLogisticRegression
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(120, 6)), RNG.integers(0, 4, 120)
+WINE = load_wine(return_X_y=True)
+DIGITS = load_digits(return_X_y=True)
+
+
+def fit(X, y, **params):
+    return MultinomialLogisticRegression(random_state=0, **params).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "C"),
+    [
+        (WINE, np.float64, 1e4),
+        (WINE, np.float32, 100.0),
+        ((DIGITS[0][:500], DIGITS[1][:500]), np.float32, 1e3),
+        ((X * 1e10, Y), np.float64, 1.0),
+        ((X * 1e5, Y), np.float32, 1.0),
+        ((X, Y), np.float32, 1e9),
+    ],
+)
+def test_descent_that_does_not_get_on_ends_at_the_optimum(data, dtype, C):
+    model = fit(data[0].astype(dtype), data[1], C=C)
+    assert model.certificate_.relative_gap <= 1e-4
+
+
+@pytest.mark.parametrize("C", [1e-4, 1e-8, 1e-12, 1e-30])
+def test_small_costs_leave_the_shares_of_classes(C):
+    model = fit(X, Y, C=C, tol=1e-6)
+    assert model.certificate_.relative_gap <= 1e-6
+    shares = np.bincount(Y) / len(Y)
+    np.testing.assert_allclose(model.predict_proba(X).mean(axis=0), shares, rtol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("intercept_scaling", [1e-3, 1.0, 1e3])
+def test_the_scale_of_a_free_intercept_does_not_matter(intercept_scaling, dtype):
+    model = fit(X.astype(dtype), Y, intercept_scaling=intercept_scaling, tol=1e-7)
+    same = LogisticRegression(tol=1e-10, max_iter=1000).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, same.coef_, atol=2e-3)
+    np.testing.assert_allclose(model.intercept_, same.intercept_, atol=2e-3)
+
+
+@pytest.mark.parametrize("intercept_scaling", [1e-46, 1e160])
+def test_a_scale_that_rounding_loses_is_refused(intercept_scaling):
+    with pytest.raises(ValueError, match=r"intercept_scaling=1e.* in float32; choose about 1"):
+        fit(X.astype(np.float32), Y, intercept_scaling=intercept_scaling)
+
+
+def test_two_classes_have_the_violation_of_their_gap():
+    model = fit(X, Y > 1)
+    proof, last = model.certificate_, model.history_[-1]
+    assert proof.max_violation == pytest.approx(np.sqrt(2 * proof.gap))
+    assert last.violation == pytest.approx(np.sqrt(2 * last.gap_estimate))
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended():
+    whole = fit(X, Y, tol=1e-8)
+    model = MultinomialLogisticRegression(tol=1e-8, warm_start=True, max_iter=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(whole.n_iter_ // 5 + 2):
+            model.fit(X, Y)
+    assert model.certificate_.relative_gap <= 1e-8
+
+
+def test_a_warm_start_from_what_is_not_finite_begins_anew():
+    model = pickle.loads(pickle.dumps(fit(X, Y, warm_start=True)))
+    model.coef_[:] = np.nan
+    assert model.fit(X, Y).certificate_.relative_gap <= 1e-4
