@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from benchmarks.problems import Problem
 
@@ -60,6 +61,8 @@ def _losses(
     """loss_i for some rows, whose scores are overwritten."""
     own = (np.arange(len(scores)), labels)
     margin = scores[own]
+    if problem.formulation == "logistic":
+        return logsumexp(scores, axis=1) - margin
     is_relative = problem.formulation != "one_vs_rest"
     slack = np.add(scores, (1.0 - margin)[:, None] if is_relative else 1.0, out=scores)
     slack[own] = 0.0 if is_relative else 1.0 - margin

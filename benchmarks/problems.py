@@ -8,6 +8,7 @@ without an intercept. With m = w_{y_i} . x_i and s_c = w_c . x_i, loss_i is
     weston_watkins        sum_{c != y_i} max(0, 1 - m + s_c)
     one_vs_rest           max(0, 1 - m) + sum_{c != y_i} max(0, 1 + s_c)
     one_vs_rest_squared   the same with each term squared
+    logistic              log sum_c exp(s_c) - m
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """What is minimised; formulation and loss as ``MulticlassSVC`` calls them.
+    """What is minimised; formulation and loss as ``MulticlassSVC`` calls them, or logistic.
 
     Attributes
     ----------
@@ -42,5 +43,6 @@ PROBLEMS = {
         Problem(
             "one_vs_rest_squared", "One-vs-rest, squared hinge", "one_vs_rest", "squared_hinge"
         ),
+        Problem("logistic", "Multinomial logistic regression", "logistic", "log_loss"),
     )
 }

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.datasets.base import Data, find_datasets
 from benchmarks.problems import PROBLEMS, Problem
-from manyclass import MulticlassSVC
+from benchmarks.solvers.manyclass import estimator
 
 OPTIMA = Path(__file__).with_name("optima.json")
 TOLERANCE = 1e-8
@@ -60,14 +60,7 @@ def reference_for(name: str, data: Data, problem: Problem, C: float, limit: floa
 def solve(data: Data, problem: Problem, C: float, limit: float) -> Reference:
     """Solve to a relative gap of 1e-8, or as far as the time goes."""
     X = data.X.astype(np.float64)
-    model = MulticlassSVC(
-        formulation=problem.formulation,
-        loss=problem.loss,
-        fit_intercept=False,
-        C=C,
-        tol=TOLERANCE,
-        warm_start=True,
-    )
+    model = estimator(problem, C=C, tol=TOLERANCE, warm_start=True)
     best = UNKNOWN
     start = begin = time.perf_counter()
     n_epochs, seed = _FEWEST_EPOCHS, 0

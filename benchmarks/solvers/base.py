@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from benchmarks.objective import accuracy
 from benchmarks.problems import Problem
@@ -107,15 +107,17 @@ def find_solvers() -> dict[str, BaseSolver]:
     return {solver.name: solver for solver in found}
 
 
-def sklearn_rows(X: sp.csr_array) -> sp.csr_matrix | NDArray[np.float64]:
-    """Return float64 rows, to which most peers would convert in each fit.
+def sklearn_rows(
+    X: sp.csr_array, dtype: DTypeLike = np.float64
+) -> sp.csr_matrix | NDArray[np.floating]:
+    """Return float64 rows, to which most peers would convert in each fit; or others.
 
     An array where no number is missing, else CSR with 32-bit indices.
     """
-    wide = X.astype(np.float64)
+    rows = X.astype(dtype)
     if X.nnz == X.shape[0] * X.shape[1]:
-        return wide.toarray()
-    return sp.csr_matrix(wide)
+        return rows.toarray()
+    return sp.csr_matrix(rows)
 
 
 def weights_from_coef(coef: Any, problem: Problem) -> NDArray[np.floating]:

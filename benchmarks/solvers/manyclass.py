@@ -9,12 +9,20 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from benchmarks.problems import PROBLEMS, Problem
-from benchmarks.solvers.base import BaseSolver, one_two_five, weights_from_coef
-from manyclass import MulticlassSVC
+from benchmarks.solvers.base import BaseSolver, one_two_five, sklearn_rows, weights_from_coef
+from manyclass import MulticlassSVC, MultinomialLogisticRegression
+
+
+def estimator(problem: Problem, **parameters: Any) -> Any:
+    """Return the estimator of a problem, without an intercept."""
+    if problem.formulation == "logistic":
+        return MultinomialLogisticRegression(fit_intercept=False, **parameters)
+    chosen: dict[str, Any] = {"formulation": problem.formulation, "loss": problem.loss}
+    return MulticlassSVC(**chosen, fit_intercept=False, **parameters)
 
 
 class Manyclass(BaseSolver):
-    """MulticlassSVC; in float64 slower a visit, but not stopped by float32's rounding."""
+    """The estimators; in float64 slower a visit, but not stopped by float32's rounding."""
 
     package = "manyclass"
     tolerances = one_two_five(0.5, 6)
@@ -29,17 +37,9 @@ class Manyclass(BaseSolver):
         self, X: sp.csr_array, labels: NDArray[np.int32], problem: Problem, C: float
     ) -> None:
         """Keep the data as they are, and fit a few rows, which loads what is loaded late."""
-        self.X, self.labels, self.problem = X.astype(self.dtype, copy=False), labels, problem
-        chosen: dict[str, Any] = {"formulation": problem.formulation, "loss": problem.loss}
-        self.model = MulticlassSVC(
-            **chosen,
-            fit_intercept=False,
-            C=C,
-            max_iter=100_000,
-            n_jobs=self.threads,
-            random_state=0,
-        )
-        MulticlassSVC(**chosen, n_jobs=self.threads).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+        self.X, self.labels, self.problem = sklearn_rows(X, self.dtype), labels, problem
+        self.model = estimator(problem, C=C, max_iter=100_000, n_jobs=self.threads, random_state=0)
+        estimator(problem, n_jobs=self.threads).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
 
     def run(self, tolerance: float) -> None:
         """Fit."""

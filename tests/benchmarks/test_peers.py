@@ -13,7 +13,7 @@ from benchmarks.objective import primal
 from benchmarks.problems import PROBLEMS
 from benchmarks.reference import Reference
 from benchmarks.solvers.base import find_solvers
-from manyclass import MulticlassSVC
+from benchmarks.solvers.manyclass import estimator
 
 C = 0.5
 PAIRS = [(solver, PROBLEMS[name]) for solver in find_solvers().values() for name in solver.problems]
@@ -29,9 +29,7 @@ def data():
 @pytest.fixture(scope="module")
 def optima(data):
     def reference(problem):
-        model = MulticlassSVC(
-            formulation=problem.formulation, loss=problem.loss, C=C, fit_intercept=False, tol=1e-8
-        ).fit(data.X.astype(np.float64), data.labels)
+        model = estimator(problem, C=C, tol=1e-8).fit(data.X.astype(np.float64), data.labels)
         proof = model.certificate_
         assert primal(problem, data.X, data.labels, model.coef_.T, C) == pytest.approx(
             proof.primal_objective, rel=1e-12
