@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.svm import LinearSVC
 
@@ -43,7 +42,7 @@ class _Sklearn(BaseSolver):
         )
         self.model = self._model(problem, C)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore")
             self.model.fit([[0.0], [1.0], [2.0]], [0, 1, 2])
 
     def run(self, tolerance: float) -> None:
@@ -120,9 +119,9 @@ class SklearnLogistic(_Sklearn):
         self.default = method != "newton-cholesky"
 
     def run(self, tolerance: float) -> None:
-        """Fit for some epochs; that they end before convergence is meant."""
+        """Fit for some epochs; that they end before convergence, or cannot go on, is meant."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore")
             self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
 
     def _model(self, problem: Problem, C: float) -> LogisticRegression:  # noqa: ARG002 (its problem is fixed)

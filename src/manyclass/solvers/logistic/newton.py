@@ -5,12 +5,12 @@
     H V = V + sum_i C_i x_i (p_i * t_i - p_i (p_i . t_i))^T,  t_i = V^T x_i,  p_i = softmax(W^T x_i)
 
 A step solves H V = -grad P inexactly and halves V until P falls enough (Nocedal, Wright 2006,
-algorithm 7.1), to tenths after SHORT halvings. The preconditioner is I + a_c G for class c, with G = sum_i C_i x_i x_i^T where
-features are few, else its diagonal, and a_c the mean of p_ic (1 - p_ic) over some rows. P is
-strongly convex in the regularised weights, so half the squared norm of the gradient bounds the gap
-(certificate.py). An intercept that is not regularised adds to it, for its excess
-e_c = sum_i C_i p_ic - N_c with N_c the class's costs, about e_c^2 max(1, 1 / N_c): what it costs to
-make u feasible.
+algorithm 7.1), to tenths after SHORT halvings. The preconditioner is I + a_c G for class c, with
+G = sum_i C_i x_i x_i^T where features are few, else its diagonal, and a_c the mean of
+p_ic (1 - p_ic) over some rows. P is strongly convex in the regularised weights, so half the squared
+norm of the gradient bounds the gap (certificate.py). An intercept that is not regularised adds to
+it, for its excess e_c = sum_i C_i p_ic - N_c with N_c the class's costs, about
+e_c^2 max(1, 1 / N_c): what it costs to make u feasible.
 """
 
 from __future__ import annotations
