@@ -21,6 +21,7 @@ std::unique_ptr<ProximalNewton<T>> make_newton(const TrainingSet<T>& training_se
           "z must have one list per example, over the same classes");
   const Examples<T>& examples = training_set.examples();
   require(z.fits(z.stride(), examples.formulation), "there are too many classes");
+  require(z.stride() - z.n_classes() < z.kBlock, "z must have no column for the mean");
   const NewtonKernels<T>& kernels =
       kernels_for<NewtonKernelsByBlocks<T>>(training_set.instruction_set())
           .of(z.stride() / z.kBlock);
