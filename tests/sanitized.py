@@ -34,6 +34,8 @@ TESTS = {
     "threads": [
         "tests/estimators/test_threads.py",
         "tests/kernels/test_dense_rows.py::test_same_result_with_any_number_of_threads",
+        "tests/kernels/test_logistic.py::test_visits_do_not_depend_on_threads",
+        "tests/kernels/test_logistic.py::test_threads_change_rounding_alone",
     ],
 }
 

@@ -1,5 +1,8 @@
 """The public names, for type checkers; __init__.py imports them when they are first used."""
 
+from manyclass.estimators.logistic import (
+    MultinomialLogisticRegression as MultinomialLogisticRegression,
+)
 from manyclass.estimators.stochastic import StochasticClassifier as StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC as MulticlassSVC
 from manyclass.io.dataset_file.format import load_data as load_data

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_wine
 from sklearn.linear_model import LogisticRegression
 
@@ -80,3 +81,9 @@ def test_a_warm_start_from_what_is_not_finite_begins_anew():
     model = pickle.loads(pickle.dumps(fit(X, Y, warm_start=True)))
     model.coef_[:] = np.nan
     assert model.fit(X, Y).certificate_.relative_gap <= 1e-4
+
+
+def test_weights_that_do_not_fit_are_refused_with_bytes():
+    wide = sp.csr_array((np.ones(4), ([0, 1, 2, 3], [0, 1, 2, 2**30 - 1])), shape=(4, 2**30))
+    with pytest.raises(MemoryError, match=r"need \d+\.\d GB; .* fewer features"):
+        fit(wide, [0, 1, 2, 3])

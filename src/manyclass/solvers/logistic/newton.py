@@ -229,11 +229,17 @@ def curvature_shares(problem: Problem, state: State) -> NDArray[np.float64]:
     return np.asarray((cost @ (p * (1 - p))) / cost.sum())
 
 
+def is_factorised(problem: Problem) -> bool:
+    """Whether the preconditioner is of G, not of its diagonal."""
+    data = problem.dataset
+    return data.n_features < min(MOST_FACTORISED, data.n_examples)
+
+
 def preconditioner(problem: Problem) -> Preconditioner:
     """Return that of the data; G from some rows, where they are many more than features."""
     data = problem.dataset
     matrix = data.matrix()
-    if data.n_features >= min(MOST_FACTORISED, data.n_examples):
+    if not is_factorised(problem):
         X = sp.csr_array(matrix)
         squares = np.asarray(problem.costs @ X.multiply(X)).ravel()
         return Preconditioner(np.append(squares, data.bias**2 * problem.costs.sum()), None)

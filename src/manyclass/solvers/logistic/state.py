@@ -57,9 +57,10 @@ def new_state(problem: Problem, *, keeps_duals: bool, n_jobs: int = 1) -> State:
     Raises
     ------
     MemoryError
-        If v does not fit into memory.
+        If W and what training needs beside it do not fit into memory.
     """
     data = problem.dataset
+    check_memory(problem)
     class_major = in_batches(problem)
     trainer = core_class("LogisticTrainer", data.dtype)(**trainer_arguments(problem))
     trainer.use_threads(n_jobs)
@@ -91,6 +92,24 @@ def duals_fit(problem: Problem) -> bool:
     data = problem.dataset
     sums = 3 * 8 * (data.n_features + 1) * data.n_classes  # W, and what a certificate adds up
     return bytes_of_log_u(problem) + sums < SHARE_OF_MEMORY * available_memory()
+
+
+def check_memory(problem: Problem) -> None:
+    """Refuse a W that does not fit into memory twice in float64, as a certificate needs it.
+
+    Raises
+    ------
+    MemoryError
+    """
+    data = problem.dataset
+    numbers = (data.n_features + 1) * data.n_classes
+    needed, free = (data.dtype.itemsize + 2 * 8) * numbers, available_memory()
+    if needed > free:
+        raise MemoryError(
+            f"W of {data.n_classes} x {data.n_features + 1} numbers, and what its certificate "
+            f"adds up, need {needed / 1e9:.1f} GB; {free / 1e9:.1f} GB are free. Use fewer "
+            "features (hashing, selection), fewer classes, or MulticlassSVC with weights='sparse'"
+        )
 
 
 def memory_of_duals(problem: Problem) -> str:
