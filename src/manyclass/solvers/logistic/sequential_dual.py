@@ -31,8 +31,8 @@ from manyclass.solvers.logistic.state import (
 )
 from manyclass.solvers.stopping import StoppingRule
 
-# Newton's method begins when descent seems to need more epochs than this, seen after a few; one of
-# its steps costs tens of them, hundreds where its preconditioner is diagonal (measured: mnist, usps,
+# Newton's method begins when descent seems to need more epochs than this, seen after a few. A step
+# costs tens of them, hundreds where its preconditioner is diagonal (measured on mnist, usps,
 # covtype100k; news20 and sector at C = 100).
 MOST_EPOCHS, MOST_BESIDE_DIAGONAL, SEEN = 120, 1000, 4
 # ... or when its estimates have met the rule so often, and certificates have not: then intercepts
