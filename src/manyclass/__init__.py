@@ -8,10 +8,16 @@ from typing import Any
 from manyclass.version import __version__
 
 __all__ = [
+    "CPath",
+    "CPathDisplay",
+    "ConvergenceDisplay",
     "MulticlassSVC",
+    "MulticlassSVCCV",
     "MultinomialLogisticRegression",
+    "MultinomialLogisticRegressionCV",
     "StochasticClassifier",
     "__version__",
+    "c_path",
     "load_data",
     "load_model",
     "load_svmlight",
@@ -21,9 +27,15 @@ __all__ = [
 
 # Imported when first used: `manyclass --help` need not wait for NumPy and scikit-learn.
 _HOMES = {
+    "CPath": "manyclass.model_selection.c_path",
+    "CPathDisplay": "manyclass.displays.c_path_display",
+    "ConvergenceDisplay": "manyclass.displays.convergence_display",
     "MulticlassSVC": "manyclass.estimators.svc",
+    "MulticlassSVCCV": "manyclass.model_selection.svc_cv",
     "MultinomialLogisticRegression": "manyclass.estimators.logistic",
+    "MultinomialLogisticRegressionCV": "manyclass.model_selection.logistic_cv",
     "StochasticClassifier": "manyclass.estimators.stochastic",
+    "c_path": "manyclass.model_selection.c_path",
     "load_data": "manyclass.io.dataset_file.format",
     "load_model": "manyclass.persistence.model_file",
     "load_svmlight": "manyclass.io.svmlight.reader",

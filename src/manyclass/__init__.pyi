@@ -1,5 +1,7 @@
 """The public names, for type checkers; __init__.py imports them when they are first used."""
 
+from manyclass.displays.c_path_display import CPathDisplay as CPathDisplay
+from manyclass.displays.convergence_display import ConvergenceDisplay as ConvergenceDisplay
 from manyclass.estimators.logistic import (
     MultinomialLogisticRegression as MultinomialLogisticRegression,
 )
@@ -8,6 +10,12 @@ from manyclass.estimators.svc import MulticlassSVC as MulticlassSVC
 from manyclass.io.dataset_file.format import load_data as load_data
 from manyclass.io.dataset_file.format import save_data as save_data
 from manyclass.io.svmlight.reader import load_svmlight as load_svmlight
+from manyclass.model_selection.c_path import CPath as CPath
+from manyclass.model_selection.c_path import c_path as c_path
+from manyclass.model_selection.logistic_cv import (
+    MultinomialLogisticRegressionCV as MultinomialLogisticRegressionCV,
+)
+from manyclass.model_selection.svc_cv import MulticlassSVCCV as MulticlassSVCCV
 from manyclass.persistence.model_file import load_model as load_model
 from manyclass.persistence.model_file import save_model as save_model
 from manyclass.version import __version__ as __version__

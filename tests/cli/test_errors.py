@@ -11,7 +11,7 @@ import pytest
 
 from manyclass import MulticlassSVC, load_data
 from manyclass.cli import commands
-from manyclass.cli.options import in_flags
+from manyclass.cli.advice import in_flags
 from manyclass.io.svmlight import reader
 from tests.helpers.command_line import TINY, names
 
@@ -26,11 +26,11 @@ ROOT = os.geteuid() == 0
         ("train", "the following arguments are required: DATA, MODEL; see manyclass train --help"),
         ("train tiny m --nonsense", "unrecognized arguments: --nonsense"),
         ("train tiny m --max 3", "unrecognized arguments: --max"),
-        ("train tiny m -C 0", "argument -C: must be a positive number, not '0'"),
-        ("train tiny m -C -1", "argument -C: must be a positive number, not '-1'"),
-        ("train tiny m -C nan", "argument -C: must be a positive number, not 'nan'"),
-        ("train tiny m -C inf", "argument -C: must be a positive number, not 'inf'"),
-        ("train tiny m -C x", "argument -C: must be a positive number, not 'x'"),
+        ("train tiny m -C 0", "argument -C: must be a positive number or auto, not '0'"),
+        ("train tiny m -C -1", "argument -C: must be a positive number or auto, not '-1'"),
+        ("train tiny m -C nan", "argument -C: must be a positive number or auto, not 'nan'"),
+        ("train tiny m -C inf", "argument -C: must be a positive number or auto, not 'inf'"),
+        ("train tiny m -C x", "argument -C: must be a positive number or auto, not 'x'"),
         ("train tiny m --tol 0", "argument --tol: must be a positive number"),
         ("train tiny m --tol -1e-3", "argument --tol: "),
         ("train tiny m --max-iter 0", "argument --max-iter: must be a positive integer, not '0'"),

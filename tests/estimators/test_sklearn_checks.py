@@ -4,7 +4,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
+from manyclass import (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    MultinomialLogisticRegression,
+    MultinomialLogisticRegressionCV,
+    StochasticClassifier,
+)
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.solvers.solver_choice import COMPARISON
 from manyclass.solvers.stochastic.plan import LOSSES
@@ -60,4 +66,19 @@ def test_logistic_estimator_check(estimator, check):
         estimator = clone(estimator).set_params(tol=1e-16)  # as near as rounding lets it
     if "class_weight_classifiers" in str(check) and not estimator.fit_intercept:
         pytest.skip("without an intercept, LogisticRegression does not meet it either")
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The least populated class")
+@parametrize_with_checks(
+    [
+        MulticlassSVCCV(Cs=3, cv=2),
+        MulticlassSVCCV(Cs="path", cv=2, epsilon=0.1, C_range=(0.1, 1.0)),
+        MultinomialLogisticRegressionCV(Cs=3, cv=2),
+    ]
+)
+def test_cross_validated_estimator_check(estimator, check):
+    if "sample_weight_equivalence" in str(check):
+        pytest.skip("weights of 0 and copies of rows move the rows between the folds")
     check(estimator)

@@ -13,7 +13,7 @@ from manyclass import MulticlassSVC
 from manyclass.checkpoints import problem_identity
 from manyclass.cli import train
 from manyclass.cli.console import FAILED, Parser, UsageError
-from manyclass.cli.options import train_options
+from manyclass.cli.train_options import train_options
 from manyclass.parallel import consensus
 from manyclass.parallel.communicator import Serial
 from manyclass.parallel.consensus import OtherRankError, agreed, any_of, check_same, of_first, world

@@ -1,4 +1,4 @@
-"""The command line: ``manyclass train | predict | evaluate | info | convert | plan | demo``.
+"""The command line: ``manyclass train | cv | predict | evaluate | info | convert | plan | demo``.
 
 Every command ends with exit code 0, or 2 and one line on stderr that says what is wrong, where, and
 what to do. What needs NumPy or scikit-learn is imported when a command runs.
@@ -14,20 +14,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from manyclass.cli import console
+from manyclass.cli.advice import in_flags
 from manyclass.cli.console import Parser, UsageError, positive_int, say
+from manyclass.cli.cross_validation import CV_EPILOG, cv, cv_options
 from manyclass.cli.data import convert
-from manyclass.cli.evaluate import LABELS, evaluate
-from manyclass.cli.info import info
+from manyclass.cli.models.evaluate import LABELS, evaluate
+from manyclass.cli.models.info import info
+from manyclass.cli.models.predict import FEATURES, predict
 from manyclass.cli.options import (
     convert_options,
     data_options,
     force_option,
-    in_flags,
-    train_options,
 )
 from manyclass.cli.plan import plan, plan_options
-from manyclass.cli.predict import FEATURES, predict
 from manyclass.cli.train import train
+from manyclass.cli.train_options import train_options
 from manyclass.io import atomic
 from manyclass.parallel import mpiexec
 from manyclass.version import __version__
@@ -42,7 +43,7 @@ memory and not parsed, and processes that use it share one copy.
 NEEDS = (
     "manyclass.persistence.model_file",
     "manyclass.io.svmlight.reader",
-    "manyclass.cli.label_matching",
+    "manyclass.cli.models.label_matching",
 )
 
 
@@ -157,6 +158,7 @@ def _parser() -> Parser:
         return sub
 
     train_options(command("train", train, "train a model on a data file"))
+    cv_options(command("cv", cv, "compare values of C by cross-validation", CV_EPILOG))
     sub = command("predict", predict, "write the predicted label of every row", FEATURES)
     data_options(sub)
     sub.add_argument("out", metavar="OUT", help="file to write, one line per row; - for stdout")

@@ -187,3 +187,22 @@ def read_for(
     X, y = read(args, model.intercept_.dtype, tell)
     X.resize((len(y), model.n_features_in_))
     return X, y
+
+
+def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
+    """Return the seconds of a fit, whose errors name a file: that of the data if no other."""
+    from manyclass.parallel.consensus import known_to_all
+
+    files = tuple(
+        str(Path(name)) for name in (args.data, getattr(args, "checkpoint", None)) if name
+    )
+    files += (args.data,)
+    began = time.perf_counter()
+    try:
+        fit()
+    except (ValueError, FloatingPointError) as error:
+        words = str(error)
+        named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
+        reported_by = getattr(error, "reported_by", None)
+        raise (named if reported_by is None else known_to_all(named, reported_by)) from error
+    return time.perf_counter() - began

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from manyclass.cli import console
 from manyclass.cli.console import Parser, UsageError, count, positive, positive_int, say
 from manyclass.cli.data import read_in_blocks
-from manyclass.cli.options import formulation_name, formulation_names, reader_options
+from manyclass.cli.formulation_names import formulation_name, formulation_names
+from manyclass.cli.options import reader_options
 from manyclass.io import atomic
 
 if TYPE_CHECKING:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, be_quiet, count, proven, say
-from manyclass.cli.data import Say, may_not_fit, read, read_in_blocks
-from manyclass.cli.options import LOGISTIC, settle
+from manyclass.cli.data import Say, may_not_fit, read, read_in_blocks, timed
+from manyclass.cli.formulation_names import LOGISTIC
+from manyclass.cli.options import parameters
+from manyclass.cli.train_options import AUTO, settle
 from manyclass.parallel import mpiexec
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
     check_same(ranks, facts_of_rank({}, options))
     tell = say if ranks.rank == 0 and not args.quiet else be_quiet
     with _going_on(args, ranks):
-        if args.formulation == LOGISTIC:
+        if args.C == AUTO:
+            _train_chosen(args, tell)
+        elif args.formulation == LOGISTIC:
             _train_logistic(args, tell)
         elif args.solver != "stochastic":
             _train_dual(args, ranks, tell)
@@ -96,6 +99,11 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
             "argument --formulation: logistic trains in one process, and mpiexec started "
             f"{ranks.size}; leave out mpiexec"
         )
+    if args.C == AUTO and ranks.size > 1:
+        raise UsageError(
+            f"argument -C: auto trains in one process, and mpiexec started {ranks.size}; run "
+            "manyclass cv first"
+        )
     if ranks.rank == 0:
         check_output(args.model, [args.data], MODEL, force=args.force)
         if args.checkpoint:
@@ -105,7 +113,7 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
 def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.label_matching import check_labels
+    from manyclass.cli.models.label_matching import check_labels
     from manyclass.estimators.svc import MulticlassSVC
     from manyclass.parallel.consensus import agreed
     from manyclass.persistence.sharded_model import SpreadTraining
@@ -117,13 +125,13 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
         stopping=args.stopping,
         communicator=ranks if ranks.size > 1 else None,
         **_checkpoints(args),
-        **_common(args),
+        **parameters(args),
     )
 
     X, y = read(args, np.dtype(args.dtype), tell, args.n_features, ranks)
     agreed(ranks, lambda: check_labels(args.data, y))
     training = SpreadTraining(model)
-    seconds = _timed(args, lambda: training.fit(X, y))
+    seconds = timed(args, lambda: training.fit(X, y))
     training.save(args.model)
     if ranks.rank != 0:
         return
@@ -144,26 +152,43 @@ def _tell_proof(
 def _train_logistic(args: argparse.Namespace, tell: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.label_matching import check_labels
+    from manyclass.cli.models.label_matching import check_labels
     from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.persistence.model_file import save_model
 
-    common = _common(args)
-    del common["loss"], common["weights"]
+    settings = parameters(args)
+    del settings["loss"], settings["weights"]
     model = MultinomialLogisticRegression(
-        C=args.C, regularize_intercept=args.regularize_intercept, **_checkpoints(args), **common
+        C=args.C, regularize_intercept=args.regularize_intercept, **_checkpoints(args), **settings
     )
     X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
     check_labels(args.data, y)
-    seconds = _timed(args, lambda: model.fit(X, y))
+    seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
     _tell_proof(model, seconds, tell)
+
+
+def _train_chosen(args: argparse.Namespace, tell: Say) -> None:
+    """Train with a C that cross-validation chooses."""
+    import numpy as np
+
+    from manyclass.cli.cross_validation import estimator, tell_choice
+    from manyclass.cli.models.label_matching import check_labels
+    from manyclass.persistence.model_file import save_model
+
+    model = estimator(args, {})
+    X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
+    check_labels(args.data, y)
+    seconds = timed(args, lambda: model.fit(X, y))
+    save_model(args.model, model.best_estimator_)
+    tell_choice(model.C_, model.best_score_, seconds, tell)
+    _tell_proof(model.best_estimator_, model.refit_time_, tell)
 
 
 def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.label_matching import check_labels
+    from manyclass.cli.models.label_matching import check_labels
     from manyclass.estimators.stochastic import StochasticClassifier
     from manyclass.persistence.model_file import save_model
 
@@ -173,14 +198,14 @@ def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
         max_steps=args.max_steps,
         average=args.average,
         early_stopping=args.early_stopping,
-        **_common(args),
+        **parameters(args),
     )
     if args.out_of_core or may_not_fit(args.data):
         seconds = _train_in_blocks(args, model, tell)
     else:
         X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
         check_labels(args.data, y)
-        seconds = _timed(args, lambda: model.fit(X, y))
+        seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
     tell(
         f"trained {count(model.n_iter_, 'epoch')}, {count(model.n_steps_, 'step')} in "
@@ -192,7 +217,7 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
     """Train on a file that stays where it is; return the seconds."""
     import numpy as np
 
-    from manyclass.cli.label_matching import check_labels
+    from manyclass.cli.models.label_matching import check_labels
 
     if args.early_stopping:
         raise UsageError(
@@ -205,22 +230,7 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
         weights = blocks.n_rows / (len(blocks.classes) * blocks.class_counts)
         model.class_weight = dict(zip(blocks.classes.tolist(), weights.tolist(), strict=True))
     shape = blocks.classes, blocks.n_features, np.dtype(args.dtype)
-    return _timed(args, lambda: model.fit_blocks(blocks.labelled(), *shape))
-
-
-def _common(args: argparse.Namespace) -> Settings:
-    """Return the parameters that both estimators have."""
-    return {
-        "loss": args.loss,
-        "tol": args.tol,
-        "fit_intercept": not args.no_intercept,
-        "class_weight": args.class_weight,
-        "max_iter": args.max_iter,
-        "weights": args.weights,
-        "n_jobs": args.jobs,
-        "random_state": args.seed,
-        "verbose": 0 if args.quiet else 1,
-    }
+    return timed(args, lambda: model.fit_blocks(blocks.labelled(), *shape))
 
 
 def _checkpoints(args: argparse.Namespace) -> Settings:
@@ -230,20 +240,3 @@ def _checkpoints(args: argparse.Namespace) -> Settings:
         "checkpoint_minutes": args.checkpoint_minutes,
         "resume": args.resume,
     }
-
-
-def _timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
-    """Return the seconds of a fit, whose errors name a file: that of the data if no other."""
-    from manyclass.parallel.consensus import known_to_all
-
-    files = tuple(str(Path(name)) for name in (args.data, args.checkpoint) if name)
-    files += (args.data,)
-    began = time.perf_counter()
-    try:
-        fit()
-    except (ValueError, FloatingPointError) as error:
-        words = str(error)
-        named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
-        reported_by = getattr(error, "reported_by", None)
-        raise (named if reported_by is None else known_to_all(named, reported_by)) from error
-    return time.perf_counter() - began

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event
 from typing import Any, TypeVar
 
 from manyclass.utils.types import Rows, Settings
@@ -24,7 +25,12 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["WRAPPERS", "CallbackSupportMixin", "FitTask", "with_callbacks"]
+__all__ = ["WRAPPERS", "CallbackSupportMixin", "FitTask", "is_set", "with_callbacks"]
+
+
+def is_set(event: Event | None) -> bool:
+    """Whether there is an event, and it is set."""
+    return event is not None and event.is_set()
 
 
 class FitTask:

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from manyclass.checkpoints.manager import Checkpoints, opened
 from manyclass.checkpoints.problem_identity import facts_of_problem
-from manyclass.estimators.callbacks import WRAPPERS, FitTask
+from manyclass.estimators.callbacks import WRAPPERS, FitTask, is_set
 from manyclass.estimators.linear import join_weights, split_weights
 from manyclass.estimators.validation import check_size, training_data, validated
 from manyclass.parallel.communicator import Serial
@@ -55,8 +56,11 @@ class LogisticTrainingMixin(BaseEstimator):
     checkpoint_minutes: float
     resume: bool
     verbose: int
+    # Where several models are fitted: training ends after the epoch in which it is set, and it does
+    # not warn of tolerances that it has not reached.
+    _stop: Event | None = None
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Solution:
         rows, targets = validated(self, X, y)
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         dataset, classes = training_data(rows, targets, sample_weight, self.class_weight, bias)
@@ -71,6 +75,7 @@ class LogisticTrainingMixin(BaseEstimator):
         self._remember(problem, solution.start, classes)
         self._warn(solution)
         task.end()
+        return solution
 
     def _solve(self, problem: Problem, classes: Array, task: FitTask) -> Solution:
         if self.verbose and not duals_fit(problem):
@@ -128,7 +133,8 @@ class LogisticTrainingMixin(BaseEstimator):
             if self.verbose:
                 print(progress, flush=True)
             checkpoints.on_epoch(progress)
-            return task.epoch(lambda: _attributes(progress.weights(), classes, bias))
+            stop = task.epoch(lambda: _attributes(progress.weights(), classes, bias))
+            return stop or is_set(self._stop)
 
         return on_epoch
 
@@ -176,7 +182,7 @@ class LogisticTrainingMixin(BaseEstimator):
         self.n_iter_ = len(self.history_)
 
     def _warn(self, solution: Solution) -> None:
-        if solution.status in (Status.MAX_ITER, Status.STALLED):
+        if self._stop is None and solution.status in (Status.MAX_ITER, Status.STALLED):
             warnings.warn(
                 f"training stopped after {len(solution.history)} epoch(s) at relative gap "
                 f"{solution.certificate.relative_gap:.2e} (asked for: {self.tol:g}): "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from manyclass.checkpoints.manager import opened
 from manyclass.checkpoints.problem_identity import facts_of_problem, facts_of_rank
-from manyclass.estimators.callbacks import WRAPPERS, FitTask
+from manyclass.estimators.callbacks import WRAPPERS, FitTask, is_set
 from manyclass.estimators.linear import split_weights
 from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import check_size, validated
@@ -62,6 +63,9 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
     resume: bool
     verbose: int
     certificate_: Any  # a Certificate, or None
+    # Where several models are fitted: training ends after the epoch in which it is set, and it does
+    # not warn of tolerances that it has not reached.
+    _stop: Event | None = None
 
     def _fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, gathers: bool = True
@@ -169,7 +173,8 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
                 if tells:
                     print(progress, flush=True)
                 checkpoints.on_epoch(progress)
-                return task.epoch(lambda: self._attributes(progress.weights(), classes))
+                stop = task.epoch(lambda: self._attributes(progress.weights(), classes))
+                return stop or is_set(self._stop)
 
             try:
                 solution = train(
@@ -258,7 +263,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
             )
 
     def _warn(self, solution: Solution) -> None:
-        if solution.status in (Status.MAX_ITER, Status.STALLED):
+        if self._stop is None and solution.status in (Status.MAX_ITER, Status.STALLED):
             reached = solution.certificate
             warnings.warn(
                 f"training stopped after {len(solution.history)} epoch(s) at relative gap "

@@ -104,7 +104,9 @@ def check_kind(estimator: object) -> None:
     known = KINDS.get(kind.__name__)
     if known is None or known.estimator is not kind:
         hint = ""
-        if hasattr(estimator, "steps") or hasattr(estimator, "best_estimator_"):
+        if hasattr(estimator, "best_estimator_"):
+            hint = "; save its best_estimator_"
+        elif hasattr(estimator, "steps"):
             hint = "; save the fitted classifier in it, and its other steps apart"
         elif isinstance(estimator, type):
             hint = ", fitted, not the class"

@@ -11,7 +11,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from benchmarks import hosts
 from manyclass import MulticlassSVC, load_model, load_svmlight
-from manyclass.cli.options import SHORTHANDS
+from manyclass.cli.formulation_names import SHORTHANDS
 from manyclass.datasets.synthetic import make_text_corpus
 
 SECONDS = 50

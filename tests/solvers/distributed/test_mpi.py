@@ -11,7 +11,7 @@ import pytest
 
 from manyclass import MulticlassSVC, load_model, load_svmlight
 from manyclass.cli import commands
-from manyclass.cli.options import SHORTHANDS
+from manyclass.cli.formulation_names import SHORTHANDS
 from tests.helpers.catalog import text_problem
 from tests.helpers.mpiexec import MPIEXEC, needs_mpi
 

@@ -8,7 +8,7 @@ import warnings
 
 from manyclass.cli.console import be_quiet, count, say
 from manyclass.cli.data import load_for, read_for
-from manyclass.cli.predict import FEATURES
+from manyclass.cli.models.predict import FEATURES
 
 LABELS = f"""\
 {FEATURES}
@@ -20,7 +20,7 @@ there counts as that number. A label that equals no class of the model counts as
 
 def evaluate(args: argparse.Namespace) -> None:
     """Run ``manyclass evaluate``."""
-    from manyclass.cli.label_matching import compare
+    from manyclass.cli.models.label_matching import compare
 
     model = load_for(args)
     X, y = read_for(args, model, be_quiet if args.json else say)

@@ -30,7 +30,7 @@ def compare(classes: Array, truth: Array, predicted: Array) -> tuple[dict[str, f
     Examples
     --------
     >>> import numpy as np
-    >>> from manyclass.cli.label_matching import compare
+    >>> from manyclass.cli.models.label_matching import compare
     >>> scores, n_unseen = compare(np.array([1, 2]), np.array(["1.0", "dog"]), np.array([1, 2]))
     >>> scores["accuracy"], n_unseen
     (0.5, 1)

@@ -1,0 +1,256 @@
+"""``manyclass cv``: compare values of C by cross-validation."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyclass.cli.console import Parser, UsageError, be_quiet, positive, positive_int, say
+from manyclass.cli.data import Say, read, timed
+from manyclass.cli.formulation_names import LOGISTIC, formulation_names, formulation_or_logistic
+from manyclass.cli.options import estimator_options, parameters, reader_options
+from manyclass.cli.train_options import check_loss
+from manyclass.problem.formulations import LOSSES
+
+if TYPE_CHECKING:
+    from manyclass.model_selection.choice import Choice
+    from manyclass.model_selection.logistic_cv import MultinomialLogisticRegressionCV
+    from manyclass.model_selection.svc_cv import MulticlassSVCCV
+    from manyclass.utils.types import Settings
+
+SCORINGS = {"accuracy": "accuracy", "macro_f1": "f1_macro", "log_loss": "neg_log_loss"}
+CV_EPILOG = """\
+Every C is trained to 1 % of the optimum first; those that are not significantly worse than the best
+one (corrected resampled t-test, 5 %) are trained to T, and C is chosen among them. Larger C are not
+trained any more after two that are significantly worse. "gap" is what is proven of the fits, in the
+worst fold. manyclass train -C auto does the same, and trains a model with the C that it chose.
+"""
+
+
+def cv_options(parser: Parser) -> None:
+    """Add the options of ``manyclass cv``."""
+    add = parser.add_argument
+    add("data", metavar="DATA", help="svmlight file, plain or compressed; or one of convert")
+    reader_options(parser)
+    add(
+        "-C",
+        type=positives,
+        metavar="C,C,...",
+        help="values to compare (default: 10 from 0.0001 to 10000)",
+    )
+    add("--path", action="store_true", help="compare all C of --range, by certified paths")
+    add(
+        "--range",
+        type=positive,
+        nargs=2,
+        metavar=("MIN", "MAX"),
+        help="of C, with --path (default 0.01 100)",
+    )
+    add("--epsilon", type=positive, metavar="E", help="of --path: distance from P* (default 0.01)")
+    add("--folds", type=positive_int, default=5, metavar="N", help="stratified (default 5)")
+    add("--scoring", choices=list(SCORINGS), default="accuracy", help="default accuracy")
+    add(
+        "--one-standard-error",
+        action="store_true",
+        help="choose the smallest C within one standard error of the best score",
+    )
+    add(
+        "--formulation",
+        type=formulation_or_logistic,
+        default="crammer_singer",
+        metavar="F",
+        help=f"which machine: {formulation_names()}; or logistic; default crammer_singer",
+    )
+    add("--loss", choices=list(LOSSES), help="default hinge")
+    add("--tol", type=positive, default=1e-3, metavar="T", help="relative gap (default 0.001)")
+    estimator_options(parser)
+    add("--json", action="store_true", help="print JSON")
+    add("--plot", metavar="FILE", help="draw scores against C: .png, .svg or .pdf")
+
+
+def positives(text: str) -> list[float]:
+    """Return several values of C."""
+    return [positive(part) for part in text.split(",")]
+
+
+def cv(args: argparse.Namespace) -> None:
+    """Run ``manyclass cv``."""
+    import numpy as np
+    from sklearn.utils import check_random_state
+
+    from manyclass.cli.models.label_matching import check_labels
+
+    _check(args)
+    model = estimator(args, _search(args))
+    tell = be_quiet if args.quiet or args.json else say
+    model.verbose = 0
+    X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
+    check_labels(args.data, y)
+    largest = int(np.unique(y, return_counts=True)[1].max())
+    if args.folds > largest:
+        raise UsageError(
+            f"argument --folds: {args.folds} are more than a class has rows ({largest})"
+        )
+    if not args.quiet and not args.json:
+        model._listener = _Table(args.scoring, args.tol)
+    found: list[Choice] = []
+    random = check_random_state(args.seed)
+    seconds = timed(args, lambda: found.append(model._choose(X, y, None, {}, random)))
+    choice = found[0]
+    if args.json:
+        say(json.dumps(_as_json(choice, args.scoring, seconds)))
+    elif not args.quiet:
+        tell_choice(choice.C, float(choice.scores[:, choice.best].mean()), seconds, tell)
+    if args.plot:
+        _plot(choice, args.scoring, args.plot)
+        tell(f"saved {args.plot}")
+
+
+def estimator(
+    args: argparse.Namespace, settings: Settings
+) -> MulticlassSVCCV | MultinomialLogisticRegressionCV:
+    """Return the estimator of a command line."""
+    settings = {**parameters(args), **settings}
+    if args.formulation != LOGISTIC:
+        from manyclass.model_selection.svc_cv import MulticlassSVCCV
+
+        solver = getattr(args, "solver", "dual")
+        settings["solver"] = "auto" if solver == "dual" else solver
+        return MulticlassSVCCV(formulation=args.formulation, **settings)
+    from manyclass.model_selection.logistic_cv import MultinomialLogisticRegressionCV
+
+    del settings["loss"], settings["weights"]
+    regularized = bool(args.regularize_intercept)
+    return MultinomialLogisticRegressionCV(regularize_intercept=regularized, **settings)
+
+
+def tell_choice(C: float, score: float, seconds: float, tell: Say) -> None:
+    """Say what was chosen."""
+    tell(f"chosen: C = {C:.6g}, mean score {score:.4f}; {seconds:.2f} s")
+
+
+class _Table:
+    """Prints a line for each C; those that are trained again, to a smaller gap, come below."""
+
+    def __init__(self, scoring: str, tol: float) -> None:
+        self.sign, self.tol, self.last = _sign(scoring), tol, 0.0
+        say(f"{'C':>10}  {scoring:>10}  {'deviation':>9}  {'seconds':>8}  {'gap':>8}")
+
+    def __call__(self, C: float, column: Any) -> None:
+        import numpy as np
+
+        if self.last >= C:
+            say(f"the best ones again, to a gap of {self.tol:g}:")
+        self.last = C
+        scores = np.array([entry.score for entry in column])
+        gap = max(entry.certificate.relative_gap for entry in column)
+        seconds = sum(entry.seconds for entry in column)
+        say(
+            f"{C:>10.4g}  {self.sign * scores.mean():>10.4f}  {scores.std():>9.4f}  "
+            f"{seconds:>8.2f}  {gap:>8.1e}"
+        )
+
+
+def _sign(scoring: str) -> int:
+    """Return -1 for a loss, which scikit-learn negates."""
+    return -1 if SCORINGS[scoring].startswith("neg_") else 1
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse what does not go together, before the data are read."""
+    from manyclass.cli.console import check_target
+
+    if args.folds < 2:
+        raise UsageError("argument --folds: must be at least 2")
+    for flag, value in (("--range", args.range), ("--epsilon", args.epsilon)):
+        if value is not None and not args.path:
+            raise UsageError(f"argument {flag}: goes with --path")
+    if args.path and args.C:
+        raise UsageError("argument --path: takes the place of -C; give its --range")
+    if args.range and not args.range[0] < args.range[1]:
+        raise UsageError("argument --range: MIN must be less than MAX")
+    _check_formulation(args)
+    if args.plot:
+        _check_plot(args, check_target)
+
+
+def _check_formulation(args: argparse.Namespace) -> None:
+    """Refuse what a formulation does not have."""
+    if args.scoring == "log_loss" and args.formulation != LOGISTIC:
+        raise UsageError("argument --scoring: log_loss goes with --formulation logistic")
+    if args.formulation == LOGISTIC:
+        if args.loss:
+            raise UsageError(f"argument --loss: {args.loss} is not the loss of logistic; leave out")
+        if args.weights == "sparse":
+            raise UsageError("argument --weights: logistic holds W dense; leave out --weights")
+    else:
+        if args.regularize_intercept:
+            raise UsageError("argument --regularize-intercept: goes with --formulation logistic")
+        args.loss = args.loss or "hinge"
+        check_loss(args.formulation, args.loss)
+
+
+def _check_plot(args: argparse.Namespace, check_target: Any) -> None:
+    if Path(args.plot).suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"argument --plot: {args.plot} must end with .png, .svg or .pdf")
+    if Path(args.plot).exists() and not args.force:
+        raise UsageError(f"{args.plot}: is there already; choose another name, or give --force")
+    check_target(args.plot, [args.data], special=False)
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise UsageError(
+            "argument --plot: needs matplotlib; install it, or leave out --plot"
+        ) from error
+    mpl.use("Agg")
+
+
+def _search(args: argparse.Namespace) -> Settings:
+    """Return the parameters of the search."""
+    settings: Settings = {
+        "Cs": "path" if args.path else args.C or 10,
+        "cv": args.folds,
+        "scoring": SCORINGS[args.scoring],
+        "one_standard_error": args.one_standard_error,
+    }
+    if args.range:
+        settings["C_range"] = tuple(args.range)
+    if args.epsilon:
+        settings["epsilon"] = args.epsilon
+    return settings
+
+
+def _as_json(choice: Choice, scoring: str, seconds: float) -> Settings:
+    import numpy as np
+
+    def rows(values: Any) -> list[list[float | None]]:
+        return [[None if np.isnan(v) else float(v) for v in row] for row in values]
+
+    sign = _sign(scoring)
+    return {
+        "C": choice.C,
+        "scoring": scoring,
+        "score": sign * float(choice.scores[:, choice.best].mean()),
+        "Cs": choice.Cs.tolist(),
+        "scores": rows(sign * choice.scores),
+        "gaps": rows(choice.gaps),
+        "fit_seconds": rows(choice.seconds),
+        "seconds": seconds,
+    }
+
+
+def _plot(choice: Choice, scoring: str, file: str) -> None:
+    from matplotlib import pyplot as plt
+
+    from manyclass.displays.c_path_display import CPathDisplay
+    from manyclass.io.atomic import replacement
+
+    scores = _sign(scoring) * choice.scores
+    display = CPathDisplay.from_scores(
+        choice.Cs, scores, choice.gaps, C=choice.C, scoring=scoring
+    ).plot()
+    with replacement(file) as out:
+        display.figure_.savefig(out, dpi=150, format=Path(file).suffix[1:])
+    plt.close(display.figure_)

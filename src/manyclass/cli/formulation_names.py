@@ -1,0 +1,40 @@
+"""What formulations are called on the command line."""
+
+from __future__ import annotations
+
+import argparse
+
+from manyclass.problem.formulations import FORMULATIONS
+
+SHORTHANDS = {
+    "cs": "crammer_singer",
+    "ww": "weston_watkins",
+    "llw": "lee_lin_wahba",
+    "rm": "reinforced",
+    "ovr": "one_vs_rest",
+}
+LOGISTIC = "logistic"  # as a formulation: another estimator
+
+
+def formulation_name(name: str) -> str:
+    """Return the full name of a formulation."""
+    full = SHORTHANDS.get(name, name)
+    if full not in FORMULATIONS:
+        raise argparse.ArgumentTypeError(f"must be one of {formulation_names()}; not {name!r}")
+    return full
+
+
+def formulation_or_logistic(name: str) -> str:
+    """Return the full name of what ``manyclass train`` trains."""
+    if name == LOGISTIC:
+        return name
+    try:
+        return formulation_name(name)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(str(error).replace("; not", ", logistic; not")) from None
+
+
+def formulation_names() -> str:
+    """List all formulations, with their short names."""
+    short = {full: f" ({short})" for short, full in SHORTHANDS.items()}
+    return ", ".join(name + short.get(name, "") for name in FORMULATIONS)

@@ -1,0 +1,231 @@
+"""Options of ``manyclass train``, and which of them go together."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+from manyclass.cli.advice import FLAGS
+from manyclass.cli.console import Parser, UsageError, positive, positive_int
+from manyclass.cli.formulation_names import LOGISTIC, formulation_names, formulation_or_logistic
+from manyclass.cli.options import data_options, estimator_options
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.formulations import LOSSES as MARGIN_LOSSES
+
+# Solvers that are exact as well, and take the options of dual.
+COMPARED = ("sequential_dual", "exponentiated_gradient", "cutting_plane", "most_violating")
+STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
+# Options of one solver only, and what they are when they are not given.
+DUAL = {
+    "formulation": "crammer_singer",
+    "C": 1.0,
+    "stopping": "gap",
+    "checkpoint": None,
+    "checkpoint_minutes": None,
+    "resume": None,
+    "regularize_intercept": False,
+}
+STOCHASTIC = {
+    "alpha": 1e-4,
+    "batch_size": 1,
+    "max_steps": None,
+    "average": False,
+    "early_stopping": False,
+    "out_of_core": False,
+}
+AUTO = "auto"  # as C
+MINUTES = 10.0  # between two checkpoints
+
+
+def train_options(parser: Parser) -> None:
+    """Add the options of ``manyclass train``."""
+    data_options(parser)
+    _common_options(parser)
+    _dual_options(parser.add_argument_group("--solver dual: exact, with a proof"))
+    _stochastic_options(
+        parser.add_argument_group("--solver stochastic: a few passes, also over files in blocks")
+    )
+
+
+def _common_options(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--solver",
+        choices=["dual", *COMPARED, "stochastic"],
+        default="dual",
+        help="dual (default): to a proven distance from the optimum; or stochastic; or, to compare "
+        "with, one of the others, which are exact, too",
+    )
+    add(
+        "--loss",
+        choices=[*MARGIN_LOSSES, *STOCHASTIC_LOSSES[1:]],
+        help="default hinge; squared_hinge: dual, if F sums; log_loss, perceptron: stochastic "
+        "(log_loss also with --formulation logistic, where it is the default)",
+    )
+    add(
+        "--tol",
+        type=positive,
+        default=1e-3,
+        metavar="T",
+        help="when to stop (default 0.001): dual: see --stopping; stochastic: when the mean loss "
+        "(or accuracy, with --early-stopping) has not improved by T for five epochs",
+    )
+    estimator_options(parser)
+
+
+def positive_or_auto(text: str) -> float | str:
+    """Return a value of C, or "auto"."""
+    try:
+        return text if text == AUTO else positive(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(str(error).replace(", not", " or auto, not")) from None
+
+
+def _dual_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--formulation",
+        type=formulation_or_logistic,
+        metavar="F",
+        help=f"which machine: {formulation_names()}; or logistic, multinomial logistic regression; "
+        "default crammer_singer",
+    )
+    group.add_argument(
+        "-C",
+        type=positive_or_auto,
+        help="cost of a unit of loss (default 1); auto: see manyclass cv",
+    )
+    group.add_argument(
+        "--stopping",
+        choices=["gap", "kkt"],
+        help="what T means: relative duality gap (default), or violation of the conditions",
+    )
+    group.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="save the state of training in this folder from time to time, on Ctrl-C, SIGTERM and "
+        "at the end",
+    )
+    group.add_argument(
+        "--checkpoint-minutes",
+        type=positive,
+        metavar="N",
+        help="how often (default 10), between two epochs",
+    )
+    group.add_argument(
+        "--resume",
+        metavar="DIR",
+        help="go on from the last checkpoint in this folder, and save more there: same DATA, F, C, "
+        "loss, weights and intercept; anything else may differ",
+    )
+
+
+def _stochastic_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--alpha", type=positive, metavar="A", help="regularisation (default 0.0001)")
+    add("--batch-size", type=positive_int, metavar="R", help="rows in a step (default 1)")
+    add("--max-steps", type=positive_int, metavar="N", help="steps at most (default: no limit)")
+    add("--average", action="store_true", default=None, help="average the weights of the steps")
+    add(
+        "--early-stopping",
+        action="store_true",
+        default=None,
+        help="hold out a tenth of the rows, and stop when their accuracy improves no more",
+    )
+    add(
+        "--out-of-core",
+        action="store_true",
+        default=None,
+        help="read DATA in blocks in every epoch (default: if it may not fit into memory)",
+    )
+
+
+def _check_auto(args: argparse.Namespace) -> None:
+    """Refuse what does not go with a choice of C."""
+    refused = {
+        "--stopping": args.stopping != "gap",
+        "--checkpoint": bool(args.checkpoint),
+        "--resume": bool(args.resume),
+    }
+    for flag, given in refused.items():
+        if given:
+            raise UsageError(f"argument {flag}: does not go with -C auto; run manyclass cv first")
+
+
+def _refuse(args: argparse.Namespace, foreign: Mapping[str, object]) -> None:
+    """Refuse options of the other solver."""
+    for name in foreign:
+        if getattr(args, name) is not None:
+            flag = FLAGS.get(name, "--" + name.replace("_", "-"))
+            other = "dual" if foreign is DUAL else "stochastic"
+            raise UsageError(f"argument {flag}: goes with --solver {other}")
+
+
+def settle(args: argparse.Namespace) -> None:
+    """Fill in what was not given; refuse what does not go together, before the data are read."""
+    own, foreign = (STOCHASTIC, DUAL) if args.solver == "stochastic" else (DUAL, STOCHASTIC)
+    _refuse(args, foreign)
+    for name, default in own.items():
+        if getattr(args, name) is None:
+            setattr(args, name, default)
+    if args.C == AUTO:
+        _check_auto(args)
+    logistic = args.formulation == LOGISTIC
+    if args.loss is None:
+        args.loss = "log_loss" if logistic else "hinge"
+    if logistic:
+        _check_logistic(args)
+    elif args.solver == "stochastic":
+        _check_stochastic(args)
+    else:
+        if args.regularize_intercept:
+            raise UsageError("argument --regularize-intercept: goes with --formulation logistic")
+        if args.loss not in MARGIN_LOSSES:
+            raise UsageError(f"argument --loss: {args.loss} goes with --solver stochastic")
+        check_loss(args.formulation, args.loss)
+        _settle_checkpoints(args)
+
+
+def _check_stochastic(args: argparse.Namespace) -> None:
+    """Refuse what stochastic training does not have."""
+    if args.loss not in STOCHASTIC_LOSSES:
+        raise UsageError(f"argument --loss: {args.loss} goes with --solver dual")
+    if args.loss == "log_loss" and args.weights == "sparse":
+        raise UsageError(
+            "argument --weights: sparse does not go with --loss log_loss, which moves the weights "
+            "of all classes in every step"
+        )
+
+
+def _check_logistic(args: argparse.Namespace) -> None:
+    """Refuse what logistic regression does not have."""
+    refused = {
+        "--loss": args.loss != "log_loss" and f"{args.loss} is not the loss of logistic; leave out",
+        "--solver": args.solver != "dual" and f"{args.solver} does not train logistic; leave out",
+        "--stopping": args.stopping != "gap" and "logistic stops at a gap; leave out",
+        "--weights": args.weights == "sparse" and "logistic holds W dense; leave out",
+    }
+    for flag, why in refused.items():
+        if why:
+            raise UsageError(f"argument {flag}: {why} {flag}")
+    _settle_checkpoints(args)
+
+
+def _settle_checkpoints(args: argparse.Namespace) -> None:
+    """Leave the folder in ``checkpoint``, and in ``resume`` whether to go on from what it holds."""
+    if args.checkpoint and args.resume:
+        raise UsageError("argument --resume: writes to its own folder; leave out --checkpoint")
+    if args.checkpoint_minutes and not (args.checkpoint or args.resume):
+        raise UsageError("argument --checkpoint-minutes: goes with --checkpoint or --resume")
+    args.checkpoint_minutes = args.checkpoint_minutes or MINUTES
+    args.checkpoint = args.checkpoint or args.resume
+    args.resume = args.resume is not None
+
+
+def check_loss(formulation: str, loss: str) -> None:
+    """Refuse what the estimator would refuse, before the data are read."""
+    if loss not in FORMULATIONS[formulation].losses():
+        others = [name for name, f in FORMULATIONS.items() if loss in f.losses()]
+        raise UsageError(
+            f"argument --loss: {formulation} takes the largest loss of a row, which must be hinge; "
+            f"{loss} goes with {', '.join(others)}"
+        )

@@ -1,0 +1,217 @@
+"""The plot of a score, and of what is proven of the objective, against C."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from manyclass.displays.axes import axes_for
+from manyclass.model_selection.c_path import CPath
+
+Numbers = NDArray[np.float64]
+N_POINTS = 400  # of the curve of a gap
+
+
+class CPathDisplay:
+    """Score and proven gap against C.
+
+    Use ``from_estimator`` or ``from_path``.
+
+    Parameters
+    ----------
+    Cs : ndarray of shape (n_Cs,)
+        Where there is a score, ascending.
+    score_mean : ndarray of shape (n_Cs,), or None
+    score_std : ndarray of shape (n_Cs,), or None
+        Over the folds.
+    gap_Cs, gaps : ndarray of shape (n_gaps,)
+        Relative gaps that are proven, and where.
+    C : float, default=None
+        What was chosen.
+    score_name : str, default="score"
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Of the score, or of the gaps where there is no score.
+    gap_ax_ : matplotlib Axes
+        Of the gaps, which share its axis of C.
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Artist
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass import CPathDisplay, MulticlassSVCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MulticlassSVCCV(Cs=[0.01, 0.1, 1.0], random_state=0).fit(X, y)
+    >>> display = CPathDisplay.from_estimator(model)
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        Cs: Numbers,
+        score_mean: Numbers | None,
+        score_std: Numbers | None,
+        gap_Cs: Numbers,
+        gaps: Numbers,
+        C: float | None = None,
+        score_name: str = "score",
+    ) -> None:
+        self.Cs = Cs
+        self.score_mean = score_mean
+        self.score_std = score_std
+        self.gap_Cs = gap_Cs
+        self.gaps = gaps
+        self.C = C
+        self.score_name = score_name
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
+        """Plot the scores of a fitted ``MulticlassSVCCV`` or ``MultinomialLogisticRegressionCV``.
+
+        Parameters
+        ----------
+        estimator : estimator
+        ax : matplotlib Axes, default=None
+            Those of a new figure when None.
+        **options
+            Of the line of the score.
+
+        Returns
+        -------
+        CPathDisplay
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If it has no scores for several C.
+        """
+        if not hasattr(estimator, "Cs"):
+            raise TypeError(
+                f"CPathDisplay plots an estimator that chooses C, such as MulticlassSVCCV, not "
+                f"{type(estimator).__name__}"
+            )
+        check_is_fitted(estimator)
+        return cls.from_scores(
+            estimator.Cs_,
+            estimator.scores_,
+            estimator.gaps_,
+            C=estimator.C_,
+            scoring=estimator.scoring,
+        ).plot(ax=ax, **options)
+
+    @classmethod
+    def from_scores(
+        cls, Cs: Numbers, scores: Numbers, gaps: Numbers, *, C: float, scoring: object
+    ) -> Self:
+        """Return the display of a table of scores, not yet plotted.
+
+        Parameters
+        ----------
+        Cs : ndarray of shape (n_Cs,)
+        scores, gaps : ndarray of shape (n_folds, n_Cs)
+            C with NaN are left out.
+        C : float
+            What was chosen.
+        scoring : str, callable or None
+            Names the score.
+
+        Returns
+        -------
+        CPathDisplay
+        """
+        known = np.isfinite(scores).all(axis=0)
+        default = "accuracy" if scoring is None else "score"
+        Cs = Cs[known]
+        return cls(
+            Cs=Cs,
+            score_mean=scores[:, known].mean(axis=0),
+            score_std=scores[:, known].std(axis=0),
+            gap_Cs=Cs,
+            gaps=gaps[:, known].max(axis=0),
+            C=C,
+            score_name=scoring if isinstance(scoring, str) else default,
+        )
+
+    @classmethod
+    def from_path(cls, path: CPath, *, ax: Any = None, **options: Any) -> Self:
+        """Plot a path: accuracies where it was given a validation set, and the gap at every C.
+
+        Parameters
+        ----------
+        path : CPath
+        ax : matplotlib Axes, default=None
+            Those of a new figure when None.
+        **options
+            Of the line of the accuracies.
+
+        Returns
+        -------
+        CPathDisplay
+        """
+        Cs = np.geomspace(path.C_min, path.C_max, N_POINTS)
+        gaps = path.envelope.gap(Cs)
+        accuracies = path.accuracies
+        best = None if accuracies is None else float(path.Cs[int(np.argmax(accuracies))])
+        return cls(
+            Cs=path.Cs,
+            score_mean=accuracies,
+            score_std=None,
+            gap_Cs=Cs,
+            gaps=np.asarray(gaps),
+            C=best,
+            score_name="accuracy",
+        ).plot(ax=ax, **options)
+
+    def plot(self, ax: Any = None, **options: Any) -> Self:
+        """Plot.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Those of a new figure when None.
+        **options
+            Of the line of the score.
+
+        Returns
+        -------
+        self
+        """
+        ax = axes_for(ax, "CPathDisplay")
+        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
+        ax.set_xscale("log")
+        ax.set_xlabel("C")
+        has_scores = self.score_mean is not None
+        self.gap_ax_ = ax.twinx() if has_scores else ax
+        if has_scores:
+            self._plot_scores(ax, options)
+        shown = 100 * np.asarray(self.gaps)
+        looks = {"marker": "x", "linestyle": ""} if self.gap_Cs is self.Cs else {"linewidth": 1.0}
+        style = {"color": "0.6", "label": "proven gap"} | looks
+        self.lines_ += self.gap_ax_.plot(self.gap_Cs, shown, **style)
+        self.gap_ax_.set_ylabel("proven gap, % of the optimum")
+        self.gap_ax_.set_ylim(0, 1.25 * max(float(shown.max()), 1e-12))
+        if self.C is not None:
+            label = f"C = {self.C:.3g}"
+            self.lines_.append(ax.axvline(self.C, color="C3", linestyle="--", label=label))
+        ax.legend(handles=self.lines_, loc="best")
+        return self
+
+    def _plot_scores(self, ax: Any, options: dict[str, Any]) -> None:
+        mean = np.asarray(self.score_mean)
+        style = {"marker": "o", "markersize": 4, "label": f"{self.score_name}, mean"} | options
+        self.lines_ += ax.plot(self.Cs, mean, **style)
+        ax.set_ylabel(self.score_name)
+        if self.score_std is not None:
+            low, high = mean - self.score_std, mean + self.score_std
+            label = "one deviation of the folds"
+            self.lines_.append(ax.fill_between(self.Cs, low, high, alpha=0.2, label=label))

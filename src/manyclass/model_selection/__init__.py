@@ -1,0 +1,1 @@
+"""The choice of C: the certified path, cross-validation."""

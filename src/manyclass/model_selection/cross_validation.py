@@ -1,0 +1,300 @@
+"""What ``MulticlassSVCCV`` and ``MultinomialLogisticRegressionCV`` share: the choice of C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_sample_weight
+
+from manyclass.estimators.linear import LinearClassifier
+from manyclass.estimators.validation import validated
+from manyclass.model_selection.choice import Choice, Column, scores_of
+from manyclass.model_selection.fitting import Classifier
+from manyclass.model_selection.folds import Folds, Scorer, checked_splits
+from manyclass.model_selection.path_search import search_paths
+from manyclass.model_selection.racing import chosen
+from manyclass.model_selection.search import Search
+from manyclass.model_selection.tracing import check_range
+from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array, Settings
+
+PATH = "path"
+FITTED = ("classes_", "intercept_", "n_iter_", "history_", "certificate_")
+
+
+class CrossValidationMixin(LinearClassifier, BaseEstimator):
+    """The fit of an estimator that chooses C among `Cs` by cross-validation."""
+
+    Cs: int | str | Iterable[float]
+    C_range: tuple[float, float]
+    epsilon: float
+    cv: Any
+    scoring: Any
+    refit: bool
+    one_standard_error: bool
+    tol: float
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    _listener: Callable[[float, Column], None] | None = None  # is told instead of printing
+    _model_class: ClassVar[type[Classifier]]
+    _cv_constraints: ClassVar[dict[str, list[object]]] = {
+        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like", StrOptions({PATH})],
+        "C_range": [tuple, list],
+        "epsilon": [Interval(Real, 0.0, None, closed="neither")],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+        "refit": ["boolean"],
+        "one_standard_error": ["boolean"],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+    ) -> Self:
+        """Choose C, and train with it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weighs rows in training, and in the scores.
+        **params
+            `groups`, for the splitter; with metadata routing enabled, what the splitter and the
+            scorer ask for.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As ``fit`` of the estimator without CV; if `Cs`, `C_range` or `cv` are not valid; if a
+            fold can't be trained or scored: the message names it.
+        TypeError
+            If `params` are not known.
+        """
+        with self._input_restored():
+            self._fit(X, y, sample_weight, params)
+        return self
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **score_params: Any,
+    ) -> float:
+        """Score by `scoring`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+        **score_params
+            Of the scorer, with metadata routing enabled.
+
+        Returns
+        -------
+        float
+        """
+        if sample_weight is not None:
+            score_params["sample_weight"] = sample_weight
+        if _routing_enabled():
+            score_params = process_routing(self, "score", **score_params).scorer.score
+        elif set(score_params) - {"sample_weight"}:
+            raise TypeError(f"score has no parameter {min(score_params)!r}")
+        return float(self._scorer()(self, X, y, **score_params))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what the splitter and the scorer ask for."""
+        to_splitter = MethodMapping().add(caller="fit", callee="split")
+        to_scorer = MethodMapping().add(caller="score", callee="score")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(splitter=self.cv, method_mapping=to_splitter)
+            .add(scorer=self._scorer(), method_mapping=to_scorer.add(caller="fit", callee="score"))
+        )
+
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        params: Settings,
+    ) -> None:
+        random = check_random_state(self.random_state)
+        choice = self._choose(X, y, sample_weight, params, random)
+        began = time.perf_counter()
+        model = self._refitted(choice, random) if self.refit else mean_model(choice)
+        self.refit_time_ = time.perf_counter() - began
+        self._set_fitted(model, choice)
+
+    def _choose(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        params: Settings,
+        random: np.random.RandomState,
+    ) -> Choice:
+        """Choose C; sets nothing but what the validation of the input sets."""
+        Cs = self._grid()
+        rows, targets = validated(self, X, y)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+        routed = self._routed(weights, params)
+        splitter = check_cv(self.cv, targets, classifier=True)
+        splits = checked_splits(splitter.split(rows, targets, **routed.splitter.split), targets)
+        folds = Folds(rows, targets, weights, splits, self._scorer(), routed.scorer.score)
+        Cs, table, among = self._searched(folds, Cs, random)
+        scores = scores_of(table)[:, among]
+        best = among[chosen(scores, one_standard_error=self.one_standard_error)]
+        return Choice(folds, Cs, table, best)
+
+    def _searched(
+        self, folds: Folds, Cs: NDArray[np.float64] | None, random: np.random.RandomState
+    ) -> tuple[NDArray[np.float64], list[Column], list[int]]:
+        """Return values of C, fits and scores for the first of them, and which may be chosen."""
+        n_folds = len(folds.splits)
+        n_threads = min(n_folds, effective_n_jobs(self.n_jobs))
+        n_inner = max(1, effective_n_jobs(self.n_jobs) // n_threads)
+
+        def make(C: float, tol: float, seed: int) -> Classifier:
+            return self._model(C=C, tol=tol, random_state=seed, n_jobs=n_inner, verbose=0)
+
+        if Cs is None:
+            Cs, table = search_paths(
+                folds, self.C_range, self.epsilon, make, random, n_threads, keeps=not self.refit
+            )
+            for C, column in zip(Cs, table, strict=True):
+                self._tell(float(C), column)
+            return Cs, table, list(range(len(Cs)))
+        seeds = random.randint(2**31 - 1, size=(2, n_folds, len(Cs)))
+        search = Search(
+            folds,
+            Cs,
+            make,
+            tol=float(self.tol),
+            seeds=seeds,
+            n_threads=n_threads,
+            keeps_models=not self.refit,
+            tell=self._tell,
+        )
+        among = search.run(one_standard_error=self.one_standard_error)
+        return Cs, search.table, among
+
+    def _refitted(self, choice: Choice, random: np.random.RandomState) -> Classifier:
+        """Return a model that was trained on all rows with what was chosen."""
+        model = self._model(
+            C=choice.C,
+            random_state=int(random.randint(2**31 - 1)),
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        folds = choice.folds
+        model.fit(folds.X, folds.y, folds.sample_weight)
+        return model
+
+    def _set_fitted(self, model: Classifier, choice: Choice) -> None:
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        self.best_estimator_ = model
+        self._coefficients = model._coefficients
+        for name in FITTED:
+            setattr(self, name, getattr(model, name))
+        self.C_, self.Cs_ = choice.C, choice.Cs
+        self.scores_, self.gaps_, self.fit_times_ = choice.scores, choice.gaps, choice.seconds
+        self.certificates_ = choice.certificates()
+        self.best_score_ = float(self.scores_[:, choice.best].mean())
+
+    def _model(self, **settings: Any) -> Classifier:
+        """Return an estimator with the parameters of this one, and others."""
+        known = self._model_class().get_params()
+        own = {name: value for name, value in self.get_params(deep=False).items() if name in known}
+        return self._model_class(**{**own, **settings})
+
+    def _grid(self) -> NDArray[np.float64] | None:
+        """Return the grid, ascending; None for the path."""
+        if len(self.C_range) != 2:
+            raise ValueError(f"C_range must be (C_min, C_max), got {self.C_range!r}")
+        check_range(*self.C_range, self.epsilon)
+        if isinstance(self.Cs, str):
+            return None
+        if isinstance(self.Cs, Integral):
+            return np.logspace(-4, 4, int(self.Cs))
+        Cs = np.unique(np.asarray(self.Cs, np.float64).ravel())
+        if not len(Cs) or not (Cs > 0).all() or not np.isfinite(Cs).all():
+            raise ValueError(f"Cs must be positive, finite numbers, at least one; got {self.Cs!r}")
+        return Cs
+
+    def _routed(self, weights: Array | None, params: Settings) -> Bunch:
+        """Return what goes to the splitter and the scorer."""
+        if _routing_enabled():
+            if weights is not None:
+                params = {**params, "sample_weight": weights}
+            return process_routing(self, "fit", **params)
+        unknown = set(params) - {"groups"}
+        if unknown:
+            raise TypeError(f"fit has no parameter {min(unknown)!r}")
+        score = {} if weights is None else {"sample_weight": weights}
+        return Bunch(splitter=Bunch(split=params), scorer=Bunch(score=score))
+
+    def _scorer(self) -> Scorer:
+        scorer: Scorer = check_scoring(self._model_class(), scoring=self.scoring or "accuracy")
+        return scorer
+
+    def _tell(self, C: float, column: Column) -> None:
+        if self._listener is not None:
+            self._listener(C, column)
+        elif self.verbose:
+            scores = np.array([entry.score for entry in column])
+            gap = max(entry.certificate.relative_gap for entry in column)
+            seconds = sum(entry.seconds for entry in column)
+            print(
+                f"C {C:.4g}  score {scores.mean():.4f} (+-{scores.std():.4f})  gap {gap:.1e}  "
+                f"{seconds:.2f} s",
+                flush=True,
+            )
+
+
+def mean_model(choice: Choice) -> Classifier:
+    """Return a model with the mean weights of the folds' models.
+
+    Raises
+    ------
+    ValueError
+        If a fold has other classes than the others.
+    """
+    models = [entry.fit.model for entry in choice.table[choice.best] if entry.fit is not None]
+    mean: Classifier = models[0]
+    for number, model in enumerate(models, 1):
+        if not np.array_equal(model.classes_, mean.classes_):
+            raise ValueError(
+                f"fold {number} has other classes than fold 1; refit=False needs all in each fold"
+            )
+    mean.coef_ = sum(model.coef_ for model in models) / len(models)
+    mean.intercept_ = np.mean([model.intercept_ for model in models], axis=0)
+    mean.certificate_ = None
+    return mean
