@@ -21,6 +21,7 @@ __all__ = [
     "load_data",
     "load_model",
     "load_svmlight",
+    "loo_error_bounds",
     "save_data",
     "save_model",
 ]
@@ -39,6 +40,7 @@ _HOMES = {
     "load_data": "manyclass.io.dataset_file.format",
     "load_model": "manyclass.persistence.model_file",
     "load_svmlight": "manyclass.io.svmlight.reader",
+    "loo_error_bounds": "manyclass.model_selection.leave_one_out",
     "save_data": "manyclass.io.dataset_file.format",
     "save_model": "manyclass.persistence.model_file",
 }

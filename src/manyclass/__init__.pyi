@@ -12,6 +12,7 @@ from manyclass.io.dataset_file.format import save_data as save_data
 from manyclass.io.svmlight.reader import load_svmlight as load_svmlight
 from manyclass.model_selection.c_path import CPath as CPath
 from manyclass.model_selection.c_path import c_path as c_path
+from manyclass.model_selection.leave_one_out import loo_error_bounds as loo_error_bounds
 from manyclass.model_selection.logistic_cv import (
     MultinomialLogisticRegressionCV as MultinomialLogisticRegressionCV,
 )

@@ -84,18 +84,30 @@ def weights_of(
 ) -> NDArray[np.float64]:
     """W(z), shape (d + 1, k), as in the catalogue of formulations; or U where not centred."""
     data = problem.dataset
-    z = duals.toarray().astype(np.float64)
-    own = data.labels[:, None] == np.arange(data.n_classes)
-    if problem.formulation.is_relative:
-        coefficients = own * z.sum(axis=1, keepdims=True) - z
-    else:
-        coefficients = np.where(own, z, -z)
-    if problem.formulation.centred if centred is None else centred:
-        coefficients = coefficients - coefficients.mean(axis=1, keepdims=True)
+    coefficients = coefficients_of(problem.formulation, data.labels, duals, centred=centred)
     W = np.empty((data.n_features + 1, data.n_classes))
     W[:-1] = data.matrix().astype(np.float64).T @ coefficients
     W[-1] = data.bias * coefficients.sum(axis=0)
     return W
+
+
+def coefficients_of(
+    formulation: Formulation,
+    labels: NDArray[np.int32],
+    duals: CsrArray,
+    *,
+    centred: bool | None = None,
+) -> NDArray[np.float64]:
+    """a_i of some rows, from their labels and z: W(z) = sum_i x_i a_i'."""
+    z = duals.toarray().astype(np.float64)
+    own = labels[:, None] == np.arange(z.shape[1])
+    if formulation.is_relative:
+        coefficients = own * z.sum(axis=1, keepdims=True) - z
+    else:
+        coefficients = np.where(own, z, -z)
+    if formulation.centred if centred is None else centred:
+        coefficients = coefficients - coefficients.mean(axis=1, keepdims=True)
+    return np.asarray(coefficients, dtype=np.float64)
 
 
 def dual(problem: Problem, duals: CsrArray) -> float:

@@ -1,0 +1,150 @@
+"""Bounds of the leave-one-out error, from one fit.
+
+Let W = W(z) have the absolute gap G, and V_i = x_i a_i' be what example i adds to W. (W, z without
+row i) is a pair of the problem without example i, of gap at most ||V_i||^2 / 2 + G, so its optimum
+is within
+
+    R_i = sqrt(||V_i||^2 / 4 + G)   of   W - V_i / 2.
+
+The lead of a class over another one, in the score of x_i, then differs by at most sqrt(2) R_i
+||x_i|| from that of W - V_i / 2. What that leaves of either sign is decided, for all formulations
+and losses of ``MulticlassSVC``. Source: strong convexity of P and -D; compare Okumura, Suzuki,
+Takeuchi: Quick sensitivity analysis for incremental data modification, KDD 2015, sec. 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.extmath import row_norms
+
+from manyclass.estimators.svc import MulticlassSVC
+from manyclass.estimators.validation import training_data, validated
+from manyclass.model_selection.fitting import fit
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.objective import coefficients_of, losses_of
+from manyclass.problem.problem import Problem
+from manyclass.utils.types import CsrArray, Rows
+
+NUMBERS_AT_A_TIME = 1 << 22
+RIGHT, UNDECIDED, WRONG = 1, 0, -1
+REFUSED = {"warm_start", "checkpoint", "resume", "communicator", "solver", "weights", "stopping"}
+
+
+class LeaveOneOutBounds(NamedTuple):
+    """What one fit proves of all models that lack one example.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Bounds of the share of examples that the model without them gets wrong.
+    verdicts : ndarray of shape (n_samples,), int8
+        1: it surely gets the example right; -1: surely wrong; 0: not decided.
+    model : MulticlassSVC
+        The fit.
+    """
+
+    lower: float
+    upper: float
+    verdicts: NDArray[np.int8]
+    model: MulticlassSVC
+
+
+def loo_error_bounds(
+    X: Rows, y: ArrayLike, *, tol: float = 1e-6, **parameters: Any
+) -> LeaveOneOutBounds:
+    """Bound the leave-one-out error without any further training.
+
+    Needs a small gap, so a fit takes longer than by default. How many examples it decides depends
+    on the data: those with z_i = 0 nearly always, those near the margin rarely.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    tol : float, default=1e-6
+        Relative gap of the fit.
+    **parameters
+        Of ``MulticlassSVC``: formulation, C, loss, fit_intercept, class_weight, ...
+
+    Returns
+    -------
+    LeaveOneOutBounds
+
+    Raises
+    ------
+    ValueError
+        As ``MulticlassSVC.fit``; or if a class has the weight 0.
+    TypeError
+        If a parameter is not known.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass import loo_error_bounds
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bounds = loo_error_bounds(X, y, C=1.0, random_state=0)
+    >>> 0 <= bounds.lower <= bounds.upper <= 1
+    True
+    """
+    refused = REFUSED & set(parameters)
+    if refused:
+        raise TypeError(f"loo_error_bounds has no parameter {min(refused)!r}")
+    settings = {"max_iter": 10_000, **parameters, "tol": tol}
+    model = MulticlassSVC(**settings, solver="sequential_dual", weights="dense")
+    rows, targets = validated(model, X, y, dtype=np.float64)
+    found = fit(model, rows, targets, None)
+    bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
+    dataset, _ = training_data(rows, targets, None, model.class_weight, bias)
+    if dataset.n_examples != len(targets):
+        raise ValueError("a class of weight 0 is left out of training; give it another weight")
+    problem = Problem(dataset, FORMULATIONS[model.formulation], float(model.C), model.loss)
+    verdicts = _verdicts(problem, found.start.start.duals, found.dual_objective)
+    wrong, right = np.mean(verdicts == WRONG), np.mean(verdicts == RIGHT)
+    return LeaveOneOutBounds(float(wrong), float(1 - right), verdicts, model)
+
+
+def _verdicts(problem: Problem, duals: CsrArray, dual: float) -> NDArray[np.int8]:
+    """Decide what can be decided, in parts of the rows."""
+    data, matrix = problem.dataset, problem.dataset.matrix()
+    step = max(1, NUMBERS_AT_A_TIME // data.n_classes)
+    parts = [slice(begin, begin + step) for begin in range(0, data.n_examples, step)]
+
+    def added(part: slice) -> NDArray[np.float64]:
+        return coefficients_of(problem.formulation, data.labels[part], duals[part])
+
+    def scores(part: slice) -> NDArray[np.float64]:
+        return np.asarray(matrix[part] @ W[:-1] + data.bias * W[-1])
+
+    W = np.zeros((data.n_features + 1, data.n_classes))
+    for part in parts:
+        W[:-1] += matrix[part].T @ added(part)
+        W[-1] += data.bias * added(part).sum(axis=0)
+    losses = [
+        problem.costs[part] @ losses_of(problem, data.labels[part], scores(part)) for part in parts
+    ]
+    gap = max(0.0, 0.5 * float(np.sum(W * W)) + float(np.sum(losses)) - dual)
+    squares = row_norms(matrix, squared=True) + data.bias**2
+    decided = [
+        _decided(scores(part), added(part), data.labels[part], squares[part], gap) for part in parts
+    ]
+    return np.concatenate(decided)
+
+
+def _decided(
+    scores: NDArray[np.float64],
+    added: NDArray[np.float64],
+    labels: NDArray[np.int32],
+    squares: NDArray[np.float64],
+    gap: float,
+) -> NDArray[np.int8]:
+    rows = np.arange(len(labels))
+    center = scores - 0.5 * added * squares[:, None]
+    own = center[rows, labels].copy()
+    center[rows, labels] = -np.inf
+    lead = own - center.max(axis=1)
+    radius = np.sqrt((added**2).sum(axis=1) * squares / 4 + gap)
+    most = np.sqrt(2 * squares) * radius
+    return np.where(lead > most, RIGHT, np.where(lead < -most, WRONG, UNDECIDED)).astype(np.int8)

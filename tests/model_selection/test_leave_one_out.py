@@ -1,0 +1,53 @@
+"""Bounds of the leave-one-out error, against training without each example."""
+
+import numpy as np
+import pytest
+
+from manyclass import MulticlassSVC, loo_error_bounds
+from manyclass.problem.formulations import FORMULATIONS
+from tests.helpers.iris import IRIS
+
+X, y = IRIS[0][::3], IRIS[1][::3]
+CASES = [(name, loss) for name, f in FORMULATIONS.items() for loss in f.losses()]
+
+
+def is_right(i, rows, labels, **parameters):
+    others = np.arange(len(labels)) != i
+    model = MulticlassSVC(tol=1e-8, random_state=0, max_iter=10_000, **parameters)
+    return model.fit(rows[others], labels[others]).predict(rows[[i]])[0] == labels[i]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("name", "loss"), CASES)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_verdicts_are_true(name, loss, fit_intercept):
+    parameters = {"formulation": name, "loss": loss, "fit_intercept": fit_intercept, "C": 0.3}
+    bounds = loo_error_bounds(X, y, tol=1e-9, random_state=0, **parameters)
+    right = np.array([is_right(i, X, y, **parameters) for i in range(len(y))])
+    assert right[bounds.verdicts == 1].all()
+    assert not right[bounds.verdicts == -1].any()
+    assert bounds.lower <= np.mean(~right) <= bounds.upper + 1e-12
+    assert bounds.lower == np.mean(bounds.verdicts == -1)
+
+
+def test_decides_most_of_iris():
+    bounds = loo_error_bounds(*IRIS, C=1.0, random_state=0)
+    assert np.mean(bounds.verdicts != 0) > 0.5
+    assert bounds.model.certificate_.relative_gap <= 1e-6
+
+
+def test_two_classes_with_names_and_sparse_rows():
+    labels = np.where(y == 0, "no", "yes")
+    bounds = loo_error_bounds(X, labels, C=0.1, random_state=0)
+    right = np.array([is_right(i, X, labels, C=0.1) for i in range(len(y))])
+    assert right[bounds.verdicts == 1].all()
+    assert (bounds.verdicts == 1).mean() > 0.5
+
+
+def test_refusals():
+    with pytest.raises(TypeError, match="no parameter 'solver'"):
+        loo_error_bounds(X, y, solver="auto")
+    with pytest.raises(ValueError, match="class of weight 0"):
+        loo_error_bounds(X, y, class_weight={0: 0})
+    with pytest.raises(TypeError, match="nonsense"):
+        loo_error_bounds(X, y, nonsense=1)
