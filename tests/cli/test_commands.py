@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, load_model, load_svmlight, save_model
-from manyclass.cli import formulation_names
 from manyclass.cli.console import proven
 from manyclass.cli.models import predict
-from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES
 from tests.helpers.command_line import TINY, names
 
 # train
@@ -104,7 +103,7 @@ def test_a_link_is_followed(run, tiny):
     assert names("folder") == ["model", "out"]
 
 
-@pytest.mark.parametrize(("short", "full"), [*formulation_names.SHORTHANDS.items(), ("adm", "adm")])
+@pytest.mark.parametrize(("short", "full"), [*SHORT_NAMES.items(), ("adm", "adm")])
 def test_formulations_have_short_names(run, tiny, short, full):
     run.works("train", "tiny", "m", "--quiet", "--formulation", short)
     run.works("train", "tiny", "n", "--quiet", "--formulation", full)

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, full_name
 
-SHORTHANDS = {
-    "cs": "crammer_singer",
-    "ww": "weston_watkins",
-    "llw": "lee_lin_wahba",
-    "rm": "reinforced",
-    "ovr": "one_vs_rest",
-}
 LOGISTIC = "logistic"  # as a formulation: another estimator
 
 
 def formulation_name(name: str) -> str:
     """Return the full name of a formulation."""
-    full = SHORTHANDS.get(name, name)
+    full = full_name(name)
     if full not in FORMULATIONS:
         raise argparse.ArgumentTypeError(f"must be one of {formulation_names()}; not {name!r}")
     return full
@@ -36,5 +29,5 @@ def formulation_or_logistic(name: str) -> str:
 
 def formulation_names() -> str:
     """List all formulations, with their short names."""
-    short = {full: f" ({short})" for short, full in SHORTHANDS.items()}
+    short = {full: f" ({short})" for short, full in SHORT_NAMES.items()}
     return ", ".join(name + short.get(name, "") for name in FORMULATIONS)

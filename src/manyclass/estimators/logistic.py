@@ -15,6 +15,7 @@ from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.logistic_fit import LogisticTrainingMixin
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.problem.solution import Certificate, EpochRecord
+from manyclass.utils.foreign_parameters import OF_LOGISTIC, explains
 from manyclass.utils.types import ClassWeight
 
 
@@ -138,6 +139,7 @@ class MultinomialLogisticRegression(
         "verbose": ["verbose"],
     }
 
+    @explains(OF_LOGISTIC)
     def __init__(
         self,
         *,

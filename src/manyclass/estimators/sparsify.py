@@ -15,7 +15,7 @@ from manyclass.estimators.validation import training_data
 from manyclass.prediction.scoring import Coefficients, scores_of
 from manyclass.prediction.thresholding import SCORES_AT_A_TIME, count_nonzero, density, squared_norm
 from manyclass.problem.dataset import Dataset
-from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.formulations import named
 from manyclass.problem.objective import losses_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, relative
@@ -142,7 +142,7 @@ class SparsifyMixin(LinearClassifier):
             raise ValueError("y holds classes that the model does not know")
         labels = np.searchsorted(self.classes_, found)[dataset.labels].astype(np.int32)
         dataset = replace(dataset, labels=labels, n_classes=len(self.classes_))
-        return Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
+        return Problem(dataset, named(self.formulation), float(self.C), self.loss)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from manyclass.estimators.validation import (
 )
 from manyclass.solvers.stochastic.plan import LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.utils.foreign_parameters import OF_STOCHASTIC, explains
 from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.types import ClassWeight, Rows
 
@@ -174,6 +175,7 @@ class StochasticClassifier(
         "verbose": ["verbose"],
     }
 
+    @explains(OF_STOCHASTIC)
     def __init__(
         self,
         *,

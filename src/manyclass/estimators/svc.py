@@ -13,9 +13,10 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.svc_fit import TrainingMixin
-from manyclass.problem.formulations import FORMULATIONS, LOSSES
+from manyclass.problem.formulations import FORMULATIONS, LOSSES, SHORT_NAMES
 from manyclass.solvers.solver_choice import SOLVERS
 from manyclass.solvers.stopping import RULES
+from manyclass.utils.foreign_parameters import OF_SVC, explains
 from manyclass.utils.types import ClassWeight
 
 
@@ -35,8 +36,8 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
     ----------
     formulation : str, default="crammer_singer"
         "crammer_singer", "weston_watkins", "lee_lin_wahba", "adm", "ats", "atm", "reinforced",
-        "mmr" or "one_vs_rest"; see ``manyclass.problem.formulations``. All predict the class of the
-        largest score.
+        "mmr" or "one_vs_rest"; see ``manyclass.problem.formulations``. Short names: "cs", "ww",
+        "llw", "rm", "ovr". All predict the class of the largest score.
     C : float, default=1.0
         Cost of a unit of loss; smaller regularises more.
     loss : {"hinge", "squared_hinge"}, default="hinge"
@@ -150,7 +151,7 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        "formulation": [StrOptions(set(FORMULATIONS))],
+        "formulation": [StrOptions({*FORMULATIONS, *SHORT_NAMES})],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "loss": [StrOptions(set(LOSSES))],
         "solver": [StrOptions(set(SOLVERS))],
@@ -171,6 +172,7 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    @explains(OF_SVC)
     def __init__(
         self,
         *,

@@ -21,7 +21,7 @@ from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import check_size, validated
 from manyclass.parallel.communicator import Communicator, as_communicator
 from manyclass.parallel.consensus import abort_others, agreed, check_same, of_first
-from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Progress, Solution, Start, Status, Weights
 from manyclass.solvers.dual.warm_start import WarmStart
@@ -116,7 +116,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         rows, targets = validated(self, X, y)
         dataset, classes = self._dataset(rows, targets, sample_weight)
         check_size(dataset)
-        problem = Problem(dataset, FORMULATIONS[self.formulation], float(self.C), self.loss)
+        problem = Problem(dataset, named(self.formulation), float(self.C), self.loss)
         check_solver(
             self.solver, problem, stopping=self.stopping, weights=self.weights, n_ranks=n_ranks
         )
@@ -223,7 +223,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
 
     def _attributes(self, W: Weights, classes: Array) -> Settings:
         """Return what prediction needs, from W of shape (d + 1, k)."""
-        separate = FORMULATIONS[self.formulation].is_separable
+        separate = named(self.formulation).is_separable
         coef, intercept = split_weights(W, self._bias, one_is_enough=separate)
         return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 

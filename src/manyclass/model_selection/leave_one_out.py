@@ -23,7 +23,7 @@ from sklearn.utils.extmath import row_norms
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import training_data, validated
 from manyclass.model_selection.fitting import fit
-from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.formulations import named
 from manyclass.problem.objective import coefficients_of, losses_of
 from manyclass.problem.problem import Problem
 from manyclass.utils.types import CsrArray, Rows
@@ -100,7 +100,7 @@ def loo_error_bounds(
     dataset, _ = training_data(rows, targets, None, model.class_weight, bias)
     if dataset.n_examples != len(targets):
         raise ValueError("a class of weight 0 is left out of training; give it another weight")
-    problem = Problem(dataset, FORMULATIONS[model.formulation], float(model.C), model.loss)
+    problem = Problem(dataset, named(model.formulation), float(model.C), model.loss)
     verdicts = _verdicts(problem, found.start.start.duals, found.dual_objective)
     wrong, right = np.mean(verdicts == WRONG), np.mean(verdicts == RIGHT)
     return LeaveOneOutBounds(float(wrong), float(1 - right), verdicts, model)

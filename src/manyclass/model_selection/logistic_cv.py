@@ -11,6 +11,7 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.model_selection.cross_validation import CrossValidationMixin
 from manyclass.problem.solution import Certificate, EpochRecord
+from manyclass.utils.foreign_parameters import OF_LOGISTIC, explains
 from manyclass.utils.types import ClassWeight
 
 
@@ -122,6 +123,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         },
     }
 
+    @explains(OF_LOGISTIC)
     def __init__(
         self,
         *,

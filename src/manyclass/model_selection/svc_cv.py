@@ -10,6 +10,7 @@ import numpy as np
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cross_validation import CrossValidationMixin
 from manyclass.problem.solution import Certificate, EpochRecord
+from manyclass.utils.foreign_parameters import OF_SVC, explains
 from manyclass.utils.types import ClassWeight
 
 
@@ -124,6 +125,7 @@ class MulticlassSVCCV(CrossValidationMixin):
         },
     }
 
+    @explains(OF_SVC)
     def __init__(
         self,
         *,

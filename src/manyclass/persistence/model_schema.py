@@ -18,7 +18,7 @@ from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors.class_names import check_ascending, class_names, strings
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.formulations import full_name, named
 from manyclass.problem.solution import Certificate
 from manyclass.utils.types import Array, Settings
 
@@ -220,7 +220,7 @@ def _exact_facts(estimator: MulticlassSVC | MultinomialLogisticRegression) -> Se
 
 def _check_svc(estimator: MulticlassSVC) -> None:
     _check_common(estimator, "C")
-    if estimator.loss not in FORMULATIONS[estimator.formulation].losses():
+    if estimator.loss not in named(estimator.formulation).losses():
         raise ValueError(f"{estimator.loss} does not go with {estimator.formulation}")
 
 
@@ -229,7 +229,11 @@ def _learn_exact(estimator: MulticlassSVC | MultinomialLogisticRegression, model
 
 
 def _describe_svc(estimator: MulticlassSVC) -> Settings:
-    return {"formulation": estimator.formulation, "C": estimator.C, **_exact_facts(estimator)}
+    return {
+        "formulation": full_name(estimator.formulation),
+        "C": estimator.C,
+        **_exact_facts(estimator),
+    }
 
 
 def _check_logistic(estimator: MultinomialLogisticRegression) -> None:

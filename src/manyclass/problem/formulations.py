@@ -97,6 +97,24 @@ FORMULATIONS: dict[str, Formulation] = {
     "one_vs_rest": Formulation("absolute", "all", "sum", "1", "no"),
 }
 
+SHORT_NAMES = {
+    "cs": "crammer_singer",
+    "ww": "weston_watkins",
+    "llw": "lee_lin_wahba",
+    "rm": "reinforced",
+    "ovr": "one_vs_rest",
+}
+
 # Multinomial logistic regression: log(1 + sum_{c != y} exp((w_c - w_y) . x)), the log loss of the
 # softmax of all scores. Its solver and its dual are apart (solvers/logistic).
 LOGISTIC = Formulation("relative", "others", "log_sum_exp", "1", "implied")
+
+
+def full_name(formulation: str) -> str:
+    """Return the full name of a formulation, which may be given by its short one."""
+    return SHORT_NAMES.get(formulation, formulation)
+
+
+def named(formulation: str) -> Formulation:
+    """Return the formulation of a name, short or full."""
+    return FORMULATIONS[full_name(formulation)]

@@ -11,8 +11,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from benchmarks import hosts
 from manyclass import MulticlassSVC, load_model, load_svmlight
-from manyclass.cli.formulation_names import SHORTHANDS
 from manyclass.datasets.synthetic import make_text_corpus
+from manyclass.problem.formulations import SHORT_NAMES
 
 SECONDS = 50
 TOL = 1e-7
@@ -59,7 +59,9 @@ def test_four_ranks_on_two_hosts_find_what_one_process_finds(pair, data, tmp_pat
     proof = load_model(tmp_path / "model").certificate_
     assert proof.relative_gap <= TOL
     X, y = load_svmlight(data, dtype="float64")
-    one = MulticlassSVC(formulation=SHORTHANDS[formulation], tol=TOL, fit_intercept=False).fit(X, y)
+    one = MulticlassSVC(formulation=SHORT_NAMES[formulation], tol=TOL, fit_intercept=False).fit(
+        X, y
+    )
     here = one.certificate_.primal_objective
     assert proof.primal_objective == pytest.approx(here, rel=1e-6)
 

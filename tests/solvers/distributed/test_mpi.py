@@ -11,7 +11,7 @@ import pytest
 
 from manyclass import MulticlassSVC, load_model, load_svmlight
 from manyclass.cli import commands
-from manyclass.cli.formulation_names import SHORTHANDS
+from manyclass.problem.formulations import SHORT_NAMES
 from tests.helpers.catalog import text_problem
 from tests.helpers.mpiexec import MPIEXEC, needs_mpi
 
@@ -66,7 +66,7 @@ def test_the_command_line_trains_as_one_process_does(data, tmp_path, formulation
     assert [words.count(word) for word in ("read", "trained", "saved")] == [1, 1, 1]
     certificate = load_model(tmp_path / "model").certificate_
     assert certificate.relative_gap <= 1e-4
-    one = MulticlassSVC(formulation=SHORTHANDS[formulation], tol=1e-4).fit(*load_svmlight(data))
+    one = MulticlassSVC(formulation=SHORT_NAMES[formulation], tol=1e-4).fit(*load_svmlight(data))
     here = one.certificate_.primal_objective
     assert certificate.primal_objective == pytest.approx(here, rel=2e-4)
 

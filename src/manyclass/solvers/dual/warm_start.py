@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.utils.types import Array
@@ -33,7 +33,7 @@ class WarmStart:
     def start_for(self, problem: Problem, classes: Array) -> Start | None:
         """Return the start of another problem on the same examples, z scaled to its costs."""
         same = (
-            problem.formulation is FORMULATIONS[self.formulation]
+            problem.formulation is named(self.formulation)
             and problem.loss == self.loss
             and np.array_equal(self.labels, problem.dataset.labels)
             and np.array_equal(self.classes, classes)
