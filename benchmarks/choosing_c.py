@@ -6,7 +6,7 @@ Seven values of C from 0.01 to 10, five folds (the same ones for both), and the 
 the best C; two threads here, two processes there. LIBLINEAR's -C searches a grid of its own,
 upwards by powers of two, for one-vs-rest with squared hinge loss only, without a last fit. Prints a
 table, and writes results/choosing_c.json. ``--paths`` measures certified paths instead: fits,
-seconds, and ten fits at the largest C.
+seconds, and ten fits at the largest C. ``--draw`` draws docs/figures/choosing_c.png.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ from sklearn.svm import LinearSVC
 
 from benchmarks import report
 from benchmarks.datasets.base import Data, find_datasets
+from benchmarks.plots import STYLE, plt
 from benchmarks.solvers.liblinear import Liblinear
-from manyclass import MulticlassSVC, MulticlassSVCCV, c_path
+from manyclass import CPathDisplay, MulticlassSVC, MulticlassSVCCV, c_path
 
 GRID = np.logspace(-2, 1, 7)
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -40,6 +42,7 @@ PROBLEMS = {
     "one_vs_rest_squared": ({"formulation": "one_vs_rest", "loss": "squared_hinge"}, {}),
 }
 EPSILON = 0.01
+FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "choosing_c.png"
 
 
 def rows_of(data: Data) -> Any:
@@ -131,6 +134,17 @@ def path(data: Data, formulation: str) -> dict[str, Any]:
     return {"fits": len(found.Cs), "seconds": seconds, "one_fit": one, "gap": worst}
 
 
+def draw(data: Data) -> None:
+    """Draw the scores of cross-validation, and the gap of a path, against C."""
+    plt.rcParams.update(STYLE)
+    figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
+    model = MulticlassSVCCV(Cs=GRID, cv=FOLDS, n_jobs=JOBS, random_state=0)
+    CPathDisplay.from_estimator(model.fit(data.X, data.labels), ax=axes[0])
+    path = c_path(data.X, data.labels, C_min=GRID[0], C_max=GRID[-1], random_state=0)
+    CPathDisplay.from_path(path, ax=axes[1])
+    figure.savefig(FIGURE, dpi=120)
+
+
 def compare(
     name: str, data: Data, problem: str, limit: float, *, liblinear: bool
 ) -> dict[str, Any]:
@@ -167,10 +181,14 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--limit", type=float, default=300.0, help="seconds of GridSearchCV")
     parser.add_argument("--no-liblinear", action="store_true")
     parser.add_argument("--paths", action="store_true", help="measure certified paths instead")
+    parser.add_argument("--draw", action="store_true", help="draw the picture of news20 alone")
     parser.add_argument("--grid-search", nargs=2, metavar=("DATA", "PROBLEM"), help="that alone")
     args = parser.parse_args(argv)
     warnings.simplefilter("ignore", ConvergenceWarning)
     datasets, results = find_datasets(), []
+    if args.draw:
+        draw(datasets["news20"].load())
+        return
     if args.grid_search:
         name, problem = args.grid_search
         print(json.dumps(grid_search(datasets[name].load(), PROBLEMS[problem][1])))

@@ -59,7 +59,7 @@ def test_train_with_a_choice(run, data, here):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-C", "1,x"], "argument -C: must be a positive number, not 'x'"),
+        (["-C", "1,x"], "argument -C/-c: must be a positive number, not 'x'"),
         (["-C", "1", "--path"], "argument --path: takes the place of -C"),
         (["--range", "1", "2"], "argument --range: goes with --path"),
         (["--epsilon", "1"], "argument --epsilon: goes with --path"),
@@ -95,4 +95,4 @@ def test_what_does_not_go_with_auto(run, data, here, options, message):
 
 def test_other_words_for_c_are_refused(run, data, here):
     told = run.fails("train", data, "model", "-C", "best")
-    assert told.startswith("argument -C: must be a positive number or auto, not 'best'")
+    assert told.startswith("argument -C/-c: must be a positive number or auto, not 'best'")

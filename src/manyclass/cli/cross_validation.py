@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from manyclass.cli.console import Parser, UsageError, be_quiet, positive, positive_int, say
 from manyclass.cli.data import Say, read, timed
 from manyclass.cli.formulation_names import LOGISTIC, formulation_names, formulation_or_logistic
-from manyclass.cli.options import estimator_options, parameters, reader_options
+from manyclass.cli.options import (
+    data_option,
+    estimator_options,
+    parameters,
+    reader_options,
+    settle_estimator,
+)
 from manyclass.cli.train_options import check_loss
 from manyclass.problem.formulations import LOSSES
 
@@ -32,10 +38,11 @@ worst fold. manyclass train -C auto does the same, and trains a model with the C
 def cv_options(parser: Parser) -> None:
     """Add the options of ``manyclass cv``."""
     add = parser.add_argument
-    add("data", metavar="DATA", help="svmlight file, plain or compressed; or one of convert")
+    data_option(parser)
     reader_options(parser)
     add(
         "-C",
+        "-c",
         type=positives,
         metavar="C,C,...",
         help="values to compare (default: 10 from 0.0001 to 10000)",
@@ -80,7 +87,7 @@ def cv(args: argparse.Namespace) -> None:
     import numpy as np
     from sklearn.utils import check_random_state
 
-    from manyclass.cli.models.label_matching import check_labels
+    from manyclass.cli.models.label_matching import check_labels, weigh_classes
 
     _check(args)
     model = estimator(args, _search(args))
@@ -88,6 +95,7 @@ def cv(args: argparse.Namespace) -> None:
     model.verbose = 0
     X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
     check_labels(args.data, y)
+    weigh_classes(model, args, y)
     largest = int(np.unique(y, return_counts=True)[1].max())
     if args.folds > largest:
         raise UsageError(
@@ -162,6 +170,7 @@ def _check(args: argparse.Namespace) -> None:
     """Refuse what does not go together, before the data are read."""
     from manyclass.cli.console import check_target
 
+    settle_estimator(args)
     if args.folds < 2:
         raise UsageError("argument --folds: must be at least 2")
     for flag, value in (("--range", args.range), ("--epsilon", args.epsilon)):

@@ -5,19 +5,64 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from manyclass.cli.console import Parser, jobs, positive_int, seed
+from manyclass.cli.console import Parser, UsageError, finite, jobs, positive_int, seed
 
 if TYPE_CHECKING:
     from manyclass.utils.types import Settings
 
 
+BALANCED = "balanced"
+STDIN = "/dev/stdin"
+
+
+def data_option(parser: Parser) -> None:
+    """Add the data file."""
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        type=file_or_stdin,
+        help="svmlight file, plain or compressed, or one of convert; - for standard input",
+    )
+
+
+def file_or_stdin(name: str) -> str:
+    """Return the name of a file; "-" is standard input."""
+    return STDIN if name == "-" else name
+
+
 def data_options(parser: Parser) -> None:
     """Add what every command on a data file and a model has."""
-    parser.add_argument(
-        "data", metavar="DATA", help="svmlight file, plain or compressed; or one of convert"
-    )
+    data_option(parser)
     parser.add_argument("model", metavar="MODEL", help="model file")
     reader_options(parser)
+
+
+def class_weight(text: str) -> str | tuple[str, float]:
+    """Return "balanced", or a label and its weight."""
+    if text == BALANCED:
+        return text
+    label, found, weight = text.rpartition("=")
+    value = finite(weight) if found else -1.0
+    if not label or value < 0:
+        raise argparse.ArgumentTypeError(
+            f"must be balanced, or LABEL=W with a weight that is not negative; not {text!r}"
+        )
+    return label, value
+
+
+def settle_estimator(args: argparse.Namespace) -> None:
+    """Refuse what contradicts itself; a bias that is not positive means no intercept."""
+    given = args.class_weight or []
+    if BALANCED in given and len(given) > 1:
+        raise UsageError("argument --class-weight: balanced goes with no other")
+    labels = [entry[0] for entry in given if entry != BALANCED]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice:
+        raise UsageError(f"argument --class-weight: {twice[0]} is given twice")
+    if args.bias is not None and args.no_intercept:
+        raise UsageError("argument --bias: does not go with --no-intercept")
+    if args.bias is not None and args.bias <= 0:
+        args.bias, args.no_intercept = None, True
 
 
 def convert_options(parser: Parser) -> None:
@@ -51,7 +96,20 @@ def estimator_options(parser: Parser) -> None:
     """Add what every command that trains has."""
     add = parser.add_argument
     add("--no-intercept", action="store_true", help="leave out the constant feature")
-    add("--class-weight", choices=["balanced"], help="give every class the same total weight")
+    add(
+        "--bias",
+        type=finite,
+        metavar="B",
+        help="value of the constant feature (default 1; stochastic: 0.1); 0 or less: none",
+    )
+    add(
+        "--class-weight",
+        type=class_weight,
+        action="append",
+        metavar="LABEL=W",
+        help="multiply C by W for this class; may be given several times. balanced: give every "
+        "class the same total weight",
+    )
     add(
         "--weights",
         choices=["auto", "dense", "sparse"],
@@ -80,11 +138,13 @@ def shape_options(parser: Parser) -> None:
 
 def parameters(args: argparse.Namespace) -> Settings:
     """Return what ``estimator_options`` and the like say, as parameters of an estimator."""
+    scaling = {} if args.bias is None else {"intercept_scaling": args.bias}
     return {
+        **scaling,
         "loss": args.loss,
         "tol": args.tol,
         "fit_intercept": not args.no_intercept,
-        "class_weight": args.class_weight,
+        "class_weight": BALANCED if args.class_weight == [BALANCED] else None,
         "max_iter": args.max_iter,
         "weights": args.weights,
         "n_jobs": args.jobs,

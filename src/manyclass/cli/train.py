@@ -12,7 +12,7 @@ from manyclass.cli import console
 from manyclass.cli.console import UsageError, be_quiet, count, proven, say
 from manyclass.cli.data import Say, may_not_fit, read, read_in_blocks, timed
 from manyclass.cli.formulation_names import LOGISTIC
-from manyclass.cli.options import parameters
+from manyclass.cli.options import BALANCED, parameters
 from manyclass.cli.train_options import AUTO, settle
 from manyclass.parallel import mpiexec
 
@@ -113,7 +113,7 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
 def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.models.label_matching import check_labels
+    from manyclass.cli.models.label_matching import check_labels, weigh_classes
     from manyclass.estimators.svc import MulticlassSVC
     from manyclass.parallel.consensus import agreed
     from manyclass.persistence.sharded_model import SpreadTraining
@@ -130,6 +130,7 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
 
     X, y = read(args, np.dtype(args.dtype), tell, args.n_features, ranks)
     agreed(ranks, lambda: check_labels(args.data, y))
+    agreed(ranks, lambda: weigh_classes(model, args, y))
     training = SpreadTraining(model)
     seconds = timed(args, lambda: training.fit(X, y))
     training.save(args.model)
@@ -152,7 +153,7 @@ def _tell_proof(
 def _train_logistic(args: argparse.Namespace, tell: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.models.label_matching import check_labels
+    from manyclass.cli.models.label_matching import check_labels, weigh_classes
     from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.persistence.model_file import save_model
 
@@ -163,6 +164,7 @@ def _train_logistic(args: argparse.Namespace, tell: Say) -> None:
     )
     X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
     check_labels(args.data, y)
+    weigh_classes(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
     _tell_proof(model, seconds, tell)
@@ -173,12 +175,13 @@ def _train_chosen(args: argparse.Namespace, tell: Say) -> None:
     import numpy as np
 
     from manyclass.cli.cross_validation import estimator, tell_choice
-    from manyclass.cli.models.label_matching import check_labels
+    from manyclass.cli.models.label_matching import check_labels, weigh_classes
     from manyclass.persistence.model_file import save_model
 
     model = estimator(args, {})
     X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
     check_labels(args.data, y)
+    weigh_classes(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model.best_estimator_)
     tell_choice(model.C_, model.best_score_, seconds, tell)
@@ -188,7 +191,7 @@ def _train_chosen(args: argparse.Namespace, tell: Say) -> None:
 def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.models.label_matching import check_labels
+    from manyclass.cli.models.label_matching import check_labels, weigh_classes
     from manyclass.estimators.stochastic import StochasticClassifier
     from manyclass.persistence.model_file import save_model
 
@@ -205,6 +208,7 @@ def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
     else:
         X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
         check_labels(args.data, y)
+        weigh_classes(model, args, y)
         seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
     tell(
@@ -217,7 +221,7 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
     """Train on a file that stays where it is; return the seconds."""
     import numpy as np
 
-    from manyclass.cli.models.label_matching import check_labels
+    from manyclass.cli.models.label_matching import check_labels, weigh_classes
 
     if args.early_stopping:
         raise UsageError(
@@ -226,7 +230,8 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
         )
     blocks = read_in_blocks(args, tell)
     check_labels(args.data, blocks.classes)
-    if args.class_weight:
+    weigh_classes(model, args, blocks.classes)
+    if args.class_weight == [BALANCED]:
         weights = blocks.n_rows / (len(blocks.classes) * blocks.class_counts)
         model.class_weight = dict(zip(blocks.classes.tolist(), weights.tolist(), strict=True))
     shape = blocks.classes, blocks.n_features, np.dtype(args.dtype)

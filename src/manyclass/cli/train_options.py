@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from manyclass.cli.advice import FLAGS
 from manyclass.cli.console import Parser, UsageError, positive, positive_int
 from manyclass.cli.formulation_names import LOGISTIC, formulation_names, formulation_or_logistic
-from manyclass.cli.options import data_options, estimator_options
+from manyclass.cli.options import data_options, estimator_options, settle_estimator
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.formulations import LOSSES as MARGIN_LOSSES
 
@@ -91,6 +91,7 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "-C",
+        "-c",
         type=positive_or_auto,
         help="cost of a unit of loss (default 1); auto: see manyclass cv",
     )
@@ -167,6 +168,7 @@ def settle(args: argparse.Namespace) -> None:
     for name, default in own.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
+    settle_estimator(args)
     if args.C == AUTO:
         _check_auto(args)
     logistic = args.formulation == LOGISTIC

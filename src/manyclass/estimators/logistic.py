@@ -69,7 +69,8 @@ class MultinomialLogisticRegression(
         Whether to go on from the newest checkpoint in `checkpoint`, of the same problem. Training
         begins anew at its weights, so it may take a few epochs more than without a break.
     verbose : int, default=0
-        1 prints one line per epoch.
+        1 shows the progress: a bar in a terminal, else one line per epoch.
+        2: lines in a terminal, too.
 
     Attributes
     ----------

@@ -35,6 +35,7 @@ from manyclass.solvers.logistic.train import train_logistic
 from manyclass.solvers.logistic.warm_start import WarmStart
 from manyclass.solvers.training_loop import Interrupted
 from manyclass.utils.fingerprints import Facts
+from manyclass.utils.progress import Show, progress
 from manyclass.utils.threads import effective_n_jobs
 from manyclass.utils.types import Array, ClassWeight, Settings
 
@@ -81,16 +82,19 @@ class LogisticTrainingMixin(BaseEstimator):
         if self.verbose and not duals_fit(problem):
             print(f"Newton's method alone: {memory_of_duals(problem)}", flush=True)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        with opened(
-            self.checkpoint,
-            self.checkpoint_minutes,
-            problem,
-            self._facts(problem, classes),
-            Serial(),
-            seed,
-            resume=self.resume,
-            same_seed=self.random_state is None,
-        ) as checkpoints:
+        with (
+            progress(int(self.verbose), self.tol) as show,
+            opened(
+                self.checkpoint,
+                self.checkpoint_minutes,
+                problem,
+                self._facts(problem, classes),
+                Serial(),
+                seed,
+                resume=self.resume,
+                same_seed=self.random_state is None,
+            ) as checkpoints,
+        ):
             start = checkpoints.start or self._start(problem, classes)
             n_before = 0 if start is None else len(start.history)
             if self.verbose and n_before:
@@ -104,7 +108,7 @@ class LogisticTrainingMixin(BaseEstimator):
                     max_iter=self.max_iter,
                     n_jobs=effective_n_jobs(self.n_jobs),
                     start=start,
-                    on_epoch=self._on_epoch(problem, classes, task, checkpoints),
+                    on_epoch=self._on_epoch(problem, classes, task, checkpoints, show),
                 )
             except Interrupted as interrupt:
                 checkpoints.write(interrupt.start)
@@ -125,15 +129,19 @@ class LogisticTrainingMixin(BaseEstimator):
         return {name: value for name, value in state.items() if name != "_warm_start"}
 
     def _on_epoch(
-        self, problem: Problem, classes: Array, task: FitTask, checkpoints: Checkpoints
+        self,
+        problem: Problem,
+        classes: Array,
+        task: FitTask,
+        checkpoints: Checkpoints,
+        show: Show,
     ) -> Callable[[Progress], bool]:
         bias = problem.dataset.bias
 
-        def on_epoch(progress: Progress) -> bool:
-            if self.verbose:
-                print(progress, flush=True)
-            checkpoints.on_epoch(progress)
-            stop = task.epoch(lambda: _attributes(progress.weights(), classes, bias))
+        def on_epoch(now: Progress) -> bool:
+            show(now, now.proven_gap or now.record.relative_gap)
+            checkpoints.on_epoch(now)
+            stop = task.epoch(lambda: _attributes(now.weights(), classes, bias))
             return stop or is_set(self._stop)
 
         return on_epoch

@@ -98,7 +98,8 @@ class StochasticClassifier(
     random_state : int, RandomState instance, default=None
         Orders the rows. An int gives the same result every time, for the same `n_jobs`.
     verbose : int, default=0
-        1 prints one line per epoch.
+        1 shows the progress: a bar in a terminal, else one line per epoch.
+        2: lines in a terminal, too.
 
     Attributes
     ----------

@@ -35,6 +35,7 @@ from manyclass.solvers.stochastic.plan import NoImprovement, Plan, StochasticRec
 from manyclass.solvers.stochastic.sgd import Stochastic, new_clock, train_stochastic
 from manyclass.solvers.stochastic.storage_choice import check_weights, choose_sums, new_sums
 from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.utils.progress import progress
 from manyclass.utils.sparse_check import is_sparse
 from manyclass.utils.threads import effective_n_jobs
 from manyclass.utils.types import Array, DType, Rows, Settings
@@ -203,11 +204,10 @@ class StochasticModel(LinearClassifier):
             self.__dict__.update(_learnt=old, _running=running)
 
         def on_epoch(record: StochasticRecord) -> bool:
-            if self.verbose:
-                print(epoch_line(record), flush=True)
+            show(epoch_line(record), None)
             return task.epoch(lambda: {**fitted_attributes(running), **given._input_attributes()})
 
-        with running.moving:
+        with progress(int(self.verbose)) as show, running.moving:
             history, status = train_stochastic(
                 running.run,
                 blocks,

@@ -101,7 +101,9 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         weights, formulation, C, loss and intercept; all else, such as the number of processes, may
         differ. ``history_`` goes on, and its epochs count for `max_iter`.
     verbose : int, default=0
-        1 prints one line per epoch, and before them how large weights are held, and why.
+        1 shows the progress: a bar in a terminal, else one line per epoch; and before
+        it how large weights are held, and why.
+        2: lines in a terminal, too.
 
     Attributes
     ----------

@@ -32,6 +32,7 @@ from manyclass.solvers.training_loop import Interrupted
 from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.solvers.weights.storage_choice import Choice, choose_for_ranks, choose_weights
 from manyclass.utils.fingerprints import Facts
+from manyclass.utils.progress import progress
 from manyclass.utils.threads import effective_n_jobs
 from manyclass.utils.types import Array, Rows, Settings
 
@@ -150,30 +151,32 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         self, given: _Given, facts: Facts, task: FitTask, ranks: Communicator, *, gathers: bool
     ) -> Solution:
         problem, choice, classes = given.problem, given.choice, given.classes
-        tells = self.verbose and ranks.rank == 0
+        tells = int(self.verbose) if ranks.rank == 0 else 0
         if tells and choice.matters:
             print(choice, flush=True)
-        with opened(
-            self.checkpoint,
-            self.checkpoint_minutes,
-            problem,
-            facts,
-            ranks,
-            of_first(ranks, check_random_state(self.random_state).randint(2**31 - 1)),
-            resume=self.resume,
-            same_seed=bool(of_first(ranks, int(self.random_state is None))),
-        ) as checkpoints:
+        with (
+            progress(tells, self.tol if self.stopping == "gap" else None) as show,
+            opened(
+                self.checkpoint,
+                self.checkpoint_minutes,
+                problem,
+                facts,
+                ranks,
+                of_first(ranks, check_random_state(self.random_state).randint(2**31 - 1)),
+                resume=self.resume,
+                same_seed=bool(of_first(ranks, int(self.random_state is None))),
+            ) as checkpoints,
+        ):
             start = checkpoints.start or self._remembered(problem, classes)
             n_before = 0 if start is None else len(start.history)
             seed = checkpoints.seed
             if tells and n_before:
                 print(f"going on after epoch {n_before}, from {checkpoints.newest}", flush=True)
 
-            def on_epoch(progress: Progress) -> bool:
-                if tells:
-                    print(progress, flush=True)
-                checkpoints.on_epoch(progress)
-                stop = task.epoch(lambda: self._attributes(progress.weights(), classes))
+            def on_epoch(now: Progress) -> bool:
+                show(now, now.proven_gap or now.record.relative_gap)
+                checkpoints.on_epoch(now)
+                stop = task.epoch(lambda: self._attributes(now.weights(), classes))
                 return stop or is_set(self._stop)
 
             try:

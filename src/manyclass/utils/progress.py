@@ -1,0 +1,111 @@
+"""Progress of a training: a bar in a terminal, a line for each epoch elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Iterator
+
+# Is given each epoch: its line, and how far training is from its end, if that is known.
+Show = Callable[[object, "float | None"], None]
+LINES = 2  # as verbose: lines in a terminal, too
+
+
+class GapScale:
+    """How much of the way from the first gap to `tol` is done, on a log scale.
+
+    Parameters
+    ----------
+    tol : float or None
+        None when training does not end at a gap.
+
+    Examples
+    --------
+    >>> scale = GapScale(1e-4)
+    >>> scale.done(1.0), scale.done(1e-2), scale.done(1e-4)
+    (0.0, 0.5, 1.0)
+    """
+
+    def __init__(self, tol: float | None) -> None:
+        self.tol = tol
+        self.first: float | None = None
+
+    def done(self, gap: float | None) -> float | None:
+        """Return the share that is done; None when it is not known."""
+        if self.tol is None or gap is None or not math.isfinite(gap):
+            return None
+        if gap <= self.tol:
+            return 1.0
+        self.first = max(gap, self.first or 0.0)
+        way = math.log(self.first / self.tol)
+        return min(1.0, math.log(self.first / gap) / way)
+
+
+@contextlib.contextmanager
+def progress(verbose: int, tol: float | None = None) -> Iterator[Show]:
+    """Give a function that shows each epoch.
+
+    Parameters
+    ----------
+    verbose : int
+        0: nothing. 1: a bar where standard output is a terminal, else lines.
+        2: lines.
+    tol : float, default=None
+        The relative gap at which training ends.
+    """
+    if not verbose:
+        yield _be_quiet
+    elif verbose >= LINES or not _has_terminal():
+        yield _print
+    else:
+        with _bar(GapScale(tol)) as show:
+            yield show
+
+
+def _be_quiet(_line: object, _gap: float | None) -> None:
+    """Show nothing."""
+
+
+def _print(line: object, _gap: float | None) -> None:
+    print(line, flush=True)
+
+
+def _has_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+@contextlib.contextmanager
+def _bar(scale: GapScale) -> Iterator[Show]:
+    """Draw a bar; leave the last epoch's line behind."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    console = Console(file=sys.stdout, highlight=False)
+    words = TextColumn("{task.description}", table_column=Column(no_wrap=True, ratio=1))
+    columns = BarColumn(24), TimeElapsedColumn(), words
+    last: list[object] = []
+    with Progress(*columns, console=console, transient=True) as drawn:
+        task = drawn.add_task("", total=None)
+
+        def show(line: object, gap: float | None) -> None:
+            last.append(line)
+            done = scale.done(gap)
+            if done is None:
+                drawn.update(task, description=" ".join(str(line).split()))
+                return
+            left = _left(drawn.tasks[0].elapsed or 0.0, done)
+            words = f"epoch {len(last)}, gap {gap:.1e}, to go to {scale.tol:g}{left}"
+            drawn.update(task, total=1.0, completed=done, description=words)
+
+        yield show
+    for line in last[-1:]:
+        print(line, flush=True)
+
+
+def _left(seconds: float, done: float | None) -> str:
+    """Say how long it may take, when a good part of the way is known."""
+    if not done or done < 0.1 or done >= 1.0:
+        return ""
+    return f", about {seconds * (1 - done) / done:.0f} s left"

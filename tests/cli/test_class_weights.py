@@ -1,0 +1,72 @@
+"""Weights of classes, the bias, the alias of C and standard input, on the command line."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from manyclass import MulticlassSVC, load_model, load_svmlight
+
+
+def trained(path):
+    return load_model(path).coef_
+
+
+def test_weights_of_labels(run, corpus, here):
+    data = corpus / "train.txt"
+    run.works("train", data, "m", "--class-weight", "3=2", "--class-weight", "5.0=0.5", "-c", "2")
+    X, y = load_svmlight(data)
+    same = MulticlassSVC(C=2, class_weight={3: 2.0, 5: 0.5}, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(trained("m"), same.coef_)
+
+
+def test_weights_of_words(run, tiny):
+    for solver in ("dual", "stochastic"):
+        run.works("train", "tiny", solver, "--class-weight", "a=2", "--solver", solver)
+    X, y = load_svmlight("tiny")
+    same = MulticlassSVC(class_weight={"a": 2.0}, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(trained("dual"), same.coef_)
+
+
+@pytest.mark.parametrize(("bias", "intercept"), [("2", True), ("-1", False), ("0", False)])
+def test_bias(run, tiny, bias, intercept):
+    run.works("train", "tiny", "m", "--bias", bias)
+    X, y = load_svmlight("tiny")
+    same = MulticlassSVC(fit_intercept=intercept, intercept_scaling=2.0, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(load_model("m").intercept_, same.intercept_)
+
+
+@pytest.mark.parametrize("command", ["train", "cv"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--class-weight", "z=2"], "argument --class-weight: no row of tiny has the label z"),
+        (["--class-weight", "a"], "argument --class-weight: must be balanced, or LABEL=W"),
+        (["--class-weight", "a=-1"], "argument --class-weight: must be balanced, or LABEL=W"),
+        (
+            ["--class-weight", "balanced", "--class-weight", "a=1"],
+            "argument --class-weight: balanced goes with no other",
+        ),
+        (
+            ["--class-weight", "a=2", "--class-weight", "a=1"],
+            "argument --class-weight: a is given twice",
+        ),
+        (["--bias", "2", "--no-intercept"], "argument --bias: does not go with --no-intercept"),
+        (["--bias", "nan"], "argument --bias: must be a finite number"),
+    ],
+)
+def test_refusals(run, tiny, command, options, message):
+    given = ["train", "tiny", "m"] if command == "train" else ["cv", "tiny", "--folds", "2"]
+    assert run.fails(*given, *options).startswith(message)
+
+
+def test_standard_input(corpus, here):
+    command = [sys.executable, "-m", "manyclass", "train", "-", "m", "--quiet"]
+    with (corpus / "train.txt").open("rb") as file:
+        subprocess.run(command, stdin=file, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "manyclass", "train", str(corpus / "train.txt"), "same", "--quiet"],
+        check=True,
+    )
+    np.testing.assert_array_equal(trained("m"), trained("same"))

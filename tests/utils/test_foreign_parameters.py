@@ -1,0 +1,42 @@
+"""Errors for parameters of other libraries."""
+
+import pytest
+from sklearn.base import clone
+
+from manyclass import (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    MultinomialLogisticRegression,
+    MultinomialLogisticRegressionCV,
+    StochasticClassifier,
+)
+from manyclass.utils.foreign_parameters import OF_LOGISTIC, OF_STOCHASTIC, OF_SVC
+
+FOREIGN = {
+    MulticlassSVC: OF_SVC,
+    MulticlassSVCCV: OF_SVC,
+    MultinomialLogisticRegression: OF_LOGISTIC,
+    MultinomialLogisticRegressionCV: OF_LOGISTIC,
+    StochasticClassifier: OF_STOCHASTIC,
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_advice_for_each(kind):
+    own = kind().get_params()
+    for name, advice in FOREIGN[kind].items():
+        if name in own:
+            kind(**{name: own[name]})
+            continue
+        with pytest.raises(TypeError) as error:
+            kind(**{name: 1})
+        assert str(error.value) == f"{kind.__name__} has no parameter {name!r}: {advice}"
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_parameters_by_position_are_refused(kind):
+    with pytest.raises(TypeError, match="takes parameters by name"):
+        kind(1.0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        kind(nonsense=1)
+    assert clone(kind()).get_params() == kind().get_params()

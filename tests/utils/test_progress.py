@@ -1,0 +1,66 @@
+"""What verbose shows, in a terminal and elsewhere."""
+
+import io
+
+import numpy as np
+import pytest
+
+from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
+from manyclass.utils.progress import GapScale, progress
+from tests.helpers.iris import IRIS
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+ESTIMATORS = [MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier]
+
+
+def test_the_scale_is_that_of_the_logarithm():
+    scale = GapScale(1e-3)
+    assert scale.done(None) is None
+    assert scale.done(np.nan) is None
+    assert scale.done(1.0) == 0
+    assert scale.done(0.1) == pytest.approx(1 / 3)
+    assert scale.done(0.0) == 1
+    assert scale.done(10.0) == 0
+    assert GapScale(None).done(0.1) is None
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize(("verbose", "isatty"), [(1, False), (2, True)])
+def test_lines(kind, verbose, isatty, monkeypatch):
+    out = Terminal() if isatty else io.StringIO()
+    monkeypatch.setattr("sys.stdout", out)
+    model = kind(verbose=verbose, random_state=0).fit(*IRIS)
+    lines = out.getvalue().splitlines()
+    assert len(lines) == model.n_iter_
+    assert all("epoch" in line for line in lines)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_a_bar_leaves_the_last_line(kind, monkeypatch):
+    out = Terminal()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setenv("TERM", "xterm")
+    model = kind(verbose=1, random_state=0).fit(*IRIS)
+    assert f"epoch {model.n_iter_:4d}" in out.getvalue().splitlines()[-1]
+    assert "\x1b" in out.getvalue()
+
+
+def test_an_error_ends_the_bar(monkeypatch):
+    out = Terminal()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setenv("TERM", "xterm")
+    with pytest.raises(ValueError, match="stop"), progress(1, 1e-3) as show:  # noqa: PT012
+        show("epoch 1", 0.1)
+        raise ValueError("stop")
+    assert out.getvalue().endswith("\x1b[?25h\r\x1b[1A\x1b[2K")
+
+
+def test_nothing_without_verbose(capsys):
+    with progress(0) as show:
+        show("epoch 1", 0.1)
+    assert capsys.readouterr().out == ""
