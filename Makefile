@@ -11,7 +11,7 @@ BASELINE_TESTS := tests/solvers/dual/test_coordinate_ascent.py
 INSTALL := $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=build/editable -e
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test unit sanitize trials lint format bench experiments docs clean
+.PHONY: help demo test unit sanitize trials lint format bench experiments docs wheel clean
 
 help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench    the comparison with other solvers (about 20 minutes)"
 	@echo "make experiments  list what reproduces the papers' figures and tables, with its time"
 	@echo "make docs     the documentation, in docs/_build/html"
+	@echo "make wheel    sdist and wheel in dist/, tested in a fresh environment (PYTHON=python3.12: stable ABI)"
 
 $(VENV)/created:
 	$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Python 3.11 or later is needed; set PYTHON=...')"
@@ -90,5 +91,9 @@ docs: $(VENV)/with-docs
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+wheel:
+	bash packaging/build_wheel.sh $(PYTHON)
+	bash packaging/test_wheel.sh $(PYTHON)
+
 clean:
-	rm -rf build docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

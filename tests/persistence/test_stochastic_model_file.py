@@ -67,7 +67,7 @@ def test_description(path):
         (lambda h, m: m.pop("n_steps"), "do not fit"),
         (lambda h, m: m["params"].update(alpha=float("inf")), "alpha"),
         (lambda h, m: m["params"].update(loss="squared_hinge"), "loss"),
-        (lambda h, m: m["params"].update(C=1.0), "unexpected"),
+        (lambda h, m: m["params"].update(C=1.0), "has no parameter .C."),
         (lambda h, m: m.update(estimator=["StochasticClassifier"]), "no estimator"),
         (lambda h, m: m.update(estimator="MulticlassSVC"), "do not fit"),
     ],
