@@ -129,3 +129,8 @@ def test_bad_values_leave_the_model(value, three_classes):
     with pytest.raises((ValueError, FloatingPointError)):
         model.fit(bad, y)
     np.testing.assert_array_equal(model.coef_, coef)
+
+
+def test_sparsify_drops_the_certificate():
+    model = MultinomialLogisticRegression().fit(*load_iris(return_X_y=True))
+    assert model.sparsify(0.3).certificate_ is None

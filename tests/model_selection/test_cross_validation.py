@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer, make_scorer, recall_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
 
@@ -253,3 +254,18 @@ def test_clone_and_repr():
     model = made(MulticlassSVCCV, Cs="path")
     assert clone(model).get_params() == model.get_params()
     assert "Cs='path'" in repr(model)
+
+
+@BOTH
+def test_sparsify_drops_the_certificate(kind):
+    model = made(kind).fit(X, y)
+    proof = model.best_estimator_.certificate_
+    assert model.sparsify(0.0).certificate_ is proof
+    assert model.sparsify(0.1).certificate_ is None
+    assert model.best_estimator_.certificate_ is proof
+
+
+def test_folds_that_stop_early_are_told():
+    model = made(MulticlassSVCCV, max_iter=1, refit=False)
+    with pytest.warns(ConvergenceWarning, match="the folds' fits stopped at relative gaps up to"):
+        model.fit(X, y)

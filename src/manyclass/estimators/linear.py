@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyclass.prediction.scoring import Coefficients, best_classes, scores_of
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.prediction.thresholding import thresholded
+from manyclass.prediction.thresholding import count_nonzero, thresholded
 from manyclass.problem.solution import Weights
 from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.threads import effective_n_jobs
@@ -32,6 +32,7 @@ class LinearClassifier(ClassifierMixin):
     classes_: Array
     n_jobs: int | None
     _coefficients: Coefficients
+    certificate_: Any
 
     @property
     def coef_(self) -> Any:
@@ -163,7 +164,12 @@ class LinearClassifier(ClassifierMixin):
             If the threshold is negative.
         """
         check_is_fitted(self)
-        self._coefficients = thresholded(self._coefficients, threshold)
+        sparse = thresholded(self._coefficients, threshold)
+        if hasattr(self, "certificate_") and count_nonzero(sparse) < count_nonzero(
+            self._coefficients
+        ):
+            self.certificate_ = None  # it is of other weights
+        self._coefficients = sparse
         return self
 
     def densify(self) -> Self:

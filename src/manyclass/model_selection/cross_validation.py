@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
@@ -171,6 +173,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         Cs, table, among = self._searched(folds, Cs, random)
         scores = scores_of(table)[:, among]
         best = among[chosen(scores, one_standard_error=self.one_standard_error)]
+        self._warn(max(entry.certificate.relative_gap for entry in table[best]))
         return Choice(folds, Cs, table, best)
 
     def _searched(
@@ -264,6 +267,17 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
     def _scorer(self) -> Scorer:
         scorer: Scorer = check_scoring(self._model_class(), scoring=self.scoring or "accuracy")
         return scorer
+
+    def _warn(self, gap: float) -> None:
+        """Tell if the fits that were compared are not as near to their optimum as was asked for."""
+        if not isinstance(self.Cs, str) and gap > self.tol:
+            warnings.warn(
+                f"the folds' fits stopped at relative gaps up to {gap:.2e} (asked for: "
+                f"{self.tol:g}): "
+                "scale the features, or raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
     def _tell(self, C: float, column: Column) -> None:
         if self._listener is not None:
