@@ -42,6 +42,12 @@ $(VENV)/with-%: $(VENV)/built
 	$(INSTALL) ".[$*]"
 	touch $@
 
+# LIBLINEAR is there as source only, with a build of its own; without it, its tests are skipped.
+$(VENV)/with-test: $(VENV)/built
+	$(INSTALL) ".[test]"
+	-$(BIN)/python -m pip install -q liblinear-official==2.50.0
+	touch $@
+
 demo: $(VENV)/built
 	$(BIN)/manyclass demo
 
@@ -96,4 +102,4 @@ wheel:
 	bash packaging/test_wheel.sh $(PYTHON)
 
 clean:
-	rm -rf build dist docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/_build docs/generated docs/gallery docs/command_line.md .pytest_cache .mypy_cache .ruff_cache .hypothesis

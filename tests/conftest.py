@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,10 @@ from tests.helpers.command_line import Cli
 settings.register_profile("repeatable", derandomize=True, database=None)
 settings.register_profile("explore", max_examples=1000)
 settings.load_profile("repeatable")
+
+# A shell's background jobs ignore Ctrl-C, and so would the tests of it, for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

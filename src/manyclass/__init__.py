@@ -10,6 +10,7 @@ from manyclass.version import __version__
 __all__ = [
     "CPath",
     "CPathDisplay",
+    "ConfusionPairs",
     "ConvergenceDisplay",
     "MulticlassSVC",
     "MulticlassSVCCV",
@@ -19,17 +20,21 @@ __all__ = [
     "__version__",
     "c_path",
     "load_data",
+    "load_liblinear",
     "load_model",
     "load_svmlight",
     "loo_error_bounds",
     "save_data",
+    "save_liblinear",
     "save_model",
+    "write_report",
 ]
 
 # Imported when first used: `manyclass --help` need not wait for NumPy and scikit-learn.
 _HOMES = {
     "CPath": "manyclass.model_selection.c_path",
     "CPathDisplay": "manyclass.displays.c_path_display",
+    "ConfusionPairs": "manyclass.reports.confusion",
     "ConvergenceDisplay": "manyclass.displays.convergence_display",
     "MulticlassSVC": "manyclass.estimators.svc",
     "MulticlassSVCCV": "manyclass.model_selection.svc_cv",
@@ -38,11 +43,14 @@ _HOMES = {
     "StochasticClassifier": "manyclass.estimators.stochastic",
     "c_path": "manyclass.model_selection.c_path",
     "load_data": "manyclass.io.dataset_file.format",
+    "load_liblinear": "manyclass.persistence.liblinear_format",
     "load_model": "manyclass.persistence.model_file",
     "load_svmlight": "manyclass.io.svmlight.reader",
     "loo_error_bounds": "manyclass.model_selection.leave_one_out",
     "save_data": "manyclass.io.dataset_file.format",
+    "save_liblinear": "manyclass.persistence.liblinear_format",
     "save_model": "manyclass.persistence.model_file",
+    "write_report": "manyclass.reports.report",
 }
 
 

@@ -17,6 +17,10 @@ from manyclass.model_selection.logistic_cv import (
     MultinomialLogisticRegressionCV as MultinomialLogisticRegressionCV,
 )
 from manyclass.model_selection.svc_cv import MulticlassSVCCV as MulticlassSVCCV
+from manyclass.persistence.liblinear_format import load_liblinear as load_liblinear
+from manyclass.persistence.liblinear_format import save_liblinear as save_liblinear
 from manyclass.persistence.model_file import load_model as load_model
 from manyclass.persistence.model_file import save_model as save_model
+from manyclass.reports.confusion import ConfusionPairs as ConfusionPairs
+from manyclass.reports.report import write_report as write_report
 from manyclass.version import __version__ as __version__

@@ -246,7 +246,7 @@ def test_flags_read_what_the_parameters_read(run, here):
     ],
 )
 def test_advice_names_flags_and_nothing_else_changes(message, told):
-    args = commands._parser().parse_args(["train", "data", "model", "--checkpoint", "ck"])
+    args = commands.build_parser().parse_args(["train", "data", "model", "--checkpoint", "ck"])
     assert in_flags(message, args) == told
 
 

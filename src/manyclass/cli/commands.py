@@ -1,4 +1,4 @@
-"""The command line: ``manyclass train | cv | predict | evaluate | info | convert | plan | demo``.
+"""The command line: ``manyclass train | cv | predict | evaluate | report | info | convert | ...``.
 
 Every command ends with exit code 0, or 2 and one line on stderr that says what is wrong, where, and
 what to do. What needs NumPy or scikit-learn is imported when a command runs.
@@ -19,8 +19,17 @@ from manyclass.cli.console import Parser, UsageError, positive_int, say
 from manyclass.cli.cross_validation import CV_EPILOG, cv, cv_options
 from manyclass.cli.data import convert
 from manyclass.cli.models.evaluate import LABELS, evaluate
+from manyclass.cli.models.exchange import (
+    EXPORTED,
+    IMPORTED,
+    export,
+    export_options,
+    import_model,
+    import_options,
+)
 from manyclass.cli.models.info import info
 from manyclass.cli.models.predict import FEATURES, predict
+from manyclass.cli.models.report import REPORT_EPILOG, report, report_options
 from manyclass.cli.options import (
     convert_options,
     data_options,
@@ -96,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; of several processes that were started, one tells what is wrong."""
     try:
-        args = _parser().parse_args(argv)
+        args = build_parser().parse_args(argv)
         if args.run is not train and mpiexec.started() > 1:
             raise UsageError(
                 f"manyclass {args.command} runs in one process, and mpiexec started "
@@ -133,7 +142,8 @@ def _lacks_memory(error: Exception) -> bool:
     return any(sign in str(error) for sign in signs)
 
 
-def _parser() -> Parser:
+def build_parser() -> Parser:
+    """Return the parser of all commands."""
     parser = Parser(
         prog="manyclass",
         description="Train linear classifiers for many classes to a proven distance from their "
@@ -176,10 +186,21 @@ def _parser() -> Parser:
     force_option(sub)
     sub = command("evaluate", evaluate, "compare predictions with a file's labels", LABELS)
     data_options(sub)
+    sub.add_argument(
+        "--report",
+        action="store_true",
+        help="print precision, recall and F1 of the classes and the most confused pairs, too",
+    )
     sub.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
+    sub.set_defaults(needs=[*NEEDS, "manyclass.reports.evaluation"])
+    sub = command("report", report, "write a page to look at a model", REPORT_EPILOG)
+    report_options(sub)
+    sub.set_defaults(needs=[*NEEDS, "manyclass.reports.report"])
     sub = command("info", info, "describe a model file")
-    sub.add_argument("model", metavar="MODEL")
+    sub.add_argument("model", metavar="MODEL", help="model file")
     sub.add_argument("--json", action="store_true", help="print JSON")
+    export_options(command("export", export, "write a model for other programs", EXPORTED))
+    import_options(command("import", import_model, "read a model of LIBLINEAR", IMPORTED))
     convert_options(
         command("convert", convert, "write a data file as one that training maps", CONVERTED)
     )

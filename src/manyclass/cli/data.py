@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from manyclass.io.svmlight.stream import SvmlightBlocks
     from manyclass.parallel.communicator import Communicator
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.utils.types import Array, CsrArray
+    from manyclass.utils.types import Array, CsrArray, Rows
 Say = Callable[[str], None]
 B = TypeVar("B", bound="SvmlightBlocks | StoredBlocks")
 # Text of a file that a compressed byte may stand for, and the share of the memory that data may
@@ -172,21 +172,56 @@ def _check_converted(args: argparse.Namespace) -> None:
 
 
 def load_for(args: argparse.Namespace) -> Estimator:
-    """Load the model of a command, with its number of threads."""
+    """Load the model of a command, with its number of threads.
+
+    Of a pipeline, the classifier; ``args.steps`` is what comes before it, for ``read_for``.
+    """
     from manyclass.persistence.model_file import load_model
+    from manyclass.persistence.pipeline_schema import classifier_of
 
     model = load_model(args.model)
-    model.n_jobs = args.jobs
-    return model
+    classifier: Estimator = classifier_of(model)
+    args.steps = None if classifier is model else model[:-1]
+    classifier.n_jobs = args.jobs
+    return classifier
 
 
 def read_for(
     args: argparse.Namespace, model: Estimator, tell: Callable[[str], None]
-) -> tuple[CsrArray, Array]:
-    """Read data with the columns of a model; further columns are left out."""
+) -> tuple[Rows, Array]:
+    """Read data as a model takes them; columns beyond those that it knows are left out."""
+    if args.steps is not None:
+        _check_steps(args)
     X, y = read(args, model.intercept_.dtype, tell)
     X.resize((len(y), model.n_features_in_))
-    return X, y
+    return X if args.steps is None else _transformed(args, X), y
+
+
+def _check_steps(args: argparse.Namespace) -> None:
+    from manyclass.persistence.pipeline_schema import takes_text
+
+    if takes_text(args.steps):
+        raise UsageError(
+            f"{args.model}: is a pipeline that takes text, by its {type(args.steps[0]).__name__}, "
+            f"and {args.data} holds rows of numbers; predict in Python, with load_model"
+        )
+
+
+def _transformed(args: argparse.Namespace, X: CsrArray) -> Rows:
+    """Return rows as the steps before the classifier leave them."""
+    from sklearn.utils import get_tags
+
+    from manyclass.utils.memory import available_memory
+
+    if get_tags(args.steps).input_tags.sparse:
+        return args.steps.transform(X)
+    needed, there = 2 * X.shape[0] * X.shape[1] * X.dtype.itemsize, available_memory()
+    if needed > there:
+        raise MemoryError(
+            f"{args.model} takes dense rows, and those of {args.data} need {needed / 1e9:.1f} GB, "
+            f"there are {there / 1e9:.1f} GB; split the data"
+        )
+    return args.steps.transform(X.toarray())
 
 
 def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:

@@ -81,6 +81,26 @@ MODEL = Kind("manyclass model", partial(_has_format, "manyclass"))
 DATA = Kind("converted data file", partial(_has_format, "manyclass-data"))
 
 
+def _begins(pattern: re.Pattern[bytes], path: Path) -> bool:
+    with path.open("rb") as file:
+        return pattern.match(file.read(64)) is not None
+
+
+LIBLINEAR = Kind("LIBLINEAR model", partial(_begins, re.compile(rb"solver_type [A-Z]")))
+# Protocol buffers: the version (field 1), the producer (field 2).
+ONNX = Kind("ONNX model", partial(_begins, re.compile(rb"\x08[\x01-\x7f]\x12", re.DOTALL)))
+
+
+def _is_report(path: Path) -> bool:
+    from manyclass.reports.page.document import BEGINNING
+
+    with path.open("rb") as file:
+        return file.read(len(BEGINNING)) == BEGINNING.encode()
+
+
+REPORT = Kind("report of manyclass", _is_report)
+
+
 def _has_labels(classes: set[bytes], path: Path) -> bool:
     """Whether every line holds labels; an INDEX:VALUE of data is none."""
     with path.open("rb") as file:

@@ -45,9 +45,9 @@ def plan_options(parser: Parser) -> None:
 
 
 def _size_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--rows", type=positive_int, metavar="N")
-    group.add_argument("--features", type=positive_int, metavar="N")
-    group.add_argument("--classes", type=positive_int, metavar="N")
+    group.add_argument("--rows", type=positive_int, metavar="N", help="how many")
+    group.add_argument("--features", type=positive_int, metavar="N", help="how many")
+    group.add_argument("--classes", type=positive_int, metavar="N", help="how many")
     group.add_argument("--nonzeros", type=positive_int, metavar="N", help="of all rows")
     group.add_argument(
         "--corpus",

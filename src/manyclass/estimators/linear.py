@@ -13,13 +13,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manyclass.estimators.plain import Plain, plain_estimator
+from manyclass.estimators.top_features import largest_weights, names_of_features
 from manyclass.prediction.scoring import Coefficients, best_classes, scores_of
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.prediction.thresholding import count_nonzero, thresholded
 from manyclass.problem.solution import Weights
 from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.threads import effective_n_jobs
-from manyclass.utils.types import Array, Rows, Settings
+from manyclass.utils.types import Array, Label, Rows, Settings
 
 # What the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
@@ -30,6 +32,7 @@ class LinearClassifier(ClassifierMixin):
 
     intercept_: Array
     classes_: Array
+    n_features_in_: int
     n_jobs: int | None
     _coefficients: Coefficients
     certificate_: Any
@@ -195,6 +198,88 @@ class LinearClassifier(ClassifierMixin):
         if isinstance(self._coefficients, SparseCoefficients):
             self._coefficients = self._coefficients.toarray()
         return self
+
+    def to_sklearn(self) -> Plain:
+        """Return a fitted estimator of scikit-learn that predicts the same without this package.
+
+        Its scores are those of this model up to rounding. Fitting it again solves scikit-learn's
+        own problem. Parameters that mean the same there are kept.
+
+        Returns
+        -------
+        sklearn.svm.LinearSVC, sklearn.linear_model.LogisticRegression or SGDClassifier
+            LogisticRegression for models with probabilities, which are the same; SGDClassifier for
+            a StochasticClassifier without them; else LinearSVC. With copies of ``coef_``
+            (a CSR array if it is one here), ``intercept_`` and ``classes_``.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If this model is not fitted.
+
+        Examples
+        --------
+        >>> from manyclass import MulticlassSVC
+        >>> model = MulticlassSVC(C=10).fit([[-1.0], [1.0]], ["left", "right"])
+        >>> plain = model.to_sklearn()
+        >>> type(plain).__name__, plain.predict([[-3.0], [2.0]]).tolist()
+        ('LinearSVC', ['left', 'right'])
+        """
+        check_is_fitted(self)
+        return plain_estimator(self._as_of_now())
+
+    def top_features(
+        self, n: int = 10, feature_names: ArrayLike | None = None
+    ) -> dict[Label, list[tuple[Label, float]]]:
+        """List the features that speak most for each class: those of its largest weights.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many for each class.
+        feature_names : array-like of shape (n_features,), default=None
+            ``feature_names_in_`` when None; where there are none, features are named by their
+            indices.
+
+        Returns
+        -------
+        dict of list of tuple
+            For every class of ``classes_``, pairs of name and weight, the largest weight first and
+            equal ones in the order of the features. Weights that are not positive are left out, so
+            there may be fewer than n.
+
+        Raises
+        ------
+        ValueError
+            If n is less than 1, or there are not as many names as features.
+
+        Notes
+        -----
+        Weights compare only between features of about the same scale. Sparse weights are not made
+        dense; a second array of their size is made for the time of the call.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from manyclass import MulticlassSVC
+        >>> iris = load_iris()
+        >>> model = MulticlassSVC(random_state=0).fit(iris.data, iris.target_names[iris.target])
+        >>> best = model.top_features(1, iris.feature_names)
+        >>> best["virginica"][0][0]
+        'petal width (cm)'
+        """
+        check_is_fitted(self)
+        if not n >= 1:
+            raise ValueError(f"n must be 1 or more; got {n}")
+        known = getattr(self, "feature_names_in_", None)
+        names = names_of_features(feature_names, known, self.n_features_in_)
+        found = largest_weights(self._coefficients, int(n))
+        return {
+            label: list(
+                zip((best if names is None else names[best]).tolist(), w.tolist(), strict=True)
+            )
+            for label, (best, w) in zip(self.classes_.tolist(), found, strict=True)
+        }
 
     def _as_of_now(self) -> Self:
         """Return a model of its own with all that this one has now; other threads may train it."""

@@ -3,12 +3,15 @@
 Format. Tensors: ``weights`` (features x scores, C order, as training and prediction use them; one
 column when binary; float32 or float64) or, of a sparse model, the same as CSR:
 ``weights.indptr`` (features + 1, int64), ``weights.classes`` (int32, ascending for each feature)
-and ``weights.values``; ``intercept`` (scores,), and ``classes`` (ascending) when these are numbers
-(int64, float64, bool or their kin). Header, every value a string: ``format`` = "manyclass",
+and ``weights.values``; ``intercept`` (scores,), ``classes`` (ascending) when these are numbers
+(int64, float64, bool or their kin), and ``history`` (records, fields; float64) where there is one,
+which readers may ignore. Header, every value a string: ``format`` = "manyclass",
 ``format_version``, ``version``, ``model`` (JSON: estimator, params, n_iter; certificate or null, or
 n_steps, weight_seen and objective or null; class names when they are strings, feature names when
 there were any), ``checksum`` (CRC-32 of the tensors in the order of their names). Version 1 has
-neither sparse weights nor a certificate that is null; version 2 no estimator but MulticlassSVC.
+neither sparse weights nor a certificate that is null; version 2 no estimator but MulticlassSVC;
+version 3 no pipeline. Of a pipeline, ``model`` holds the estimator "Pipeline", its steps and, as
+``classifier``, what it would be of the classifier alone (pipeline_schema.py).
 
 A model is read into memory, so that nothing that becomes of its file harms it. Only a large sparse
 one stays in the file, mapped; loading looks at all of it for the checksum and for its structure.
@@ -23,6 +26,7 @@ import stat
 from collections.abc import Collection
 from pathlib import Path
 
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.io.tensors.files import checksum, one_line, read_about, read_tensors, write_tensors
@@ -30,10 +34,18 @@ from manyclass.io.tensors.tensor_format import TensorFormat
 from manyclass.persistence.model_schema import (
     KINDS,
     SPARSE,
-    Estimator,
     format_version,
     pack,
     unpack,
+)
+from manyclass.persistence.pipeline_schema import (
+    PIPELINE,
+    Model,
+    check_pipeline,
+    classifier_of,
+    describe_steps,
+    pack_pipeline,
+    unpack_pipeline,
 )
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.prediction.thresholding import count_nonzero
@@ -42,7 +54,7 @@ from manyclass.utils.types import Array, Settings
 
 FORMAT = TensorFormat(
     name="manyclass",
-    version=3,
+    version=4,
     kind="model file",
     damaged_message="cannot be read as a manyclass model: {why}; save it again",
     other_message="cannot be read as a manyclass model: it is a safetensors file of something else",
@@ -51,24 +63,27 @@ FORMAT = TensorFormat(
 LARGE, SHARE_OF_MEMORY = 1 << 30, 0.25
 
 
-def save_model(path: str | os.PathLike[str], estimator: Estimator) -> None:
-    """Write a fitted estimator to a file.
+def save_model(path: str | os.PathLike[str], estimator: Model) -> None:
+    """Write a fitted estimator, or a pipeline that ends with one, to a file.
 
     The file appears whole or not at all: it is written under a temporary name in the same folder
-    and renamed. A link is followed, and the permissions of an existing file stay. Not kept: the
-    history, what warm starts need, and a ``random_state`` that is no int.
+    and renamed. A link is followed, and the permissions of an existing file stay. Of ``history_``,
+    400 records at most are kept, evenly spread. Not kept: what warm starts need, and a
+    ``random_state`` that is no int.
 
     Parameters
     ----------
     path : str or path-like
         Where to; an existing file is replaced.
-    estimator : MulticlassSVC or StochasticClassifier
-        Fitted.
+    estimator : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier or Pipeline
+        Fitted. The other steps of a pipeline: CountVectorizer, TfidfTransformer, TfidfVectorizer,
+        HashingVectorizer, StandardScaler, MaxAbsScaler, MinMaxScaler, Normalizer, without
+        parameters that are functions.
 
     Raises
     ------
     TypeError
-        If it is something else.
+        If it is something else; of a pipeline, naming the step and its parameter.
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
@@ -89,7 +104,7 @@ def save_model(path: str | os.PathLike[str], estimator: Estimator) -> None:
     """
     check_kind(estimator)
     check_is_fitted(estimator)
-    tensors, model = pack(estimator)
+    tensors, model = (pack_pipeline if isinstance(estimator, Pipeline) else pack)(estimator)
     write_tensors(path, tensors, header_of(tensors, model, tensors), checksum(tensors))
 
 
@@ -100,18 +115,20 @@ def check_kind(estimator: object) -> None:
     ------
     TypeError
     """
+    if isinstance(estimator, Pipeline):
+        check_pipeline(estimator)
+        return
     kind = type(estimator)
     known = KINDS.get(kind.__name__)
     if known is None or known.estimator is not kind:
         hint = ""
         if hasattr(estimator, "best_estimator_"):
             hint = "; save its best_estimator_"
-        elif hasattr(estimator, "steps"):
-            hint = "; save the fitted classifier in it, and its other steps apart"
         elif isinstance(estimator, type):
             hint = ", fitted, not the class"
         name = estimator.__name__ if isinstance(estimator, type) else kind.__name__
-        raise TypeError(f"save_model takes a {' or a '.join(KINDS)}, not {name}{hint}")
+        kinds = " or a ".join([*KINDS, PIPELINE])
+        raise TypeError(f"save_model takes a {kinds}, not {name}{hint}")
 
 
 def header_of(tensors: dict[str, Array], model: Settings, names: Collection[str]) -> dict[str, str]:
@@ -124,14 +141,18 @@ def header_of(tensors: dict[str, Array], model: Settings, names: Collection[str]
     """
     try:
         text = json.dumps(model)
-        unpack(tensors, json.loads(text))
+        _unpacked(tensors, json.loads(text))
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"the model cannot be saved: {one_line(error)}") from error
     return FORMAT.header(format_version(names, model), model=text)
 
 
-def load_model(path: str | os.PathLike[str]) -> Estimator:
-    """Read an estimator from a file of ``save_model``.
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """Read an estimator, or a pipeline, from a file of ``save_model``.
+
+    No code comes from the file. A vectorizer's ``token_pattern`` does, and is applied to texts: of
+    a file from people you do not trust it may take exponential time on some of them
+    (``manyclass info`` shows it where it is not scikit-learn's own).
 
     Parameters
     ----------
@@ -139,11 +160,11 @@ def load_model(path: str | os.PathLike[str]) -> Estimator:
 
     Returns
     -------
-    MulticlassSVC or StochasticClassifier
-        Fitted, without history, in memory. The weights of a sparse model of more than 1 GiB, or a
-        quarter of the memory, stay in the file, mapped: such a file may be replaced or removed, but
-        must not be overwritten in its place, as ``cp`` does, while the model is in use
-        (``save_model`` never does that).
+    MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier or Pipeline
+        Fitted, in memory; without ``history_`` where the file has none. The weights of a sparse
+        model of more than 1 GiB, or a quarter of the memory, stay in the file, mapped: such a file
+        may be replaced or removed, but must not be overwritten in its place, as ``cp`` does, while
+        the model is in use (``save_model`` never does that).
 
     Raises
     ------
@@ -166,18 +187,22 @@ def describe_model(path: str | os.PathLike[str]) -> Settings:
     -------
     dict
         JSON-ready: estimator, loss, n_classes, n_features, density, n_nonzero, sparse, dtype,
-        n_iter, format_version, version; formulation, C, certificate (None for weights that were
-        left out after training), all None for a StochasticClassifier, which has alpha, n_steps,
-        weight_seen and objective (None if it was not computed) in their place.
+        n_iter, seconds (of training; None if the file does not tell), format_version, version;
+        formulation, C, certificate (None for weights that were left out after training), all None
+        for a StochasticClassifier, which has alpha, n_steps, weight_seen and objective (None if it
+        was not computed) in their place; steps, those of a pipeline before the classifier that all
+        else is about: name, kind, and params that are no defaults.
 
     Raises
     ------
     ValueError, OSError
         As ``load_model``.
     """
-    estimator, header = _load(Path(path))
+    loaded, header = _load(Path(path))
+    estimator = classifier_of(loaded)
     coef, name = estimator._coefficients, type(estimator).__name__
     n_nonzero = count_nonzero(coef)
+    history = getattr(estimator, "history_", None)
     return {
         "estimator": name,
         "loss": estimator.loss,
@@ -188,17 +213,25 @@ def describe_model(path: str | os.PathLike[str]) -> Settings:
         "sparse": isinstance(coef, SparseCoefficients),
         "dtype": str(coef.dtype),
         "n_iter": estimator.n_iter_,
+        "seconds": history[-1].seconds if history else None,
         **KINDS[name].describe(estimator),
+        "steps": describe_steps(loaded),
         "format_version": int(header["format_version"]),
         "version": header.get("version", ""),
     }
 
 
-def _load(path: Path) -> tuple[Estimator, dict[str, str]]:
+def _unpacked(tensors: dict[str, Array], model: Settings) -> Model:
+    if model["estimator"] == PIPELINE:
+        return unpack_pipeline(tensors, model)
+    return unpack(tensors, model)
+
+
+def _load(path: Path) -> tuple[Model, dict[str, str]]:
     """Read an estimator and the header of its file."""
     tensors, model, header = _read(path)
     try:
-        return unpack(tensors, model), header
+        return _unpacked(tensors, model), header
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FORMAT.damaged(
             path, f"its contents do not fit together ({one_line(error)})"
@@ -226,7 +259,7 @@ def _read(path: Path) -> tuple[dict[str, Array], Settings, dict[str, str]]:
         model = json.loads(header["model"])
     except (KeyError, ValueError, RecursionError) as error:
         raise FORMAT.damaged(path, f"its header is damaged ({one_line(error)})") from None
-    if not isinstance(model, dict) or str(model.get("estimator")) not in KINDS:
+    if not isinstance(model, dict) or str(model.get("estimator")) not in {*KINDS, PIPELINE}:
         raise FORMAT.damaged(path, "it holds no estimator that this version knows")
     return tensors, model, header
 

@@ -17,15 +17,18 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors.class_names import check_ascending, class_names, strings
+from manyclass.persistence.history import history_of, history_tensor
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name, named
-from manyclass.problem.solution import Certificate
+from manyclass.problem.solution import Certificate, EpochRecord
+from manyclass.solvers.stochastic.plan import StochasticRecord
 from manyclass.utils.types import Array, Settings
 
 Estimator: TypeAlias = MulticlassSVC | MultinomialLogisticRegression | StochasticClassifier
 E = TypeVar("E", MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier)
 
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
+HISTORY = "history"
 # Parameters that belong to a run, not to a model.
 OF_A_RUN = ("solver", "communicator", "checkpoint", "checkpoint_minutes", "resume")
 MAX_STEPS = 1 << 62  # so that more can be counted
@@ -79,6 +82,8 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
         raise ValueError(f"classes must be numbers or strings to be saved, not {classes.dtype}")
     if hasattr(estimator, "feature_names_in_"):
         model["feature_names"] = estimator.feature_names_in_.tolist()
+    if getattr(estimator, "history_", None):
+        tensors[HISTORY] = history_tensor(estimator.history_)
     return tensors, model
 
 
@@ -91,6 +96,8 @@ def _weight_tensors(coef: Array | SparseCoefficients) -> dict[str, Array]:
 
 def format_version(tensors: Collection[str], model: Settings) -> int:
     """Return the first version that knows what the model holds."""
+    if model["estimator"] not in KINDS:
+        return 4
     if model["estimator"] != MulticlassSVC.__name__:
         return 3
     return 1 if "weights" in tensors and model["certificate"] else 2
@@ -114,6 +121,8 @@ def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
     estimator.intercept_, estimator.classes_ = intercept, classes
     estimator.n_iter_ = _count(model, "n_iter")
     kind.learn(estimator, model)
+    if HISTORY in tensors:
+        estimator.history_ = history_of(tensors[HISTORY], kind.record)
     estimator.n_features_in_ = coef.shape[1]
     if "feature_names" in model:
         names = strings(model["feature_names"], "feature names")
@@ -282,6 +291,7 @@ class Kind(Generic[E]):
     check: Callable[[E], None]
     learn: Callable[[E, Settings], None]
     describe: Callable[[E], Settings]
+    record: type[Any] = EpochRecord
 
 
 KINDS: dict[str, Kind[Any]] = {
@@ -299,5 +309,6 @@ KINDS: dict[str, Kind[Any]] = {
         _check_stochastic,
         _learn_stochastic,
         _describe_stochastic,
+        StochasticRecord,
     ),
 }

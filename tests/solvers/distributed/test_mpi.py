@@ -193,7 +193,7 @@ print(f"{{model.fit(X, y).score(X, y):.2f}}")
     [
         ("sys.argv += ['--no-such-option']", "unrecognized arguments: --no-such-option"),
         ("sys.argv[1:] = ['info', 'x']", "info runs in one process"),
-        ("commands._parser = interrupt", "interrupted"),
+        ("commands.build_parser = interrupt", "interrupted"),
     ],
 )
 def test_a_rank_that_ends_before_mpi_begins_ends_all(data, tmp_path, rank, action, words):

@@ -20,19 +20,27 @@ there counts as that number. A label that equals no class of the model counts as
 
 def evaluate(args: argparse.Namespace) -> None:
     """Run ``manyclass evaluate``."""
-    from manyclass.cli.models.label_matching import compare
+    from manyclass.reports.evaluation import evaluate as judge
 
     model = load_for(args)
     X, y = read_for(args, model, be_quiet if args.json else say)
-    scores, n_unseen = compare(model.classes_, y, model.predict(X))
+    found = judge(model, X, y, probabilities=args.report)
+    warn_of_unseen(args.data, found.codes.n_unseen)
+    if args.json:
+        say(json.dumps(found.as_dict() if args.report else found.scores()))
+        return
+    say(f"accuracy  {100 * found.accuracy:6.2f} %  (and micro F1: one label per row)")
+    say(f"macro F1  {100 * found.macro_f1:6.2f} %")
+    if args.report:
+        for line in found.lines():
+            say(line)
+
+
+def warn_of_unseen(data: str, n_unseen: int) -> None:
+    """Warn of rows with labels that the model does not have."""
     if n_unseen:
         warnings.warn(
-            f"{args.data}: {count(n_unseen, 'row')} with a label that is no class of the "
+            f"{data}: {count(n_unseen, 'row')} with a label that is no class of the "
             "model; counted as errors",
-            stacklevel=2,
+            stacklevel=3,
         )
-    if args.json:
-        say(json.dumps(scores))
-        return
-    say(f"accuracy  {100 * scores['accuracy']:6.2f} %  (and micro F1: one label per row)")
-    say(f"macro F1  {100 * scores['macro_f1']:6.2f} %")

@@ -1,4 +1,4 @@
-"""Compare the labels of a file with the classes of a model that may write them otherwise."""
+"""Labels of a file: what may be trained on, and weights of classes that are given by them."""
 
 from __future__ import annotations
 
@@ -17,76 +17,6 @@ class Weighted(Protocol):
     """An estimator with weights of classes."""
 
     class_weight: ClassWeight
-
-
-def compare(classes: Array, truth: Array, predicted: Array) -> tuple[dict[str, float], int]:
-    """Score predictions, over the labels that occur in them or in the truth.
-
-    When the labels and the classes are both numbers, or both text, they are compared as they are.
-    When one side is text, what reads as a number there counts as that number.
-
-    Parameters
-    ----------
-    classes, truth, predicted : ndarray
-        Classes of a model, labels of a file (at least one), labels that the model predicts for it.
-
-    Returns
-    -------
-    scores : dict
-        accuracy, micro_f1, macro_f1, n.
-    n_unseen : int
-        How many labels of the file are none of the classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from manyclass.cli.models.label_matching import compare
-    >>> scores, n_unseen = compare(np.array([1, 2]), np.array(["1.0", "dog"]), np.array([1, 2]))
-    >>> scores["accuracy"], n_unseen
-    (0.5, 1)
-    """
-    true, guessed, n_known = _common_codes(classes, truth, predicted)
-    return _scores(true, guessed), int(np.count_nonzero(true >= n_known))
-
-
-def _common_codes(classes: Array, truth: Array, predicted: Array) -> tuple[Array, Array, int]:
-    """Give every label a number, equal labels the same one; those of the classes come first.
-
-    Returns the numbers of ``truth``, of ``predicted``, and how many belong to the classes.
-    """
-    alike = (classes.dtype.kind in "UO") == (truth.dtype.kind in "UO")
-    codes: dict[Label, int] = {}
-
-    def number(labels: Array) -> Array:
-        names, positions = np.unique(labels, return_inverse=True)
-        keys = names.tolist() if alike else map(_number_or_text, names.tolist())
-        return np.array([codes.setdefault(key, len(codes)) for key in keys])[positions]
-
-    number(classes)
-    n_known = len(codes)
-    return number(truth), number(predicted), n_known
-
-
-def _number_or_text(label: object) -> Label:
-    if isinstance(label, str) and "_" not in label:  # Python reads 1_000 as a number
-        for convert in (int, float):
-            with contextlib.suppress(ValueError):
-                return convert(label)
-    return label
-
-
-def _scores(truth: Array, predicted: Array) -> dict[str, float]:
-    """Accuracy and F1 of labels given as numbers."""
-    size = 1 + max(int(truth.max()), int(predicted.max()))
-    hits = np.bincount(truth[truth == predicted], minlength=size)
-    uses = np.bincount(truth, minlength=size) + np.bincount(predicted, minlength=size)
-    accuracy = float(np.mean(truth == predicted))
-    return {
-        "accuracy": accuracy,
-        "micro_f1": accuracy,  # the same, as every row has one label and gets one
-        "macro_f1": float(np.mean(2 * hits[uses > 0] / uses[uses > 0])),
-        "n": len(truth),
-    }
 
 
 def check_labels(path: str, labels: Array) -> None:

@@ -1,0 +1,108 @@
+"""Labels as numbers: those of a file beside the classes of a model that may write them otherwise.
+
+When the labels and the classes are both numbers, or both text, they are compared as they are. When
+one side is text, what reads as a number there counts as that number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from manyclass.io.tensors.files import one_line
+from manyclass.utils.types import Array, Label
+
+LONGEST = 60  # characters of a label that are shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelCodes:
+    """True and predicted labels as numbers, equal labels the same one.
+
+    Attributes
+    ----------
+    true, predicted : ndarray of shape (n_samples,)
+    labels : list
+        The label of every number, as it was first written; those of the classes come first.
+    classes : ndarray of shape (n_classes,)
+        The number of every class; the same one for classes that count as equal.
+    """
+
+    true: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    labels: list[Label]
+    classes: NDArray[np.int64]
+
+    @property
+    def n_known(self) -> int:
+        """How many numbers belong to the classes."""
+        return int(self.classes.max(initial=-1)) + 1
+
+    @property
+    def n_unseen(self) -> int:
+        """How many true labels are none of the classes."""
+        return int(np.count_nonzero(self.true >= self.n_known))
+
+    def columns(self) -> NDArray[np.int64]:
+        """Return the position of a class for every number of one."""
+        return np.unique(self.classes, return_index=True)[1]
+
+
+def label_codes(classes: Array, truth: Array, predicted: Array) -> LabelCodes:
+    """Give every label a number.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+    truth, predicted : ndarray of shape (n_samples,)
+        Predictions are entries of the classes.
+    """
+    alike = (classes.dtype.kind in "UO") == (truth.dtype.kind in "UO")
+    codes: dict[Label, int] = {}
+    labels: list[Label] = []
+
+    def numbers(of: Array) -> NDArray[np.int64]:
+        names, positions = np.unique(of, return_inverse=True)
+        found = []
+        for name in names.tolist():
+            code = codes.setdefault(name if alike else _number_or_text(name), len(codes))
+            if code == len(labels):
+                labels.append(name)
+            found.append(code)
+        return np.array(found, np.int64)[positions]
+
+    of_classes = numbers(classes)
+    return LabelCodes(numbers(truth), numbers(predicted), labels, of_classes)
+
+
+def as_labels(values: ArrayLike, name: str) -> Array:
+    """Return labels as a vector of numbers or of text.
+
+    Raises
+    ------
+    ValueError
+        If they are none.
+    """
+    labels = np.asarray(values)
+    if labels.ndim != 1 or labels.dtype.kind not in "iufbUO":
+        raise ValueError(
+            f"{name} must be a vector of labels; its shape is {labels.shape}, its type "
+            f"{labels.dtype}"
+        )
+    return labels
+
+
+def shown(label: Label) -> str:
+    """Return a label as one short printable line."""
+    return one_line(label, LONGEST) or "''"
+
+
+def _number_or_text(label: object) -> Label:
+    if isinstance(label, str) and "_" not in label:  # Python reads 1_000 as a number
+        for convert in (int, float):
+            with contextlib.suppress(ValueError):
+                return convert(label)
+    return label

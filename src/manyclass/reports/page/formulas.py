@@ -1,0 +1,121 @@
+"""What a model was trained for, in words and as a formula in HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from manyclass.problem.formulations import LOGISTIC, Formulation
+from manyclass.reports.page.elements import Markup, element, joined
+
+# A name for people, and what the loss of an example is.
+FORMULATION_WORDS = {
+    "crammer_singer": (
+        "Crammer-Singer support vector machine",
+        "An example costs as much as the rival class that comes closest to its own, or passes it.",
+    ),
+    "weston_watkins": (
+        "Weston-Watkins support vector machine",
+        "An example costs the sum over all rival classes that come too close to its own.",
+    ),
+    "lee_lin_wahba": (
+        "Lee-Lin-Wahba support vector machine",
+        "An example costs the sum over all rival classes whose scores are not low enough.",
+    ),
+    "adm": (
+        "support vector machine with absolute margins (ADM)",
+        "An example costs as much as the rival class of the largest score.",
+    ),
+    "ats": (
+        "support vector machine with absolute margins of all classes, added (ATS)",
+        "An example costs its own class's lack of score and the sum over its rivals' excess.",
+    ),
+    "atm": (
+        "support vector machine with absolute margins of all classes, their maximum (ATM)",
+        "An example costs its own class's lack of score, or its worst rival's excess.",
+    ),
+    "reinforced": (
+        "reinforced multi-category support vector machine",
+        "An example costs its own class's lack of a large score and the sum of its rivals' excess.",
+    ),
+    "mmr": (
+        "maximum margin regression (MMR)",
+        "An example costs its own class's lack of score alone.",
+    ),
+    "one_vs_rest": (
+        "one-vs-rest support vector machines",
+        "Each class is a binary problem of its own: its examples against all others.",
+    ),
+    "logistic": (
+        "multinomial logistic regression",
+        "An example costs minus the logarithm of the probability of its class.",
+    ),
+}
+STOCHASTIC_WORDS = {
+    "hinge": "An example costs as much as the rival class that comes closest to its own.",
+    "log_loss": "An example costs minus the logarithm of the probability of its class.",
+    "perceptron": "An example costs as much as the largest score of a rival exceeds its own.",
+}
+
+NORM = Markup("‖<i>W</i>‖<sup>2</sup>")
+OWN, RIVAL = Markup("<i>s<sub>y</sub></i>"), Markup("<i>s<sub>c</sub></i>")
+RIVALS = Markup("<sub><i>c</i> ≠ <i>y</i></sub>")
+SUM, MAX = joined([Markup("∑"), RIVALS, " "]), joined(["max", RIVALS, " "])
+SCORES = Markup("<i>s<sub>c</sub></i> = <i>w<sub>c</sub></i> · <i>x</i>")
+INTERCEPT = Markup(" + <i>b<sub>c</sub></i>")
+LOGISTIC_LOSS = Markup("log ∑<sub><i>c</i></sub> exp(<i>s<sub>c</sub></i>) − <i>s<sub>y</sub></i>")
+LOSS = Markup("<i>ℓ</i>")
+POSITIVE = Markup("[<i>t</i>]<sub>+</sub> = max(0, <i>t</i>)")
+CENTRED = Markup("∑<sub><i>c</i></sub> <i>w<sub>c</sub></i> = 0")
+MINIMUM = Markup("min<sub><i>W</i></sub> ")
+
+
+def exact_objective(machine: Formulation, *, squared: bool, intercept: bool) -> Markup:
+    """Return the problem of a MulticlassSVC or of logistic regression, as paragraphs."""
+    costs = Markup(" + ∑<sub><i>i</i></sub> <i>C<sub>i</sub></i> ")
+    problem = [MINIMUM, "½ ", NORM, costs, LOSS, Markup("(<i>x<sub>i</sub>, y<sub>i</sub></i>)")]
+    if machine.centred:
+        problem += ["  subject to ", CENTRED]
+    loss = LOGISTIC_LOSS if machine == LOGISTIC else _margin_loss(machine, squared=squared)
+    return _paragraphs(problem, loss, machine != LOGISTIC, intercept)
+
+
+def stochastic_objective(loss: str, *, intercept: bool) -> Markup:
+    """Return the problem of a StochasticClassifier, as paragraphs."""
+    mean = Markup(" + mean<sub><i>i</i></sub> ")
+    problem = [MINIMUM, Markup("½ <i>α</i> "), NORM, mean, LOSS]
+    problem.append(Markup("(<i>x<sub>i</sub>, y<sub>i</sub></i>)"))
+    margin = "1 − " if loss == "hinge" else ""
+    rivals = joined([MAX, _plus(joined([margin, "(", OWN, " − ", RIVAL, ")"]))])
+    term = LOGISTIC_LOSS if loss == "log_loss" else rivals
+    return _paragraphs(problem, term, loss != "log_loss", intercept)
+
+
+def _margin_loss(machine: Formulation, *, squared: bool) -> Markup:
+    relative = joined(["1 − (", OWN, " − ", RIVAL, ")"])
+    rival = _plus(relative if machine.is_relative else joined(["1 + ", RIVAL]), squared=squared)
+    gamma = "1" if machine.gamma_own == "1" else Markup("<i>k</i> − 1")
+    own = _plus(joined([gamma, " − ", OWN]), squared=squared)
+    if machine.targets == "own":
+        return own
+    if machine.takes_maximum:
+        worst = joined([MAX, rival])
+        return joined(["max(", own, ", ", worst, ")"]) if machine.targets == "all" else worst
+    added = joined([SUM, rival])
+    return joined([own, " + ", added]) if machine.targets == "all" else added
+
+
+def _plus(inside: Markup, *, squared: bool = False) -> Markup:
+    square = Markup("<sup>2</sup>") if squared else ""
+    return joined(["[", inside, Markup("]<sub>+</sub>"), square])
+
+
+def _paragraphs(problem: Sequence[str], loss: Markup, margins: bool, intercept: bool) -> Markup:
+    scores = joined([SCORES, INTERCEPT if intercept else ""])
+    where = [*([POSITIVE] if margins else []), scores]
+    return joined(
+        [
+            element("p", *problem, class_="formula"),
+            element("p", LOSS, " = ", loss, class_="formula"),
+            element("p", "where ", joined(where, ",  "), class_="formula small"),
+        ]
+    )

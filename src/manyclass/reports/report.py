@@ -1,0 +1,206 @@
+"""``write_report``: one page on a model, and on what it does on labelled data."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from manyclass.estimators.top_features import names_of_features
+from manyclass.io.atomic import replacement
+from manyclass.persistence.model_schema import KINDS, Estimator
+from manyclass.reports.evaluation import Evaluation, evaluate
+from manyclass.reports.page import data_sections, model_sections
+from manyclass.reports.page.document import document
+from manyclass.reports.page.elements import Markup, element
+from manyclass.reports.page.features_section import features_section
+from manyclass.reports.page.tables import facts, paragraph, percent
+from manyclass.utils.types import Array
+
+TOP = 10  # features of a class, where they have names
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    model: Any,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    feature_names: ArrayLike | None = None,
+    top_features: int | None = None,
+    title: str = "Model report",
+    origin: str = "",
+) -> None:
+    """Write a page to look at: what was trained and proven, and what the model does on data.
+
+    One HTML file, which needs no network and no other file. Without data it tells what is known
+    from the model: the problem that was solved, parameters, certificate, convergence, features of
+    the largest weights, density and memory. With data also precision, recall and F1 of every class,
+    the confusion matrix (of more than 40 classes, the most confused pairs), and the calibration of
+    probabilities where there are any.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to; an existing file is replaced. The file appears whole or not at all.
+    model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, or one with CV
+        Fitted; or a fitted Pipeline that ends in one, whose steps name the features if they can.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+        Rows to judge the model by, or what the Pipeline takes; better not those of ``fit``.
+    y : array-like of shape (n_samples,), default=None
+        Their labels; one that is no class of the model counts as an error.
+    feature_names : array-like of shape (n_features,), default=None
+        ``feature_names_in_`` when None.
+    top_features : int, default=None
+        How many features to show for each class. None: 10 where they have names, else none.
+    title : str, default="Model report"
+    origin : str, default=""
+        A line below the title, such as the names of files.
+
+    Raises
+    ------
+    TypeError
+        If the model is of another kind.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    ValueError
+        If only one of X and y is given, if they do not fit the model or each other, if there are
+        not as many names as features, or top_features is less than 1.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass import MulticlassSVC, write_report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MulticlassSVC(random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = pathlib.Path(folder, "iris.html")
+    ...     write_report(page, model, X, y)
+    ...     "Crammer-Singer" in page.read_text("utf-8")
+    True
+    """
+    page = report_page(
+        model,
+        X,
+        y,
+        feature_names=feature_names,
+        top_features=top_features,
+        title=title,
+        origin=origin,
+    )[0]
+    with replacement(os.fspath(path)) as file:
+        file.write(page)
+
+
+def report_page(
+    model: Any,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    feature_names: ArrayLike | None = None,
+    top_features: int | None = None,
+    title: str = "Model report",
+    origin: str = "",
+    steps: Any = None,
+) -> tuple[bytes, Evaluation | None]:
+    """Return the page that ``write_report`` writes, in UTF-8, and what it says of the data.
+
+    ``steps`` have been through X already, and the model is what comes behind them.
+    """
+    classifier, steps = _classifier(model), steps or _steps_of(model)
+    if (X is None) != (y is None):
+        raise ValueError("a report needs both X and y to judge the model, or neither")
+    names = names_of_features(
+        feature_names, _known_names(classifier, steps), classifier.n_features_in_
+    )
+    n_top = TOP if top_features is None and names is not None else top_features
+    about = model_sections.About.of(classifier, steps)
+    parts = [
+        ("trained", "Training", model_sections.trained_section(about)),
+        ("proven", "Proof", model_sections.proven_section(about)),
+        ("convergence", "Convergence", model_sections.convergence_section(about)),
+    ]
+    found = None
+    if X is not None and y is not None:
+        found = evaluate(model, X, y)
+        parts.append(("classes", "Classes", data_sections.classes_section(found)))
+        parts.append(("confusions", "Confusions", data_sections.confusion_section(found)))
+        if found.calibration is not None:
+            section = data_sections.calibration_section(found.calibration)
+            parts.append(("calibration", "Calibration", section))
+    if n_top is not None:
+        parts.append(("features", "Features", features_section(classifier, n_top, names)))
+    parts.append(("weights", "Weights", model_sections.weights_section(about)))
+    parts.append(("versions", "Versions", model_sections.versions_section()))
+    page = document(title, _header(about, found, title, origin), parts)
+    return page.encode("utf-8", "backslashreplace"), found
+
+
+def _classifier(model: Any) -> Estimator:
+    """Return the linear classifier that a model is, ends in, or has chosen."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    last = getattr(last, "best_estimator_", last)
+    kind = KINDS.get(type(last).__name__)
+    if kind is None or type(last) is not kind.estimator:
+        raise TypeError(f"a report is of a {' or a '.join(KINDS)}, not {type(last).__name__}")
+    check_is_fitted(last)
+    classifier: Estimator = last
+    return classifier
+
+
+def _steps_of(model: Any) -> Any:
+    """Return the steps of a pipeline before its classifier, or None."""
+    return model[:-1] if len(getattr(model, "steps", [])) > 1 else None
+
+
+def _known_names(classifier: Estimator, steps: Any) -> Array | None:
+    return getattr(classifier, "feature_names_in_", None) if steps is None else names_out(steps)
+
+
+def names_out(steps: Any) -> Array | None:
+    """Return the names that the steps before a classifier give to its features, if they can."""
+    try:
+        return np.asarray(steps.get_feature_names_out(), dtype=object)
+    except (AttributeError, ValueError):  # a step does not know, such as one that hashes
+        return None
+
+
+def _header(
+    about: model_sections.About, found: Evaluation | None, title: str, origin: str
+) -> Markup:
+    model, proof = about.model, about.proof
+    cards = [
+        ("accuracy", None if found is None else percent(found.accuracy, 2)),
+        ("macro F1", None if found is None else percent(found.macro_f1, 2)),
+        ("rows judged", None if found is None else f"{found.n_rows:,}"),
+        ("proven gap", None if proof is None else f"{100 * proof.relative_gap:.2g} %"),
+        ("classes", f"{len(model.classes_):,}"),
+        ("features", f"{model.n_features_in_:,}"),
+        ("epochs", f"{model.n_iter_:,}"),
+        ("training", _seconds(model)),
+    ]
+    line = paragraph(origin) if origin else ""
+    note = _unseen(found)
+    return element("header", element("h1", title), line, note, facts(cards, "cards"))
+
+
+def _seconds(model: Estimator) -> str | None:
+    history = getattr(model, "history_", None)
+    return f"{history[-1].seconds:.3g} s" if history else None
+
+
+def _unseen(found: Evaluation | None) -> Markup | str:
+    if found is None:
+        return paragraph("No labelled data were given, so nothing is told of predictions.")
+    if not found.codes.n_unseen:
+        return ""
+    return paragraph(
+        f"{found.codes.n_unseen:,} of the rows judged have a label that is no class of the model; "
+        "they count as errors."
+    )

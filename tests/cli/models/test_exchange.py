@@ -1,0 +1,126 @@
+"""The command line: models for LIBLINEAR and ONNX, and from LIBLINEAR."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from manyclass import load_liblinear, load_model
+from manyclass.cli import commands
+from tests.helpers.command_line import TINY, names
+from tests.helpers.iris import IRIS
+from tests.helpers.liblinear_files import predicted, trained
+
+X, Y = IRIS
+
+
+@pytest.fixture(name="iris")
+def iris_fixture(here):
+    """A folder with data `iris` of the labels 0, 1 and 2, and models `svm` and `logistic` of it."""
+    dump_svmlight_file(X, Y, "iris", zero_based=False)
+    assert commands.main(["train", "iris", "svm", "--quiet"]) == 0
+    assert commands.main(["train", "iris", "logistic", "--formulation", "logistic", "--quiet"]) == 0
+    return here
+
+
+def test_liblinear_predicts_what_we_predict(run, iris):
+    lines = run.works("export", "svm", "out", "--format", "liblinear")
+    assert lines == [f"saved out: {Path('out').stat().st_size / 1e6:,.3g} MB"]
+    expected = run.works("predict", "iris", "svm", "-")
+    assert predicted("out", X)[0].astype(int).astype(str).tolist() == expected
+    lines = run.works("export", "logistic", "out", "--format", "liblinear")
+    assert lines[0] == "probabilities are left out: LIBLINEAR's are of one-vs-rest models"
+
+
+def test_a_model_of_liblinear_takes_the_place_of_ours(run, iris):
+    trained("foreign", X, Y, "-s 2 -B 1 -e 0.1")
+    assert run.works("import", "foreign", "m") == ["saved m: MulticlassSVC, 3 classes, 4 features"]
+    labels = predicted("foreign", X)[0].astype(int).astype(str).tolist()
+    assert run.works("predict", "iris", "m", "-") == labels
+    assert run.works("evaluate", "iris", "m")[1].startswith("accuracy")
+    info = run.works("info", "m")
+    assert info[-1] == "certificate  none: the model was not trained by manyclass"
+    run.works("export", "m", "again", "--format", "liblinear")
+    np.testing.assert_array_equal(load_liblinear("again").coef_, load_liblinear("foreign").coef_)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_onnx(run, iris, dtype):
+    run.works("export", "svm", "out", "--format", "onnx", "--dtype", dtype)
+    session = onnxruntime.InferenceSession("out", providers=["CPUExecutionProvider"])
+    labels, scores = session.run(None, {"X": X.astype(dtype)})
+    assert labels.astype(str).tolist() == run.works("predict", "iris", "svm", "-")
+    assert scores.dtype == dtype
+
+
+def test_names_of_classes(run, tiny):
+    message = run.fails("export", "abc", "out", "--format", "liblinear")
+    assert message == (
+        "abc: LIBLINEAR's labels are integers of 32 bits, unlike the class 'a'; "
+        "use --number-labels to write positions of classes in their place"
+    )
+    run.works("export", "abc", "out", "--format", "liblinear", "--number-labels")
+    assert "label 0 1 2" in Path("out").read_text().splitlines()
+    run.works("export", "abc", "graph", "--format", "onnx")
+    session = onnxruntime.InferenceSession("graph", providers=["CPUExecutionProvider"])
+    assert session.run(None, {"X": np.eye(3, dtype=np.float32)})[0].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("export abc out", "the following arguments are required: --format"),
+        ("export abc out --format pmml", "argument --format: invalid choice: 'pmml'"),
+        ("export tiny out --format onnx", "tiny: cannot be read as a manyclass model"),
+        ("export nix out --format onnx", "nix: no such file or directory"),
+        ("export abc abc --format onnx", "abc: is an input too and would be overwritten"),
+        ("export abc tiny --format onnx", "tiny: is no ONNX model and would be overwritten"),
+        ("export abc tiny --format liblinear", "tiny: is no LIBLINEAR model and would be"),
+        ("export abc nix/out --format onnx", "cannot write nix/out: no such file"),
+        ("export abc out --format onnx --number-labels", "argument --number-labels: goes with"),
+        ("export abc out --format liblinear --dtype float32", "argument --dtype: goes with"),
+        ("import tiny out", "tiny:1: is no LIBLINEAR model: these begin with solver_type"),
+        ("import abc out", "abc:1: "),
+        ("import nix out", "nix: no such file or directory"),
+        ("import tiny tiny", "tiny: is an input too"),
+        ("import abc tiny", "tiny: is no manyclass model and would be overwritten"),
+    ],
+)
+def test_errors_leave_nothing(run, tiny, arguments, message):
+    before = names(tiny)
+    assert message in run.fails(*arguments.split())
+    assert names(tiny) == before
+    assert Path("tiny").read_text() == TINY
+
+
+@pytest.mark.parametrize(
+    "how", [["--format", "onnx"], ["--format", "liblinear", "--number-labels"]], ids=str
+)
+def test_the_same_kind_is_replaced_and_others_by_force(run, tiny, how):
+    for _ in range(2):
+        run.works("export", "abc", "out", *how)
+    Path("text").write_text("a line of text\n")
+    run.works("export", "abc", "text", *how, "--force")
+    assert Path("text").read_bytes() == Path("out").read_bytes()
+
+
+def test_an_imported_model_replaces_a_model(run, tiny):
+    run.works("export", "abc", "out", "--format", "liblinear", "--number-labels")
+    run.works("import", "out", "abc")
+    assert load_model("abc").classes_.tolist() == [0, 1, 2]
+    Path("text").write_text("a line of text\n")
+    run.works("import", "out", "text", "--force")
+    load_model("text")
+
+
+def test_without_skl2onnx(run, tiny, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    monkeypatch.delitem(sys.modules, "manyclass.onnx", raising=False)
+    message = run.fails("export", "abc", "out", "--format", "onnx")
+    assert message.startswith("argument --format onnx: manyclass.onnx needs skl2onnx")
+    assert message.endswith("pip install 'manyclass[onnx]'")

@@ -1,0 +1,73 @@
+"""The command line on model files of pipelines."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnxruntime
+import pytest
+from sklearn.datasets import dump_svmlight_file
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from manyclass import load_model, save_model
+from tests.helpers.command_line import names
+from tests.helpers.pipelines import X, Y, scaled, text_pipeline
+
+
+@pytest.fixture(name="files")
+def files_fixture(here):
+    """A folder with data `iris`, and pipelines `dense`, `sparse` of it, and `text`."""
+    dump_svmlight_file(X, Y, "iris", zero_based=False)
+    save_model("dense", scaled(StandardScaler(), MinMaxScaler()))
+    save_model("sparse", scaled(StandardScaler(with_mean=False)))
+    save_model("text", text_pipeline(TfidfVectorizer(ngram_range=(1, 2))))
+    return here
+
+
+@pytest.mark.parametrize("name", ["dense", "sparse"])
+def test_rows_pass_all_steps(run, files, name):
+    pipeline = load_model(name)
+    expected = pipeline.predict(X)
+    assert run.works("predict", "iris", name, "-") == expected.astype(str).tolist()
+    top = run.works("predict", "iris", name, "-", "--top-k", "2")
+    assert [line.split("\t")[0] for line in top] == expected.astype(str).tolist()
+    scores = json.loads(run.works("evaluate", "iris", name, "--json")[0])
+    assert scores["accuracy"] == pipeline.score(X, Y)
+
+
+def test_dense_rows_that_do_not_fit(run, files, monkeypatch):
+    monkeypatch.setattr("manyclass.utils.memory.available_memory", lambda: 4000)
+    message = run.fails("predict", "iris", "dense", "-")
+    assert message.startswith("out of memory: dense takes dense rows, and those of iris need")
+    assert "split the data" in message
+
+
+@pytest.mark.parametrize("command", ["predict iris text out", "evaluate iris text"])
+def test_a_pipeline_of_text_takes_no_rows_of_numbers(run, files, command):
+    assert run.fails(*command.split()) == (
+        "text: is a pipeline that takes text, by its TfidfVectorizer, and iris holds rows of "
+        "numbers; predict in Python, with load_model"
+    )
+    assert "out" not in names(files)
+
+
+def test_info(run, files):
+    lines = run.works("info", "text")
+    assert "format 4" in lines[0]
+    assert lines[1] == "step         TfidfVectorizer(ngram_range=[1, 2])"
+    steps = json.loads(run.works("info", "dense", "--json")[0])["steps"]
+    assert [step["kind"] for step in steps] == ["StandardScaler", "MinMaxScaler"]
+
+
+def test_export(run, files):
+    run.works("export", "dense", "graph", "--format", "onnx")
+    session = onnxruntime.InferenceSession("graph", providers=["CPUExecutionProvider"])
+    labels = session.run(None, {"X": X.astype(np.float32)})[0]
+    assert (labels == load_model("dense").predict(X)).mean() > 0.98  # but for float32's rounding
+    message = run.fails("export", "dense", "out", "--format", "liblinear")
+    assert message.startswith("dense: is a pipeline, and a LIBLINEAR model is a classifier alone;")
+    message = run.fails("export", "text", "out", "--format", "onnx")
+    assert message.startswith("text: TfidfVectorizer takes no table of numbers; call skl2onnx")
+    assert "out" not in names(files)

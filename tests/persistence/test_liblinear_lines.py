@@ -1,0 +1,131 @@
+"""LIBLINEAR files that are damaged or hostile give one error each, with the file and the line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from manyclass import load_liblinear
+
+GOOD = (
+    "solver_type MCSVM_CS\nnr_class 3\nlabel 1 2 3\nnr_feature 2\nbias 1\nw\n"
+    "1 2 3 \n4 5 6 \n7 8 9 \n"
+)
+
+
+@pytest.fixture(name="path")
+def path_fixture(tmp_path):
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("solver_type MCSVM_CS", "a 1:1", 1, "is no LIBLINEAR model: these begin with solver_type"),
+        ("MCSVM_CS", "L2R_L2LOSS_SVR", 1, "L2R_L2LOSS_SVR is no classifier"),
+        ("MCSVM_CS", "ONECLASS_SVM", 1, "is no classifier"),
+        ("MCSVM_CS", "MAGIC", 1, "the solver 'MAGIC' is none of LIBLINEAR's"),
+        ("solver_type MCSVM_CS\n", "solver_type\n", 1, "the solver '' is none"),
+        ("nr_class 3", "nr_class 1", 2, "nr_class must be an integer of at least 2, not '1'"),
+        ("nr_class 3", "nr_class 3_0", 2, "not '3_0'"),
+        ("nr_class 3", "nr_class 3 3", 2, "not '3 3'"),
+        ("nr_class 3", "nr_class 99999999999", 2, "not '99999999999'"),
+        ("nr_class 3", "nr_class 2147483648", 2, "not '2147483648'"),
+        ("label 1 2 3", "label 1 2", 3, "holds 2 labels for 3 classes"),
+        ("label 1 2 3", "label 1 2 2", 3, "a label is there twice"),
+        ("label 1 2 3", "label 1 2 cat", 3, "a label must be an integer of 32 bits, not 'cat'"),
+        ("label 1 2 3", "label 1 2 3.5", 3, "not '3.5'"),
+        ("nr_class 3\nlabel 1 2 3", "label 1 2 3\nnr_class 3", 2, "nr_class must come before"),
+        ("nr_feature 2", "nr_feature 0", 4, "nr_feature must be an integer of at least 1"),
+        ("nr_feature 2", "nr_feature 2\nnr_feature 2", 5, "nr_feature is there twice"),
+        ("nr_feature 2", "nr_feature 2000000000", 6, "the file is too short for 2000000001 x 3"),
+        ("bias 1", "bias nan", 5, "'nan' is no finite number"),
+        ("bias 1", "bias", 5, "bias must be one number"),
+        ("bias 1\n", "", 5, "the line bias is missing before the weights"),
+        ("bias 1", "rho 1", 5, "'rho' is no line of a LIBLINEAR classifier"),
+        ("bias 1", "\n", 5, "'' is no line"),
+        ("bias 1", "bias 1\nw 1", 6, "'w' is no line"),
+        ("4 5 6", "4 5", 8, "holds 2 weights, not 3"),
+        ("4 5 6", "4 5 6 7", 8, "holds 4 weights, not 3"),
+        ("4 5 6", "4 5 inf", 8, "'inf' is no finite number"),
+        ("4 5 6", "4 5 1e999", 8, "'1e999' is no finite number"),
+        ("4 5 6", "4 5 1_0", 8, "'1_0' is no finite number"),
+        ("4 5 6", "4 5 --6", 8, "'--6' is no finite number"),
+        ("4 5 6", "4 5 " + "6" * 3000, 8, "the line is too long"),
+        ("7 8 9 \n", "", 9, "the file ends here"),
+        ("7 8 9 \n", "7 8 9\n1 1 1\n", 10, "more weights follow"),
+        ("\nbias 1", "\nbias 1\0\x1b", 5, "is no finite number"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_line(old, new, line, message, path):
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        load_liblinear(path)
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 500
+
+
+def test_what_a_file_may_look_like(path):
+    path.write_text(GOOD.replace("\n", "\r\n").replace("1 2 3 ", "\t1.  +2e0\t.3e1") + "\n \n")
+    model = load_liblinear(path)
+    np.testing.assert_array_equal(model.coef_, [[1, 4], [2, 5], [3, 6]])
+    np.testing.assert_array_equal(model.intercept_, [7, 8, 9])
+
+
+@pytest.mark.parametrize("change", [("bias 1", "bias 1e200"), ("MCSVM_CS", "MCSVM_CS")])
+def test_weights_that_overflow(change, path):
+    two = "nr_class 2\nlabel 1 2\nnr_feature 2\nbias 1\nw\n1 1\n1e308 -1e308\n1e200 1\n"
+    path.write_text(f"solver_type MCSVM_CS\n{two}".replace(*change))
+    with pytest.raises(ValueError, match="the weights overflow") as caught:
+        load_liblinear(path)
+    assert str(path) in str(caught.value)
+
+
+def test_truncations_and_altered_bytes(path):
+    content = GOOD.encode()
+    rng = np.random.default_rng(0)
+    damaged = [content[:size] for size in range(len(content) - 3)]
+    for _ in range(400):
+        altered = bytearray(content)
+        for place in rng.integers(len(content), size=rng.integers(1, 4)):
+            altered[place] = rng.integers(256)
+        damaged.append(bytes(altered))
+    loaded = 0
+    for case in damaged:
+        path.write_bytes(case)
+        with contextlib.suppress(ValueError):
+            model = load_liblinear(path)
+            assert model.predict(np.ones((2, model.n_features_in_))).shape == (2,)
+            loaded += 1
+            continue
+        with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}:[0-9]+: "):
+            load_liblinear(path)
+    assert 0 < loaded < 300
+
+
+def test_a_line_without_end_takes_little_memory(path):
+    path.write_bytes(b"solver_type " + b"x" * 20_000_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="too long"):
+            load_liblinear(path)
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load_liblinear(tmp_path / "nothing")
+    with pytest.raises(IsADirectoryError):
+        load_liblinear(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is not a regular file"):
+        load_liblinear(tmp_path / "pipe")

@@ -1,0 +1,249 @@
+"""Pipelines in model files: what comes back predicts the same bits, and what cannot is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.svm import LinearSVC
+
+from manyclass import (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    MultinomialLogisticRegression,
+    StochasticClassifier,
+    load_model,
+    save_model,
+)
+from manyclass.persistence.model_file import describe_model
+from tests.helpers.pipelines import TEXTS, TOPICS, UNSEEN, X, Y, scaled, text_pipeline
+
+
+@pytest.fixture(name="path")
+def path_fixture(tmp_path):
+    return tmp_path / "model"
+
+
+def round_trip(path, pipeline):
+    save_model(path, pipeline)
+    return load_model(path)
+
+
+TEXT_STEPS = {
+    "tfidf": [TfidfVectorizer()],
+    "n-grams": [TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, max_df=0.9, norm="l1")],
+    "characters": [TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), dtype=np.float32)],
+    "no idf": [TfidfVectorizer(use_idf=False, strip_accents="unicode", lowercase=False)],
+    "stop words": [TfidfVectorizer(stop_words=["the", "and"], token_pattern=r"(?u)\b\w+\b")],
+    "english": [CountVectorizer(stop_words="english", binary=True, dtype=np.int32)],
+    "fixed": [CountVectorizer(vocabulary={"dog": 1, "cat": 0, "stocks": 2, "ruh": 3})],
+    "counts and tfidf": [CountVectorizer(), TfidfTransformer(smooth_idf=False)],
+    "counts, no idf": [CountVectorizer(), TfidfTransformer(use_idf=False), Normalizer("l1")],
+    "hashed": [HashingVectorizer(n_features=256, alternate_sign=False), TfidfTransformer()],
+    "scaled": [TfidfVectorizer(), StandardScaler(with_mean=False), MaxAbsScaler()],
+}
+
+
+@pytest.mark.parametrize("steps", TEXT_STEPS.values(), ids=TEXT_STEPS)
+def test_text_gives_the_same_bits(steps, path):
+    pipeline = text_pipeline(*map(clone, steps))
+    loaded = round_trip(path, pipeline)
+    for texts in (TEXTS, UNSEEN):
+        before, after = pipeline[:-1].transform(texts), loaded[:-1].transform(texts)
+        assert before.dtype == after.dtype
+        np.testing.assert_array_equal(before.toarray(), after.toarray())
+        np.testing.assert_array_equal(
+            pipeline.decision_function(texts), loaded.decision_function(texts)
+        )
+        assert (pipeline.predict(texts) == loaded.predict(texts)).all()
+    assert list(loaded.named_steps) == list(pipeline.named_steps)
+    for ours, theirs in zip(loaded[:-1], pipeline[:-1], strict=True):
+        mine, others = ours.get_params(), theirs.get_params()
+        if others.pop("vocabulary", None):
+            assert mine.pop("vocabulary") == ["cat", "dog", "stocks", "ruh"]
+        assert others == {key: value for key, value in mine.items() if key in others}
+    if hasattr(pipeline[0], "vocabulary_"):
+        assert loaded[0].vocabulary_ == pipeline[0].vocabulary_
+        assert (loaded[0].get_feature_names_out() == pipeline[0].get_feature_names_out()).all()
+
+
+SCALERS = [
+    StandardScaler(),
+    StandardScaler(with_mean=False),
+    StandardScaler(with_std=False),
+    StandardScaler(with_mean=False, with_std=False),
+    MaxAbsScaler(),
+    MinMaxScaler(),
+    MinMaxScaler(feature_range=(-1, 2), clip=True),
+    Normalizer("max"),
+]
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_give_the_same_bits(scaler, dtype, path):
+    rows = X.astype(dtype)
+    pipeline = scaled(clone(scaler), X=rows)
+    loaded = round_trip(path, pipeline)
+    far = 3 * rows - 1
+    np.testing.assert_array_equal(pipeline[:-1].transform(far), loaded[:-1].transform(far))
+    np.testing.assert_array_equal(pipeline.decision_function(far), loaded.decision_function(far))
+    assert loaded.n_features_in_ == 4
+    for name, value in vars(pipeline[0]).items():
+        np.testing.assert_array_equal(getattr(loaded[0], name), value)
+    if hasattr(loaded[0], "partial_fit"):
+        np.testing.assert_array_equal(
+            pipeline[0].partial_fit(far).transform(far), loaded[0].partial_fit(far).transform(far)
+        )
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        MultinomialLogisticRegression(),
+        StochasticClassifier(loss="log_loss", random_state=0),
+        MulticlassSVC(weights="dense"),
+    ],
+)
+def test_every_classifier(classifier, path):
+    names = np.array(["setosa", "versicolor", "virginica"])[Y]
+    pipeline = scaled(StandardScaler(), MinMaxScaler(), y=names, classifier=classifier)
+    loaded = round_trip(path, pipeline)
+    assert type(loaded[-1]) is type(classifier)
+    assert (loaded.predict(X) == pipeline.predict(X)).all()
+    if hasattr(pipeline, "predict_proba"):
+        np.testing.assert_array_equal(loaded.predict_proba(X), pipeline.predict_proba(X))
+
+
+def test_names_of_features_and_of_steps(path):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    pipeline = Pipeline([("scale", StandardScaler()), ("svm", MulticlassSVC())]).fit(frame, Y)
+    loaded = round_trip(path, pipeline)
+    assert list(loaded.named_steps) == ["scale", "svm"]
+    assert loaded.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame[list("dcba")])
+
+
+def test_weights_with_missing_values_and_sample_weights(path):
+    """What StandardScaler counts is then an array, or no integer."""
+    rows = X.copy()
+    rows[0, 0] = np.nan
+    scaler = StandardScaler().fit(rows)
+    pipeline = Pipeline([("a", scaler), ("b", MulticlassSVC().fit(scaler.transform(X), Y))])
+    np.testing.assert_array_equal(round_trip(path, pipeline)[0].n_samples_seen_, [149, *[150] * 3])
+    scaler.fit(X, sample_weight=np.full(len(X), 0.3))
+    assert round_trip(path, pipeline)[0].n_samples_seen_ == scaler.n_samples_seen_
+
+
+def test_sparse_rows_of_float32(path):
+    """What StandardScaler counts is then of float32."""
+    pipeline = scaled(StandardScaler(with_mean=False), X=sp.csr_array(X.astype(np.float32)))
+    loaded = round_trip(path, pipeline)
+    assert loaded[0].n_samples_seen_ == pipeline[0].n_samples_seen_
+    assert (loaded.predict(X) == pipeline.predict(X)).all()
+
+
+def test_sparse_weights_and_a_classifier_alone(path):
+    pipeline = text_pipeline()
+    pipeline[-1].sparsify(0.1)
+    loaded = round_trip(path, pipeline)
+    assert sp.issparse(loaded[-1].coef_)
+    assert (loaded.predict(UNSEEN) == pipeline.predict(UNSEEN)).all()
+    alone = make_pipeline(MulticlassSVC()).fit(X, Y)
+    assert (round_trip(path, alone).predict(X) == alone.predict(X)).all()
+
+
+def test_a_loaded_pipeline_can_be_trained_and_saved_again(path):
+    again = round_trip(path, text_pipeline()).fit(TEXTS[::-1], TOPICS[::-1])
+    assert (round_trip(path, again).predict(TEXTS) == again.predict(TEXTS)).all()
+
+
+def test_description(path):
+    save_model(path, text_pipeline(TfidfVectorizer(ngram_range=(1, 2), dtype=np.float32)))
+    about = json.loads(json.dumps(describe_model(path)))
+    assert (about["format_version"], about["estimator"], about["n_classes"]) == (
+        4,
+        "MulticlassSVC",
+        3,
+    )
+    params = {"ngram_range": [1, 2], "dtype": "float32"}
+    assert about["steps"] == [
+        {"name": "tfidfvectorizer", "kind": "TfidfVectorizer", "params": params}
+    ]
+    save_model(path, MulticlassSVC().fit(X, Y))
+    about = describe_model(path)
+    assert (about["format_version"], about["steps"]) == (1, [])
+
+
+def words(text):
+    return text.split()
+
+
+class Scaler(StandardScaler):
+    """Not what a file would bring back."""
+
+
+class Line(Pipeline):
+    """Not what a file would bring back."""
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "message"),
+    [
+        ([TfidfVectorizer(tokenizer=words, token_pattern=None)], "tokenizer is a function"),
+        ([CountVectorizer(preprocessor=str.lower)], "preprocessor is a function"),
+        ([HashingVectorizer(analyzer=words, n_features=8)], "analyzer is a function"),
+        ([TfidfVectorizer(strip_accents=str.lower)], "strip_accents is a function"),
+        ([TfidfVectorizer(input="filename")], "with input='filename': a model file must not"),
+        ([TfidfVectorizer(), TruncatedSVD(2)], "'truncatedsvd', a TruncatedSVD: it knows Count"),
+        ([Scaler()], "the step 'scaler', a Scaler"),
+        (["passthrough"], "the step 'passthrough', a str"),
+        ([StandardScaler().set_output(transform="pandas")], "set_output of the step 'standards"),
+    ],
+)
+def test_steps_that_cannot_be_stored(pipeline, message, path):
+    with pytest.raises(TypeError, match=message) as caught:
+        save_model(path, make_pipeline(*pipeline, MulticlassSVC()))
+    assert "\n" not in str(caught.value)
+    assert not path.exists()
+
+
+def test_pipelines_that_cannot_be_stored(path):
+    cases = [
+        (make_pipeline(StandardScaler(), LinearSVC()), "ends with a MulticlassSVC .* not LinearS"),
+        (Line([("a", MulticlassSVC())]), "scikit-learn's own Pipeline, not Line"),
+        (make_pipeline(MulticlassSVCCV(Cs=2, cv=2).fit(X, Y)), "other steps and its best_est"),
+    ]
+    for pipeline, message in cases:
+        with pytest.raises(TypeError, match=message):
+            save_model(path, pipeline)
+    with pytest.raises(NotFittedError):
+        save_model(path, make_pipeline(TfidfVectorizer(), MulticlassSVC()))
+    assert not path.exists()
+
+
+def test_what_could_not_be_loaded_is_not_saved(path):
+    pipeline = scaled()
+    pipeline[0].scale_[1] = np.nan
+    with pytest.raises(ValueError, match="scale_ is not finite"):
+        save_model(path, pipeline)
+    pipeline = text_pipeline()
+    pipeline[0].vocabulary_["\ud800"] = pipeline[0].vocabulary_.pop("cat")
+    with pytest.raises(ValueError, match="surrogates"):
+        save_model(path, pipeline)
+    assert not path.exists()

@@ -1,0 +1,164 @@
+"""Models in ONNX predict under onnxruntime what they predict here."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import numpy as np
+import onnxruntime
+import pytest
+import skl2onnx
+from skl2onnx.common.data_types import (
+    BooleanTensorType,
+    Int64TensorType,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import manyclass.onnx
+from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
+from manyclass.onnx import to_onnx
+from tests.helpers.iris import IRIS
+
+X, Y = IRIS
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+STEPS = {"max_steps": 2000, "tol": None}
+MODELS = {
+    "svc": MulticlassSVC(random_state=0),
+    "one-vs-rest": MulticlassSVC(formulation="ovr", loss="squared_hinge", random_state=0),
+    "logistic": MultinomialLogisticRegression(random_state=0),
+    "log_loss": StochasticClassifier(loss="log_loss", random_state=0, **STEPS),
+    "hinge": StochasticClassifier(loss="hinge", random_state=0, **STEPS),
+}
+
+
+def run(proto, rows):
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, {session.get_inputs()[0].name: rows})
+
+
+def shown(model, rows):
+    """What the second output must hold."""
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(rows)
+    scores = model.decision_function(rows)
+    return np.c_[-scores, scores] if scores.ndim == 1 else scores
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "y",
+    [Y, NAMES[Y], NAMES[Y].astype(object), Y.astype(float), Y > 0, NAMES[(Y > 0) * 1]],
+    ids=["int", "str", "object", "float", "bool", "two names"],
+)
+def test_the_same_predictions(name, dtype, y):
+    rows = X.astype(dtype)
+    model = MODELS[name].fit(rows, y)
+    labels, second = run(to_onnx(model, dtype), rows)
+    assert labels.shape == (len(X),)
+    assert (labels == model.predict(rows)).all()
+    tolerance = 1e-4 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(second, shown(model, rows), rtol=tolerance, atol=tolerance)
+    assert second.dtype == dtype
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("y", [NAMES[Y], Y > 0], ids=["multi", "binary"])
+def test_pipelines_with_a_scaler(name, y):
+    rows = X.astype(np.float32)
+    pipeline = make_pipeline(StandardScaler(), MODELS[name]).fit(rows, y)
+    labels, second = run(to_onnx(pipeline), rows)
+    assert (labels == pipeline.predict(rows)).all()
+    expected = shown(pipeline[-1], pipeline[:-1].transform(rows))
+    np.testing.assert_allclose(second, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_sparse_weights():
+    rows = X.astype(np.float32)
+    model = MODELS["svc"].fit(rows, NAMES[Y]).sparsify(0.3)
+    assert (run(to_onnx(model), rows)[0] == model.predict(rows)).all()
+
+
+def test_integers_and_truth_values():
+    for cast, kind in ((np.int64, Int64TensorType), (bool, BooleanTensorType)):
+        rows = np.rint(X).astype(cast)
+        model = MultinomialLogisticRegression(C=0.1).fit(rows, Y)
+        options = {id(model): {"zipmap": False}}
+        proto = skl2onnx.to_onnx(model, initial_types=[("X", kind([None, 4]))], options=options)
+        labels, chances = run(proto, rows)
+        assert (labels == model.predict(rows)).all()
+        np.testing.assert_allclose(chances, model.predict_proba(rows), rtol=1e-4, atol=1e-5)
+
+
+def test_options_of_skl2onnx():
+    rows = X.astype(np.float32)
+    model = MODELS["logistic"].fit(rows, NAMES[Y])
+    maps = run(skl2onnx.to_onnx(model, rows), rows)[1]
+    assert sorted(maps[0]) == NAMES.tolist()
+    raw = {id(model): {"zipmap": False, "raw_scores": True, "nocl": True}}
+    labels, scores = run(skl2onnx.to_onnx(model, rows, options=raw), rows)
+    np.testing.assert_allclose(scores, model.decision_function(rows), rtol=1e-4, atol=1e-4)
+    assert (NAMES[labels] == model.predict(rows)).all()
+    named = {id(model): {"zipmap": False, "output_class_labels": True}}
+    assert run(skl2onnx.to_onnx(model, rows, options=named), rows)[2].tolist() == NAMES.tolist()
+    columns = run(skl2onnx.to_onnx(model, rows, options={id(model): {"zipmap": "columns"}}), rows)
+    np.testing.assert_allclose(columns[2], model.predict_proba(rows)[:, 1], atol=1e-5)
+
+
+def test_weights_that_do_not_fit(monkeypatch):
+    monkeypatch.setattr(manyclass.onnx, "MAX_BYTES", 40)
+    model = MODELS["svc"].fit(X, Y).sparsify()
+    with pytest.raises(ValueError, match=r"of 3 classes and 4 features.*holds 2 GB; keep"):
+        to_onnx(model)
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (LogisticRegression(), TypeError, "not LogisticRegression"),
+        (make_pipeline(StandardScaler(), LogisticRegression()), TypeError, "Pipeline that ends"),
+        (MulticlassSVC(), NotFittedError, "not fitted"),
+    ],
+)
+def test_what_is_refused(model, error, message):
+    with pytest.raises(error, match=message):
+        to_onnx(model)
+
+
+def test_weights_too_large_for_float32():
+    model = MODELS["svc"].fit(X, Y)
+    model.coef_[0, 0] = 1e300
+    with pytest.raises(ValueError, match="not finite in float32; convert with float64"):
+        to_onnx(model)
+    to_onnx(model, np.float64)
+
+
+def test_classes_that_are_no_whole_numbers():
+    model = MODELS["svc"].fit(X, Y)
+    model.classes_ = np.array([0.5, 1.0, 2.0])
+    with pytest.raises(ValueError, match="whole numbers or strings"):
+        to_onnx(model)
+
+
+def test_text_and_odd_types_are_refused():
+    pipeline = make_pipeline(TfidfVectorizer(), MulticlassSVC()).fit(["a cat", "a dog"], [0, 1])
+    with pytest.raises(
+        ValueError, match="TfidfVectorizer takes no table of numbers; call skl2onnx"
+    ):
+        to_onnx(pipeline)
+    with pytest.raises(ValueError, match="dtype must be float32 or float64, not int64"):
+        to_onnx(MODELS["svc"].fit(X, Y), np.int64)
+
+
+def test_without_skl2onnx(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    monkeypatch.delitem(sys.modules, "manyclass.onnx")
+    with pytest.raises(ImportError, match=r"needs skl2onnx.*pip install 'manyclass\[onnx\]'"):
+        importlib.import_module("manyclass.onnx")
