@@ -53,7 +53,7 @@ demo: $(VENV)/built
 
 test: unit sanitize
 
-unit: $(VENV)/with-test
+unit: $(VENV)/with-test $(VENV)/with-docs
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal
 	MANYCLASS_INSTRUCTION_SET=baseline $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(BASELINE_TESTS)
 	bash tests/check_symbols.sh build/editable

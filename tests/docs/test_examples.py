@@ -1,0 +1,42 @@
+"""Every example of README.md and of the documentation runs.
+
+A page runs in a folder of its own, with small data files of the names that the pages use. A block
+behind ``<!-- not run: why -->`` is left out, and one behind ``<!-- needs: module -->`` where that
+module is not installed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.markdown_examples import has_examples, make_files, run_page
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+GENERATED = {"_build", "generated", "gallery", "command_line.md"}
+
+
+def pages():
+    """README.md and the pages that have examples."""
+    found = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+    written = [p for p in found if not GENERATED & set(p.relative_to(ROOT).parts)]
+    return [page for page in written if has_examples(page)]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_page(page, tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    monkeypatch.chdir(tmp_path)
+    make_files(tmp_path)
+    try:
+        run_page(page)
+    finally:
+        plt.close("all")
+
+
+def test_first_page_and_readme_show_the_same_example():
+    first = (DOCS / "index.md").read_text().split("```python\n")[1].split("```")[0]
+    assert first in (ROOT / "README.md").read_text()
