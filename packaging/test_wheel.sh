@@ -17,4 +17,4 @@ cp -r tests pyproject.toml "$work"
 cd "$work"
 "$env/bin/python" -m pytest -q -n 2 -o testpaths=tests tests/estimators/test_svc.py \
   tests/estimators/test_logistic.py tests/model_selection/test_c_path.py tests/persistence \
-  tests/cli/test_commands.py tests/cli/test_convert.py
+  tests/reports tests/cli/models tests/cli/test_commands.py tests/cli/test_convert.py

@@ -6,11 +6,11 @@ python=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$(cd "$(dirname "$python")" && pwd)  # cmake and ninja lie beside Python
 
-# build NAME SANITIZERS: compile the core with the sanitizers, beside a copy of the package.
+# build NAME SANITIZERS [OPTION]: compile the core with the sanitizers, beside a copy of the package.
 build() {
   local folder=$root/build/sanitize/$1
   PATH=$tools:$PATH cmake -S "$root" -B "$folder/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DMANYCLASS_SANITIZE="$2" -DPython_EXECUTABLE="$(cd "$root" && realpath -s "$python")" \
+    ${3:-} -DMANYCLASS_SANITIZE="$2" -DPython_EXECUTABLE="$(cd "$root" && realpath -s "$python")" \
     -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" -Wno-dev >/dev/null
   PATH=$tools:$PATH cmake --build "$folder/cmake" >"$folder/log" || { cat "$folder/log"; exit 1; }
   mkdir -p "$folder/site"
@@ -35,5 +35,6 @@ run address "$address_libraries" kernels &
 kernels=$!
 run address "$address_libraries" solvers
 wait $kernels
-build thread thread
+# Threads do the same with all instruction sets.
+build thread thread -DMANYCLASS_BASELINE_ONLY=ON
 run thread "libtsan.so" threads
