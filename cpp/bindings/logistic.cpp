@@ -68,7 +68,7 @@ void bind_trainer(nb::module_& m, const char* name) {
           "inspect",
           [](Held<T>& t, Matrix<double> weights, std::optional<Matrix<T>> v,
              Vector<const double> leaves, Vector<const double> enters,
-             std::optional<Matrix<double>> sums, Vector<double> class_sums, bool class_major) {
+             std::optional<Matrix<double>> sums, Vector<double> left, bool class_major) {
             const ClassShift by = shift_of(t.n_classes(), leaves, enters);
             const nb::gil_scoped_release release;
             MatrixView<T> duals{};
@@ -76,22 +76,21 @@ void bind_trainer(nb::module_& m, const char* name) {
             if (v) duals = view_of(*v);
             if (sums) into = view_of(*sums);
             return t.inspect(view_of(weights), v ? &duals : nullptr, by, sums ? &into : nullptr,
-                             view_of(class_sums), class_major);
+                             view_of(left), class_major);
           },
-          "weights"_a, "v"_a.none(), "leaves"_a, "enters"_a, "sums"_a.none(), "class_sums"_a,
+          "weights"_a, "v"_a.none(), "leaves"_a, "enters"_a, "sums"_a.none(), "left"_a,
           "class_major"_a)
       .def(
           "dual_sums",
           [](Held<T>& t, Matrix<T> v, Vector<const double> leaves, Vector<const double> enters,
-             std::optional<Matrix<double>> sums, Vector<double> class_sums, bool class_major) {
+             std::optional<Matrix<double>> sums, Vector<double> left, bool class_major) {
             const ClassShift by = shift_of(t.n_classes(), leaves, enters);
             const nb::gil_scoped_release release;
             MatrixView<double> into{};
             if (sums) into = view_of(*sums);
-            return t.dual_sums(view_of(v), by, sums ? &into : nullptr, view_of(class_sums),
-                               class_major);
+            return t.dual_sums(view_of(v), by, sums ? &into : nullptr, view_of(left), class_major);
           },
-          "v"_a, "leaves"_a, "enters"_a, "sums"_a.none(), "class_sums"_a, "class_major"_a)
+          "v"_a, "leaves"_a, "enters"_a, "sums"_a.none(), "left"_a, "class_major"_a)
       .def("use_threads", &Held<T>::use_threads, "n_threads"_a);
 }
 

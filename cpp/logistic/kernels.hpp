@@ -59,7 +59,7 @@ struct LogisticSums {
 // What a pass adds up; null: not wanted.
 struct LogisticTotals {
   const LogisticWeights<double>* sums = nullptr;  // += W(u)
-  double* class_sums = nullptr;                   // += C_i u_ic
+  double* left = nullptr;                         // += C_i (e_y - u_i)
 };
 
 template <class T>

@@ -94,25 +94,24 @@ class LogisticTrainer : public TrainingSet<T> {
   }
 
   // At W in double and u = exp(v), or the softmax where v is null; `sums`, if it is not null, and
-  // `class_sums`, if it is not empty, are added to.
+  // `left`, if it is not empty, are added to.
   LogisticSums inspect(MatrixView<double> weights, const MatrixView<T>* v, const ClassShift& by,
-                       const MatrixView<double>* sums, std::span<double> class_sums,
-                       bool class_major) {
+                       const MatrixView<double>* sums, std::span<double> left, bool class_major) {
     const LogisticWeights<double> w = view<double>(weights, class_major);
     if (v) check_duals(*v);
-    return totals(w, sums, class_sums, [&](const auto&... rest) {
+    return totals(w, sums, left, [&](const auto&... rest) {
       return kernels_.inspect(this->examples(), w, v ? v->data : nullptr, by, rest...);
     });
   }
 
   // Of u = exp(v); `sums` may be null.
   LogisticSums dual_sums(MatrixView<T> v, const ClassShift& by, const MatrixView<double>* sums,
-                         std::span<double> class_sums, bool class_major) {
+                         std::span<double> left, bool class_major) {
     check_duals(v);
     const LogisticWeights<double> w =
         sums ? view<double>(*sums, class_major)
              : LogisticWeights<double>{nullptr, this->n_features(), this->n_classes(), 0, false};
-    return totals(w, sums, class_sums, [&](const auto&... rest) {
+    return totals(w, sums, left, [&](const auto&... rest) {
       return kernels_.dual_sums(this->examples(), w, v.data, by, rest...);
     });
   }
@@ -151,23 +150,23 @@ class LogisticTrainer : public TrainingSet<T> {
   // pass(totals, memory, begin, end) by all threads.
   template <class Pass>
   LogisticSums totals(const LogisticWeights<double>& w, const MatrixView<double>* sums,
-                      std::span<double> class_sums, Pass pass) {
-    require(class_sums.empty() || length(class_sums) == this->n_classes(),
-            "class_sums must have a number for every class");
+                      std::span<double> left, Pass pass) {
+    require(left.empty() || length(left) == this->n_classes(),
+            "left must have a number for every class");
     const auto n = static_cast<std::size_t>(n_members());
     std::optional<ThreadSums<double>> out;
     if (sums) out.emplace(view<double>(*sums, w.class_major), n_members());
     std::vector<LogisticSums> found(n);
-    std::vector<std::vector<double>> of_classes(n, std::vector<double>(class_sums.size()));
+    std::vector<std::vector<double>> of_classes(n, std::vector<double>(left.size()));
     by_threads(w, longest_row(), [&](int member, const auto& memory, auto begin, auto end) {
       const auto m = static_cast<std::size_t>(member);
       const LogisticTotals into{out ? &out->of(member) : nullptr,
-                                class_sums.empty() ? nullptr : of_classes[m].data()};
+                                left.empty() ? nullptr : of_classes[m].data()};
       found[m].add(pass(into, memory, begin, end));
     });
     if (out) out->add_up();
     for (std::size_t m = 0; m < n; ++m) {
-      for (std::size_t c = 0; c < class_sums.size(); ++c) class_sums[c] += of_classes[m][c];
+      for (std::size_t c = 0; c < left.size(); ++c) left[c] += of_classes[m][c];
       if (m > 0) found[0].add(found[m]);
     }
     return found[0];

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "data/examples.hpp"
 #include "dense_rows/class_major.hpp"
@@ -29,15 +30,38 @@ inline void in_batches(std::int64_t begin, std::int64_t end, Before before, Each
   }
 }
 
-// p <- softmax(s); returns C_i times the loss.
+// The part of a distribution p that is not at y, summed without it: 1 - p_y has no digits left
+// where p_y is near 1.
+template <class U>
+inline double rest_of(U* p, std::size_t n, std::int64_t y) {
+  const U own = p[y];
+  p[y] = 0;
+  Vector<U> sum = {};
+  for (std::size_t c = 0; c < n; c += kLanes<U>) sum += load(p + c);
+  p[y] = own;
+  return total<U>(sum);
+}
+
+// log p_y, given the rest of p, or as it is where p_y is small.
+inline double log_own(double rest, double otherwise) {
+  return rest < 0.5 ? std::log1p(-rest) : otherwise;
+}
+
+// What a pass knows of an example: C_i times its loss, and sum_{c != y} p_c.
+struct LossAndRest {
+  double loss, rest;
+};
+
+// p <- softmax(s)
 template <class T, class U>
-inline double loss_and_softmax(const Examples<T>& examples, std::int64_t i, std::int32_t n_classes,
-                               U* s) {
-  const std::int64_t ld = score_stride<U>(n_classes);
-  const double s_y = static_cast<double>(s[examples.labels[i]]);
+inline LossAndRest loss_and_softmax(const Examples<T>& examples, std::int64_t i,
+                                    std::int32_t n_classes, U* s) {
+  const std::int64_t ld = score_stride<U>(n_classes), y = examples.labels[i];
+  const double s_y = static_cast<double>(s[y]);
   std::fill(s + n_classes, s + ld, kNoClass<U>);
   const double log_sum = softmax(s, static_cast<std::size_t>(ld), s);
-  return examples.costs[i] * (log_sum - s_y);
+  const double rest = rest_of(s, static_cast<std::size_t>(ld), y);
+  return {examples.costs[i] * -log_own(rest, s_y - log_sum), rest};
 }
 
 template <class T>
@@ -54,8 +78,9 @@ double logistic_gradient(const Examples<T>& examples, const LogisticWeights<T>& 
       },
       [&](std::int64_t i, std::int64_t b) {
         T* s = memory.scores + b * ld;
-        loss += loss_and_softmax(examples, i, w.n_classes, s);
-        s[examples.labels[i]] -= 1;
+        const LossAndRest found = loss_and_softmax(examples, i, w.n_classes, s);
+        loss += found.loss;
+        s[examples.labels[i]] = static_cast<T>(-found.rest);
         const T cost = static_cast<T>(examples.costs[i]);
         for (std::int64_t c = 0; c < ld; c += static_cast<std::int64_t>(kLanes<T>)) {
           store(s + c, load(s + c) * cost);
@@ -140,24 +165,52 @@ inline void duals_of(const T* v, std::int32_t n_classes, double* u) {
   softmax(u, static_cast<std::size_t>(ld), u);
 }
 
-// sum_c u_c log u_c
-inline double negative_entropy(const double* u, std::int64_t n) {
+// -sum_c u_c log u_c
+inline double entropy_of(const double* u, std::int64_t n, std::int64_t y, double rest) {
   double sum = 0;
-  for (std::int64_t c = 0; c < n; ++c) sum += u[c] > 0 ? u[c] * std::log(u[c]) : 0;
-  return sum;
+  for (std::int64_t c = 0; c < n; ++c) {
+    if (c != y && u[c] > 0) sum -= u[c] * std::log(u[c]);
+  }
+  return u[y] > 0 ? sum - u[y] * log_own(rest, std::log(u[y])) : sum;
 }
 
 // Add example i to the totals. u becomes its row of W(u), C_i (e_y - u).
 template <class T>
-inline void add_totals(const Examples<T>& examples, std::int64_t i, std::int64_t n,
+inline void add_totals(const Examples<T>& examples, std::int64_t i, std::int64_t n, double rest,
                        const LogisticTotals& totals, double* u) {
   const double cost = examples.costs[i];
-  for (std::int64_t c = 0; c < n; ++c) {
-    u[c] *= -cost;
-    if (totals.class_sums) totals.class_sums[c] -= u[c];
-  }
-  u[examples.labels[i]] += cost;
+  for (std::int64_t c = 0; c < n; ++c) u[c] *= -cost;
+  u[examples.labels[i]] = cost * rest;
+  for (std::int64_t c = 0; totals.left && c < n; ++c) totals.left[c] += u[c];
   std::fill(u + n, u + score_stride<double>(static_cast<std::int32_t>(n)), 0.0);
+}
+
+// Of one example: its term of P - D, with a bound of the rounding in it and in its loss, and the
+// entropy of u.
+struct GapAndEntropy {
+  double gap, entropy;
+};
+
+// sum_c u_c log(u_c / p_c), with p the softmax of s and loss = -log p_y. Terms are small where u
+// and p are near e_y, and so is their rounding.
+inline GapAndEntropy gap_of(const double* s, std::int64_t n, std::int64_t y, const double* u,
+                            double rest, double loss) {
+  double sum = 0, largest = std::abs(s[y]), entropy = 0;
+  for (std::int64_t c = 0; c < n; ++c) {
+    largest = std::max(largest, std::abs(s[c]));
+    if (c == y || !(u[c] > 0)) continue;
+    const double log_u = std::log(u[c]);
+    sum += u[c] * (log_u - (s[c] - s[y]) + loss);
+    entropy -= u[c] * log_u;
+  }
+  if (u[y] > 0) {
+    const double log_u = log_own(rest, std::log(u[y]));
+    sum += u[y] * (log_u + loss);
+    entropy -= u[y] * log_u;
+  }
+  constexpr double kRounding = 16 * std::numeric_limits<double>::epsilon();
+  const double sizes = (1 + largest) * (std::min(1.0, loss) + rest) + loss + entropy;
+  return {std::max(0.0, sum) + kRounding * sizes, entropy};
 }
 
 template <class T>
@@ -167,6 +220,7 @@ LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights
                               std::int64_t end) {
   const std::int64_t ld = score_stride<double>(w.n_classes), v_ld = score_stride<T>(w.n_classes);
   const std::int64_t k = w.n_classes;
+  const auto n_lanes = static_cast<std::size_t>(ld);
   LogisticSums found;
   in_batches(
       begin, end,
@@ -177,17 +231,20 @@ LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights
       [&](std::int64_t i, std::int64_t b) {
         double* s = memory.scores + b * ld;
         double* u = memory.other + b * ld;
+        const std::int64_t y = examples.labels[i];
+        const double cost = examples.costs[i];
         std::fill(s + k, s + ld, kNoClass<double>);
-        const double log_sum = softmax(s, static_cast<std::size_t>(ld), u);
+        const double log_sum = softmax(s, n_lanes, u);
+        double rest = rest_of(u, n_lanes, y);
+        const double loss = -log_own(rest, s[y] - log_sum);
         if (v) duals_of(v + i * v_ld, w.n_classes, u);
         shift(by, k, u);
-        double score = 0;
-        for (std::int64_t c = 0; c < k; ++c) score += u[c] * s[c];
-        const double entropy = negative_entropy(u, k), cost = examples.costs[i];
-        found.loss += cost * (log_sum - s[examples.labels[i]]);
-        found.gap += cost * std::max(0.0, log_sum + entropy - score);
-        found.entropy -= cost * entropy;
-        add_totals(examples, i, k, totals, u);
+        rest = rest_of(u, n_lanes, y);
+        found.loss += cost * loss;
+        const GapAndEntropy of = gap_of(s, k, y, u, rest, loss);
+        found.gap += cost * of.gap;
+        found.entropy += cost * of.entropy;
+        add_totals(examples, i, k, rest, totals, u);
       },
       [&](std::int64_t n, auto at) {
         if (totals.sums) add_rows(examples.x, *totals.sums, memory, n, at, memory.other, ld);
@@ -209,8 +266,11 @@ LogisticSums logistic_dual_sums(const Examples<T>& examples, const LogisticWeigh
         double* u = memory.other + b * ld;
         duals_of(v + i * v_ld, shape.n_classes, u);
         shift(by, k, u);
-        found.entropy -= examples.costs[i] * negative_entropy(u, k);
-        add_totals(examples, i, k, totals, u);
+        const std::int64_t y = examples.labels[i];
+        const double rest =
+            rest_of(u, static_cast<std::size_t>(score_stride<double>(shape.n_classes)), y);
+        found.entropy += examples.costs[i] * entropy_of(u, k, y, rest);
+        add_totals(examples, i, k, rest, totals, u);
       },
       [&](std::int64_t n, auto at) {
         if (totals.sums) add_rows(examples.x, *totals.sums, memory, n, at, memory.other, ld);

@@ -396,7 +396,7 @@ class _LogisticTrainer(_Examples):
         leaves: NDArray[np.float64],
         enters: NDArray[np.float64],
         sums: NDArray[np.float64] | None,
-        class_sums: NDArray[np.float64],
+        left: NDArray[np.float64],
         class_major: bool,
     ) -> LogisticSums: ...
     def dual_sums(
@@ -405,7 +405,7 @@ class _LogisticTrainer(_Examples):
         leaves: NDArray[np.float64],
         enters: NDArray[np.float64],
         sums: NDArray[np.float64] | None,
-        class_sums: NDArray[np.float64],
+        left: NDArray[np.float64],
         class_major: bool,
     ) -> LogisticSums: ...
     def use_threads(self, n_threads: int) -> None: ...

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegressionCV
 
 from manyclass import (
     ConvergenceDisplay,
@@ -70,3 +71,5 @@ def test_what_has_nothing_to_plot_is_refused():
         ConvergenceDisplay.from_estimator(StochasticClassifier(random_state=0).fit(X, y))
     with pytest.raises(TypeError, match="not MulticlassSVC"):
         CPathDisplay.from_estimator(MulticlassSVC().fit(X, y))
+    with pytest.raises(TypeError, match="not LogisticRegressionCV"):
+        CPathDisplay.from_estimator(LogisticRegressionCV())

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_wine
 from sklearn.linear_model import LogisticRegression
@@ -87,3 +88,30 @@ def test_weights_that_do_not_fit_are_refused_with_bytes():
     wide = sp.csr_array((np.ones(4), ([0, 1, 2, 3], [0, 1, 2, 2**30 - 1])), shape=(4, 2**30))
     with pytest.raises(MemoryError, match=r"need \d+\.\d GB; .* fewer features"):
         fit(wide, [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("seed", [40, 122, 186])
+def test_float32_without_curvature_begins_anew_in_float64(seed):
+    """Descent ends where the scores are so large that no example's loss has curvature."""
+    rng = np.random.default_rng(seed)
+    rows, labels = rng.standard_normal((8, 10)).astype(np.float32), rng.integers(0, 2, 8)
+    weights = 10.0 ** rng.uniform(-4, 2.5, 8)
+    model = MultinomialLogisticRegression(C=144.0, tol=1e-2, random_state=0)
+    assert model.fit(rows, labels, weights).certificate_.relative_gap <= 1e-2
+
+
+@pytest.mark.parametrize("C", [1e6, 1e10, 1e14])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_certificates_of_large_costs_keep_their_digits(C, dtype):
+    """1 - p_y and the losses are far below the rounding of p_y and of the scores."""
+    model = fit(np.eye(2, dtype=dtype), [0, 1], C=C, fit_intercept=False, tol=1e-3)
+    proof, w = model.certificate_, model.coef_[0].astype(np.float64)
+    P = 0.5 * w @ w + C * (np.log1p(np.exp(w[0])) + np.log1p(np.exp(-w[1])))
+    assert proof.primal_objective == pytest.approx(P, rel=1e-14)
+    # By symmetry the optimum is W = (-a, a), with a = C / (1 + exp(a)).
+    a = scipy.optimize.brentq(
+        lambda a: np.log(a) + np.logaddexp(0, a) - np.log(C), 1, 50, xtol=1e-14, rtol=1e-15
+    )
+    optimum = a * a + 2 * C * np.log1p(np.exp(-a))
+    assert proof.dual_objective <= optimum * (1 + 1e-14) <= P * (1 + 1e-13)
+    assert proof.relative_gap <= 1e-3

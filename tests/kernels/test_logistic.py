@@ -133,31 +133,32 @@ def test_inspect_sums_what_numpy_sums(setting, from_scores, shifted):
     v[:, k:] = -1000
     S = setting.X @ setting.matrix(W)
     u = softmax(S if from_scores else v[:, :k].astype(np.float64), axis=1)
-    shift = class_shift(problem, problem.costs @ u) if shifted else NO_SHIFT
+    shift = class_shift(problem, class_counts(problem) - problem.costs @ u) if shifted else NO_SHIFT
     if shifted:
         u = u * (1 - shift.leaves) + ((u * shift.leaves).sum(axis=1))[:, None] * shift.enters
         np.testing.assert_allclose(problem.costs @ u, class_counts(problem), rtol=1e-10)
-    sums, class_sums = setting.zeros(np.float64), np.zeros(k)
+    sums, left = setting.zeros(np.float64), np.zeros(k)
     found = setting.trainer.inspect(
         W,
         None if from_scores else v,
         shift.leaves,
         shift.enters,
         sums,
-        class_sums,
+        left,
         setting.class_major,
     )
     entropy = (u * np.log(u)).sum(axis=1)
     terms = logsumexp(S, axis=1) + entropy - (u * S).sum(axis=1)
     assert found.gap == pytest.approx(problem.costs @ terms, rel=1e-9, abs=1e-9)
     assert found.entropy == pytest.approx(-(problem.costs @ entropy), rel=1e-9)
-    np.testing.assert_allclose(class_sums, problem.costs @ u, rtol=1e-9)
+    expected = class_counts(problem) - problem.costs @ u
+    np.testing.assert_allclose(left, expected, atol=1e-9 * class_counts(problem).max())
     np.testing.assert_allclose(setting.matrix(sums), setting.weights_of(u), atol=1e-8)
     if from_scores:
         return
-    again, class_sums = setting.zeros(np.float64), np.zeros(k)
+    again, left = setting.zeros(np.float64), np.zeros(k)
     other = setting.trainer.dual_sums(
-        v, shift.leaves, shift.enters, again, class_sums, setting.class_major
+        v, shift.leaves, shift.enters, again, left, setting.class_major
     )
     assert other.entropy == pytest.approx(found.entropy, rel=1e-12)
     np.testing.assert_allclose(again, sums, atol=1e-12 * max(1, np.abs(sums).max()))
@@ -186,11 +187,11 @@ def test_threads_change_rounding_alone(setting):
         scale = np.abs(out[0]).max()
         np.testing.assert_allclose(out[0], out[1], atol=setting.tolerance * scale)
     wide = [setting.zeros(np.float64), setting.zeros(np.float64)]
-    class_sums = np.zeros((2, setting.problem.dataset.n_classes))
+    left = np.zeros((2, setting.problem.dataset.n_classes))
     for m, s in enumerate((alone, several)):
-        s.trainer.dual_sums(v[m], NONE, NONE, wide[m], class_sums[m], s.class_major)
+        s.trainer.dual_sums(v[m], NONE, NONE, wide[m], left[m], s.class_major)
     np.testing.assert_allclose(wide[0], wide[1], atol=1e-10)
-    np.testing.assert_allclose(class_sums[0], class_sums[1])
+    np.testing.assert_allclose(left[0], left[1])
     found = [
         s.trainer.inspect(wide[0], v[0], NONE, NONE, None, NONE, s.class_major)
         for s in (alone, several)

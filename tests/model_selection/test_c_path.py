@@ -129,3 +129,5 @@ def test_c_out_of_range_is_refused():
     path = c_path(X, y, C_min=0.1, C_max=1.0, epsilon=0.1, random_state=0)
     with pytest.raises(ValueError, match=r"from 0\.1 to 1"):
         path.model_at(2.0)
+    with pytest.raises(TypeError, match="C must be"):
+        path.gap_at("1")

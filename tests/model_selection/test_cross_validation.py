@@ -7,7 +7,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer, make_scorer, recall_score
+from sklearn.metrics import get_scorer, log_loss, make_scorer, recall_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
 
 from manyclass import (
@@ -130,6 +130,22 @@ def test_log_loss_of_probabilities():
         made(MulticlassSVCCV, scoring="neg_log_loss").fit(X, y)
 
 
+def test_log_loss_of_a_fold_that_lacks_a_class():
+    rng = np.random.default_rng(0)
+    labels = np.r_[np.repeat(np.arange(4), 10), [4] * 3]
+    rows = rng.standard_normal((43, 3)) + np.eye(5, 3)[labels]
+    split = StratifiedKFold(5)
+    with pytest.warns(UserWarning, match="least populated"):
+        splits = list(split.split(rows, labels))
+    model = MultinomialLogisticRegressionCV(
+        Cs=[0.1], cv=splits, scoring="neg_log_loss", tol=1e-6, random_state=0
+    ).fit(rows, labels)
+    for score, (train, test) in zip(model.scores_[:, 0], splits, strict=True):
+        alone = MultinomialLogisticRegression(C=0.1, tol=1e-6).fit(rows[train], labels[train])
+        wanted = -log_loss(labels[test], alone.predict_proba(rows[test]), labels=alone.classes_)
+        assert score == pytest.approx(wanted, rel=1e-3)
+
+
 def test_sample_weights_are_those_of_training_and_scores():
     weights = np.where(np.arange(300) % 3, 1.0, 0.0)
     used = weights > 0
@@ -184,6 +200,7 @@ def test_classes_that_a_fold_lacks_count_as_errors():
         ({"cv": [(range(10), range(10, 20))]}, (X, np.arange(300) >= 10), "fold 1: .*one class"),
         ({"cv": [(range(10), [])]}, (X, y), "fold 1 has no row to test"),
         ({"cv": []}, (X, y), "no fold"),
+        ({"cv": [([0, 1, 300], [2])]}, (X, y), "fold 1 has no rows of 300"),
         ({"cv": 1000}, (X, y), "n_splits=1000"),
         ({"Cs": []}, (X, y), "at least one"),
         ({"Cs": [1, -1]}, (X, y), "positive"),

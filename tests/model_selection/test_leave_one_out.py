@@ -44,7 +44,25 @@ def test_two_classes_with_names_and_sparse_rows():
     assert (bounds.verdicts == 1).mean() > 0.5
 
 
+def test_the_only_example_of_a_class_is_wrong():
+    """No model that was trained without it knows its class."""
+    rows = [
+        [2.6, 1.2],
+        [4.4, 0.3],
+        [3.4, -0.5],
+        [-0.9, 2.1],
+        [-1.0, 3.9],
+        [-0.1, 3.1],
+        [-0.6, -1.1],
+    ]
+    bounds = loo_error_bounds(np.array(rows), [0, 0, 0, 1, 1, 1, 2], C=0.1, random_state=0)
+    assert bounds.verdicts[-1] == -1
+    assert bounds.lower >= 1 / 7
+
+
 def test_refusals():
+    with pytest.raises(ValueError, match="give the weights as a dict"):
+        loo_error_bounds(X, y, class_weight="balanced")
     with pytest.raises(TypeError, match="no parameter 'solver'"):
         loo_error_bounds(X, y, solver="auto")
     with pytest.raises(ValueError, match="class of weight 0"):

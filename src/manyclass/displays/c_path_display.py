@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyclass.displays.axes import axes_for
 from manyclass.model_selection.c_path import CPath
+from manyclass.model_selection.cross_validation import CrossValidationMixin
 
 Numbers = NDArray[np.float64]
 N_POINTS = 400  # of the curve of a gap
@@ -95,7 +96,7 @@ class CPathDisplay:
         TypeError
             If it has no scores for several C.
         """
-        if not hasattr(estimator, "Cs"):
+        if not isinstance(estimator, CrossValidationMixin):
             raise TypeError(
                 f"CPathDisplay plots an estimator that chooses C, such as MulticlassSVCCV, not "
                 f"{type(estimator).__name__}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,7 @@ class CPath:
         return float(self.envelope.lower(C)), float(self.envelope.upper(C))
 
     def _checked(self, C: float) -> float:
+        check_scalar(C, "C", Real)
         if not self.C_min <= C <= self.C_max:
             raise ValueError(
                 f"C must be from {self.C_min:g} to {self.C_max:g}, the path's; got {C}"

@@ -52,6 +52,8 @@ class Fit:
 
     def gap_at(self, C: float) -> float:
         """Return what is proven of the model at a larger C: P* does not fall."""
+        if not self.dual_objective > 0:
+            return np.inf
         upper = self.penalty + C * self.loss
         return (upper - self.dual_objective) / self.dual_objective
 

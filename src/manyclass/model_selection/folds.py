@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import log_loss
 
 from manyclass.model_selection.fitting import Classifier, Fit, fit
 from manyclass.problem.solution import Certificate
@@ -124,13 +126,24 @@ class Folds:
         metadata = {
             name: _sliced(value, rows, len(self.y)) for name, value in self.metadata.items()
         }
+        scorer = with_labels(self.scorer, model.classes_)
         try:
-            score = float(self.scorer(model, self.X[rows], self.y[rows], **metadata))
+            score = float(scorer(model, self.X[rows], self.y[rows], **metadata))
         except (ValueError, AttributeError, TypeError) as error:
             raise ValueError(f"fold {number + 1}: scoring failed: {error}") from error
         if not np.isfinite(score):
             raise ValueError(f"fold {number + 1}: the score is {score}; check scoring")
         return score
+
+
+def with_labels(scorer: Scorer, classes: Array) -> Scorer:
+    """Return a scorer of the log loss that knows the classes, of which a fold may lack some."""
+    settings = getattr(scorer, "_kwargs", {})
+    if getattr(scorer, "_score_func", None) is not log_loss or "labels" in settings:
+        return scorer
+    knowing: Any = copy(scorer)
+    knowing._kwargs = {**settings, "labels": classes}
+    return knowing  # type: ignore[no-any-return]
 
 
 def checked_splits(splits: Iterable[Split], y: Array) -> list[Split]:
@@ -142,7 +155,12 @@ def checked_splits(splits: Iterable[Split], y: Array) -> list[Split]:
         If there is no fold, or one lacks rows to train or to test on.
     """
     all_rows = np.arange(len(y))
-    found = [(all_rows[train], all_rows[test]) for train, test in splits]
+    found: list[Split] = []
+    for number, (train, test) in enumerate(splits, 1):
+        try:
+            found.append((all_rows[train], all_rows[test]))
+        except IndexError as error:
+            raise ValueError(f"fold {number} has no rows of {len(y)}: {error}; check cv") from None
     if not found:
         raise ValueError("cv gives no fold")
     for number, fold in enumerate(found, 1):

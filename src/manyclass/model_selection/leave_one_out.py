@@ -77,6 +77,7 @@ def loo_error_bounds(
     ------
     ValueError
         As ``MulticlassSVC.fit``; or if a class has the weight 0.
+        Or if ``class_weight="balanced"``: the weights of a model without an example differ.
     TypeError
         If a parameter is not known.
 
@@ -92,6 +93,11 @@ def loo_error_bounds(
     refused = REFUSED & set(parameters)
     if refused:
         raise TypeError(f"loo_error_bounds has no parameter {min(refused)!r}")
+    if isinstance(parameters.get("class_weight"), str):
+        raise ValueError(
+            'class_weight="balanced" changes when an example is left out; '
+            "give the weights as a dict"
+        )
     settings = {"max_iter": 10_000, **parameters, "tol": tol}
     model = MulticlassSVC(**settings, solver="sequential_dual", weights="dense")
     rows, targets = validated(model, X, y, dtype=np.float64)
@@ -102,6 +108,8 @@ def loo_error_bounds(
         raise ValueError("a class of weight 0 is left out of training; give it another weight")
     problem = Problem(dataset, named(model.formulation), float(model.C), model.loss)
     verdicts = _verdicts(problem, found.start.start.duals, found.dual_objective)
+    # Without its only example, a class is not known.
+    verdicts[np.bincount(dataset.labels)[dataset.labels] == 1] = WRONG
     wrong, right = np.mean(verdicts == WRONG), np.mean(verdicts == RIGHT)
     return LeaveOneOutBounds(float(wrong), float(1 - right), verdicts, model)
 

@@ -42,12 +42,12 @@ class ClassShift:
 NO_SHIFT = ClassShift(NONE, NONE)
 
 
-def class_shift(problem: Problem, class_sums: NDArray[np.float64]) -> ClassShift:
-    """Return what makes sum_i C_i u_i equal to the classes' costs, given that sum."""
-    excess = class_sums - class_counts(problem)
-    more, less = np.maximum(excess, 0), np.maximum(-excess, 0)
+def class_shift(problem: Problem, left: NDArray[np.float64]) -> ClassShift:
+    """Return what makes sum_i C_i (e_{y_i} - u_i) zero, given that sum."""
+    more, less = np.maximum(-left, 0), np.maximum(left, 0)
     if not (more.any() and less.any()):
         return NO_SHIFT
+    class_sums = class_counts(problem) - left
     return ClassShift(more / np.maximum(class_sums, np.finfo(float).tiny), less / less.sum())
 
 
@@ -69,9 +69,9 @@ def certify_weights(
     sums = new_weights(problem, DOUBLE, state.class_major)
     shift = NO_SHIFT
     if problem.dataset.bias and not regularize_intercept:
-        class_sums = np.zeros(problem.dataset.n_classes)
-        _inspect(state, wide, None, NO_SHIFT, None, class_sums)
-        shift = class_shift(problem, class_sums)
+        left = np.zeros(problem.dataset.n_classes)
+        _inspect(state, wide, None, NO_SHIFT, None, left)
+        shift = class_shift(problem, left)
     found = _inspect(state, wide, None, shift, sums, NONE)
     return _from(problem, state, wide, sums, found.loss, found.gap, regularize_intercept)
 
@@ -81,10 +81,10 @@ def _certify_duals(problem: Problem, state: State, regularize_intercept: bool) -
     free = bool(problem.dataset.bias) and not regularize_intercept
     shift = NO_SHIFT
     if free:
-        class_sums = np.zeros(problem.dataset.n_classes)
-        _dual_sums(state, NO_SHIFT, None, class_sums)
-        shift = class_shift(problem, class_sums)
-        state.left = class_counts(problem) - class_sums
+        left = np.zeros(problem.dataset.n_classes)
+        _dual_sums(state, NO_SHIFT, None, left)
+        shift = class_shift(problem, left)
+        state.left = left
         sums = new_weights(problem, DOUBLE, state.class_major)
         _dual_sums(state, shift, sums, NONE)
     else:
@@ -95,11 +95,11 @@ def _certify_duals(problem: Problem, state: State, regularize_intercept: bool) -
 
 
 def rebuild(
-    problem: Problem, state: State, class_sums: NDArray[np.float64], *, keeps_bias: bool
+    problem: Problem, state: State, left: NDArray[np.float64], *, keeps_bias: bool
 ) -> NDArray[np.float64]:
     """W <- W(u), rounded; returned in float64. Intercepts that are not regularised stay."""
     sums = new_weights(problem, DOUBLE, state.class_major)
-    _dual_sums(state, NO_SHIFT, sums, class_sums)
+    _dual_sums(state, NO_SHIFT, sums, left)
     kept = bias_of(state.weights, problem, class_major=state.class_major).copy()
     as_matrix(state.weights, problem, class_major=state.class_major)[:] = as_matrix(
         sums, problem, class_major=state.class_major
@@ -125,12 +125,10 @@ def _dual_sums(
     state: State,
     shift: ClassShift,
     sums: NDArray[np.float64] | None,
-    class_sums: NDArray[np.float64],
+    left: NDArray[np.float64],
 ) -> None:
     assert state.log_u is not None
-    state.trainer.dual_sums(
-        state.log_u, shift.leaves, shift.enters, sums, class_sums, state.class_major
-    )
+    state.trainer.dual_sums(state.log_u, shift.leaves, shift.enters, sums, left, state.class_major)
 
 
 def _inspect(
@@ -139,11 +137,9 @@ def _inspect(
     v: Array | None,
     shift: ClassShift,
     sums: NDArray[np.float64] | None,
-    class_sums: NDArray[np.float64],
+    left: NDArray[np.float64],
 ) -> _core.LogisticSums:
-    return state.trainer.inspect(
-        wide, v, shift.leaves, shift.enters, sums, class_sums, state.class_major
-    )
+    return state.trainer.inspect(wide, v, shift.leaves, shift.enters, sums, left, state.class_major)
 
 
 def _from(

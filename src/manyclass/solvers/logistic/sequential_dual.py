@@ -89,10 +89,10 @@ class MultinomialLogistic:
                 state.log_u[:, : problem.dataset.n_classes] = start.log_u
             state.fresh = False
             free = self._free(problem)
-            class_sums = np.zeros(problem.dataset.n_classes if free else 0)
-            rebuild(problem, state, class_sums, keeps_bias=free)
+            left = np.zeros(problem.dataset.n_classes if free else 0)
+            rebuild(problem, state, left, keeps_bias=free)
             if free:
-                state.left = class_counts(problem) - class_sums
+                state.left = left
         return state
 
     def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:  # noqa: ARG002 (part of the Solver protocol)

@@ -17,6 +17,9 @@ from manyclass.solvers.training_loop import Interrupted, solve
 from manyclass.utils.memory import available_memory
 
 SINGLE = np.dtype(np.float32)
+# Where float32 has stalled at a larger relative gap, float64 begins at W = 0: scores may be so
+# large that the curvature of the losses is 0 to the last digit.
+FAR = 0.1
 
 
 def train_logistic(
@@ -65,13 +68,14 @@ def train_logistic(
     reached = solve(problem, method, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
     if reached.status is not Status.STALLED or not _may_go_on(problem):
         return reached
+    is_far = not reached.certificate.relative_gap <= FAR
     try:
         found = solve(
             in_double(problem),
             method,
             GapRule(0.7 * tol),
             max_iter=max_iter,
-            start=reached.start.astype(np.dtype(np.float64)),
+            start=None if is_far else reached.start.astype(np.dtype(np.float64)),
             on_epoch=shown_in_single(on_epoch),
         )
     except Interrupted as interrupt:
