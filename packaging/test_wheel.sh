@@ -12,7 +12,8 @@ rm -rf "$env"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 (cd "$work" && "$env/bin/manyclass" demo)
-"$env/bin/python" -m pip install -q pytest pytest-xdist hypothesis pandas matplotlib safetensors
+"$env/bin/python" -m pip install -q "$(echo dist/*.whl)[onnx,plots]" pytest pytest-xdist hypothesis \
+  pandas safetensors onnxruntime skops
 cp -r tests pyproject.toml "$work"
 cd "$work"
 "$env/bin/python" -m pytest -q -n 2 -o testpaths=tests tests/estimators/test_svc.py \

@@ -14,13 +14,20 @@ from skl2onnx.common.data_types import (
     Int64TensorType,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
 import manyclass.onnx
-from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
+from manyclass import (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    MultinomialLogisticRegression,
+    MultinomialLogisticRegressionCV,
+    StochasticClassifier,
+)
 from manyclass.onnx import to_onnx
 from tests.helpers.iris import IRIS
 
@@ -80,6 +87,82 @@ def test_pipelines_with_a_scaler(name, y):
     np.testing.assert_allclose(second, expected, rtol=1e-3, atol=1e-4)
 
 
+SAME = [
+    "passthrough",
+    StandardScaler(with_mean=False),
+    StandardScaler(with_std=False),
+    MaxAbsScaler(),
+    MinMaxScaler((-1, 2), clip=True),
+    TfidfTransformer(norm=None, smooth_idf=False),
+]
+SAME_IN_FLOAT32 = [
+    Normalizer("l1"),
+    Normalizer("l2"),
+    TfidfTransformer(),
+    TfidfTransformer(norm="l1", use_idf=False),
+]
+
+
+@pytest.mark.parametrize(
+    ("step", "dtype"),
+    [
+        *((step, dtype) for step in SAME for dtype in ("float32", "float64")),
+        *((step, "float32") for step in SAME_IN_FLOAT32),
+    ],
+    ids=str,
+)
+def test_steps_predict_the_same(step, dtype):
+    """Also on rows of zeros, and beyond the values of training."""
+    pipeline = make_pipeline(step, MultinomialLogisticRegression()).fit(X, Y)
+    rows = np.r_[3 * X, np.where(X > 3, 0, X), np.zeros((1, 4)), -X].astype(dtype)
+    chances = run(to_onnx(pipeline, dtype), rows)[1]
+    np.testing.assert_allclose(chances, pipeline.predict_proba(rows), rtol=1e-3, atol=1e-4)
+
+
+EMPTY = np.c_[X, np.zeros(len(X))]
+
+
+@pytest.mark.parametrize(
+    ("step", "dtype", "message"),
+    [
+        (MaxAbsScaler(clip=True), "float32", "'a'.* with clip=True: .*train with clip=False"),
+        (TfidfTransformer(sublinear_tf=True), "float32", "'a'.*sublinear_tf=True: .*train with"),
+        (TfidfTransformer(norm=None, smooth_idf=False), "float32", "smooth_idf=False: a column"),
+        (TfidfTransformer(norm="l1"), "float64", "'a'.*norm='l1': .*NaN.*; use float32"),
+        (Normalizer("l1"), "float64", "'a', a Normalizer with norm='l1': .*NaN.*; use float32"),
+        (Normalizer("max"), "float32", "norm='max': skl2onnx takes the largest value"),
+        (Normalizer("max"), "float64", "norm='max': skl2onnx takes the largest value"),
+        (make_pipeline(Normalizer()), "float64", "step 'a__normalizer'"),
+    ],
+)
+def test_steps_that_would_predict_otherwise_are_refused(step, dtype, message):
+    with np.errstate(divide="ignore"):
+        pipeline = Pipeline([("a", step), ("b", MulticlassSVC())]).fit(EMPTY, Y)
+    with pytest.raises(ValueError, match=message):
+        to_onnx(pipeline, dtype)
+
+
+class Unknown(StandardScaler):
+    """No step of skl2onnx."""
+
+
+def test_steps_that_skl2onnx_does_not_know():
+    pipeline = make_pipeline(Unknown(), MulticlassSVC()).fit(X, Y)
+    with pytest.raises(ValueError, match=r"skl2onnx cannot convert the pipeline: .*Unknown"):
+        to_onnx(pipeline)
+
+
+@pytest.mark.parametrize("kind", [MulticlassSVCCV, MultinomialLogisticRegressionCV])
+@pytest.mark.parametrize("y", [NAMES[Y], Y > 0], ids=["multi", "binary"])
+def test_estimators_that_choose_C(kind, y):
+    rows = X.astype(np.float32)
+    pipeline = make_pipeline(StandardScaler(), kind(Cs=[0.1, 1.0], cv=2, random_state=0))
+    labels, second = run(to_onnx(pipeline.fit(rows, y)), rows)
+    assert (labels == pipeline.predict(rows)).all()
+    expected = shown(pipeline[-1], pipeline[:-1].transform(rows))
+    np.testing.assert_allclose(second, expected, rtol=1e-3, atol=1e-4)
+
+
 def test_sparse_weights():
     rows = X.astype(np.float32)
     model = MODELS["svc"].fit(rows, NAMES[Y]).sparsify(0.3)
@@ -113,7 +196,7 @@ def test_options_of_skl2onnx():
 
 
 def test_weights_that_do_not_fit(monkeypatch):
-    monkeypatch.setattr(manyclass.onnx, "MAX_BYTES", 40)
+    monkeypatch.setattr(manyclass.onnx.converters, "MAX_BYTES", 40)
     model = MODELS["svc"].fit(X, Y).sparsify()
     with pytest.raises(ValueError, match=r"of 3 classes and 4 features.*holds 2 GB; keep"):
         to_onnx(model)
@@ -124,7 +207,10 @@ def test_weights_that_do_not_fit(monkeypatch):
     [
         (LogisticRegression(), TypeError, "not LogisticRegression"),
         (make_pipeline(StandardScaler(), LogisticRegression()), TypeError, "Pipeline that ends"),
+        (GridSearchCV(MulticlassSVC(), {"C": [1]}, cv=2).fit(X, Y), TypeError, "best_estimator_"),
         (MulticlassSVC(), NotFittedError, "not fitted"),
+        (MulticlassSVCCV(), NotFittedError, "not fitted"),
+        (make_pipeline(StandardScaler(), MODELS["svc"].fit(X, Y)), NotFittedError, "StandardSc"),
     ],
 )
 def test_what_is_refused(model, error, message):
@@ -135,7 +221,7 @@ def test_what_is_refused(model, error, message):
 def test_weights_too_large_for_float32():
     model = MODELS["svc"].fit(X, Y)
     model.coef_[0, 0] = 1e300
-    with pytest.raises(ValueError, match="not finite in float32; convert with float64"):
+    with pytest.raises(ValueError, match="not finite in float32; use float64"):
         to_onnx(model)
     to_onnx(model, np.float64)
 
@@ -144,6 +230,9 @@ def test_classes_that_are_no_whole_numbers():
     model = MODELS["svc"].fit(X, Y)
     model.classes_ = np.array([0.5, 1.0, 2.0])
     with pytest.raises(ValueError, match="whole numbers or strings"):
+        to_onnx(model)
+    model.classes_ = np.array(["a", "b", "\ud800"], dtype=object)
+    with pytest.raises(ValueError, match=r"the class '\\ud800' has no place in ONNX"):
         to_onnx(model)
 
 
@@ -155,6 +244,8 @@ def test_text_and_odd_types_are_refused():
         to_onnx(pipeline)
     with pytest.raises(ValueError, match="dtype must be float32 or float64, not int64"):
         to_onnx(MODELS["svc"].fit(X, Y), np.int64)
+    with pytest.raises(ValueError, match="dtype must be float32 or float64, not None"):
+        to_onnx(MODELS["svc"].fit(X, Y), None)
 
 
 def test_without_skl2onnx(monkeypatch):

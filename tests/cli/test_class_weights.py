@@ -37,6 +37,17 @@ def test_bias(run, tiny, bias, intercept):
     np.testing.assert_array_equal(load_model("m").intercept_, same.intercept_)
 
 
+def test_a_label_that_is_written_in_two_ways(run, corpus, here):
+    weights = ["--class-weight", "3=2", "--class-weight", "3.0=3"]
+    message = run.fails("train", corpus / "train.txt", "m", *weights)
+    assert message == "argument --class-weight: the label 3 is given twice"
+
+
+def test_a_bias_that_overflows(run, tiny):
+    message = run.fails("train", "tiny", "m", "--bias", "1e300")
+    assert message == "tiny: --bias 1e+300 is inf in float32; choose about 1"
+
+
 @pytest.mark.parametrize("command", ["train", "cv"])
 @pytest.mark.parametrize(
     ("options", "message"),

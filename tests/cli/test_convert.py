@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,27 @@ def test_malformed_text_and_full_disks_leave_nothing(run, corpus, here):
 def test_a_pipe_cannot_be_converted(run, here):
     os.mkfifo("pipe")
     assert "a pipe or device can't be read twice" in run.fails("convert", "pipe", "data")
+
+
+def test_standard_input_cannot_be_converted(run, here):
+    message = run.fails("convert", "-", "data")
+    assert message.startswith("argument DATA: convert reads DATA twice, so it must be a file")
+    assert not names(here)
+
+
+@pytest.mark.parametrize("command", ["evaluate {} abc", "train {} m", "predict {} abc out"])
+def test_converted_data_do_not_come_through_a_pipe(run, tiny, command):
+    run.works("convert", "tiny", "data")
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor(1) as other:
+        written = other.submit(Path("pipe").write_bytes, Path("data").read_bytes())
+        message = run.fails(*command.format("pipe").split())
+        written.exception()
+    assert message == (
+        "pipe:1: converted data cannot be read from a pipe; give the name of the file"
+    )
+    with pytest.raises(ValueError, match="the file is converted data, no text; use load_data"):
+        load_svmlight("data")
 
 
 @pytest.mark.parametrize("rank", [0, 1])

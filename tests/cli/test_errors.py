@@ -277,11 +277,15 @@ def test_a_damaged_checkpoint_is_named_as_it_is(run, tiny, here):
     assert message.endswith("go on from it with --resume ./ck/, or choose another folder")
 
 
-@pytest.mark.parametrize("command", ["info abc", "evaluate tiny abc", "predict tiny abc -"])
+@pytest.mark.parametrize(
+    "command", ["info abc", "evaluate tiny abc", "predict tiny abc -", "report abc -o -"]
+)
 def test_a_closed_stdout_is_an_error(run, tiny, here, monkeypatch, command):
     run.works("train", "tiny", "abc", "--quiet")
     with monkeypatch.context() as patch:
         patch.setattr("sys.stdout", None)
         code = commands.main(command.split())
     assert code == 2
-    assert run.capsys.readouterr().err.endswith("is closed; redirect it to a file\n")
+    assert run.capsys.readouterr().err.endswith(
+        "error: standard output: is closed; redirect it to a file\n"
+    )

@@ -60,7 +60,11 @@ def test_names():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0,), "n must be 1 or more; got 0"),
+        ((0,), "n must be an integer of at least 1, not 0"),
+        ((True,), "n must be an integer of at least 1, not True"),
+        ((2.5,), "n must be an integer of at least 1, not 2.5"),
+        (("x",), "n must be an integer of at least 1, not 'x'"),
+        ((None,), "n must be an integer of at least 1, not None"),
         ((2, ["a", "b"]), "feature_names must hold 4 names"),
         ((2, "abcd"), "feature_names must hold 4 names"),
     ],

@@ -9,6 +9,7 @@ from sklearn.svm import LinearSVC
 
 from manyclass import (
     MulticlassSVC,
+    MulticlassSVCCV,
     MultinomialLogisticRegression,
     StochasticClassifier,
     load_liblinear,
@@ -145,6 +146,9 @@ def test_an_imported_model_can_be_saved_and_trained(path, tmp_path):
 
 
 def test_what_cannot_be_exported(path, monkeypatch):
+    chosen = MulticlassSVCCV(Cs=[1.0], cv=2).fit(X, Y)
+    with pytest.raises(TypeError, match="not MulticlassSVCCV; give its best_estimator_"):
+        save_liblinear(path, chosen)
     with pytest.raises(TypeError, match="not LinearSVC"):
         save_liblinear(path, LinearSVC().fit(X, Y))
     with pytest.raises(NotFittedError):

@@ -59,6 +59,9 @@ def path_fixture(tmp_path):
         ("4 5 6", "4 5 " + "6" * 3000, 8, "the line is too long"),
         ("7 8 9 \n", "", 9, "the file ends here"),
         ("7 8 9 \n", "7 8 9\n1 1 1\n", 10, "more weights follow"),
+        ("7 8 9 \n", "7 8 -12.5", 9, "the file ends within this line; it is truncated"),
+        ("7 8 9 \n", "7 8 9", 9, "the file ends within this line; it is truncated"),
+        ("bias 1\nw\n1 2 3 \n4 5 6 \n7 8 9 \n", "bias 1", 5, "ends within this line"),
         ("\nbias 1", "\nbias 1\0\x1b", 5, "is no finite number"),
     ],
 )  # fmt: skip
@@ -91,7 +94,7 @@ def test_weights_that_overflow(change, path):
 def test_truncations_and_altered_bytes(path):
     content = GOOD.encode()
     rng = np.random.default_rng(0)
-    damaged = [content[:size] for size in range(len(content) - 3)]
+    damaged = [content[:size] for size in range(len(content))]
     for _ in range(400):
         altered = bytearray(content)
         for place in rng.integers(len(content), size=rng.integers(1, 4)):

@@ -10,6 +10,7 @@ from sklearn.metrics import confusion_matrix
 
 from manyclass import ConfusionPairs, MulticlassSVC
 from manyclass.reports.confusion import ConfusedPair
+from manyclass.reports.label_codes import shown
 from tests.helpers.model_files import X, Y
 
 
@@ -66,6 +67,13 @@ def test_text():
     assert (str(right), right.pairs) == ("0 of 2 rows confused, in 0 pairs", [])
 
 
+def test_labels_that_look_the_same_are_told_apart():
+    labels = ["", " ", "\n\n", "\u2028", "''", "a b", "a  b", "a\tb", "a\x00b", "a?b", 1, "'1'"]
+    assert len({shown(label) for label in labels}) == len(labels)
+    assert all(shown(label).isprintable() for label in labels)
+    assert [shown(label) for label in ("", "\n", "a b", 1.5)] == ["''", r"'\n'", "a b", "1.5"]
+
+
 def test_odd_labels_are_shown_on_one_line():
     text = str(ConfusionPairs.from_predictions(["a\nb\t" + "c" * 100, ""], ["x", "x"]))
     assert len(text.splitlines()) == 4
@@ -78,6 +86,11 @@ def test_odd_labels_are_shown_on_one_line():
         ([1, 2], [1], "inconsistent numbers of samples"),
         ([[1, 2]], [1], "y_true must be a vector of labels"),
         ([1], [1j], "y_pred must be a vector of labels"),
+        ([None], [1], "y_true holds None, which is no label"),
+        ([1.0, np.nan], [1, 2], "y_true holds NaN"),
+        ([1, 2], np.array(["a", np.nan], object), "y_pred holds nan, which is no label"),
+        (np.array([1, "a"], object), ["1", "a"], "y_true holds both strings and numbers"),
+        (np.array([{}], object), [1], "y_true holds {}, which is no label"),
     ],
 )
 def test_bad_labels(true, predicted, message):
@@ -85,6 +98,8 @@ def test_bad_labels(true, predicted, message):
         ConfusionPairs.from_predictions(true, predicted)
 
 
-def test_a_negative_number_of_pairs():
-    with pytest.raises(ValueError, match="n must not be negative"):
-        ConfusionPairs.from_predictions([1], [2]).top(-1)
+@pytest.mark.parametrize("n", [0, -1, True, 2.5, "x", None])
+def test_numbers_of_pairs_that_are_none(n):
+    with pytest.raises(ValueError, match=f"n must be an integer of at least 1, not {n!r}"):
+        ConfusionPairs.from_predictions([1], [2]).top(n)
+    assert len(ConfusionPairs.from_predictions([1], [2]).top(np.int64(3))) == 1

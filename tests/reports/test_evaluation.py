@@ -9,6 +9,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss, precision_recall_fscore_support
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.reports import calibration as module
@@ -42,6 +44,27 @@ def test_labels_that_do_not_occur_are_left_out():
     assert found.support.tolist() == [2, 0, 1]
     assert found.f1.tolist() == [pytest.approx(2 / 3), 0, 0]
     assert found.worst_first().tolist() == [2, 1, 0]
+
+
+def test_support_is_counted_in_integers_where_all_is_wrong():
+    found = ClassScores.of(label_codes(np.arange(3), np.array([0, 1]), np.array([2, 2])))
+    assert found.support.dtype == np.int64
+    assert found.as_dicts()[0]["support"] == 1
+    assert isinstance(found.as_dicts()[0]["support"], int)
+
+
+@pytest.mark.parametrize("steps", [[], ["passthrough"], [MaxAbsScaler()]], ids=str)
+def test_pipelines_that_overwrite_their_rows(steps):
+    rows = 7 * X + 3
+    scaler = StandardScaler(copy=False)
+    classifier = MultinomialLogisticRegression(C=0.1, random_state=0)
+    pipeline = make_pipeline(scaler, *steps, classifier).fit(rows.copy(), Y)
+    given = rows.copy()
+    found = evaluate(pipeline, given, Y)
+    assert found.accuracy == pipeline.score(rows.copy(), Y)
+    expected = log_loss(Y, pipeline.predict_proba(rows.copy()))
+    assert found.calibration.log_loss == pytest.approx(expected)
+    np.testing.assert_array_equal(given, rows)
 
 
 def test_thousands_of_classes_in_text():

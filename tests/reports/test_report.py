@@ -10,7 +10,9 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 
 from manyclass import (
@@ -173,6 +175,18 @@ def test_pipelines(vectorizer):
     assert f"rows go through {type(vectorizer).__name__}(" in page
 
 
+def test_steps_and_parameters_are_shown_as_they_are_written():
+    page = outline(make_pipeline(MaxAbsScaler(clip=True), MulticlassSVC()).fit(X, Y))[0]
+    assert "rows go through MaxAbsScaler(clip=True)." in page
+    assert "<dt>loss</dt><dd>&#x27;hinge&#x27;</dd>" in page
+
+
+def test_steps_that_do_nothing():
+    model = make_pipeline("passthrough", MulticlassSVC(random_state=0)).fit(X, Y)
+    assert f"{100 * model.score(X, Y):.2f} %" in outline(model, X, Y)[0]
+    assert "versions" in outline(model)[1].ids
+
+
 def test_probabilities_of_pipelines():
     texts = ["a red apple", "a green apple", "the fast car", "a slow car"]
     model = make_pipeline(TfidfVectorizer(), MultinomialLogisticRegression()).fit(
@@ -189,7 +203,18 @@ def test_probabilities_of_pipelines():
         (MulticlassSVC().fit(X, Y), (X,), {}, ValueError, "needs both X and y"),
         (MulticlassSVC().fit(X, Y), (X[:, :2], Y), {}, ValueError, "2 features"),
         (MulticlassSVC().fit(X, Y), (X, Y[1:]), {}, ValueError, "inconsistent"),
-        (MulticlassSVC().fit(X, Y), (), {"top_features": 0}, ValueError, "must be 1 or more"),
+        (MulticlassSVC().fit(X, Y), (), {"top_features": 0}, ValueError, "top_features must be an"),
+        (MulticlassSVC().fit(X, Y), (), {"top_features": True}, ValueError, "top_features must"),
+        (MulticlassSVC().fit(X, Y), (X, [None] * len(X)), {}, ValueError, "y holds None"),
+        (MulticlassSVC().fit(X, Y), (X, np.where(Y, Y, np.nan)), {}, ValueError, "y holds NaN"),
+        (MulticlassSVCCV(), (), {}, NotFittedError, "MulticlassSVCCV instance is not fitted"),
+        (
+            GridSearchCV(make_pipeline(MulticlassSVC()), {}, cv=2).fit(X, Y),
+            (),
+            {},
+            TypeError,
+            "not Pipeline within a GridSearchCV; give its best_estimator_",
+        ),
         (MulticlassSVC().fit(X, Y), (), {"feature_names": ["a"]}, ValueError, "must hold 4"),
     ],
 )

@@ -34,9 +34,18 @@ def test_advice_for_each(kind):
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
+def test_no_advice_to_use_itself(kind):
+    with pytest.raises(TypeError) as error:
+        kind(probability=True)
+    advice = str(error.value).partition(": ")[2]
+    assert kind.__name__.removesuffix("CV") not in advice
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
 def test_parameters_by_position_are_refused(kind):
-    with pytest.raises(TypeError, match="takes parameters by name"):
+    with pytest.raises(TypeError, match="takes parameters by name, such as ") as error:
         kind(1.0)
+    assert str(error.value).rpartition(" ")[2].partition("=")[0] in kind().get_params()
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         kind(nonsense=1)
     assert clone(kind()).get_params() == kind().get_params()

@@ -1,6 +1,8 @@
 """What verbose shows, in a terminal and elsewhere."""
 
 import io
+import re
+import time
 
 import numpy as np
 import pytest
@@ -48,6 +50,30 @@ def test_a_bar_leaves_the_last_line(kind, monkeypatch):
     model = kind(verbose=1, random_state=0).fit(*IRIS)
     assert f"epoch {model.n_iter_:4d}" in out.getvalue().splitlines()[-1]
     assert "\x1b" in out.getvalue()
+
+
+@pytest.mark.parametrize("columns", [40, 59, 60, 80, 100])
+@pytest.mark.parametrize("gap", [0.01, None])
+def test_no_line_is_too_long(columns, gap, monkeypatch):
+    """It leaves room for the ^C that a terminal shows."""
+    out = Terminal()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with progress(1, 1e-4) as show:
+        show("epoch 1", 1.0)
+        time.sleep(0.01)
+        for epoch in range(2, 3000):
+            show(f"epoch {epoch} " + "x" * 200, gap)
+        time.sleep(0.15)  # so that it is drawn
+    lines = re.sub(r"\x1b\[[0-9?;]*[A-Za-z]", "", out.getvalue()).replace("\r", "\n").splitlines()
+    drawn = [line for line in lines[:-1] if line]
+    assert max(map(len, drawn)) <= columns - 3
+    if gap:
+        assert drawn[-1].rstrip().endswith("0 s left")
+    if gap and columns == 100:
+        assert "epoch 2999, gap 1.0e-02, to go to 0.0001, about 0 s left" in drawn[-1]
+    assert lines[-1].startswith("epoch 2999")
 
 
 def test_an_error_ends_the_bar(monkeypatch):

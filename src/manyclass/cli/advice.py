@@ -24,8 +24,11 @@ ADVISED = SWITCHES | {"n_features", "max_iter", "tol", "alpha", "C", "batch_size
 def in_flags(text: str, args: argparse.Namespace) -> str:
     """Return a message whose advice, behind its last ; or :, names flags in place of parameters.
 
-    What comes before may be the name of a file or what it holds, and stays.
+    What comes before may be the name of a file or what it holds, and stays, but for a value of
+    --bias.
     """
+    if hasattr(args, "bias"):
+        text = re.sub(r"(^|: )intercept_scaling=", r"\1--bias ", text)
     cut = max(text.rfind(mark) for mark in ("; ", ": ")) + 1
     advice = text[cut:]
     folder = getattr(args, "checkpoint", None)

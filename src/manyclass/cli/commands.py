@@ -181,7 +181,8 @@ def build_parser() -> Parser:
     sub.add_argument(
         "--probabilities",
         action="store_true",
-        help="write its probability behind every label (models trained with --loss log_loss)",
+        help="write its probability behind every label (models of --formulation logistic or "
+        "--loss log_loss)",
     )
     force_option(sub)
     sub = command("evaluate", evaluate, "compare predictions with a file's labels", LABELS)

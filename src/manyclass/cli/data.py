@@ -35,6 +35,10 @@ def convert(args: argparse.Namespace) -> None:
     from manyclass.io.dataset_file.format import looks_like_data, save_blocks
 
     tell = be_quiet if args.quiet else say
+    if args.data == "-":
+        raise UsageError(
+            "argument DATA: convert reads DATA twice, so it must be a file, not standard input"
+        )
     check_output(args.out, [args.data], DATA, force=args.force)
     if looks_like_data(args.data):
         raise ValueError(f"{args.data}: is no text, but converted already or something else")

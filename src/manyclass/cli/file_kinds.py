@@ -49,6 +49,8 @@ def check_output(
     """
     if special and atomic.is_stdout(name):
         return
+    if name == "-":
+        raise UsageError(f"-: a {kind.name} goes to a file, not to standard output; give a name")
     console.check_target(name, inputs, special=special)
     path = Path(name)
     if force or not path.is_file() or path.stat().st_size == 0:

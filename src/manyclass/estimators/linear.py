@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyclass.estimators.plain import Plain, plain_estimator
 from manyclass.estimators.top_features import largest_weights, names_of_features
+from manyclass.estimators.validation import checked_count
 from manyclass.prediction.scoring import Coefficients, best_classes, scores_of
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.prediction.thresholding import count_nonzero, thresholded
@@ -251,7 +252,7 @@ class LinearClassifier(ClassifierMixin):
         Raises
         ------
         ValueError
-            If n is less than 1, or there are not as many names as features.
+            If n is no integer of at least 1, or there are not as many names as features.
 
         Notes
         -----
@@ -269,11 +270,10 @@ class LinearClassifier(ClassifierMixin):
         'petal width (cm)'
         """
         check_is_fitted(self)
-        if not n >= 1:
-            raise ValueError(f"n must be 1 or more; got {n}")
+        n = checked_count(n, "n")
         known = getattr(self, "feature_names_in_", None)
         names = names_of_features(feature_names, known, self.n_features_in_)
-        found = largest_weights(self._coefficients, int(n))
+        found = largest_weights(self._coefficients, n)
         return {
             label: list(
                 zip((best if names is None else names[best]).tolist(), w.tolist(), strict=True)

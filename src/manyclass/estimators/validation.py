@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,19 @@ def checked_width(n_features: int) -> int:
     if not 0 < width < MAX_INDEX:
         raise ValueError(f"n_features must be from 1 to 2^31 - 2, got {n_features}")
     return width
+
+
+def checked_count(count: object, name: str) -> int:
+    """Return a parameter that says how many, one at least.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter.
+    """
+    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, not {count!r}")
+    return int(count)
 
 
 def checked_dtype(dtype: DTypeLike) -> DType:

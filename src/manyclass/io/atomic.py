@@ -82,9 +82,9 @@ def reserve(handle: int, size: int) -> None:
 def output(name: str) -> Iterator[IO[bytes]]:
     """Open a file that appears under its name when it is complete; or stdout, or a device."""
     if is_stdout(name):
-        if sys.stdout is None:
-            raise OSError(errno.EBADF, "is closed")
         with naming("standard output"):
+            if sys.stdout is None:
+                raise OSError(errno.EBADF, "is closed")
             yield sys.stdout.buffer
     elif is_special(Path(name)):
         with naming(name), Path(name).open("wb") as file:

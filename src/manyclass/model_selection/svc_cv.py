@@ -85,7 +85,7 @@ class MulticlassSVCCV(CrossValidationMixin):
 
     References
     ----------
-    C. Nadeau, Y. Bengio: Inference for the generalization error. Machine Learning 52, 2003.
+    Nadeau, C., Bengio, Y.: Inference for the generalization error. Machine Learning 52, 2003.
 
     Examples
     --------

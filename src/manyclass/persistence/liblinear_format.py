@@ -79,9 +79,23 @@ def save_liblinear(
     ['solver_type MCSVM_CS', 'nr_class 3']
     [3]
     """
+    parts = liblinear_text(model, number_labels=number_labels)
+    with replacement(os.fspath(path)) as file:
+        file.writelines(parts)
+
+
+def liblinear_text(model: Estimator, *, number_labels: bool = False) -> Iterator[bytes]:
+    """Return what ``save_liblinear`` writes, in parts; all is checked before but the weights.
+
+    Raises
+    ------
+    TypeError, NotFittedError, ValueError
+        As ``save_liblinear``.
+    """
     if type(model).__name__ not in KINDS:
         kinds = " or a ".join(KINDS)
-        hint = "; give its last step" if hasattr(model, "steps") else ""
+        hint = "; give its best_estimator_" if hasattr(model, "best_estimator_") else ""
+        hint = "; give its last step" if hasattr(model, "steps") else hint
         raise TypeError(f"save_liblinear takes a {kinds}, not {type(model).__name__}{hint}")
     check_is_fitted(model)
     labels, has_bias = _labels(model.classes_, number_labels), bool(np.any(model.intercept_))
@@ -90,13 +104,16 @@ def save_liblinear(
             f"{len(labels)} classes and {model.n_features_in_} features are more weights than the "
             "2^31 - 1 that LIBLINEAR reads"
         )
-    with replacement(os.fspath(path)) as file:
-        file.write(_head(model, labels, has_bias).encode())
-        for rows in _rows_of_weights(model, has_bias):
-            if not np.isfinite(rows).all():
-                raise ValueError("weights or intercepts are not finite")
-            lines = (" ".join(map(repr, row)) for row in rows.tolist())
-            file.write("".join(f"{line}\n" for line in lines).encode())
+    return _parts(model, _head(model, labels, has_bias), has_bias)
+
+
+def _parts(model: Estimator, head: str, has_bias: bool) -> Iterator[bytes]:
+    yield head.encode()
+    for rows in _rows_of_weights(model, has_bias):
+        if not np.isfinite(rows).all():
+            raise ValueError("weights or intercepts are not finite")
+        lines = (" ".join(map(repr, row)) for row in rows.tolist())
+        yield "".join(f"{line}\n" for line in lines).encode()
 
 
 def load_liblinear(

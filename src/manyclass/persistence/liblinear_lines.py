@@ -95,6 +95,8 @@ class _Lines:
             raise self.wrong("the file ends here, within a LIBLINEAR model; it is truncated")
         if len(line) > limit:
             raise self.wrong("the line is too long for a LIBLINEAR model")
+        if not line.endswith(b"\n"):  # a number may have been cut
+            raise self.wrong("the file ends within this line; it is truncated")
         return line.split()
 
     def weights(self, n: int) -> Array:

@@ -18,6 +18,7 @@ from manyclass.persistence.pipeline_steps import (
     pack_step,
     unpack_step,
 )
+from manyclass.utils.pipelines import without_passthrough
 from manyclass.utils.types import Array, Settings
 
 PIPELINE = "Pipeline"
@@ -56,26 +57,37 @@ def check_pipeline(pipeline: Any) -> None:
             f"save_model takes a Pipeline that ends with a {' or a '.join(KINDS)}, not "
             f"{type(last).__name__}{hint}"
         )
-    for name, step in pipeline.steps[:-1]:
+    for name, step in without_passthrough(pipeline).steps[:-1]:
         check_step(name, step)
 
 
 def pack_pipeline(pipeline: Any) -> tuple[dict[str, Array], Settings]:
     """Return the tensors of a fitted pipeline, and the rest, ready for JSON.
 
+    Steps that do nothing are left out.
+
     Raises
     ------
     ValueError
-        As ``pack``.
+        As ``pack``; or if a term of a vocabulary is no text of UTF-8.
     """
+    pipeline = without_passthrough(pipeline)
     last_name, last = pipeline.steps[-1]
     tensors, classifier = pack(last)
     steps = []
     for number, (name, step) in enumerate(pipeline.steps[:-1]):
-        arrays, facts = pack_step(step)
+        try:
+            arrays, facts = pack_step(step)
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"save_model cannot store the step {name!r}: its vocabulary holds "
+                f"{error.object!r}, which is no text of UTF-8 ({error.reason})"
+            ) from error
         tensors |= {f"steps.{number}.{key}": array for key, array in arrays.items()}
         steps.append({"name": name, **facts})
     rest = {"name": last_name, "steps": steps, "classifier": classifier}
+    if pipeline.verbose:
+        rest["verbose"] = True
     return tensors, {"estimator": PIPELINE, **rest}
 
 
@@ -90,7 +102,10 @@ def unpack_pipeline(tensors: dict[str, Array], model: Settings) -> Any:
         steps.append((facts["name"], unpack_step(own, facts, n_features, first=number == 0)))
     steps.append((model["name"], classifier))
     _check_names([name for name, _ in steps])
-    return Pipeline(steps)
+    verbose = model.get("verbose", False)
+    if not isinstance(verbose, bool):
+        raise TypeError("verbose must be true or false")
+    return Pipeline(steps, verbose=verbose)
 
 
 def describe_steps(model: Model) -> list[Settings]:

@@ -65,6 +65,11 @@ def check_step(name: str, step: Any) -> None:
                 f"save_model cannot store the step {name!r}: {key} is a function, and a model file "
                 f"holds no code; do its work before the pipeline, on the texts, or {ADVICE}"
             )
+        if key == "dtype" and np.dtype(value).name not in NUMBERS:
+            raise TypeError(
+                f"save_model cannot store the step {name!r} with dtype={np.dtype(value)}; use one "
+                f"of {', '.join(NUMBERS)}"
+            )
         if key == "input" and value != "content":
             raise TypeError(
                 f"save_model cannot store the step {name!r} with input={value!r}: a model file "
@@ -157,7 +162,7 @@ def _dtype(name: object) -> type[Any]:
 def _learned_names(step: Any) -> list[str]:
     """Return the attributes of a fitted step that are arrays."""
     names = [*LEARNED[type(step)], *([SEEN] if hasattr(step, SEEN) else [])]
-    if getattr(step, "use_idf", True) is False:
+    if not getattr(step, "use_idf", True):
         names.remove("idf_")
     return [name for name in names if getattr(step, name) is not None]
 
@@ -167,7 +172,8 @@ def _learn(step: Any, tensors: dict[str, Array], terms: list[str] | None, d: int
         if step.n_features != d:
             raise ValueError(f"{step.n_features} hashed features before weights of {d}")
         return
-    learned = {name: _checked(name, tensors[name], d) for name in _needed(step, tensors)}
+    endless = not getattr(step, "smooth_idf", True)
+    learned = {name: _checked(name, tensors[name], d, endless) for name in _needed(step, tensors)}
     if isinstance(step, CountVectorizer):
         if terms is None or len(terms) != d:
             raise ValueError(f"a vocabulary of another size than the {d} weights")
@@ -200,15 +206,17 @@ def _needed(step: Any, tensors: dict[str, Array]) -> list[str]:
             absent.discard("mean_")
         if step.with_std:
             absent.discard("scale_")
-    if getattr(step, "use_idf", True) is False:
+    if not getattr(step, "use_idf", True):
         absent = {"idf_"}
     return [name for name in LEARNED[type(step)] if name not in absent]
 
 
-def _checked(name: str, array: Array, d: int) -> Array:
+def _checked(name: str, array: Array, d: int, endless: bool) -> Array:
     if array.dtype not in (np.float32, np.float64) or array.shape != (d,):
         raise ValueError(f"{name} of type {array.dtype}, shape {array.shape}, for {d} features")
-    if not np.isfinite(array).all():
+    # Without smoothing, terms that were in no text have infinite weights.
+    endless = endless and name == "idf_"
+    if not (np.isfinite(array) | (endless & (array == np.inf))).all():
         raise ValueError(f"{name} is not finite")
     if name == "scale_" and not (array > 0).all():
         raise ValueError("scale_ is not positive")

@@ -39,7 +39,8 @@ class Problem:
         if self.loss not in self.formulation.losses():
             raise ValueError(
                 f"loss={self.loss!r} does not go with a formulation that takes the maximum over "
-                "the classes; use loss='hinge', or a formulation that takes their sum"
+                "the classes; use loss='hinge', or a formulation that takes their sum, such as "
+                "formulation='one_vs_rest'"
             )
         with np.errstate(over="ignore", under="ignore"):
             costs = self.C * self.dataset.weights

@@ -57,7 +57,9 @@ class ClassScores:
         )
         occur = (support > 0) | (np.bincount(codes.predicted, minlength=n) > 0)
         labels = [codes.labels[i] for i in np.flatnonzero(occur)]
-        return cls(labels, precision[occur], recall[occur], f1[occur], support[occur])
+        return cls(
+            labels, precision[occur], recall[occur], f1[occur], support[occur].astype(np.int64)
+        )
 
     def worst_first(self) -> NDArray[np.int64]:
         """Return positions by F1, the lowest first; of equal ones the largest class first."""

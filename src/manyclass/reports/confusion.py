@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
+from manyclass.estimators.validation import checked_count
 from manyclass.reports.label_codes import LabelCodes, as_labels, label_codes, shown
 from manyclass.reports.text_table import columns
 from manyclass.utils.types import Array, Label
@@ -144,7 +145,7 @@ class ConfusionPairs:
     @cached_property
     def pairs(self) -> list[ConfusedPair]:
         """All pairs that occur."""
-        return self.top(len(self._counts))
+        return self.top(max(1, len(self._counts)))
 
     def top(self, n: int = SHOWN) -> list[ConfusedPair]:
         """Return the n most frequent pairs, or as many as there are.
@@ -160,10 +161,9 @@ class ConfusionPairs:
         Raises
         ------
         ValueError
-            If n is negative.
+            If n is no integer of at least 1.
         """
-        if n < 0:
-            raise ValueError(f"n must not be negative; got {n}")
+        n = checked_count(n, "n")
         true, predicted = self._true[:n], self._predicted[:n]
         counts = self._counts[:n]
         shares = counts / self._support[true]

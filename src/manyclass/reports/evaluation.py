@@ -106,11 +106,22 @@ def evaluate(model: Any, X: Any, y: ArrayLike, *, probabilities: bool = True) ->
     truth = as_labels(y, "y")
     X = X.tocsr() if sp.issparse(X) else X
     check_consistent_length(X, truth)
-    codes = label_codes(model.classes_, truth, model.predict(X))
-    judged = probabilities and has_probabilities(model)
+    classifier = model
+    if len(getattr(model, "steps", [])) > 1:
+        classifier, X = model.steps[-1][1], _transformed(model[:-1], X)
+    codes = label_codes(classifier.classes_, truth, classifier.predict(X))
+    judged = probabilities and has_probabilities(classifier)
     return Evaluation(
         codes,
         ClassScores.of(codes),
         ConfusionPairs(codes),
-        calibration(model, X, codes) if judged else None,
+        calibration(classifier, X, codes) if judged else None,
     )
+
+
+def _transformed(steps: Any, X: Any) -> Any:
+    """Return rows as the steps leave them; those with copy=False would overwrite X."""
+    params = steps.get_params().items()
+    overwrites = any(name.endswith("__copy") and not value for name, value in params)
+    X = steps.transform(X.copy() if overwrites and hasattr(X, "copy") else X)
+    return X.tocsr() if sp.issparse(X) else X

@@ -7,7 +7,9 @@ one side is text, what reads as a number there counts as that number.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,7 +86,7 @@ def as_labels(values: ArrayLike, name: str) -> Array:
     Raises
     ------
     ValueError
-        If they are none.
+        If they are none, one is missing, or some are numbers and others text.
     """
     labels = np.asarray(values)
     if labels.ndim != 1 or labels.dtype.kind not in "iufbUO":
@@ -92,12 +94,33 @@ def as_labels(values: ArrayLike, name: str) -> Array:
             f"{name} must be a vector of labels; its shape is {labels.shape}, its type "
             f"{labels.dtype}"
         )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(f"{name} holds NaN; leave out rows without a label")
+    if labels.dtype.kind == "O":
+        _check_objects(labels.tolist(), name)
     return labels
 
 
+def _check_objects(labels: Iterable[object], name: str) -> None:
+    """Refuse what cannot be put in order."""
+    kinds = set()
+    for label in labels:
+        if not isinstance(label, str | Real | np.bool_) or label != label:  # NaN is not itself
+            raise ValueError(
+                f"{name} holds {one_line(repr(label), LONGEST)}, which is no label; labels are all "
+                "numbers or all strings, and none is missing"
+            )
+        kinds.add(isinstance(label, str))
+    if len(kinds) > 1:
+        raise ValueError(f"{name} holds both strings and numbers; convert one of them to the other")
+
+
 def shown(label: Label) -> str:
-    """Return a label as one short printable line."""
-    return one_line(label, LONGEST) or "''"
+    """Return a label as one short printable line; with escapes where others could look the same."""
+    text = str(label)[: 2 * LONGEST]
+    plain = text.isprintable() and text == " ".join(text.split()) and text[:1] not in ("", "'", '"')
+    text = text if plain else repr(text)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _number_or_text(label: object) -> Label:

@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.top_features import names_of_features
+from manyclass.estimators.validation import checked_count
 from manyclass.io.atomic import replacement
+from manyclass.model_selection.cross_validation import CrossValidationMixin
 from manyclass.persistence.model_schema import KINDS, Estimator
 from manyclass.reports.evaluation import Evaluation, evaluate
 from manyclass.reports.page import data_sections, model_sections
@@ -18,6 +20,7 @@ from manyclass.reports.page.document import document
 from manyclass.reports.page.elements import Markup, element
 from manyclass.reports.page.features_section import features_section
 from manyclass.reports.page.tables import facts, paragraph, percent
+from manyclass.utils.pipelines import without_passthrough
 from manyclass.utils.types import Array
 
 TOP = 10  # features of a class, where they have names
@@ -68,7 +71,7 @@ def write_report(
         If it is not fitted.
     ValueError
         If only one of X and y is given, if they do not fit the model or each other, if there are
-        not as many names as features, or top_features is less than 1.
+        not as many names as features, or top_features is no integer of at least 1.
     OSError
         If the file cannot be written.
 
@@ -114,6 +117,8 @@ def report_page(
     ``steps`` have been through X already, and the model is what comes behind them.
     """
     classifier, steps = _classifier(model), steps or _steps_of(model)
+    if top_features is not None:
+        top_features = checked_count(top_features, "top_features")
     if (X is None) != (y is None):
         raise ValueError("a report needs both X and y to judge the model, or neither")
     names = names_of_features(
@@ -145,10 +150,15 @@ def report_page(
 def _classifier(model: Any) -> Estimator:
     """Return the linear classifier that a model is, ends in, or has chosen."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if isinstance(last, CrossValidationMixin):
+        check_is_fitted(last)
+    searched = last
     last = getattr(last, "best_estimator_", last)
     kind = KINDS.get(type(last).__name__)
     if kind is None or type(last) is not kind.estimator:
-        raise TypeError(f"a report is of a {' or a '.join(KINDS)}, not {type(last).__name__}")
+        hint = "" if last is searched else f" within a {type(searched).__name__}"
+        hint += "; give its best_estimator_" if hint and hasattr(last, "steps") else ""
+        raise TypeError(f"a report is of a {' or a '.join(KINDS)}, not {type(last).__name__}{hint}")
     check_is_fitted(last)
     classifier: Estimator = last
     return classifier
@@ -156,7 +166,10 @@ def _classifier(model: Any) -> Estimator:
 
 def _steps_of(model: Any) -> Any:
     """Return the steps of a pipeline before its classifier, or None."""
-    return model[:-1] if len(getattr(model, "steps", [])) > 1 else None
+    if not hasattr(model, "steps"):
+        return None
+    active = without_passthrough(model)
+    return active[:-1] if len(active) > 1 else None
 
 
 def _known_names(classifier: Estimator, steps: Any) -> Array | None:

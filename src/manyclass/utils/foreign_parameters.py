@@ -38,6 +38,7 @@ OF_LOGISTIC: Mapping[str, str] = {
     "alpha": "use C = 1 / (alpha * n_samples)",
     "formulation": "the loss is multinomial; use MulticlassSVC for the formulations of the SVM",
     "weights": "W is dense; leave it out",
+    "probability": "predict_proba always gives them; leave it out",
 }
 OF_STOCHASTIC: Mapping[str, str] = {
     **COMMON,
@@ -46,8 +47,11 @@ OF_STOCHASTIC: Mapping[str, str] = {
     "learning_rate": "step sizes follow from alpha; leave it out",
     "eta0": "step sizes follow from alpha; leave it out",
     "power_t": "step sizes follow from alpha; leave it out",
+    "probability": "use loss='log_loss', which gives predict_proba",
     "formulation": "use loss='hinge' (Crammer-Singer); MulticlassSVC has all formulations",
 }
+# Of each estimator, the first that it has.
+EXAMPLES: Mapping[str, str] = {"C": "C=1.0", "Cs": "Cs=[1.0]", "alpha": "alpha=1e-4"}
 
 
 def explains(
@@ -65,9 +69,10 @@ def explains(
         @functools.wraps(init)
         def checked(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
             name = type(self).__name__
-            if args:
-                raise TypeError(f"{name} takes parameters by name, such as C=1.0")
             known = getattr(init, "__kwdefaults__", None) or {}
+            if args:
+                example = next(text for word, text in EXAMPLES.items() if word in known)
+                raise TypeError(f"{name} takes parameters by name, such as {example}")
             for word in kwargs:
                 if word in foreign and word not in known:
                     raise TypeError(f"{name} has no parameter {word!r}: {foreign[word]}")

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 # Is given each epoch: its line, and how far training is from its end, if that is known.
 Show = Callable[[object, "float | None"], None]
 LINES = 2  # as verbose: lines in a terminal, too
+# Columns of a terminal: those of a wide one, of the bar, and beside bar and words. These are the
+# time, blanks, and room for the ^C that a terminal shows, which must not begin another line.
+WIDE, WIDE_BAR, NARROW_BAR, BESIDE_BAR = 60, 24, 10, 13
 
 
 class GapScale:
@@ -83,29 +86,39 @@ def _bar(scale: GapScale) -> Iterator[Show]:
     from rich.table import Column
 
     console = Console(file=sys.stdout, highlight=False)
-    words = TextColumn("{task.description}", table_column=Column(no_wrap=True, ratio=1))
-    columns = BarColumn(24), TimeElapsedColumn(), words
-    last: list[object] = []
+    bar_width = WIDE_BAR if console.width >= WIDE else NARROW_BAR
+    words = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+    columns = BarColumn(bar_width), TimeElapsedColumn(), words
+    n_epochs, last = 0, None
     with Progress(*columns, console=console, transient=True) as drawn:
         task = drawn.add_task("", total=None)
 
         def show(line: object, gap: float | None) -> None:
-            last.append(line)
+            nonlocal n_epochs, last
+            n_epochs, last = n_epochs + 1, line
+            room = max(0, console.width - bar_width - BESIDE_BAR)
             done = scale.done(gap)
             if done is None:
-                drawn.update(task, description=" ".join(str(line).split()))
+                drawn.update(task, description=" ".join(str(line).split())[:room])
                 return
             left = _left(drawn.tasks[0].elapsed or 0.0, done)
-            words = f"epoch {len(last)}, gap {gap:.1e}, to go to {scale.tol:g}{left}"
+            words = _words(n_epochs, f"gap {gap:.1e}", scale.tol, left, room)
             drawn.update(task, total=1.0, completed=done, description=words)
 
         yield show
-    for line in last[-1:]:
-        print(line, flush=True)
+    if n_epochs:
+        print(last, flush=True)
+
+
+def _words(epoch: int, gap: str, tol: float | None, left: str, room: int) -> str:
+    """Return the longest text that has room."""
+    whole = ", ".join(filter(None, [f"epoch {epoch}, {gap}, to go to {tol:g}", left]))
+    texts = whole, ", ".join(filter(None, [gap, left.removeprefix("about ")])), left or gap
+    return next((text for text in texts if len(text) <= room), "")
 
 
 def _left(seconds: float, done: float | None) -> str:
     """Say how long it may take, when a good part of the way is known."""
     if not done or done < 0.1 or done >= 1.0:
         return ""
-    return f", about {seconds * (1 - done) / done:.0f} s left"
+    return f"about {seconds * (1 - done) / done:.0f} s left"

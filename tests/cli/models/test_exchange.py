@@ -9,8 +9,10 @@ import numpy as np
 import onnxruntime
 import pytest
 from sklearn.datasets import dump_svmlight_file
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
-from manyclass import load_liblinear, load_model
+from manyclass import MulticlassSVC, load_liblinear, load_model, save_model
 from manyclass.cli import commands
 from tests.helpers.command_line import TINY, names
 from tests.helpers.iris import IRIS
@@ -71,9 +73,36 @@ def test_names_of_classes(run, tiny):
     assert session.run(None, {"X": np.eye(3, dtype=np.float32)})[0].tolist() == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("kind", ["liblinear", "onnx"])
+@pytest.mark.parametrize("model", ["svm", "logistic"])
+def test_standard_output(kind, model, iris, capfdbinary):
+    assert commands.main(["export", model, "file", "--format", kind]) == 0
+    capfdbinary.readouterr()
+    assert commands.main(["export", model, "-", "--format", kind]) == 0
+    assert capfdbinary.readouterr() == (Path("file").read_bytes(), b"")
+    assert not Path("-").exists()
+
+
+def test_steps_that_onnx_would_get_wrong(run, here):
+    save_model("pipeline", make_pipeline(Normalizer(), MulticlassSVC()).fit(X, Y))
+    message = run.fails("export", "pipeline", "out", "--format", "onnx", "--dtype", "float64")
+    assert message == (
+        "pipeline: to_onnx cannot convert the step 'normalizer', a Normalizer with norm='l2': in "
+        "float64 skl2onnx gives NaN for rows of zeros; use --dtype float32"
+    )
+    save_model("pipeline", make_pipeline(Normalizer("max"), MulticlassSVC()).fit(X, Y))
+    for dtype in ("float32", "float64"):
+        message = run.fails("export", "pipeline", "out", "--format", "onnx", "--dtype", dtype)
+        assert "a Normalizer with norm='max'" in message
+    assert names(here) == ["pipeline"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ("import - out", "argument MODEL: import reads a file, not standard input"),
+        ("import tiny -", "-: a manyclass model goes to a file, not to standard output"),
+        ("train tiny -", "-: a manyclass model goes to a file, not to standard output"),
         ("export abc out", "the following arguments are required: --format"),
         ("export abc out --format pmml", "argument --format: invalid choice: 'pmml'"),
         ("export tiny out --format onnx", "tiny: cannot be read as a manyclass model"),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyclass.cli.console import Parser, UsageError, count, say
+from manyclass.cli.console import Parser, UsageError, be_quiet, count, say
 from manyclass.cli.options import force_option
 from manyclass.io import atomic
 
@@ -29,7 +28,7 @@ def export_options(parser: Parser) -> None:
     """Add the options of ``manyclass export``."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="model file")
-    add("out", metavar="OUT", help="file to write")
+    add("out", metavar="OUT", help="file to write; - for stdout")
     add("--format", choices=["liblinear", "onnx"], required=True, help="what OUT is to be")
     add(
         "--number-labels",
@@ -61,7 +60,8 @@ def export(args: argparse.Namespace) -> None:
         raise UsageError("argument --number-labels: goes with --format liblinear")
     model = load_model(args.model)
     (_export_liblinear if args.format == "liblinear" else _export_onnx)(args, model)
-    say(f"saved {args.out}: {Path(args.out).stat().st_size / 1e6:,.3g} MB")
+    if Path(args.out).is_file() and not atomic.is_stdout(args.out):
+        say(f"saved {args.out}: {Path(args.out).stat().st_size / 1e6:,.3g} MB")
 
 
 def import_model(args: argparse.Namespace) -> None:
@@ -70,6 +70,8 @@ def import_model(args: argparse.Namespace) -> None:
     from manyclass.persistence.liblinear_format import load_liblinear
     from manyclass.persistence.model_file import save_model
 
+    if args.model == "-":
+        raise UsageError("argument MODEL: import reads a file, not standard input; give its name")
     check_output(args.out, [args.model], MODEL, force=args.force)
     model = load_liblinear(args.model)
     save_model(args.out, model)
@@ -81,26 +83,29 @@ def _export_liblinear(args: argparse.Namespace, model: Model) -> None:
     from sklearn.pipeline import Pipeline
 
     from manyclass.cli.file_kinds import LIBLINEAR, check_output
-    from manyclass.persistence.liblinear_format import save_liblinear
+    from manyclass.persistence.liblinear_format import liblinear_text
 
     if isinstance(model, Pipeline):
         raise UsageError(
             f"{args.model}: is a pipeline, and a LIBLINEAR model is a classifier alone; in Python, "
             "transform the rows and export its last step (save_liblinear)"
         )
-    check_output(args.out, [args.model], LIBLINEAR, force=args.force)
+    check_output(args.out, [args.model], LIBLINEAR, force=args.force, special=True)
     try:
-        save_liblinear(args.out, model, number_labels=args.number_labels)
+        parts = liblinear_text(model, number_labels=args.number_labels)
+        with atomic.output(args.out) as file:
+            file.writelines(parts)
     except ValueError as error:
         raise ValueError(f"{args.model}: {error}") from error
+    tell = be_quiet if atomic.is_stdout(args.out) else say
     if model.loss == "log_loss" and len(model.classes_) > 2:
-        say("probabilities are left out: LIBLINEAR's are of one-vs-rest models")
+        tell("probabilities are left out: LIBLINEAR's are of one-vs-rest models")
 
 
 def _export_onnx(args: argparse.Namespace, model: Model) -> None:
     from manyclass.cli.file_kinds import ONNX, check_output
 
-    check_output(args.out, [args.model], ONNX, force=args.force)
+    check_output(args.out, [args.model], ONNX, force=args.force, special=True)
     try:
         from manyclass.onnx import to_onnx
     except ImportError as error:
@@ -109,5 +114,5 @@ def _export_onnx(args: argparse.Namespace, model: Model) -> None:
         content = to_onnx(model, args.dtype or "float32").SerializeToString()
     except ValueError as error:
         raise ValueError(f"{args.model}: {error}") from error
-    with atomic.replacement(os.fspath(args.out)) as file:
+    with atomic.output(args.out) as file:
         file.write(content)

@@ -51,7 +51,7 @@ def weigh_classes(model: Weighted, args: argparse.Namespace, y: Array) -> None:
     Raises
     ------
     UsageError
-        If no row has such a label.
+        If no row has such a label, or two entries are of the same one.
     """
     given = dict(entry for entry in args.class_weight or [] if entry != BALANCED)
     if not given:
@@ -64,6 +64,8 @@ def weigh_classes(model: Weighted, args: argparse.Namespace, y: Array) -> None:
         label = by_text.get(text, numbers.get(_as_float(text)))
         if label is None:
             raise UsageError(f"argument --class-weight: no row of {args.data} has the label {text}")
+        if label in weights:
+            raise UsageError(f"argument --class-weight: the label {label} is given twice")
         weights[label] = weight
     model.class_weight = weights
 

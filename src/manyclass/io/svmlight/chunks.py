@@ -19,6 +19,7 @@ _CHUNK_BYTES = 1 << 20
 _MAPPED_BYTES = 1 << 24
 # A small compressed file may hold a line larger than the memory.
 _MAX_LINE_BYTES = 1 << 28
+_OF_CONVERTED = b"\0\0\0\0{"  # what follows the first four bytes of a safetensors file
 _BOM = b"\xef\xbb\xbf"
 _OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
@@ -50,8 +51,14 @@ def pieces(
     Mapping a file is quicker than reading it, but it must not be cut short then.
     """
     n_bytes = min(n_bytes, _CHUNK_BYTES)
-    start = file.peek(8)[:8]  # type: ignore[attr-defined]  # buffered readers have it
+    start = file.peek(9)[:9]  # type: ignore[attr-defined]  # buffered readers have it
     size = _regular_size(file)
+    if start[4:] == _OF_CONVERTED:
+        if size:
+            raise CorruptInputError("the file is converted data, no text", "use load_data")
+        raise CorruptInputError(
+            "converted data cannot be read from a pipe", "give the name of the file"
+        )
     for magic, opener in _OPENERS.items():
         if start.startswith(magic):
             with opener(file) as stream:

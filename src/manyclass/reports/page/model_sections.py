@@ -10,12 +10,13 @@ import numpy as np
 import scipy
 import sklearn
 
+from manyclass.io.tensors.files import one_line
 from manyclass.persistence.model_schema import KINDS, Estimator
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.prediction.thresholding import count_nonzero
 from manyclass.problem.formulations import LOGISTIC, named
 from manyclass.problem.solution import Certificate, EpochRecord
-from manyclass.reports.label_codes import shown
+from manyclass.reports.label_codes import LONGEST
 from manyclass.reports.page import formulas
 from manyclass.reports.page.elements import Markup, element
 from manyclass.reports.page.figures import gap_chart, loss_chart, objective_chart
@@ -49,7 +50,7 @@ class About:
     @classmethod
     def of(cls, model: Estimator, steps: Any = None) -> About:
         """Return it for a fitted model, and the pipeline of what comes before, if there is one."""
-        names = [] if steps is None else [shown(repr(step)) for _, step in steps.steps]
+        names = [] if steps is None else [one_line(repr(step), LONGEST) for _, step in steps.steps]
         return cls(model, KINDS[type(model).__name__].describe(model), names)
 
     @property
@@ -85,7 +86,9 @@ def trained_section(about: About) -> Markup:
         if kind != "logistic":
             name = f"{name}, {_loss(model.loss)}"
     params = model.get_params()
-    pairs = [(key, shown(repr(value))) for key, value in params.items() if value is not None]
+    pairs = [
+        (key, one_line(repr(value), LONGEST)) for key, value in params.items() if value is not None
+    ]
     return section(
         "trained",
         "What was trained",

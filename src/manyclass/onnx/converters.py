@@ -1,45 +1,32 @@
-"""Models in ONNX: importing this module lets skl2onnx convert them, in pipelines as well.
-
-It needs skl2onnx (``pip install 'manyclass[onnx]'``). The outputs are those of skl2onnx's other
-classifiers: ``label``, and ``probabilities`` of shape (n_samples, n_classes), which for a model
-without probabilities holds the scores (of two classes: -s and s). Its options ``zipmap`` (a
-dictionary for each row instead, unless it is False), ``raw_scores`` (scores also where there are
-probabilities), ``nocl`` and ``output_class_labels`` work as there.
-"""
+"""The converters of our classifiers: skl2onnx calls them with a fitted model, also in pipelines."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
+import skl2onnx
+from onnx import TensorProto, numpy_helper
+from skl2onnx.common import data_types
+from skl2onnx.common.utils import check_input_and_output_numbers
+from skl2onnx.common.utils_classifier import get_label_classes
 
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
+from manyclass.model_selection.logistic_cv import MultinomialLogisticRegressionCV
+from manyclass.model_selection.svc_cv import MulticlassSVCCV
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.types import Array, DType
 
-try:
-    import skl2onnx
-    from onnx import TensorProto, numpy_helper
-    from skl2onnx.common import data_types
-    from skl2onnx.common.utils import check_input_and_output_numbers
-    from skl2onnx.common.utils_classifier import get_label_classes
-except ImportError as missing:
-    raise ImportError(
-        f"manyclass.onnx needs skl2onnx ({missing}); pip install 'manyclass[onnx]'"
-    ) from missing
-
-if TYPE_CHECKING:
-    from onnx import ModelProto
-
-__all__ = ["register", "to_onnx"]
-
 MAX_BYTES = (1 << 31) - (1 << 20)  # of a file of protocol buffers, less what is not weights
-OURS = (MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier)
+OURS = (
+    MulticlassSVC,
+    MultinomialLogisticRegression,
+    StochasticClassifier,
+    MulticlassSVCCV,
+    MultinomialLogisticRegressionCV,
+)
 BOTH = [True, False]
 OPTIONS = {
     "zipmap": [True, False, "columns"],
@@ -49,70 +36,8 @@ OPTIONS = {
 }
 
 
-def to_onnx(model: Any, dtype: DTypeLike = np.float32) -> ModelProto:
-    """Convert a fitted model, or a pipeline that ends with one, to ONNX.
-
-    What ``skl2onnx.to_onnx`` does with an input ``X`` of shape (n, n_features) and without maps.
-    Call that for other inputs (such as text) and options.
-
-    Parameters
-    ----------
-    model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier or Pipeline
-        Fitted, with classes that are whole numbers, bool or strings.
-    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
-        Type of the input, the weights and the scores. With float32, rows whose best two scores
-        are equal up to float32's rounding may get another label.
-
-    Returns
-    -------
-    onnx.ModelProto
-        With the outputs ``label`` (n,), int64 or string, and ``probabilities`` (n, n_classes): of a
-        model without probabilities the scores, of two classes -s and s.
-
-    Raises
-    ------
-    TypeError
-        If it is something else.
-    sklearn.exceptions.NotFittedError
-        If the model is not fitted.
-    ValueError
-        If dense weights take more than the 2 GB that a file of this kind holds, or overflow, the
-        classes are of another kind, or a pipeline takes no table of numbers.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from manyclass import MulticlassSVC
-    >>> from manyclass.onnx import to_onnx
-    >>> model = MulticlassSVC(random_state=0).fit(*load_iris(return_X_y=True))
-    >>> [output.name for output in to_onnx(model).graph.output]
-    ['label', 'probabilities']
-    """
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if not isinstance(last, OURS):
-        names = ", ".join(kind.__name__ for kind in OURS)
-        raise TypeError(
-            f"to_onnx takes one of {names}, or a Pipeline that ends with one; "
-            f"not {type(last).__name__}"
-        )
-    check_is_fitted(model)
-    width = getattr(model, "n_features_in_", None)
-    if width is None:
-        raise ValueError(
-            f"{type(model.steps[0][1]).__name__} takes no table of numbers; call skl2onnx.to_onnx "
-            "with the input's type (initial_types)"
-        )
-    kinds = {"float32": data_types.FloatTensorType, "float64": data_types.DoubleTensorType}
-    if str(np.dtype(dtype)) not in kinds:
-        raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
-    inputs = [("X", kinds[str(np.dtype(dtype))]([None, width]))]
-    options = {id(last): {"zipmap": False}}
-    proto: ModelProto = skl2onnx.to_onnx(model, initial_types=inputs, options=options)
-    return proto
-
-
 def register() -> None:
-    """Register the converters with skl2onnx, which importing this module does."""
+    """Register the converters with skl2onnx, which importing ``manyclass.onnx`` does."""
     for kind in OURS:
         skl2onnx.update_registered_converter(
             kind,
@@ -140,19 +65,34 @@ def _is_text(classes: Array) -> bool:
 
 
 def _check_classes(classes: Array) -> None:
+    if _is_text(classes):
+        for name in classes.tolist():
+            _encoded(name)
+        return
     whole = classes.dtype.kind == "b" or (
         classes.dtype.kind in "iuf"
         and (classes == np.rint(classes)).all()
         and float(np.abs(classes.astype(np.float64)).max()) < 2.0**63
     )
-    if not whole and not _is_text(classes):
+    if not whole:
         raise ValueError("ONNX holds classes that are whole numbers or strings, and no others")
+
+
+def _encoded(name: str) -> bytes:
+    try:
+        return name.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"the class {name!r} has no place in ONNX, whose strings are UTF-8 ({error.reason}); "
+            "rename it"
+        ) from error
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Write the graph: scores, the largest one's label, and probabilities or scores."""
     graph = _Graph(scope, container)
-    model, X = operator.raw_operator, operator.inputs[0].full_name
+    given, X = operator.raw_operator, operator.inputs[0].full_name
+    model = getattr(given, "best_estimator_", given)  # of one with CV
     dtype: DType = np.dtype(np.float32)
     if isinstance(operator.inputs[0].type, data_types.DoubleTensorType):
         dtype = np.dtype(np.float64)
@@ -166,8 +106,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         scores = graph.node("Concat", [graph.node("Neg", [scores]), scores], axis=1)
     label, shown = (output.full_name for output in operator.outputs)
     best = graph.node("ArgMax", [scores], axis=1, keepdims=0)
-    graph.node("Gather", [graph.labels(get_label_classes(scope, model)), best], label, axis=0)
-    raw = container.get_options(model, {"raw_scores": False})["raw_scores"]
+    graph.node("Gather", [graph.labels(get_label_classes(scope, given)), best], label, axis=0)
+    raw = container.get_options(given, {"raw_scores": False})["raw_scores"]
     if raw or model.loss != "log_loss":
         graph.node("Identity", [scores], shown)
     elif binary:
@@ -202,7 +142,7 @@ class _Graph:
         if not _is_text(classes):
             return self.constant("classes", classes.astype(np.int64))
         name: str = self._scope.get_unique_variable_name("classes")
-        texts = [text.encode() for text in classes.tolist()]
+        texts = [_encoded(text) for text in classes.tolist()]
         self._container.add_initializer(name, TensorProto.STRING, [len(texts)], texts)
         return name
 
@@ -225,8 +165,5 @@ def _rounded(values: Array, dtype: DType) -> Array:
     with np.errstate(over="ignore"):
         rounded = np.ascontiguousarray(values, dtype)
     if not np.isfinite(rounded).all():
-        raise ValueError(f"weights are not finite in {dtype}; convert with float64")
+        raise ValueError(f"weights are not finite in {dtype}; use float64")
     return rounded
-
-
-register()
