@@ -14,8 +14,8 @@ TITLE = """\
 # Command line
 
 The commands and their options, as `manyclass COMMAND --help` prints them. Data files are in
-svmlight / LIBSVM format, plain or compressed, or [converted](data_files.md). Every command ends with
-exit code 0, or 2 and one line on the error stream that says what is wrong, where, and what to do.
+svmlight / LIBSVM format, plain or compressed, or [converted](data_files.md). Every command ends
+with exit code 0, or 2 and one line on the error stream: what is wrong, where, and what to do.
 """
 
 
