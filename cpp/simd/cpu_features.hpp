@@ -10,8 +10,10 @@ namespace manyclass {
 // The fastest last.
 inline std::vector<std::string> instruction_sets() {
   std::vector<std::string> names{"baseline"};
-#ifdef MANYCLASS_X86
+#ifdef MANYCLASS_AVX2
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) names.push_back("avx2");
+#endif
+#ifdef MANYCLASS_AVX512
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
     names.push_back("avx512");

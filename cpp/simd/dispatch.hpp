@@ -25,8 +25,10 @@ const Table& kernel_table();
 template <class Table>
 const Table& kernels_for(const std::string& name) {
   require_instruction_set(name);
-#ifdef MANYCLASS_X86
+#ifdef MANYCLASS_AVX512
   if (name == "avx512") return avx512::kernel_table<Table>();
+#endif
+#ifdef MANYCLASS_AVX2
   if (name == "avx2") return avx2::kernel_table<Table>();
 #endif
   return baseline::kernel_table<Table>();
