@@ -20,12 +20,6 @@ from manyclass.persistence import history, model_file
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.model_files import X, Y, fitted
 
-
-@pytest.fixture(name="path")
-def path_fixture(tmp_path):
-    return tmp_path / "model"
-
-
 STOCHASTIC = {"max_iter": 3, "tol": None, "random_state": 0}
 MODELS = {
     "svc": MulticlassSVC(random_state=0),

@@ -19,11 +19,6 @@ from tests.helpers.model_files import rewritten
 from tests.helpers.pipelines import UNSEEN, X, scaled, text_pipeline
 
 
-@pytest.fixture(name="path")
-def path_fixture(tmp_path):
-    return tmp_path / "model"
-
-
 def refused(path, message):
     for read in (load_model, describe_model):
         with pytest.raises(ValueError, match=message) as caught:

@@ -18,11 +18,6 @@ GOOD = (
 )
 
 
-@pytest.fixture(name="path")
-def path_fixture(tmp_path):
-    return tmp_path / "model"
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [

@@ -33,11 +33,6 @@ from manyclass.persistence.model_file import describe_model
 from tests.helpers.pipelines import TEXTS, TOPICS, UNSEEN, X, Y, scaled, text_pipeline
 
 
-@pytest.fixture(name="path")
-def path_fixture(tmp_path):
-    return tmp_path / "model"
-
-
 def round_trip(path, pipeline):
     save_model(path, pipeline)
     return load_model(path)

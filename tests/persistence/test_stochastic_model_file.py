@@ -15,11 +15,6 @@ X, Y = load_digits(return_X_y=True)
 X = (X / 16).astype(np.float32)
 
 
-@pytest.fixture(name="path")
-def path_fixture(tmp_path):
-    return tmp_path / "model"
-
-
 @pytest.mark.parametrize("weights", ["dense", "sparse"])
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("binary", [False, True])

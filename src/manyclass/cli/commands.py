@@ -11,14 +11,13 @@ import contextlib
 import importlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from manyclass.cli import console
 from manyclass.cli.advice import in_flags
-from manyclass.cli.console import Parser, UsageError, positive_int, say
+from manyclass.cli.console import Parser, UsageError, say
 from manyclass.cli.cross_validation import CV_EPILOG, cv, cv_options
 from manyclass.cli.data import convert
-from manyclass.cli.models.evaluate import LABELS, evaluate
+from manyclass.cli.models.evaluate import LABELS, evaluate, evaluate_options
 from manyclass.cli.models.exchange import (
     EXPORTED,
     IMPORTED,
@@ -27,14 +26,10 @@ from manyclass.cli.models.exchange import (
     import_model,
     import_options,
 )
-from manyclass.cli.models.info import info
-from manyclass.cli.models.predict import FEATURES, predict
+from manyclass.cli.models.info import info, info_options
+from manyclass.cli.models.predict import FEATURES, predict, predict_options
 from manyclass.cli.models.report import REPORT_EPILOG, report, report_options
-from manyclass.cli.options import (
-    convert_options,
-    data_options,
-    force_option,
-)
+from manyclass.cli.options import convert_options
 from manyclass.cli.plan import plan, plan_options
 from manyclass.cli.train import train
 from manyclass.cli.train_options import train_options
@@ -42,8 +37,6 @@ from manyclass.io import atomic
 from manyclass.parallel import mpiexec
 from manyclass.version import __version__
 
-if TYPE_CHECKING:
-    pass
 CONVERTED = """\
 DATA is read twice, in blocks. OUT takes the place of DATA in every command: it is mapped into
 memory and not parsed, and processes that use it share one copy.
@@ -169,45 +162,22 @@ def build_parser() -> Parser:
 
     train_options(command("train", train, "train a model on a data file"))
     cv_options(command("cv", cv, "compare values of C by cross-validation", CV_EPILOG))
-    sub = command("predict", predict, "write the predicted label of every row", FEATURES)
-    data_options(sub)
-    sub.add_argument("out", metavar="OUT", help="file to write, one line per row; - for stdout")
-    sub.add_argument(
-        "--top-k",
-        type=positive_int,
-        metavar="K",
-        help="write the K best labels, the best first, separated by tabs",
-    )
-    sub.add_argument(
-        "--probabilities",
-        action="store_true",
-        help="write its probability behind every label (models of --formulation logistic or "
-        "--loss log_loss)",
-    )
-    force_option(sub)
-    sub = command("evaluate", evaluate, "compare predictions with a file's labels", LABELS)
-    data_options(sub)
-    sub.add_argument(
-        "--report",
-        action="store_true",
-        help="print precision, recall and F1 of the classes and the most confused pairs, too",
-    )
-    sub.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
-    sub.set_defaults(needs=[*NEEDS, "manyclass.reports.evaluation"])
-    sub = command("report", report, "write a page to look at a model", REPORT_EPILOG)
-    report_options(sub)
-    sub.set_defaults(needs=[*NEEDS, "manyclass.reports.report"])
-    sub = command("info", info, "describe a model file")
-    sub.add_argument("model", metavar="MODEL", help="model file")
-    sub.add_argument("--json", action="store_true", help="print JSON")
+    predict_options(command("predict", predict, "write the predicted label of every row", FEATURES))
+    evaluating = command("evaluate", evaluate, "compare predictions with a file's labels", LABELS)
+    evaluate_options(evaluating)
+    evaluating.set_defaults(needs=[*NEEDS, "manyclass.reports.evaluation"])
+    reporting = command("report", report, "write an HTML report of a model", REPORT_EPILOG)
+    report_options(reporting)
+    reporting.set_defaults(needs=[*NEEDS, "manyclass.reports.report"])
+    info_options(command("info", info, "describe a model file"))
     export_options(command("export", export, "write a model for other programs", EXPORTED))
     import_options(command("import", import_model, "read a model of LIBLINEAR", IMPORTED))
     convert_options(
         command("convert", convert, "write a data file as one that training maps", CONVERTED)
     )
-    plan_parser = command("plan", plan, "say what training on several ranks would take")
-    plan_options(plan_parser)
-    plan_parser.set_defaults(needs=["manyclass.planning.plan"])
+    planning = command("plan", plan, "say what training on several ranks would take")
+    plan_options(planning)
+    planning.set_defaults(needs=["manyclass.planning.plan"])
     demo = command("demo", _demo, "train on digits and on made-up text, beside LinearSVC")
     demo.set_defaults(needs=["manyclass.cli.demo"])
     return parser

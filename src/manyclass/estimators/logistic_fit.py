@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from manyclass.checkpoints.manager import Checkpoints, opened
 from manyclass.checkpoints.problem_identity import facts_of_problem
 from manyclass.estimators.callbacks import WRAPPERS, FitTask, is_set
-from manyclass.estimators.linear import join_weights, split_weights
+from manyclass.estimators.coefficients import join_weights, split_weights
 from manyclass.estimators.validation import check_size, training_data, validated
 from manyclass.parallel.communicator import Serial
 from manyclass.problem.formulations import LOGISTIC

@@ -17,7 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
 from manyclass.estimators.callbacks import WRAPPERS, FitTask
-from manyclass.estimators.linear import INPUT_ATTRIBUTES, LinearClassifier, join_weights
+from manyclass.estimators.coefficients import join_weights
+from manyclass.estimators.linear import INPUT_ATTRIBUTES, LinearClassifier
 from manyclass.estimators.stochastic_run import (
     SPARSE_BIAS,
     Learnt,

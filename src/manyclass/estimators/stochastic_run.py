@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyclass.estimators.linear import (
-    split_weights,
-)
+from manyclass.estimators.coefficients import split_weights
 from manyclass.estimators.validation import stream_data, validated
 from manyclass.prediction.scoring import Coefficients
 from manyclass.problem.dataset import Dataset

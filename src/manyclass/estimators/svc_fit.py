@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from manyclass.checkpoints.manager import opened
 from manyclass.checkpoints.problem_identity import facts_of_problem, facts_of_rank
 from manyclass.estimators.callbacks import WRAPPERS, FitTask, is_set
-from manyclass.estimators.linear import split_weights
+from manyclass.estimators.coefficients import split_weights
 from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import check_size, validated
 from manyclass.parallel.communicator import Communicator, as_communicator

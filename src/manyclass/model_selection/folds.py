@@ -141,9 +141,9 @@ def with_labels(scorer: Scorer, classes: Array) -> Scorer:
     settings = getattr(scorer, "_kwargs", {})
     if getattr(scorer, "_score_func", None) is not log_loss or "labels" in settings:
         return scorer
-    knowing: Any = copy(scorer)
-    knowing._kwargs = {**settings, "labels": classes}
-    return knowing  # type: ignore[no-any-return]
+    knowing = copy(scorer)
+    vars(knowing)["_kwargs"] = {**settings, "labels": classes}
+    return knowing
 
 
 def checked_splits(splits: Iterable[Split], y: Array) -> list[Split]:

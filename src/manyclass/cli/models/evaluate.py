@@ -6,9 +6,10 @@ import argparse
 import json
 import warnings
 
-from manyclass.cli.console import be_quiet, count, say
+from manyclass.cli.console import Parser, be_quiet, count, say
 from manyclass.cli.data import load_for, read_for
 from manyclass.cli.models.predict import FEATURES
+from manyclass.cli.options import data_options
 
 LABELS = f"""\
 {FEATURES}
@@ -16,6 +17,17 @@ How labels are compared: when the file's labels and the model's classes are both
 text, as they are (1 equals 1.0, 'cat' equals 'cat'). When one side is text, what reads as a number
 there counts as that number. A label that equals no class of the model counts as an error.
 """
+
+
+def evaluate_options(parser: Parser) -> None:
+    """Add the options of ``manyclass evaluate``."""
+    data_options(parser)
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="print precision, recall and F1 of the classes and the most confused pairs, too",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
 
 
 def evaluate(args: argparse.Namespace) -> None:

@@ -6,7 +6,13 @@ import argparse
 import json
 from typing import Any
 
-from manyclass.cli.console import count, proven, say
+from manyclass.cli.console import Parser, count, proven, say
+
+
+def info_options(parser: Parser) -> None:
+    """Add the options of ``manyclass info``."""
+    parser.add_argument("model", metavar="MODEL", help="model file")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def info(args: argparse.Namespace) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from manyclass.cli.console import UsageError, be_quiet
+from manyclass.cli.console import Parser, UsageError, be_quiet, positive_int
 from manyclass.cli.data import load_for, read_for
+from manyclass.cli.options import data_options, force_option
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
@@ -16,6 +17,25 @@ if TYPE_CHECKING:
 LINES_AT_A_TIME = 1 << 16
 SCORES_AT_A_TIME = 1 << 22
 FEATURES = "Features that the model was not trained on are ignored."
+
+
+def predict_options(parser: Parser) -> None:
+    """Add the options of ``manyclass predict``."""
+    data_options(parser)
+    parser.add_argument("out", metavar="OUT", help="file to write, one line per row; - for stdout")
+    parser.add_argument(
+        "--top-k",
+        type=positive_int,
+        metavar="K",
+        help="write the K best labels, the best first, separated by tabs",
+    )
+    parser.add_argument(
+        "--probabilities",
+        action="store_true",
+        help="write its probability behind every label (models of --formulation logistic or "
+        "--loss log_loss)",
+    )
+    force_option(parser)
 
 
 def predict(args: argparse.Namespace) -> None:
