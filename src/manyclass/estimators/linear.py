@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -21,10 +19,7 @@ from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.prediction.thresholding import count_nonzero, thresholded
 from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.threads import effective_n_jobs
-from manyclass.utils.types import Array, Label, Rows, Settings
-
-# What the validation of the input sets.
-INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+from manyclass.utils.types import Array, Label, Rows
 
 
 class LinearClassifier(ClassifierMixin):
@@ -300,22 +295,6 @@ class LinearClassifier(ClassifierMixin):
 
     def _check_finite(self, rows: Rows) -> None:
         assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
-
-    @contextlib.contextmanager
-    def _input_restored(self) -> Iterator[Settings]:
-        """After an error, take back what the validation of the input has set.
-
-        What is given is what would come back; empty it to keep what there is now.
-        """
-        before = {name: self.__dict__.get(name) for name in INPUT_ATTRIBUTES}
-        try:
-            yield before
-        except BaseException:
-            for name, value in before.items():
-                self.__dict__.pop(name, None)
-                if value is not None:
-                    setattr(self, name, value)
-            raise
 
     def __sklearn_tags__(self) -> Any:
         """Tags: sparse input is welcome."""

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.logistic_fit import LogisticTrainingMixin
 from manyclass.estimators.probabilities import ProbabilitiesMixin
+from manyclass.estimators.validation import input_restored
 from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.utils.foreign_parameters import OF_LOGISTIC, explains
 from manyclass.utils.types import ClassWeight
@@ -204,6 +205,6 @@ class MultinomialLogisticRegression(
         MemoryError
             If W does not fit into memory.
         """
-        with self._input_restored():
+        with input_restored(self):
             self._fit(X, y, sample_weight)
         return self

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import unique_labels
 
 from manyclass.estimators.callbacks import WRAPPERS, FitTask
 from manyclass.estimators.coefficients import join_weights
-from manyclass.estimators.linear import INPUT_ATTRIBUTES, LinearClassifier
+from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.stochastic_run import (
     SPARSE_BIAS,
     Learnt,
@@ -28,6 +28,7 @@ from manyclass.estimators.stochastic_run import (
     fitted_attributes,
     two_at_least,
 )
+from manyclass.estimators.validation import INPUT_ATTRIBUTES
 from manyclass.prediction.scoring import Coefficients, best_classes
 from manyclass.problem.dataset import MAX_INDEX, Dataset, few_are_shared
 from manyclass.problem.solution import Status

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.svc_fit import TrainingMixin
+from manyclass.estimators.validation import input_restored
 from manyclass.problem.formulations import FORMULATIONS, LOSSES, SHORT_NAMES
 from manyclass.solvers.solver_choice import SOLVERS
 from manyclass.solvers.stopping import RULES
@@ -250,6 +251,6 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         MemoryError
             If W does not fit into memory, before training if that can be known.
         """
-        with self._input_restored():
+        with input_restored(self):
             self._fit(X, y, sample_weight)
         return self

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,9 +17,28 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.utils.sparse_check import check_sparse
-from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows
+from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, Settings
 
 FLOATS = [np.float64, np.float32]
+# What the validation of the input sets.
+INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+
+
+@contextlib.contextmanager
+def input_restored(estimator: object) -> Iterator[Settings]:
+    """After an error, take back what the validation of the input has set.
+
+    What is given is what would come back; empty it to keep what there is now.
+    """
+    before = {name: vars(estimator).get(name) for name in INPUT_ATTRIBUTES}
+    try:
+        yield before
+    except BaseException:
+        for name, value in before.items():
+            vars(estimator).pop(name, None)
+            if value is not None:
+                setattr(estimator, name, value)
+        raise
 
 
 def validated(

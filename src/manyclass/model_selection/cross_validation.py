@@ -25,7 +25,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight
 
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import validated
+from manyclass.estimators.validation import input_restored, validated
 from manyclass.model_selection.choice import Choice, Column, scores_of
 from manyclass.model_selection.fitting import Classifier
 from manyclass.model_selection.folds import Folds, Scorer, checked_splits
@@ -94,7 +94,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         TypeError
             If `params` are not known.
         """
-        with self._input_restored():
+        with input_restored(self):
             self._fit(X, y, sample_weight, params)
         return self
 

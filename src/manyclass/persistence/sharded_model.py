@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from manyclass.estimators.svc import MulticlassSVC
+from manyclass.estimators.validation import input_restored
 from manyclass.io.atomic import replacement
 from manyclass.io.tensors.writer import Shapes, TensorWriter
 from manyclass.parallel.communicator import as_communicator
@@ -53,7 +54,7 @@ class SpreadTraining:
         if as_communicator(self.model.communicator).size == 1:
             self.model.fit(X, y)
             return
-        with self.model._input_restored():
+        with input_restored(self.model):
             W = self.model._fit(X, y, None, gathers=False).weights
         self._weights = W if isinstance(W, ShardedWeights) else None
 
