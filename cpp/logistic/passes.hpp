@@ -185,32 +185,20 @@ inline void add_totals(const Examples<T>& examples, std::int64_t i, std::int64_t
   std::fill(u + n, u + score_stride<double>(static_cast<std::int32_t>(n)), 0.0);
 }
 
-// Of one example: its term of P - D, with a bound of the rounding in it and in its loss, and the
-// entropy of u.
-struct GapAndEntropy {
-  double gap, entropy;
-};
-
-// sum_c u_c log(u_c / p_c), with p the softmax of s and loss = -log p_y. Terms are small where u
-// and p are near e_y, and so is their rounding.
-inline GapAndEntropy gap_of(const double* s, std::int64_t n, std::int64_t y, const double* u,
-                            double rest, double loss) {
-  double sum = 0, largest = std::abs(s[y]), entropy = 0;
+// sum_c u_c log(u_c / p_c), with p the softmax of s and loss = -log p_y: the term of P - D of one
+// example, with a bound of the rounding in it and in its loss. As u sums to 1, it is the loss less
+// sum_{c != y} u_c (s_c - s_y) and the entropy of u. Where u and p are near e_y, all three are
+// small, and so is their rounding.
+inline double gap_of(const double* s, std::int64_t n, std::int64_t y, const double* u, double rest,
+                     double loss, double entropy) {
+  double moved = 0, largest = 0;
   for (std::int64_t c = 0; c < n; ++c) {
+    moved += u[c] * (s[c] - s[y]);
     largest = std::max(largest, std::abs(s[c]));
-    if (c == y || !(u[c] > 0)) continue;
-    const double log_u = std::log(u[c]);
-    sum += u[c] * (log_u - (s[c] - s[y]) + loss);
-    entropy -= u[c] * log_u;
   }
-  if (u[y] > 0) {
-    const double log_u = log_own(rest, std::log(u[y]));
-    sum += u[y] * (log_u + loss);
-    entropy -= u[y] * log_u;
-  }
-  constexpr double kRounding = 16 * std::numeric_limits<double>::epsilon();
+  const double rounding = (16 + static_cast<double>(n)) * std::numeric_limits<double>::epsilon();
   const double sizes = (1 + largest) * (std::min(1.0, loss) + rest) + loss + entropy;
-  return {std::max(0.0, sum) + kRounding * sizes, entropy};
+  return std::max(0.0, loss - moved - entropy) + rounding * sizes;
 }
 
 template <class T>
@@ -241,9 +229,9 @@ LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights
         shift(by, k, u);
         rest = rest_of(u, n_lanes, y);
         found.loss += cost * loss;
-        const GapAndEntropy of = gap_of(s, k, y, u, rest, loss);
-        found.gap += cost * of.gap;
-        found.entropy += cost * of.entropy;
+        const double entropy = entropy_of(u, k, y, rest);
+        found.gap += cost * gap_of(s, k, y, u, rest, loss, entropy);
+        found.entropy += cost * entropy;
         add_totals(examples, i, k, rest, totals, u);
       },
       [&](std::int64_t n, auto at) {
