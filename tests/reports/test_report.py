@@ -172,12 +172,12 @@ def test_pipelines(vectorizer):
     named = isinstance(vectorizer, TfidfVectorizer)
     assert (">apple <" in page) == named
     assert "100.00 %" in page
-    assert f"rows go through {type(vectorizer).__name__}(" in page
+    assert f"transforms the rows by {type(vectorizer).__name__}(" in page
 
 
 def test_steps_and_parameters_are_shown_as_they_are_written():
     page = outline(make_pipeline(MaxAbsScaler(clip=True), MulticlassSVC()).fit(X, Y))[0]
-    assert "rows go through MaxAbsScaler(clip=True)." in page
+    assert "transforms the rows by MaxAbsScaler(clip=True)." in page
     assert "<dt>loss</dt><dd>&#x27;hinge&#x27;</dd>" in page
 
 

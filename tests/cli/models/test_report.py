@@ -48,7 +48,7 @@ def test_pipelines(run, tiny):
     save_model("scaled", scaled)
     run.works("report", "scaled", "tiny", "-o", "p", "--top-features", "1")
     page = Path("p").read_text("utf-8")
-    assert "rows go through MaxAbsScaler()." in page
+    assert "transforms the rows by MaxAbsScaler()." in page
     assert "100.00 %" in page
     texts = make_pipeline(TfidfVectorizer(), MulticlassSVC()).fit(["red apple", "fast car"], [0, 1])
     save_model("texts", texts)

@@ -1,4 +1,4 @@
-"""``manyclass report``: write a page to look at a model, and at what it does on data."""
+"""``manyclass report``: write an HTML report of a model, and of its predictions on data."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ def confusion_section(found: Evaluation) -> Markup:
     if matrix is not None:
         parts.append(
             paragraph(
-                "A row for each true class, a column for each predicted one. The stronger a cell "
-                "is coloured, the more of the row's class it holds."
+                "A row for each true class, a column for each predicted one. The colour of a "
+                "cell shows its share of the row."
             )
         )
         label = "Confusion matrix"

@@ -11,35 +11,35 @@ from manyclass.reports.page.elements import Markup, element, joined
 FORMULATION_WORDS = {
     "crammer_singer": (
         "Crammer-Singer support vector machine",
-        "An example costs as much as the rival class that comes closest to its own, or passes it.",
+        "The loss of an example is the largest loss of its relative margins to the other classes.",
     ),
     "weston_watkins": (
         "Weston-Watkins support vector machine",
-        "An example costs the sum over all rival classes that come too close to its own.",
+        "The loss of an example is the sum of the losses of its relative margins.",
     ),
     "lee_lin_wahba": (
         "Lee-Lin-Wahba support vector machine",
-        "An example costs the sum over all rival classes whose scores are not low enough.",
+        "The loss of an example is the sum of the losses of the other classes' absolute margins.",
     ),
     "adm": (
         "support vector machine with absolute margins (ADM)",
-        "An example costs as much as the rival class of the largest score.",
+        "The loss of an example is the largest loss of the other classes' absolute margins.",
     ),
     "ats": (
         "support vector machine with absolute margins of all classes, added (ATS)",
-        "An example costs its own class's lack of score and the sum over its rivals' excess.",
+        "The loss of an example is the sum of the losses of all classes' absolute margins.",
     ),
     "atm": (
         "support vector machine with absolute margins of all classes, their maximum (ATM)",
-        "An example costs its own class's lack of score, or its worst rival's excess.",
+        "The loss of an example is the largest loss of all classes' absolute margins.",
     ),
     "reinforced": (
         "reinforced multi-category support vector machine",
-        "An example costs its own class's lack of a large score and the sum of its rivals' excess.",
+        "The sum of the losses of all absolute margins; that of its own class must reach k - 1.",
     ),
     "mmr": (
         "maximum margin regression (MMR)",
-        "An example costs its own class's lack of score alone.",
+        "The loss of an example is that of its own class's absolute margin.",
     ),
     "one_vs_rest": (
         "one-vs-rest support vector machines",
@@ -47,13 +47,13 @@ FORMULATION_WORDS = {
     ),
     "logistic": (
         "multinomial logistic regression",
-        "An example costs minus the logarithm of the probability of its class.",
+        "The loss of an example is minus the logarithm of the probability of its class.",
     ),
 }
 STOCHASTIC_WORDS = {
-    "hinge": "An example costs as much as the rival class that comes closest to its own.",
-    "log_loss": "An example costs minus the logarithm of the probability of its class.",
-    "perceptron": "An example costs as much as the largest score of a rival exceeds its own.",
+    "hinge": "The loss of an example is the largest hinge loss of its relative margins.",
+    "log_loss": "The loss of an example is minus the logarithm of the probability of its class.",
+    "perceptron": "The loss of an example is by how much the largest other score exceeds its own.",
 }
 
 NORM = Markup("‖<i>W</i>‖<sup>2</sup>")

@@ -102,7 +102,7 @@ def trained_section(about: About) -> Markup:
 def _before(steps: list[str]) -> Markup | None:
     if not steps:
         return None
-    return paragraph("Before, rows go through ", ", then ".join(steps), ".")
+    return paragraph("The pipeline first transforms the rows by ", ", then ".join(steps), ".")
 
 
 def _loss(name: str) -> str:
