@@ -1,0 +1,474 @@
+"""The same numbers before and after a change of structure: digests of 600 training runs.
+
+    python -m tests.trials.same_runs record FILE [--only PREFIX]
+    python -m tests.trials.same_runs compare FILE [--only PREFIX] [--certificates TOLERANCE]
+
+``record`` trains and writes, for each run, digests of W, z and the history (all but the seconds),
+and the numbers of the certificates. ``compare`` trains again and lists what differs. With
+``--certificates``, certificates may differ by so much, relative to P; otherwise not in a bit.
+
+Only public names are used, so that one file serves two checkouts: run by its path, with PYTHONPATH
+at the other checkout. z is read from checkpoints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import itertools
+import json
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manyclass import (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    MultinomialLogisticRegression,
+    MultinomialLogisticRegressionCV,
+    StochasticClassifier,
+    c_path,
+)
+from tests.helpers.ranks import on_ranks
+
+Facts = dict[str, Any]
+DTYPES = {"float32": np.float32, "float64": np.float64}
+MAXIMA = ("crammer_singer", "adm", "atm")
+SUMS = ("weston_watkins", "lee_lin_wahba", "ats", "reinforced", "mmr", "one_vs_rest")
+PAIRS = [(name, "hinge") for name in (*MAXIMA, *SUMS)] + [(name, "squared_hinge") for name in SUMS]
+RELATIVE = [pair for pair in PAIRS if pair[0] in ("crammer_singer", "weston_watkins")]
+WITH_TABLES = [*RELATIVE, ("one_vs_rest", "hinge"), ("one_vs_rest", "squared_hinge")]
+ON_RANKS = [pair for pair in PAIRS if pair[0] not in ("adm", "atm")]
+COMPARISON = [
+    *itertools.product(
+        ("exponentiated_gradient", "most_violating"),
+        [("crammer_singer", "hinge"), ("weston_watkins", "hinge")],
+    ),
+    *(("cutting_plane", pair) for pair in WITH_TABLES),
+]
+CHUNK_BYTES = 1 << 17  # so that one-vs-rest with sparse weights trains several parts
+
+
+# Data
+
+
+def tiny(seed: int, dtype: Any) -> tuple[Any, Any, Any, float, bool]:
+    """Return X, y, weights, C and whether there is an intercept; rows may be empty or repeated."""
+    rng = np.random.default_rng(seed)
+    n, d, k = rng.integers(4, 16), rng.integers(1, 6), rng.integers(2, 6)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
+    X[rng.integers(n)] = X[rng.integers(n)]
+    if seed % 2 == 0:
+        X[0] = 0
+    y = rng.integers(0, k, n)
+    y[:2] = 0, 1
+    weights = rng.integers(1, 4, n).astype(float) if seed % 2 else None
+    C = float(10 ** rng.uniform(-2, 2))
+    return sp.csr_array(X.astype(dtype)), y, weights, C, bool(seed % 3)
+
+
+def texts(dtype: Any, n: int = 300, d: int = 400, k: int = 40) -> tuple[Any, Any]:
+    """Sparse rows of unit length with some class structure."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, k, n)
+    X = sp.random_array((n, d), density=0.03, rng=rng, dtype=np.float64).tolil()
+    X[np.arange(n), y % d] = 1.0
+    X = sp.csr_array(X)
+    return sp.csr_array((sp.diags_array(1 / np.sqrt(X.power(2).sum(axis=1))) @ X).astype(dtype)), y
+
+
+def dense(dtype: Any, n: int = 300, d: int = 300, k: int = 40) -> tuple[Any, Any]:
+    """Dense rows, many of whose features carry the class."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, k, n)
+    X = rng.normal(size=(n, d)) + 2 * rng.normal(size=(k, d))[y]
+    return (X / np.sqrt(d)).astype(dtype), y
+
+
+def tall(dtype: Any, n: int = 2000, d: int = 10, k: int = 3) -> tuple[Any, Any]:
+    """Many examples, few features, much noise."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(n, d))
+    y = (X[:, :k] + rng.normal(size=(n, k))).argmax(axis=1)
+    return X.astype(dtype), y
+
+
+# What a run found
+
+
+def digest(*arrays: Any) -> str:
+    """Hash arrays: types, shapes and bytes."""
+    total = hashlib.sha256()
+    for array in arrays:
+        values = np.ascontiguousarray(array)
+        total.update(f"{values.dtype} {values.shape}".encode())
+        total.update(values.tobytes())
+    return total.hexdigest()[:16]
+
+
+def digest_of_matrix(matrix: Any) -> str:
+    """Hash a matrix, sparse or dense, zeros of sparse ones left out."""
+    if not sp.issparse(matrix):
+        return digest(matrix)
+    W = sp.csr_array(matrix, copy=True)
+    W.sum_duplicates()
+    W.eliminate_zeros()
+    return digest(W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64))
+
+
+def digest_of_history(records: Any) -> str:
+    """Hash records, the seconds left out."""
+    rows = [dataclasses.asdict(record) for record in records]
+    return digest([[row[name] or 0.0 for name in row if name != "seconds"] for row in rows])
+
+
+def digest_of_duals(folder: Path) -> str:
+    """Hash z, and a W that is not W(z), of the newest checkpoint."""
+    content = max(folder.glob("checkpoint-*")).read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    parts = []
+    for name in sorted(set(header) - {"__metadata__", "history", "seed"}):
+        begin, end = header[name]["data_offsets"]
+        parts.append(name.encode() + content[8 + size + begin : 8 + size + end])
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+def facts_of(model: Any) -> Facts:
+    """Return what a fitted model amounts to."""
+    facts: Facts = {
+        "W": digest_of_matrix(model.coef_) + digest(model.intercept_),
+        "history": digest_of_history(model.history_),
+        "epochs": int(model.n_iter_),
+    }
+    certificate = getattr(model, "certificate_", None)
+    if certificate is not None:
+        facts["certificate"] = list(certificate.as_dict().values())
+    return facts
+
+
+def fitted(model: Any, X: Any, y: Any, weights: Any = None, *, duals: bool = True) -> Facts:
+    """Fit; z comes from a checkpoint."""
+    if not duals:
+        return facts_of(model.fit(X, y, weights))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "checkpoints")
+        model.set_params(checkpoint=path, checkpoint_minutes=1e6)
+        facts = facts_of(model.fit(X, y, weights))
+        model.set_params(checkpoint=None)
+        return {**facts, "z": digest_of_duals(path)}
+
+
+def fitted_twice(model: Any, X: Any, y: Any, factor: float = 2.0) -> Facts:
+    """Fit at C, then from there at another C."""
+    model.set_params(warm_start=True)
+    first = fitted(model, X, y)
+    model.set_params(C=factor * model.C)
+    again = fitted(model, X, y)
+    return {**{f"first {name}": value for name, value in first.items()}, **again}
+
+
+def resumed(model: Any, X: Any, y: Any, epochs: int) -> Facts:
+    """Fit for some epochs, then to the end from the checkpoint that they left."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "checkpoints")
+        model.set_params(checkpoint=path, max_iter=epochs)
+        model.fit(X, y)
+        model.set_params(resume=True, max_iter=300)
+        return {**facts_of(model.fit(X, y)), "z": digest_of_duals(path)}
+
+
+def on_threads(size: int, options: Facts, X: Any, y: Any, *, warm: bool) -> Facts:
+    """Fit on ranks that are threads; all must have the same model."""
+    folder = tempfile.TemporaryDirectory()
+
+    def call(rank: Any) -> Facts:
+        model = MulticlassSVC(**options, communicator=rank, random_state=0)
+        if warm:
+            model.set_params(warm_start=True, C=0.5 * model.C).fit(X, y)
+            model.set_params(C=2 * model.C)
+        path = Path(folder.name, "checkpoints")
+        model.set_params(checkpoint=path, checkpoint_minutes=1e6).fit(X, y)
+        return facts_of(model)
+
+    with folder:
+        first, *others = on_ranks(size, call)
+        if any(other != first for other in others):
+            raise ValueError("ranks have different models")
+        return {**first, "z": digest_of_duals(Path(folder.name, "checkpoints"))}
+
+
+# The catalogue
+
+Runs = Iterator[tuple[str, Callable[[], Facts]]]
+
+
+def svc(pair: tuple[str, str], **options: Any) -> MulticlassSVC:
+    """An estimator of a formulation and loss."""
+    return MulticlassSVC(formulation=pair[0], loss=pair[1], random_state=0, **options)
+
+
+def svc_runs() -> Runs:
+    """List the runs of the sequential dual method, in all storages."""
+    for pair, seed, dtype in itertools.product(PAIRS, range(4), DTYPES):
+
+        def run(pair: Any = pair, seed: int = seed, dtype: str = dtype) -> Facts:
+            X, y, weights, C, intercept = tiny(seed, DTYPES[dtype])
+            model = svc(pair, C=C, fit_intercept=intercept, tol=1e-5, max_iter=300)
+            return fitted(model, X, y, weights)
+
+        yield f"tiny/{'/'.join(pair)}/{seed}/{dtype}", run
+    for pair, dtype in itertools.product(PAIRS, DTYPES):
+        name, kind = "/".join(pair) + f"/{dtype}", DTYPES[dtype]
+        few = {"n": 200, "k": 4, "d": 60}
+
+        def lists(pair: Any = pair, kind: Any = kind) -> Facts:
+            return fitted_twice(svc(pair, max_iter=60), *texts(kind))
+
+        def lanes(pair: Any = pair, kind: Any = kind, few: Any = few) -> Facts:
+            model = svc(pair, max_iter=100, tol=1e-6, intercept_scaling=2.5)
+            return fitted_twice(model, *texts(kind, **few), factor=0.5)
+
+        def rows(pair: Any = pair, kind: Any = kind) -> Facts:
+            return fitted_twice(svc(pair, max_iter=40), *dense(kind))
+
+        def newton(pair: Any = pair, kind: Any = kind) -> Facts:
+            return fitted_twice(svc(pair, C=10.0, tol=1e-5, max_iter=80), *tall(kind))
+
+        def ascent(pair: Any = pair, kind: Any = kind) -> Facts:
+            model = svc(pair, solver="sequential_dual", stopping="kkt", tol=0.03, max_iter=60)
+            return fitted(model, *tall(kind, n=400))
+
+        def stopped(pair: Any = pair, kind: Any = kind) -> Facts:
+            return resumed(svc(pair), *texts(kind, k=12), epochs=2)
+
+        yield f"lists/{name}", lists
+        yield f"lanes/{name}", lanes
+        yield f"rows/{name}", rows
+        yield f"newton/{name}", newton
+        yield f"ascent/{name}", ascent
+        yield f"resumed/{name}", stopped
+    for pair in PAIRS:
+
+        def tight(pair: Any = pair) -> Facts:
+            return fitted(svc(pair, tol=1e-9, max_iter=300), *texts(np.float32, k=5, n=150))
+
+        def balanced(pair: Any = pair) -> Facts:
+            X, y = tall(np.float64, n=300)
+            return fitted(svc(pair, class_weight="balanced", tol=1e-4), X, np.minimum(y, 1))
+
+        def without_duals(pair: Any = pair) -> Facts:
+            return fitted(svc(pair), *texts(np.float32), duals=False)
+
+        yield f"double/{'/'.join(pair)}", tight
+        yield f"binary/{'/'.join(pair)}", balanced
+        yield f"no duals/{'/'.join(pair)}", without_duals
+    for pair, dtype in itertools.product(WITH_TABLES, DTYPES):
+
+        def tables(pair: Any = pair, dtype: str = dtype) -> Facts:
+            return fitted_twice(svc(pair, weights="sparse", max_iter=60), *texts(DTYPES[dtype]))
+
+        yield f"tables/{'/'.join(pair)}/{dtype}", tables
+        if pair[0] == "one_vs_rest":
+
+            def again(pair: Any = pair, dtype: str = dtype) -> Facts:
+                model = svc(pair, weights="sparse")
+                return resumed(model, *texts(DTYPES[dtype], k=200), epochs=2)
+
+            def threads(pair: Any = pair, dtype: str = dtype) -> Facts:
+                return fitted(svc(pair, n_jobs=2), *texts(DTYPES[dtype], k=90))
+
+            yield f"parts/{'/'.join(pair)}/{dtype}", again
+            yield f"threads/{'/'.join(pair)}/{dtype}", threads
+    for (solver, pair), dtype in itertools.product(COMPARISON, DTYPES):
+
+        def compared(solver: str = solver, pair: Any = pair, dtype: str = dtype) -> Facts:
+            model = svc(pair, solver=solver, tol=1e-2, max_iter=40)
+            return fitted_twice(model, *texts(DTYPES[dtype], k=8))
+
+        yield f"comparison/{solver}/{'/'.join(pair)}/{dtype}", compared
+
+
+def rank_runs() -> Runs:
+    """List the runs with the classes on ranks."""
+    for pair, dtype, size in itertools.product(ON_RANKS, DTYPES, (2, 3)):
+        sparse = ("dense", "sparse") if pair in WITH_TABLES else ("dense",)
+        for weights in sparse:
+            options = {"formulation": pair[0], "loss": pair[1], "weights": weights, "max_iter": 12}
+
+            def run(options: Any = options, dtype: str = dtype, size: int = size) -> Facts:
+                data = texts(DTYPES[dtype], n=120, d=100, k=11)
+                return on_threads(size, options, *data, warm=size == 2)
+
+            yield f"ranks/{'/'.join(pair)}/{weights}/{dtype}/{size}", run
+
+
+def logistic_runs() -> Runs:
+    """List the runs of logistic regression."""
+    data = {
+        "sparse": lambda kind: texts(kind, k=8),
+        "rows": lambda kind: dense(kind, k=20),
+        "tall": lambda kind: tall(kind, n=800),
+        "binary": lambda kind: (lambda X, y: (X, np.minimum(y, 1)))(*tall(kind, n=300)),
+    }
+    intercepts = {
+        "free": {"intercept_scaling": 2.0},
+        "regularised": {"regularize_intercept": True},
+        "none": {"fit_intercept": False},
+    }
+    for (rows, make), (name, options), dtype, C in itertools.product(
+        data.items(), intercepts.items(), DTYPES, (1e-3, 1.0, 100.0)
+    ):
+
+        def run(make: Any = make, options: Any = options, dtype: str = dtype, C: Any = C) -> Facts:
+            model = MultinomialLogisticRegression(C=C, tol=1e-5, random_state=0, max_iter=200)
+            return fitted_twice(model.set_params(**options), *make(DTYPES[dtype]), factor=3.0)
+
+        yield f"logistic/{rows}/{name}/{dtype}/{C:g}", run
+    for rows in data:
+
+        def double(make: Any = data[rows]) -> Facts:
+            model = MultinomialLogisticRegression(tol=1e-9, random_state=0)
+            return fitted(model, *make(np.float32))
+
+        def again(make: Any = data[rows]) -> Facts:
+            return resumed(MultinomialLogisticRegression(random_state=0), *make(np.float64), 2)
+
+        yield f"logistic/{rows}/double", double
+        yield f"logistic/{rows}/resumed", again
+
+
+def stochastic_runs() -> Runs:
+    """List the runs of stochastic training."""
+    manners: dict[str, Facts] = {
+        "plain": {},
+        "average": {"average": True},
+        "suffix": {"average": 300, "batch_size": 7},
+        "early": {"early_stopping": True},
+        "order": {"shuffle": False, "max_steps": 500},
+        "sparse": {"weights": "sparse"},
+    }
+    losses = ("hinge", "log_loss", "perceptron")
+    for loss, manner, dtype in itertools.product(losses, manners, DTYPES):
+        if (loss, manner) == ("log_loss", "sparse"):
+            continue
+        options = {"loss": loss, "max_iter": 5, "random_state": 0, **manners[manner]}
+
+        def run(options: Any = options, dtype: str = dtype) -> Facts:
+            return fitted(StochasticClassifier(**options), *texts(DTYPES[dtype], k=9), duals=False)
+
+        def parts(options: Any = options, dtype: str = dtype) -> Facts:
+            X, y = texts(DTYPES[dtype], k=9)
+            model = StochasticClassifier(**{**options, "early_stopping": False})
+            model.fit_blocks([(X[:90], y[:90]), (X[90:], y[90:])], np.unique(y), X.shape[1])
+            return facts_of(model.partial_fit(X, y, np.unique(y)))
+
+        yield f"stochastic/{loss}/{manner}/{dtype}", run
+        yield f"stochastic/{loss}/{manner}/{dtype}/blocks", parts
+
+
+def selection_runs() -> Runs:
+    """List paths and cross-validations."""
+    for formulation in ("crammer_singer", "lee_lin_wahba", "one_vs_rest", "logistic"):
+
+        def path(formulation: str = formulation) -> Facts:
+            found = c_path(
+                *texts(np.float64, k=5, n=100),
+                C_min=0.1,
+                C_max=10.0,
+                epsilon=0.1,
+                formulation=formulation,
+                random_state=0,
+            )
+            facts = facts_of(found.models[-1])
+            return {**facts, "Cs": digest(found.Cs), "objectives": digest(found.objectives)}
+
+        yield f"path/{formulation}", path
+    for Cs, refit in (("path", True), (4, True), (3, False)):
+        options = {"Cs": Cs, "C_range": (0.1, 10.0), "epsilon": 0.1, "refit": refit, "cv": 3}
+
+        def chosen(cv: Any, options: Any = options) -> Facts:
+            model = cv(random_state=0, **options).fit(*tall(np.float64, n=150))
+            found = {"scores": digest(model.scores_), "gaps": digest(model.gaps_)}
+            return {**facts_of(model), **found, "C": float(model.C_)}
+
+        yield f"cv/svc/{Cs}/{refit}", lambda run=chosen: run(MulticlassSVCCV)
+        yield f"cv/logistic/{Cs}/{refit}", lambda run=chosen: run(MultinomialLogisticRegressionCV)
+
+
+def catalogue() -> Runs:
+    """List all runs."""
+    yield from svc_runs()
+    yield from rank_runs()
+    yield from logistic_runs()
+    yield from stochastic_runs()
+    yield from selection_runs()
+
+
+# The two commands
+
+
+def found(only: str) -> dict[str, Facts]:
+    """Make the runs whose names begin so; an error counts as what it found."""
+    for module in list(sys.modules.values()):
+        if hasattr(module, "CHUNK_BYTES_OF_W"):
+            module.CHUNK_BYTES_OF_W = CHUNK_BYTES
+    warnings.simplefilter("ignore")
+    results: dict[str, Facts] = {}
+    for name, run in catalogue():
+        if name.startswith(only):
+            try:
+                results[name] = run()
+            except Exception as error:  # the same error is the same result
+                results[name] = {"error": f"{type(error).__name__}: {error}"}
+    return results
+
+
+def differences(before: Facts, after: Facts, tolerance: float) -> list[str]:
+    """Name what differs between two runs."""
+    return [name for name in {**before, **after} if not _same(name, before, after, tolerance)]
+
+
+def _same(name: str, before: Facts, after: Facts, tolerance: float) -> bool:
+    a, b = before.get(name), after.get(name)
+    if a == b or not name.endswith("certificate") or a is None or b is None:
+        return bool(a == b)
+    # P, D, gap; the relative gap; the violation
+    scales = np.array([abs(a[0])] * 3 + [1.0, max(1.0, abs(a[4]))])
+    return bool((np.abs(np.subtract(a, b)) <= tolerance * scales).all())
+
+
+def main() -> None:
+    """Record, or compare and end with 1 if anything differs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=["record", "compare"])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--certificates", type=float, default=0.0)
+    args = parser.parse_args()
+    now = found(args.only)
+    if args.command == "record":
+        args.file.write_text(json.dumps(now, indent=0))
+        print(f"recorded {len(now)} runs")
+        return
+    before = json.loads(args.file.read_text())
+    known = {name: facts for name, facts in before.items() if name.startswith(args.only)}
+    wrong = 0
+    for name in {**known, **now}:
+        differ = differences(known.get(name, {}), now.get(name, {}), args.certificates)
+        if differ:
+            wrong += 1
+            print(f"{name}: {', '.join(differ)}")
+    print(f"{len(now)} runs, {wrong} differ")
+    raise SystemExit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()
