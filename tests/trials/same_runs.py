@@ -22,6 +22,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -215,85 +216,102 @@ def svc(pair: tuple[str, str], **options: Any) -> MulticlassSVC:
     return MulticlassSVC(formulation=pair[0], loss=pair[1], random_state=0, **options)
 
 
+def of_tiny(pair: tuple[str, str], seed: int, dtype: Any) -> Facts:
+    """Fit tiny problems, which have weights, empty rows and any C."""
+    X, y, weights, C, intercept = tiny(seed, dtype)
+    return fitted(svc(pair, C=C, fit_intercept=intercept, tol=1e-5, max_iter=300), X, y, weights)
+
+
+def of_lists(pair: tuple[str, str], dtype: Any) -> Facts:
+    """Fit with z in lists."""
+    return fitted_twice(svc(pair, max_iter=60), *texts(dtype))
+
+
+def of_lanes(pair: tuple[str, str], dtype: Any) -> Facts:
+    """Fit with z in lanes, and an intercept that is rounded."""
+    model = svc(pair, max_iter=100, tol=1e-6, intercept_scaling=2.5)
+    return fitted_twice(model, *texts(dtype, n=200, k=4, d=60), factor=0.5)
+
+
+def of_rows(pair: tuple[str, str], dtype: Any) -> Facts:
+    """Fit dense rows, in batches."""
+    return fitted_twice(svc(pair, max_iter=40), *dense(dtype))
+
+
+def of_newton(pair: tuple[str, str], dtype: Any) -> Facts:
+    """Fit where the Newton phase begins."""
+    return fitted_twice(svc(pair, C=10.0, tol=1e-5, max_iter=80), *tall(dtype))
+
+
+def of_ascent(pair: tuple[str, str], dtype: Any) -> Facts:
+    """Fit without it, to a violation."""
+    model = svc(pair, solver="sequential_dual", stopping="kkt", tol=0.03, max_iter=60)
+    return fitted(model, *tall(dtype, n=400))
+
+
+def of_resumed(pair: tuple[str, str], dtype: Any) -> Facts:
+    """Fit from a checkpoint."""
+    return resumed(svc(pair), *texts(dtype, k=12), epochs=2)
+
+
+def of_double(pair: tuple[str, str]) -> Facts:
+    """Fit to a gap that needs float64."""
+    return fitted(svc(pair, tol=1e-9, max_iter=300), *texts(np.float32, k=5, n=150))
+
+
+def of_binary(pair: tuple[str, str]) -> Facts:
+    """Fit two classes of balanced weights."""
+    X, y = tall(np.float64, n=300)
+    return fitted(svc(pair, class_weight="balanced", tol=1e-4), X, np.minimum(y, 1))
+
+
+def of_no_duals(pair: tuple[str, str]) -> Facts:
+    """Fit where z is not wanted."""
+    return fitted(svc(pair), *texts(np.float32), duals=False)
+
+
+def of_tables(pair: tuple[str, str], dtype: Any) -> Facts:
+    """Fit with W in hash tables, or one-vs-rest in parts."""
+    return fitted_twice(svc(pair, weights="sparse", max_iter=60), *texts(dtype))
+
+
+def of_parts(pair: tuple[str, str], dtype: Any) -> Facts:
+    """Fit one-vs-rest in parts from a checkpoint."""
+    return resumed(svc(pair, weights="sparse"), *texts(dtype, k=200), epochs=2)
+
+
+def of_threads(pair: tuple[str, str], dtype: Any) -> Facts:
+    """Fit the groups of one-vs-rest in threads."""
+    return fitted(svc(pair, n_jobs=2), *texts(dtype, k=90))
+
+
+def of_comparison(pair: tuple[str, str], dtype: Any, solver: str) -> Facts:
+    """Fit by a comparison method."""
+    model = svc(pair, solver=solver, tol=1e-2, max_iter=40)
+    return fitted_twice(model, *texts(dtype, k=8))
+
+
 def svc_runs() -> Runs:
-    """List the runs of the sequential dual method, in all storages."""
+    """List the runs of one process, in all storages."""
     for pair, seed, dtype in itertools.product(PAIRS, range(4), DTYPES):
-
-        def run(pair: Any = pair, seed: int = seed, dtype: str = dtype) -> Facts:
-            X, y, weights, C, intercept = tiny(seed, DTYPES[dtype])
-            model = svc(pair, C=C, fit_intercept=intercept, tol=1e-5, max_iter=300)
-            return fitted(model, X, y, weights)
-
-        yield f"tiny/{'/'.join(pair)}/{seed}/{dtype}", run
-    for pair, dtype in itertools.product(PAIRS, DTYPES):
-        name, kind = "/".join(pair) + f"/{dtype}", DTYPES[dtype]
-        few = {"n": 200, "k": 4, "d": 60}
-
-        def lists(pair: Any = pair, kind: Any = kind) -> Facts:
-            return fitted_twice(svc(pair, max_iter=60), *texts(kind))
-
-        def lanes(pair: Any = pair, kind: Any = kind, few: Any = few) -> Facts:
-            model = svc(pair, max_iter=100, tol=1e-6, intercept_scaling=2.5)
-            return fitted_twice(model, *texts(kind, **few), factor=0.5)
-
-        def rows(pair: Any = pair, kind: Any = kind) -> Facts:
-            return fitted_twice(svc(pair, max_iter=40), *dense(kind))
-
-        def newton(pair: Any = pair, kind: Any = kind) -> Facts:
-            return fitted_twice(svc(pair, C=10.0, tol=1e-5, max_iter=80), *tall(kind))
-
-        def ascent(pair: Any = pair, kind: Any = kind) -> Facts:
-            model = svc(pair, solver="sequential_dual", stopping="kkt", tol=0.03, max_iter=60)
-            return fitted(model, *tall(kind, n=400))
-
-        def stopped(pair: Any = pair, kind: Any = kind) -> Facts:
-            return resumed(svc(pair), *texts(kind, k=12), epochs=2)
-
-        yield f"lists/{name}", lists
-        yield f"lanes/{name}", lanes
-        yield f"rows/{name}", rows
-        yield f"newton/{name}", newton
-        yield f"ascent/{name}", ascent
-        yield f"resumed/{name}", stopped
-    for pair in PAIRS:
-
-        def tight(pair: Any = pair) -> Facts:
-            return fitted(svc(pair, tol=1e-9, max_iter=300), *texts(np.float32, k=5, n=150))
-
-        def balanced(pair: Any = pair) -> Facts:
-            X, y = tall(np.float64, n=300)
-            return fitted(svc(pair, class_weight="balanced", tol=1e-4), X, np.minimum(y, 1))
-
-        def without_duals(pair: Any = pair) -> Facts:
-            return fitted(svc(pair), *texts(np.float32), duals=False)
-
-        yield f"double/{'/'.join(pair)}", tight
-        yield f"binary/{'/'.join(pair)}", balanced
-        yield f"no duals/{'/'.join(pair)}", without_duals
-    for pair, dtype in itertools.product(WITH_TABLES, DTYPES):
-
-        def tables(pair: Any = pair, dtype: str = dtype) -> Facts:
-            return fitted_twice(svc(pair, weights="sparse", max_iter=60), *texts(DTYPES[dtype]))
-
-        yield f"tables/{'/'.join(pair)}/{dtype}", tables
-        if pair[0] == "one_vs_rest":
-
-            def again(pair: Any = pair, dtype: str = dtype) -> Facts:
-                model = svc(pair, weights="sparse")
-                return resumed(model, *texts(DTYPES[dtype], k=200), epochs=2)
-
-            def threads(pair: Any = pair, dtype: str = dtype) -> Facts:
-                return fitted(svc(pair, n_jobs=2), *texts(DTYPES[dtype], k=90))
-
-            yield f"parts/{'/'.join(pair)}/{dtype}", again
-            yield f"threads/{'/'.join(pair)}/{dtype}", threads
+        yield f"tiny/{'/'.join(pair)}/{seed}/{dtype}", partial(of_tiny, pair, seed, DTYPES[dtype])
+    by_dtype = (of_lists, of_lanes, of_rows, of_newton, of_ascent, of_resumed)
+    for run, pair, dtype in itertools.product(by_dtype, PAIRS, DTYPES):
+        yield f"{_name(run)}/{'/'.join(pair)}/{dtype}", partial(run, pair, DTYPES[dtype])
+    for single, pair in itertools.product((of_double, of_binary, of_no_duals), PAIRS):
+        yield f"{_name(single)}/{'/'.join(pair)}", partial(single, pair)
+    for run, pair, dtype in itertools.product(
+        (of_tables, of_parts, of_threads), WITH_TABLES, DTYPES
+    ):
+        if run is of_tables or pair[0] == "one_vs_rest":
+            yield f"{_name(run)}/{'/'.join(pair)}/{dtype}", partial(run, pair, DTYPES[dtype])
     for (solver, pair), dtype in itertools.product(COMPARISON, DTYPES):
+        name = f"comparison/{solver}/{'/'.join(pair)}/{dtype}"
+        yield name, partial(of_comparison, pair, DTYPES[dtype], solver)
 
-        def compared(solver: str = solver, pair: Any = pair, dtype: str = dtype) -> Facts:
-            model = svc(pair, solver=solver, tol=1e-2, max_iter=40)
-            return fitted_twice(model, *texts(DTYPES[dtype], k=8))
 
-        yield f"comparison/{solver}/{'/'.join(pair)}/{dtype}", compared
+def _name(run: Callable[..., Facts]) -> str:
+    return run.__name__.removeprefix("of_").replace("_", " ")
 
 
 def rank_runs() -> Runs:
