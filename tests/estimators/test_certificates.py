@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from manyclass import MulticlassSVC
+from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.problem import objective
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import EpochRecord, Progress, Solution, Start, Status
@@ -77,6 +77,34 @@ def test_float32_reaches_its_digits_with_an_intercept(name):
     assert solution.status is Status.CONVERGED
     assert solution.weights.dtype == np.float32
     assert true_gap(problem, solution) <= solution.certificate.gap * (1 + 1e-6)
+
+
+def logistic_objective(model, X, y):
+    """P of ``coef_`` and ``intercept_`` in long double, intercepts not regularised."""
+    W, b = model.coef_.astype(np.longdouble), model.intercept_.astype(np.longdouble)
+    scores = X.astype(np.longdouble) @ W.T + b
+    if len(W) == 1:
+        scores = np.hstack([np.zeros_like(scores), scores])
+    scores -= scores[np.arange(len(y)), y][:, None]
+    return np.sum(W**2) / 2 + model.C * np.sum(np.log(np.sum(np.exp(scores), axis=1)))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("intercept_scaling", [1.0, 3.3, 3268.97])
+def test_logistic_objective_is_that_of_the_returned_weights(n_classes, dtype, intercept_scaling):
+    """Their intercepts have mean 0; of two classes, the difference is rounded."""
+    rng = np.random.default_rng(2)
+    X, y = (rng.normal(size=(40, 3)) + 5).astype(dtype), np.arange(40) % n_classes
+    for max_iter in (3, 5, 500):
+        model = MultinomialLogisticRegression(
+            C=100.0, max_iter=max_iter, tol=1e-9, intercept_scaling=intercept_scaling
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y)
+        claimed = model.certificate_.primal_objective
+        assert abs(claimed / logistic_objective(model, X, y) - 1) <= 1e-14
 
 
 def test_the_epoch_line_shows_what_was_proven_where_it_lags():

@@ -8,6 +8,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from manyclass import MultinomialLogisticRegression
@@ -98,6 +99,21 @@ def test_float32_without_curvature_begins_anew_in_float64(seed):
     weights = 10.0 ** rng.uniform(-4, 2.5, 8)
     model = MultinomialLogisticRegression(C=144.0, tol=1e-2, random_state=0)
     assert model.fit(rows, labels, weights).certificate_.relative_gap <= 1e-2
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_conjugate_gradients_end_where_the_residual_underflows(seed):
+    rng = np.random.default_rng(seed)
+    rows, labels = rng.normal(size=(40, 3)).astype(np.float32), np.r_[np.arange(8), np.full(32, 7)]
+    rows[:, 0] = 1
+    assert fit(rows, labels, C=1e16, tol=1e-10).certificate_.relative_gap <= 1e-10
+
+
+def test_a_tiny_feature_of_intercepts_ends_as_stalled_with_a_certificate():
+    rows, labels = np.random.default_rng(7).normal(size=(15, 3)), np.arange(15) % 3
+    with pytest.warns(ConvergenceWarning, match="rounding keeps it"):
+        model = fit(rows, labels, C=0.1, intercept_scaling=1e-300)
+    assert 1e-4 < model.certificate_.relative_gap < 1
 
 
 @pytest.mark.parametrize("C", [1e6, 1e10, 1e14])

@@ -52,20 +52,33 @@ def class_shift(problem: Problem, left: NDArray[np.float64]) -> ClassShift:
 
 
 def certify(problem: Problem, state: State, *, regularize_intercept: bool) -> Certificate:
-    """Return the certificate of the state's W.
+    """Return the certificate of the W that the state returns.
 
     Where there is a v and all intercepts are regularised, W becomes W(u) first.
     """
     if state.log_u is not None:
         return _certify_duals(problem, state, regularize_intercept)
-    return certify_weights(problem, state, state.weights, regularize_intercept=regularize_intercept)
+    W = returned(problem, state, regularize_intercept=regularize_intercept)
+    return certify_weights(problem, state, W, regularize_intercept=regularize_intercept)
+
+
+def returned(problem: Problem, state: State, *, regularize_intercept: bool) -> Array:
+    """Return W, a copy of shape (d + 1, k).
+
+    A constant that is added to intercepts that are not regularised changes nothing: their mean
+    becomes 0.
+    """
+    W = as_matrix(state.weights, problem, class_major=state.class_major).copy(order="F")
+    if problem.dataset.bias and not regularize_intercept:
+        W[-1] -= W[-1].mean()
+    return W
 
 
 def certify_weights(
-    problem: Problem, state: State, weights: Array, *, regularize_intercept: bool
+    problem: Problem, state: State, W: Array, *, regularize_intercept: bool
 ) -> Certificate:
-    """Return the certificate of a W by the softmax of its own scores."""
-    wide = in_double(problem, state, weights)
+    """Return the certificate of a W of shape (d + 1, k) by the softmax of its own scores."""
+    wide = as_returned(problem, state, W)
     sums = new_weights(problem, DOUBLE, state.class_major)
     shift = NO_SHIFT
     if problem.dataset.bias and not regularize_intercept:
@@ -89,7 +102,8 @@ def _certify_duals(problem: Problem, state: State, regularize_intercept: bool) -
         _dual_sums(state, shift, sums, NONE)
     else:
         sums = rebuild(problem, state, NONE, keeps_bias=False)
-    wide = in_double(problem, state, state.weights)
+    W = returned(problem, state, regularize_intercept=regularize_intercept)
+    wide = as_returned(problem, state, W)
     found = _inspect(state, wide, state.log_u, shift, None, NONE)
     return _from(problem, state, wide, sums, found.loss, found.gap, regularize_intercept)
 
@@ -109,15 +123,19 @@ def rebuild(
     return sums
 
 
-def in_double(problem: Problem, state: State, weights: Array) -> NDArray[np.float64]:
-    """Return W as users have it: intercepts are bias * w, rounded to the type of W."""
+def as_returned(problem: Problem, state: State, W: Array) -> NDArray[np.float64]:
+    """Return a W of shape (d + 1, k) with the values of ``coef_`` and ``intercept_``, padded.
+
+    Two classes: the rounded difference of their weights. Intercepts: bias * w, rounded.
+    """
+    if W.shape[1] == 2:
+        W = (W[:, 1:] - W[:, :1]) * np.array([-0.5, 0.5], W.dtype)
     wide = new_weights(problem, DOUBLE, state.class_major)
-    cm = state.class_major
-    as_matrix(wide, problem, class_major=cm)[:] = as_matrix(weights, problem, class_major=cm)
-    bias = weights.dtype.type(problem.dataset.bias)
+    into = as_matrix(wide, problem, class_major=state.class_major)
+    into[:] = W
+    bias = W.dtype.type(problem.dataset.bias)
     if bias:
-        held = bias_of(weights, problem, class_major=cm)
-        bias_of(wide, problem, class_major=cm)[:] = (held * bias).astype(np.float64) / float(bias)
+        into[-1] = (W[-1] * bias).astype(np.float64) / float(bias)
     return wide
 
 

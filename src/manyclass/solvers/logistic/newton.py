@@ -185,12 +185,12 @@ def conjugate_gradients(
     size: Callable[[Array], float],
     goal: float,
 ) -> tuple[Array, int]:
-    """Solve H V = -gradient until the residual's size is at most `goal`."""
+    """Solve H V = -gradient until the residual's size is at most `goal`, or its norm underflows."""
     V, residual = np.zeros_like(gradient), -gradient
     scaled = precondition(residual)
     direction, before = scaled.copy(), dot(residual, scaled)
     for n in range(MOST_PRODUCTS):
-        if size(residual) <= goal:
+        if size(residual) <= goal or not before > 0:
             return V, n
         along = product(direction)
         curvature = dot(direction, along)

@@ -20,7 +20,7 @@ import numpy as np
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, relative
 from manyclass.solvers.logistic import newton
-from manyclass.solvers.logistic.certificate import certify, rebuild
+from manyclass.solvers.logistic.certificate import certify, rebuild, returned
 from manyclass.solvers.logistic.state import (
     State,
     as_matrix,
@@ -135,14 +135,8 @@ class MultinomialLogistic:
         return found
 
     def weights(self, problem: Problem, state: State) -> Weights:
-        """Return W, a copy of shape (d + 1, k).
-
-        Intercepts that are not regularised are told up to a constant: their mean is 0.
-        """
-        W = as_matrix(state.weights, problem, class_major=state.class_major).copy(order="F")
-        if self._free(problem):
-            W[-1] -= W[-1].mean()
-        return W
+        """Return W, a copy of shape (d + 1, k); the mean of free intercepts is 0."""
+        return returned(problem, state, regularize_intercept=self.regularize_intercept)
 
     def start(self, problem: Problem, state: State) -> Start:
         """Return W and v, from which training can go on."""

@@ -11,7 +11,7 @@ from manyclass.problem.solution import Progress, Solution, Start, Status
 from manyclass.solvers.double_precision import in_double, shown_in_single
 from manyclass.solvers.logistic.certificate import certify_weights
 from manyclass.solvers.logistic.sequential_dual import MultinomialLogistic
-from manyclass.solvers.logistic.state import as_matrix, new_state
+from manyclass.solvers.logistic.state import new_state
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.training_loop import Interrupted, solve
 from manyclass.utils.memory import available_memory
@@ -96,8 +96,7 @@ def _rounded(
     """Return the solution in float32, with the certificate of the rounded W."""
     W = np.asarray(found.weights, SINGLE)
     state = new_state(problem, keeps_duals=False)
-    as_matrix(state.weights, problem, class_major=state.class_major)[:] = W
-    own = certify_weights(problem, state, state.weights, regularize_intercept=regularize_intercept)
+    own = certify_weights(problem, state, W, regularize_intercept=regularize_intercept)
     # P of the rounded W less D as it was proven before, where that is nearer.
     before = found.certificate.dual_objective
     gap = min(own.gap, own.primal_objective - before)
