@@ -9,7 +9,7 @@ import pytest
 
 from manyclass import MulticlassSVC
 from manyclass.checkpoints import manager
-from manyclass.checkpoints.manager import UNFINISHED, found_in
+from manyclass.checkpoints.manager import found_in
 from tests.helpers.checkpointed import X, Y, begun, model, names, objective, undisturbed
 from tests.helpers.full_disk import file_size_limit
 from tests.helpers.ranks import caught, on_ranks
@@ -127,10 +127,7 @@ def test_a_folder_that_vanishes_is_told_once(folder, monkeypatch):
 
 def test_what_a_killed_training_left_unfinished_goes(folder):
     begun(folder)
-    (folder / UNFINISHED).write_bytes(b"half of it")
     (folder / ".manyclass-0123456789abcdef").write_bytes(b"half of it")
-    begin = (folder / names(folder)[-1]).read_bytes()[:9000]
-    (folder / ".tmpA1b2C3").write_bytes(begin)  # as earlier versions named them
     (folder / ".tmpD4e5F6").write_bytes(b"of another program")
     begun(folder, resume=True)
     assert [name for name in names(folder) if name.startswith(".")] == [".tmpD4e5F6"]

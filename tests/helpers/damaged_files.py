@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 import pytest
 
@@ -19,16 +17,14 @@ def check_truncations(path):
             load_model(path)
 
 
-def check_flipped_bits(path, X):
-    """One gives an error that names the file, or (in some parameter) another model."""
+def check_flipped_bits(path):
+    """Every flipped bit of the header, and some of the tensors, are one clear error."""
     content = path.read_bytes()
+    end = 8 + int.from_bytes(content[:8], "little")
     rng = np.random.default_rng(0)
-    loadable = 0
-    for _ in range(1500):
+    for at in [*range(end), *rng.integers(end, len(content), 200)]:
         damaged = bytearray(content)
-        damaged[rng.integers(len(content))] ^= 1 << rng.integers(8)
+        damaged[at] ^= 1 << rng.integers(8)
         path.write_bytes(damaged)
-        with contextlib.suppress(ValueError):
-            assert load_model(path).predict(X).shape == (len(X),)
-            loadable += 1
-    assert loadable < 1000
+        with pytest.raises(ValueError, match="model"):
+            load_model(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from safetensors import safe_open
 from sklearn.datasets import load_iris
 
 from manyclass import MulticlassSVC
+from manyclass.io.tensors.header import header_bytes, read_header
 
 X, Y = load_iris(return_X_y=True)
 
@@ -31,15 +31,13 @@ def without_seconds(path: Path) -> tuple[str, tuple[tuple[str, bytes], ...]]:
 
 
 def rewritten(path: Path, change) -> None:
-    """Change the header of a safetensors file."""
-    content = path.read_bytes()
-    (size,) = struct.unpack("<Q", content[:8])
-    header = json.loads(content[8 : 8 + size])
-    metadata = header["__metadata__"]
+    """Change the header of a model file, whose checksum is right then."""
+    with path.open("rb") as file:
+        header = read_header(file)
+    metadata, tensors = header.metadata, path.read_bytes()[len(header.content) :]
     model = json.loads(metadata["model"])
     change(metadata, model)
     metadata.setdefault("model", json.dumps(model))
     if metadata["model"] != "[]":
         metadata["model"] = json.dumps(model)
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    path.write_bytes(header_bytes(header.tensors, metadata) + tensors)

@@ -132,10 +132,10 @@ def test_an_unfinished_file_is_no_model(tmp_path):
     path = tmp_path / "model"
     kind = np.dtype(np.float32)
     with path.open("w+b") as new:
-        file = TensorWriter(new, {"weights": (kind, (3, 2))}, {"format": "manyclass"}, 1)
+        file = TensorWriter(new, {"weights": (kind, (3, 2))}, {"format": "manyclass"})
         file.append("weights", np.ones((2, 2)))
         with pytest.raises(ValueError, match="not as long as its shape says"):
-            file.finish(file.checksum())
+            file.finish()
     with pytest.raises(ValueError, match="cannot be read as a manyclass model"):
         load_model(path)
 
@@ -144,4 +144,4 @@ def test_an_unfinished_file_is_no_model(tmp_path):
 def test_tensors_of_no_kind_that_files_have(tmp_path, dtype):
     path = Path(tmp_path / "file")
     with path.open("w+b") as file, pytest.raises(ValueError, match="cannot be stored"):
-        TensorWriter(file, {"a": (np.dtype(dtype), (1,))}, {}, 1)
+        TensorWriter(file, {"a": (np.dtype(dtype), (1,))}, {})

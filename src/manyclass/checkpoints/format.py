@@ -6,8 +6,9 @@ where there is one; ``history`` (epochs, float64), a column for each field of Ep
 ``epochs`` (classes, int64), how many of them each class has had; ``seed`` (1, int64), from which,
 and from the epochs before, the random orders are drawn. Header, every value a string:
 ``format`` = "manyclass checkpoint", ``format_version``, ``version``, ``problem`` (JSON: the facts
-that identify it), ``checksum`` (CRC-32 of ``problem`` and of the tensors in the order of their
-names).
+that identify it), ``checksum`` (CRC-32 of each tensor, in the order of their names),
+``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of this
+one).
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ from manyclass.utils.types import Array, CsrArray, DType
 
 DUALS = ("duals.indptr", "duals.classes", "duals.values")
 SEEDS = 2**31
-BEGINNING = 1 << 16  # bytes that tell a format
 # By how much rounding may have let z exceed its bounds.
 ROUNDING = {4: 1e-4, 8: 1e-8}
 
@@ -83,19 +83,7 @@ def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts) -> None:
     }
     if start.weights is not None:
         tensors["weights"] = np.ascontiguousarray(start.weights)
-    problem = json.dumps(facts)
-    write_tensors(path, tensors, FORMAT.header(problem=problem), checksum(tensors, problem))
-
-
-def begins_as_checkpoint(path: Path) -> bool:
-    """Whether a file begins as a checkpoint does, however little of it there is.
-
-    Raises
-    ------
-    OSError
-    """
-    with path.open("rb") as file:
-        return f'"{FORMAT.name}"'.encode() in file.read(BEGINNING)
+    write_tensors(path, tensors, FORMAT.metadata(problem=json.dumps(facts)))
 
 
 def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
@@ -110,16 +98,15 @@ def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
     """
     with path.open("rb") as file:
         try:
-            names, header = read_about(file)
-            tensors = read_tensors(file, names)
+            header = read_about(file)
+            tensors = read_tensors(file, header.tensors)
         except ValueError as error:
             raise FORMAT.damaged(path, error) from None
     FORMAT.check(path, header)
-    problem = header.get("problem", "")
-    if header.get("checksum") != checksum(tensors, problem):
+    if header.metadata.get("checksum") != checksum(tensors):
         raise FORMAT.damaged(path, "the checksum differs")
     try:
-        facts = json.loads(problem)
+        facts = json.loads(header.metadata.get("problem", ""))
     except (ValueError, RecursionError) as error:
         raise FORMAT.damaged(path, error) from None
     if not isinstance(facts, dict) or not all(isinstance(v, str) for v in facts.values()):

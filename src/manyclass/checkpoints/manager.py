@@ -17,7 +17,6 @@ from pathlib import Path
 
 from manyclass.checkpoints.format import (
     DamagedError,
-    begins_as_checkpoint,
     read_checkpoint,
     save_checkpoint,
     seed_of_tensors,
@@ -33,8 +32,6 @@ from manyclass.problem.solution import Progress, Start
 from manyclass.utils.fingerprints import Facts, differences
 
 NAME = re.compile(r"checkpoint-([0-9]{6,12})")
-# What earlier versions left behind when they were killed.
-UNFINISHED, TEMPORARY = ".checkpoint-unfinished", re.compile(r"\.tmp[0-9A-Za-z]{6}")
 LONGEST = 1000  # characters about what differs
 
 
@@ -229,7 +226,6 @@ def _open(
     folder.mkdir(exist_ok=True)
     stack.enter_context(_held(folder))
     check(folder, resume=resume)  # nobody was faster
-    _clear(folder)
     if resume:
         return checkpoints.read(problem)
     data = problem.dataset
@@ -254,16 +250,6 @@ def _held(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _clear(folder: Path) -> None:
-    """Remove checkpoints that killed trainings did not finish, from a folder that is held."""
-    for path in folder.iterdir():
-        with contextlib.suppress(OSError):
-            # Other programs may have such names, too.
-            tmp = TEMPORARY.fullmatch(path.name) and path.is_file() and begins_as_checkpoint(path)
-            if tmp or path.name == UNFINISHED:
-                path.unlink()
 
 
 def _number(path: Path) -> int:

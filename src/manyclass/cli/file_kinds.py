@@ -74,7 +74,7 @@ def labels_of(classes: Iterable[object]) -> Kind:
 def _has_format(format_: str, path: Path) -> bool:
     with path.open("rb") as file:
         try:
-            return read_about(file)[1].get("format") == format_
+            return read_about(file).metadata.get("format") == format_
         except ValueError:
             return False
 

@@ -1,6 +1,6 @@
 """The history of a training as one tensor of a model file: a row per record, a column per field.
 
-Files without it are older, or of models that have none. Readers that do not know it ignore it.
+Optional: a model without history has no such tensor.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ and ``weights.values``; ``intercept`` (scores,), ``classes`` (ascending) when th
 which readers may ignore. Header, every value a string: ``format`` = "manyclass",
 ``format_version``, ``version``, ``model`` (JSON: estimator, params, n_iter; certificate or null, or
 n_steps, weight_seen and objective or null; class names when they are strings, feature names when
-there were any), ``checksum`` (CRC-32 of the tensors in the order of their names). Version 1 has
-neither sparse weights nor a certificate that is null; version 2 no estimator but MulticlassSVC;
-version 3 no pipeline. Of a pipeline, ``model`` holds the estimator "Pipeline", its steps and, as
+there were any), ``checksum`` (CRC-32 of each tensor, in the order of their names),
+``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of this
+one). Of a pipeline, ``model`` holds the estimator "Pipeline", its steps and, as
 ``classifier``, what it would be of the classifier alone (pipeline_schema.py).
 
 A model is read into memory, so that nothing that becomes of its file harms it. Only a large sparse
@@ -23,7 +23,6 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Collection
 from pathlib import Path
 
 from sklearn.pipeline import Pipeline
@@ -34,7 +33,6 @@ from manyclass.io.tensors.tensor_format import TensorFormat
 from manyclass.persistence.model_schema import (
     KINDS,
     SPARSE,
-    format_version,
     pack,
     unpack,
 )
@@ -54,7 +52,7 @@ from manyclass.utils.types import Array, Settings
 
 FORMAT = TensorFormat(
     name="manyclass",
-    version=4,
+    version=1,
     kind="model file",
     damaged_message="cannot be read as a manyclass model: {why}; save it again",
     other_message="cannot be read as a manyclass model: it is a safetensors file of something else",
@@ -105,7 +103,7 @@ def save_model(path: str | os.PathLike[str], estimator: Model) -> None:
     check_kind(estimator)
     check_is_fitted(estimator)
     tensors, model = (pack_pipeline if isinstance(estimator, Pipeline) else pack)(estimator)
-    write_tensors(path, tensors, header_of(tensors, model, tensors), checksum(tensors))
+    write_tensors(path, tensors, metadata_of(tensors, model))
 
 
 def check_kind(estimator: object) -> None:
@@ -131,8 +129,8 @@ def check_kind(estimator: object) -> None:
         raise TypeError(f"save_model takes a {kinds}, not {name}{hint}")
 
 
-def header_of(tensors: dict[str, Array], model: Settings, names: Collection[str]) -> dict[str, str]:
-    """Return the header of a file with tensors of these names, but for the checksum.
+def metadata_of(tensors: dict[str, Array], model: Settings) -> dict[str, str]:
+    """Return the metadata of a model's file, but for the checksums.
 
     Raises
     ------
@@ -144,7 +142,7 @@ def header_of(tensors: dict[str, Array], model: Settings, names: Collection[str]
         _unpacked(tensors, json.loads(text))
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"the model cannot be saved: {one_line(error)}") from error
-    return FORMAT.header(format_version(names, model), model=text)
+    return FORMAT.metadata(model=text)
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
@@ -198,7 +196,7 @@ def describe_model(path: str | os.PathLike[str]) -> Settings:
     ValueError, OSError
         As ``load_model``.
     """
-    loaded, header = _load(Path(path))
+    loaded, metadata = _load(Path(path))
     estimator = classifier_of(loaded)
     coef, name = estimator._coefficients, type(estimator).__name__
     n_nonzero = count_nonzero(coef)
@@ -216,8 +214,8 @@ def describe_model(path: str | os.PathLike[str]) -> Settings:
         "seconds": history[-1].seconds if history else None,
         **KINDS[name].describe(estimator),
         "steps": describe_steps(loaded),
-        "format_version": int(header["format_version"]),
-        "version": header.get("version", ""),
+        "format_version": int(metadata["format_version"]),
+        "version": metadata.get("version", ""),
     }
 
 
@@ -228,10 +226,10 @@ def _unpacked(tensors: dict[str, Array], model: Settings) -> Model:
 
 
 def _load(path: Path) -> tuple[Model, dict[str, str]]:
-    """Read an estimator and the header of its file."""
-    tensors, model, header = _read(path)
+    """Read an estimator and the metadata of its file."""
+    tensors, model, metadata = _read(path)
     try:
-        return _unpacked(tensors, model), header
+        return _unpacked(tensors, model), metadata
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FORMAT.damaged(
             path, f"its contents do not fit together ({one_line(error)})"
@@ -239,29 +237,30 @@ def _load(path: Path) -> tuple[Model, dict[str, str]]:
 
 
 def _read(path: Path) -> tuple[dict[str, Array], Settings, dict[str, str]]:
-    """Tensors, model and header of a file, checked as far as they can be without each other."""
+    """Tensors, model and metadata of a file, checked as far as they can be without each other."""
     if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # reading may never end
         raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
     with path.open("rb") as file:  # a folder, a lack of permission: OSError with the name
         try:
-            names, header = read_about(file)
+            header = read_about(file)
         except ValueError as error:
             raise _damaged(path, error) from None
         FORMAT.check(path, header)
+        names, metadata = set(header.tensors), header.metadata
         large = os.fstat(file.fileno()).st_size > min(LARGE, SHARE_OF_MEMORY * available_memory())
         try:
             tensors = read_tensors(file, names, names.intersection(SPARSE) if large else ())
         except ValueError as error:
             raise _damaged(path, error) from None
-    if header.get("checksum") != checksum(tensors):
+    if metadata.get("checksum") != checksum(tensors):
         raise FORMAT.damaged(path, "its contents are damaged: the checksum differs")
     try:
-        model = json.loads(header["model"])
+        model = json.loads(metadata["model"])
     except (KeyError, ValueError, RecursionError) as error:
         raise FORMAT.damaged(path, f"its header is damaged ({one_line(error)})") from None
     if not isinstance(model, dict) or str(model.get("estimator")) not in {*KINDS, PIPELINE}:
         raise FORMAT.damaged(path, "it holds no estimator that this version knows")
-    return tensors, model, header
+    return tensors, model, metadata
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:

@@ -7,7 +7,7 @@ mishap of Python (KeyError, TypeError, OverflowError, AttributeError), before it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -92,15 +92,6 @@ def _weight_tensors(coef: Array | SparseCoefficients) -> dict[str, Array]:
     if isinstance(coef, SparseCoefficients):
         return dict(zip(SPARSE, (coef.indptr, coef.classes, coef.values), strict=True))
     return {"weights": np.ascontiguousarray(coef.T)}
-
-
-def format_version(tensors: Collection[str], model: Settings) -> int:
-    """Return the first version that knows what the model holds."""
-    if model["estimator"] not in KINDS:
-        return 4
-    if model["estimator"] != MulticlassSVC.__name__:
-        return 3
-    return 1 if "weights" in tensors and model["certificate"] else 2
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from manyclass.io.atomic import replacement
 from manyclass.io.tensors.writer import Shapes, TensorWriter
 from manyclass.parallel.communicator import as_communicator
 from manyclass.parallel.consensus import abort_others, agreed
-from manyclass.persistence.model_file import header_of, save_model
+from manyclass.persistence.model_file import metadata_of, save_model
 from manyclass.persistence.model_schema import SPARSE, pack_facts
 from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.utils.types import Array, DType
@@ -88,15 +88,15 @@ def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: ShardedWeights)
             def begin() -> TensorWriter | None:
                 if ranks.rank > 0:
                     return None
-                tensors, header, shapes = _layout(model, W, counts)
+                tensors, metadata, shapes = _layout(model, W, counts)
                 new = stack.enter_context(replacement(os.fspath(path)))
-                file = TensorWriter(new, shapes, header, 1)
+                file = TensorWriter(new, shapes, metadata)
                 _append(file, tensors)
                 return file
 
             def end() -> None:
                 if file is not None:
-                    file.finish(file.checksum())
+                    file.finish()
                 stack.close()  # the file takes its place
 
             file = agreed(ranks, begin)
@@ -114,7 +114,7 @@ def _append(file: TensorWriter | None, tensors: dict[str, Array]) -> None:
 def _layout(
     model: MulticlassSVC, W: ShardedWeights, counts: NDArray[np.int64] | None
 ) -> tuple[dict[str, Array], dict[str, str], Shapes]:
-    """Return the tensors that are known, the header, and the shapes of all tensors."""
+    """Return the tensors that are known, the metadata, and the shapes of all tensors."""
     tensors, facts = pack_facts(model)
     d, k = W.n_rows - 1, W.n_classes
     shapes: dict[str, tuple[DType, tuple[int, ...]]] = {
@@ -131,8 +131,8 @@ def _layout(
     # What is written can be read: tried with weights that are all zero.
     zero = np.zeros(d + 1, np.int64), np.empty(0, np.int32), np.empty(0, W.dtype)
     tried: dict[str, Array] = dict(zip(SPARSE, zero, strict=True))
-    header = header_of({**tried, **tensors, "intercept": np.zeros(k, W.dtype)}, facts, shapes)
-    return tensors if counts is None else {**tensors, SPARSE[0]: indptr}, header, shapes
+    metadata = metadata_of({**tried, **tensors, "intercept": np.zeros(k, W.dtype)}, facts)
+    return tensors if counts is None else {**tensors, SPARSE[0]: indptr}, metadata, shapes
 
 
 def _parts(

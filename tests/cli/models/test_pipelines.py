@@ -55,7 +55,7 @@ def test_a_pipeline_of_text_takes_no_rows_of_numbers(run, files, command):
 
 def test_info(run, files):
     lines = run.works("info", "text")
-    assert "format 4" in lines[0]
+    assert lines[0].startswith("model        text (format 1, by ")
     assert lines[1] == "step         TfidfVectorizer(ngram_range=[1, 2])"
     steps = json.loads(run.works("info", "dense", "--json")[0])["steps"]
     assert [step["kind"] for step in steps] == ["StandardScaler", "MinMaxScaler"]

@@ -85,8 +85,8 @@ def _origin(args: argparse.Namespace) -> str:
     from manyclass.io.tensors.files import read_about
 
     with Path(args.model).open("rb") as file:
-        header = read_about(file)[1]
-    by = f"format {header['format_version']}, by manyclass {header.get('version', '?')}"
+        metadata = read_about(file).metadata
+    by = f"format {metadata['format_version']}, by manyclass {metadata.get('version', '?')}"
     judged = f"; judged on {args.data}" if args.data else ""
     return f"Model file {args.model} ({by}){judged}"
 

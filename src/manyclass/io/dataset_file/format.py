@@ -4,8 +4,9 @@ Format. Safetensors: X as CSR (``indptr``, rows + 1, int64; ``indices``, int32, 
 row; ``values``, float32 or float64, finite), ``labels`` (rows, int32, places in the classes), and
 ``classes`` (int64 or float64, ascending) unless these are text. Header, every value a string:
 ``format`` = "manyclass-data", ``format_version``, ``version``, ``data`` (JSON: n_features; classes
-when they are text, ascending), ``data_checksum`` (CRC-32 of ``data``), ``checksum`` (CRC-32 of each
-tensor, in the order of their names).
+when they are text, ascending), ``checksum`` (CRC-32 of each tensor, in the order of their
+names), ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of
+this one).
 
 Rows stay in the file: processes that load it share one copy, and what memory cannot hold is read
 again. Loading looks at all of it once, block by block, for the checksum and for what could lead
@@ -17,7 +18,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -29,7 +29,8 @@ from manyclass.io.atomic import is_special, replacement
 from manyclass.io.dataset_file.mapped_dataset import StoredRows
 from manyclass.io.dataset_file.schema import TENSORS, check_contents, pack, unpack
 from manyclass.io.svmlight.stream import SvmlightBlocks
-from manyclass.io.tensors.mapped import ODDITIES, map_vectors, read_header
+from manyclass.io.tensors.header import read_header
+from manyclass.io.tensors.mapped import ODDITIES, map_vectors
 from manyclass.io.tensors.tensor_format import FormatError, TensorFormat
 from manyclass.io.tensors.writer import TensorWriter
 from manyclass.utils.sparse_check import check_sparse
@@ -185,16 +186,13 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
         raise OSError(errno.EINVAL, "is not a regular file", name)  # reading may never end
     with Path(path).open("rb") as file:
         try:
-            header, _ = read_header(file)
-            metadata = header.get("__metadata__", {})
-            FORMAT.check(name, metadata)
-            if metadata["data_checksum"] != _checksum(metadata["data"]):
-                raise ValueError("the checksum differs")
+            header = read_header(file)
+            FORMAT.check(name, header)
+            metadata = header.metadata
             about = json.loads(metadata["data"])
-            names = set(header) - {"__metadata__"}
-            if not names <= {*TENSORS, "classes"}:
+            if not header.tensors.keys() <= {*TENSORS, "classes"}:
                 raise ValueError("there are other tensors")
-            tensors = map_vectors(file, names)
+            tensors = map_vectors(file, header.tensors)
             rows = unpack(tensors, about)
         except FormatError:
             raise
@@ -209,10 +207,10 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
 
 
 def fingerprint(path: str | os.PathLike[str]) -> bytes:
-    """Return the header of a data file, which has a checksum of its contents."""
+    """Return the header of a data file, which has the checksums of its contents."""
     with Path(path).open("rb") as file:
         try:
-            return json.dumps(read_header(file)[0], sort_keys=True).encode()
+            return read_header(file).content
         except ODDITIES as error:
             raise FORMAT.damaged(os.fspath(path), error) from None
 
@@ -226,10 +224,9 @@ def _write(
     dtype: DType,
 ) -> None:
     shapes, about = pack(classes, shape, n_nonzero, dtype)
-    text = json.dumps(about)
-    metadata = FORMAT.header(data=text, data_checksum=_checksum(text))
+    metadata = FORMAT.metadata(data=json.dumps(about))
     with replacement(os.fspath(path)) as new:
-        file = TensorWriter(new, shapes, metadata, len(shapes))
+        file = TensorWriter(new, shapes, metadata)
         if "classes" in shapes:
             file.append("classes", classes)
         file.append("indptr", np.zeros(1, np.int64))
@@ -240,8 +237,4 @@ def _write(
             file.append("values", X.data)
             file.append("labels", labels)
             n_before += X.nnz
-        file.finish(file.checksums())
-
-
-def _checksum(text: str) -> str:
-    return f"{zlib.crc32(text.encode()):08x}"
+        file.finish()

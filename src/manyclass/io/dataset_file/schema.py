@@ -13,7 +13,7 @@ import numpy as np
 
 from manyclass.io.dataset_file.mapped_dataset import MAX_SIZE, StoredRows
 from manyclass.io.tensors.class_names import check_ascending, class_names
-from manyclass.io.tensors.writer import Shapes
+from manyclass.io.tensors.writer import Shapes, checksum_of
 from manyclass.utils.types import Array, DType, Settings
 
 TENSORS = ("indices", "indptr", "labels", "values")
@@ -145,7 +145,7 @@ class _Pass:
         for name in self.tensors.keys() - self.crcs.keys():
             for _ in self._parts(name):
                 pass
-        return "".join(f"{self.crcs[name]:08x}" for name in sorted(self.crcs))
+        return checksum_of(self.crcs)
 
     def _parts(self, name: str) -> Iterator[tuple[int, Array]]:
         crc, tensor = 0, self.tensors[name]

@@ -1,42 +1,35 @@
-"""Files of tensors: safetensors, with a checksum and what else belongs to them in the header."""
+"""Files of tensors: safetensors, with checksums and what else belongs to them in the header."""
 
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Collection
 from typing import IO
 
 from manyclass.io.atomic import replacement
-from manyclass.io.tensors.mapped import ODDITIES, map_vectors, read_arrays, read_header
-from manyclass.io.tensors.writer import TensorWriter
+from manyclass.io.tensors.header import Header, read_header
+from manyclass.io.tensors.mapped import ODDITIES, map_vectors, read_arrays
+from manyclass.io.tensors.writer import TensorWriter, checksum_of
 from manyclass.utils.fingerprints import crc32
 from manyclass.utils.types import Array
 
 Tensors = dict[str, Array]
 
 
-def checksum(tensors: Tensors, text: str = "") -> str:
-    """Return the CRC-32 of a text and of tensors in the order of their names."""
-    total = zlib.crc32(text.encode())
-    for name in sorted(tensors):
-        total = crc32(tensors[name], total)
-    return f"{total:08x}"
+def checksum(tensors: Tensors) -> str:
+    """Return the CRC-32 of every tensor, in the order of their names."""
+    return checksum_of({name: crc32(tensor) for name, tensor in tensors.items()})
 
 
-def write_tensors(
-    path: str | os.PathLike[str], tensors: Tensors, header: dict[str, str], checksum: str
-) -> None:
+def write_tensors(path: str | os.PathLike[str], tensors: Tensors, metadata: dict[str, str]) -> None:
     """Write a file that appears whole, on disk, or not at all.
 
     Parameters
     ----------
     path : str or path-like
     tensors : dict of ndarray
-    header : dict of str
-        But for the checksum.
-    checksum : str
-        8 characters.
+    metadata : dict of str
+        The checksums are added.
 
     Raises
     ------
@@ -44,14 +37,14 @@ def write_tensors(
     """
     shapes = {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}
     with replacement(os.fspath(path)) as new:
-        file = TensorWriter(new, shapes, header, 1)
+        file = TensorWriter(new, shapes, metadata)
         for name, tensor in tensors.items():
             file.append(name, tensor)
-        file.finish(checksum)
+        file.finish()
 
 
-def read_about(file: IO[bytes]) -> tuple[set[str], dict[str, str]]:
-    """Return the names of the tensors of a file that is open for reading, and its header.
+def read_about(file: IO[bytes]) -> Header:
+    """Return the header of a file that is open for reading.
 
     Raises
     ------
@@ -59,14 +52,9 @@ def read_about(file: IO[bytes]) -> tuple[set[str], dict[str, str]]:
         If it is no such file.
     """
     try:
-        file.seek(0)
-        header, _ = read_header(file)
-        about = header.pop("__metadata__", {})
-        if not all(isinstance(value, str) for value in about.values()):
-            raise ValueError("the header holds more than text")
+        return read_header(file)
     except ODDITIES as error:
         raise ValueError(one_line(error)) from None
-    return set(header), about
 
 
 def read_tensors(file: IO[bytes], names: Collection[str], mapped: Collection[str] = ()) -> Tensors:

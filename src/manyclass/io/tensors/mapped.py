@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import struct
@@ -11,6 +10,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
+from manyclass.io.tensors.header import read_header
 from manyclass.utils.types import Array, Settings
 
 MAPPED = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32}
@@ -19,8 +19,6 @@ DTYPES = {
     **{f"F{8 * size}": f"f{size}" for size in (2, 4, 8)},
     "BOOL": "?",
 }
-HEADER_LENGTH = struct.Struct("<Q")
-MAX_HEADER = 100_000_000  # of safetensors
 PART = 1 << 26  # bytes between which Ctrl-C is heard
 # What comes of a header that is odd.
 ODDITIES = (
@@ -35,23 +33,6 @@ class _Place(NamedTuple):
     shape: tuple[int, ...]
     begin: int
     end: int
-
-
-def read_header(file: IO[bytes]) -> tuple[Settings, int]:
-    """Return the header of a safetensors file, open at its beginning, and where its tensors begin.
-
-    Raises
-    ------
-    ValueError, struct.error, RecursionError
-        If there is none.
-    """
-    (length,) = HEADER_LENGTH.unpack(file.read(HEADER_LENGTH.size))
-    if length > min(MAX_HEADER, os.fstat(file.fileno()).st_size):
-        raise ValueError("the header does not lie in the file")
-    header = json.loads(file.read(length))
-    if not isinstance(header, dict):
-        raise ValueError("the header is no table")
-    return header, HEADER_LENGTH.size + length
 
 
 def read_arrays(file: IO[bytes], names: Collection[str]) -> dict[str, Array]:
@@ -102,14 +83,13 @@ def map_vectors(file: IO[bytes], names: Collection[str]) -> dict[str, Array]:
 def _places(file: IO[bytes], names: Collection[str]) -> dict[str, _Place]:
     if not names:
         return {}
-    file.seek(0)
-    header, first = read_header(file)
+    header = read_header(file)
+    about, first = header.tensors, len(header.content)
     size = os.fstat(file.fileno()).st_size
-    about = [one for name, one in header.items() if name != "__metadata__"]
-    if first + max(end for _, end in (one["data_offsets"] for one in about)) != size:
+    if first + max(end for _, end in (one["data_offsets"] for one in about.values())) != size:
         raise ValueError("the file is longer or shorter than its header says")
     return {
-        name: _place(name, header[name], first, size) for name in sorted(header.keys() & set(names))
+        name: _place(name, about[name], first, size) for name in sorted(about.keys() & set(names))
     }
 
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from manyclass.io.tensors.files import one_line
+from manyclass.io.tensors.header import Header
 from manyclass.version import __version__
 
 
@@ -41,16 +42,16 @@ class TensorFormat:
     other_message: str
     error: type[ValueError] = ValueError
 
-    def header(self, version: int | None = None, **entries: str) -> dict[str, str]:
-        """Return the header of a new file, but for its checksum."""
+    def metadata(self, **entries: str) -> dict[str, str]:
+        """Return the metadata of a new file, but for its checksums."""
         return {
             "format": self.name,
-            "format_version": str(self.version if version is None else version),
+            "format_version": str(self.version),
             "version": __version__,
             **entries,
         }
 
-    def check(self, path: str | os.PathLike[str], header: dict[str, str]) -> None:
+    def check(self, path: str | os.PathLike[str], header: Header) -> None:
         """Refuse the header of another format, of a newer version, or of a damaged file.
 
         Raises
@@ -60,18 +61,21 @@ class TensorFormat:
         ValueError
             Of type ``error``, if the header is damaged or of another format.
         """
-        if header.get("format") != self.name:
-            what = "a model" if header.get("format") == "manyclass" else "something else"
+        metadata = header.metadata
+        if metadata.get("format") != self.name:
+            what = "a model" if metadata.get("format") == "manyclass" else "something else"
             raise self.error(f"{os.fspath(path)}: {self.other_message.format(what=what)}")
-        version = header.get("format_version", "")
-        if not isinstance(version, str) or not re.fullmatch(r"[1-9][0-9]{0,8}", version):
+        version = metadata.get("format_version", "")
+        if not re.fullmatch(r"[1-9][0-9]{0,8}", version):
             raise self.damaged(path, "its format version is damaged")
         if int(version) > self.version:
-            writer = one_line(header.get("version", "?"))
+            writer = one_line(metadata.get("version", "?"))
             raise FormatError(
                 f"{os.fspath(path)}: {self.kind} of format {version}, written by manyclass "
                 f"{writer}; this version reads up to {self.version}: upgrade"
             )
+        if not header.intact:
+            raise self.damaged(path, "the checksum of its header differs")
 
     def damaged(self, path: str | os.PathLike[str], why: object) -> ValueError:
         """Return the error for a file that is damaged."""

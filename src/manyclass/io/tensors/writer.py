@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import zlib
 from collections.abc import Mapping
@@ -11,12 +10,10 @@ from typing import IO
 import numpy as np
 
 from manyclass.io.atomic import reserve
-from manyclass.io.tensors.mapped import HEADER_LENGTH, MAX_HEADER
+from manyclass.io.tensors.header import MAX_HEADER, header_bytes
 from manyclass.utils.types import Array, DType, Settings
 
 PART = 1 << 26  # bytes between which Ctrl-C is heard
-READ = 1 << 20  # bytes that are read at a time
-CRC_DIGITS = 8
 KINDS = {"i": "I", "u": "U", "f": "F", "b": "BOOL"}
 
 Shapes = Mapping[str, tuple[DType, tuple[int, ...]]]
@@ -30,13 +27,11 @@ class TensorWriter:
     Parameters
     ----------
     file : binary file
-        Empty, for writing and reading; room for all of it is reserved at once.
+        Empty, for writing; room for all of it is reserved at once.
     shapes : mapping of name to (dtype, shape)
         The tensors, of numbers or bool.
     metadata : mapping of str to str
-        "checksum", which comes last, not among them.
-    n_checksums : int
-        How many CRC-32 the checksum has.
+        The checksums of the tensors and of the header are added.
 
     Raises
     ------
@@ -46,9 +41,7 @@ class TensorWriter:
         If there is no room.
     """
 
-    def __init__(
-        self, file: IO[bytes], shapes: Shapes, metadata: Mapping[str, str], n_checksums: int
-    ) -> None:
+    def __init__(self, file: IO[bytes], shapes: Shapes, metadata: Mapping[str, str]) -> None:
         self._shapes, self._metadata, self._crcs = shapes, metadata, dict.fromkeys(shapes, 0)
         self._ranges: dict[str, tuple[int, int]] = {}
         end = 0
@@ -57,7 +50,7 @@ class TensorWriter:
             dtype, shape = shapes[name]
             begin, end = end, end + dtype.itemsize * math.prod(shape)
             self._ranges[name] = begin, end
-        self._first = len(self._header("0" * CRC_DIGITS * n_checksums))
+        self._first = len(self._header())
         if self._first > MAX_HEADER:
             raise ValueError("the names take more than 100 MB; shorten them")
         self._places = {name: self._first + begin for name, (begin, _) in self._ranges.items()}
@@ -75,31 +68,23 @@ class TensorWriter:
             self._file.write(part)
         self._places[name] += len(content)
 
-    def checksums(self) -> str:
-        """Return the CRC-32 of every tensor, in the order of their names."""
-        return "".join(f"{self._crcs[name]:08x}" for name in sorted(self._crcs))
+    def finish(self) -> None:
+        """Write the header, once every tensor is complete.
 
-    def checksum(self) -> str:
-        """Return the CRC-32 of all tensors in the order of their names, read back."""
-        total = 0
-        for name in sorted(self._ranges):
-            begin, end = self._ranges[name]
-            self._file.seek(self._first + begin)
-            for place in range(begin, end, READ):
-                total = zlib.crc32(self._file.read(min(READ, end - place)), total)
-        return f"{total:08x}"
-
-    def finish(self, checksum: str) -> None:
-        """Write the header, once every tensor is complete."""
+        Raises
+        ------
+        ValueError
+            If one is not.
+        """
         ends = {name: self._first + end for name, (_, end) in self._ranges.items()}
         if ends != self._places:
             raise ValueError("a tensor is not as long as its shape says")
         self._file.seek(0)
-        self._file.write(self._header(checksum))
+        self._file.write(self._header())
         self._file.flush()
 
-    def _header(self, checksum: str) -> bytes:
-        about: Settings = {"__metadata__": {**self._metadata, "checksum": checksum}}
+    def _header(self) -> bytes:
+        about: Settings = {}
         for name, (begin, end) in self._ranges.items():
             dtype, shape = self._shapes[name]
             about[name] = {
@@ -107,9 +92,12 @@ class TensorWriter:
                 "shape": list(shape),
                 "data_offsets": [begin, end],
             }
-        text = json.dumps(about, separators=(",", ":")).encode()
-        text += b" " * (-len(text) % HEADER_LENGTH.size)
-        return HEADER_LENGTH.pack(len(text)) + text
+        return header_bytes(about, {**self._metadata, "checksum": checksum_of(self._crcs)})
+
+
+def checksum_of(crcs: Mapping[str, int]) -> str:
+    """Return the checksum of tensors: the CRC-32 of each, in the order of their names."""
+    return "".join(f"{crcs[name]:08x}" for name in sorted(crcs))
 
 
 def _name_of(dtype: DType) -> str:

@@ -27,7 +27,7 @@ from manyclass.version import __version__
 NO_PROOF = "Small weights were left out after training, so what was proven is of other weights."
 NO_PROOF_OF_OTHERS = "The model was not trained by manyclass."
 NO_PROOF_OF_STEPS = "Stochastic steps prove nothing about the distance from the optimum."
-NO_HISTORY = "The model has no history: its file was written by an older version of manyclass."
+NO_HISTORY = "The model has no history of its training."
 
 
 @dataclass(frozen=True, slots=True)
