@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import traceback
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,12 +14,16 @@ import pytest
 from manyclass import MulticlassSVC
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
+from manyclass.solvers.comparison.cutting_plane import CuttingPlane
+from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
+from manyclass.solvers.comparison.most_violating import MostViolating
 from manyclass.solvers.dual import proximal_newton
 from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.dual.proximal_newton import NewtonPhase, Pace
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.training_loop import Interrupted, solve
-from tests.helpers.catalog import make_problem, train
+from tests.helpers.catalog import make_problem, random_problem, train
+from tests.helpers.interrupts import count_calls, interrupt
 
 
 def clouds(n=8000, d=150, k=10):
@@ -89,3 +94,28 @@ def test_an_interrupted_fit_is_resumed(formulation, ctrl_c):
     assert ctrl_c.is_set()
     assert not hasattr(model, "coef_")
     assert model.set_params(tol=5e-2).fit(X, y).certificate_.relative_gap <= 5e-2
+
+
+SOLVERS = [
+    CuttingPlane,
+    partial(CuttingPlane, line_search=False),
+    ExponentiatedGradient,
+    MostViolating,
+    SequentialDual,
+]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_ctrl_c_at_any_call_leaves_a_feasible_z(solver):
+    problem = random_problem(1, "crammer_singer", "hinge")
+
+    def work():
+        train(problem, solver, max_iter=4)
+
+    for at in np.linspace(1, count_calls(work), 60).astype(int):
+        error = interrupt(work, at)
+        assert isinstance(error, KeyboardInterrupt), repr(error)
+        if isinstance(error, Interrupted):
+            z = error.start.duals
+            assert (z.data >= 0).all()
+            assert (z.sum(axis=1) <= problem.costs * (1 + 1e-9)).all()

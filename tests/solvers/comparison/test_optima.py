@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 
 from manyclass.problem import objective
 from manyclass.problem.solution import Start, Status
+from manyclass.solvers.comparison import simplex_qp
 from manyclass.solvers.comparison.cutting_plane import CuttingPlane
 from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
 from manyclass.solvers.comparison.most_violating import MostViolating
@@ -124,3 +126,34 @@ def test_idle_cuts_are_dropped(monkeypatch):
     solution = train(problem, CuttingPlane, tol=1e-6)
     assert solution.status is Status.CONVERGED
     assert max(record.loops for record in solution.history) < len(solution.history)
+
+
+@pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins", "one_vs_rest"])
+@pytest.mark.parametrize("value", [0.0, 1e-170, 1e-3, 1.0])
+@pytest.mark.parametrize("k", [2, 3])
+def test_equal_rows_of_all_labels(name, value, k):
+    """Cuts whose W is 0 made the master's system singular."""
+    y = np.arange(6) % k
+    problem = make_problem(np.full((6, 1), value), y, formulation=name, n_classes=k)
+    assert train(problem, CuttingPlane, tol=1e-6).certificate.relative_gap <= 1e-6
+
+
+def test_weights_of_ten_decades_end_with_a_certificate(monkeypatch):
+    """A ridge of the largest cuts would hide the others, and the master never reach its end."""
+    systems = count()
+    stationary = simplex_qp._stationary
+
+    def counted(*arguments):
+        assert next(systems) < 3000
+        return stationary(*arguments)
+
+    monkeypatch.setattr(simplex_qp, "_stationary", counted)
+    rng = np.random.default_rng(0)
+    X, y = 5 * rng.normal(size=(10, 2)), np.array([0, 1, 2, 3, 4, 5, 6, 7, 5, 7])
+    weights = 10.0 ** np.array([-5.4, -2.5, -2.1, -5.1, -3, 4.4, -1.4, 5.6, 5.6, -1.9])
+    problem = make_problem(X, y, weights=weights, n_classes=8, bias=1.0)
+    solution = train(problem, CuttingPlane, tol=1e-9, max_iter=300)
+    optimum = train(problem, SequentialDual, tol=1e-9, max_iter=3000).certificate
+    assert solution.certificate.relative_gap <= 1e-6
+    assert solution.certificate.dual_objective <= optimum.primal_objective
+    assert optimum.dual_objective <= solution.certificate.primal_objective

@@ -45,3 +45,9 @@ def test_equal_cuts():
     gram, b = np.ones((3, 3)), np.ones(3)
     x = solve_simplex_qp(gram, b, np.array([1.0, 0, 0]), 1e-9)
     assert gap_of(gram, b, x) <= 1e-9
+
+
+def test_zero_cuts_leave_no_singular_system():
+    for size in (1, 2, 5):
+        x = solve_simplex_qp(np.zeros((size, size)), np.arange(size), np.zeros(size), 1e-9)
+        assert gap_of(np.zeros((size, size)), np.arange(size), x) <= 1e-9

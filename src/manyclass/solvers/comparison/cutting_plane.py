@@ -17,7 +17,8 @@ Sources: Joachims et al. 2009; Teo et al. 2010 (BMRM); Franc and Sonnenburg 2009
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,15 +60,47 @@ class Cut:
     idle: int = 0
 
 
+class Master(NamedTuple):
+    """The master problem and its solution; replaced as a whole, so that Ctrl-C finds it whole."""
+
+    cuts: list[Cut]
+    gram: NDArray[np.float64]
+    weights: NDArray[np.float64]  # lambda
+
+    def dual(self) -> float:
+        """Return b . lambda - 1/2 lambda^T G lambda."""
+        w = self.weights
+        return float(self.constants() @ w - 0.5 * w @ self.gram @ w)
+
+    def constants(self) -> NDArray[np.float64]:
+        """Return b."""
+        return np.array([cut.b for cut in self.cuts])
+
+    def with_cut(self, cut: Cut, products: NDArray[np.float64]) -> Master:
+        """Return it with one cut more, whose lambda is 0; ``products``: its row of G."""
+        gram = np.pad(self.gram, (0, 1))
+        gram[-1] = gram[:, -1] = products
+        return Master([*self.cuts, cut], gram, np.append(self.weights, 0.0))
+
+    def without_idle(self) -> Master:
+        """Return it without the cuts whose lambda has been 0 for ``IDLE`` rounds."""
+        for cut, weight in zip(self.cuts, self.weights, strict=True):
+            cut.idle = 0 if weight > 0 else cut.idle + 1
+        keep = np.array([cut.idle < IDLE for cut in self.cuts])
+        cuts = [cut for cut, kept in zip(self.cuts, keep, strict=True) if kept]
+        return Master(cuts, self.gram[np.ix_(keep, keep)], self.weights[keep])
+
+
+NO_CUTS = Master([], np.zeros((0, 0)), np.zeros(0))
+
+
 @dataclass(slots=True, eq=False)
 class Cuts:
-    """The cuts, the master's matrix, and where the next cut is taken."""
+    """The master problem, and where the next cut is taken."""
 
     lists: _core._Duals  # z of a new cut
     spare: Array  # W of a new cut, then the W where the next one is taken
-    cuts: list[Cut] = field(default_factory=list)
-    gram: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
-    weights: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))  # lambda
+    master: Master = NO_CUTS
     primal: float = np.inf  # of the best W
     scores: Array | None = None  # of the best W, where a line search is made
 
@@ -103,7 +136,7 @@ class CuttingPlane(ComparisonSolver[Cuts]):
         if z is not None:  # any feasible z is a cut
             set_duals(problem, lists, z)
             self._add_cut(problem, state)
-            own.weights = np.ones(1)
+            own.master = own.master._replace(weights=np.ones(1))
             self._move_to_master(problem, state)
             np.copyto(own.spare, state.store.weights)
         own.primal = self._primal(problem, state, own.spare)
@@ -116,24 +149,24 @@ class CuttingPlane(ComparisonSolver[Cuts]):
         found = state.kernels.separate(own.spare, own.lists)  # at the W of the last round
         self._add_cut(problem, state)
         tol = MASTER_SHARE * max(own.primal - held.dual, 1e-12 * abs(own.primal))
-        b = np.array([cut.b for cut in own.cuts])
         ridge = RIDGE * float(np.finfo(problem.dataset.dtype).eps)
-        first = np.append(own.weights, 0.0)
-        own.weights = solve_simplex_qp(own.gram, b, first, tol, ridge)
+        master = own.master
+        weights = solve_simplex_qp(master.gram, master.constants(), master.weights, tol, ridge)
+        own.master = master._replace(weights=weights)
         self._move_to_master(problem, state)
         if own.scores is None:
             np.copyto(own.spare, held.weights)
             self._keep_best(problem, state)
         else:
             self._search(problem, state)
-        self._drop_idle(own)
+        own.master = own.master.without_idle()
         gap = max(own.primal - held.dual, 0.0)
-        return LoopFindings(gap, np.inf, found.evaluations, len(own.cuts))
+        return LoopFindings(gap, np.inf, found.evaluations, len(own.master.cuts))
 
     def _put_duals(self, problem: Problem, state: ComparisonState) -> None:
         """Write sum_j lambda_j z_j."""
-        data, own = problem.dataset, state.own
-        used = [(cut, w) for cut, w in zip(own.cuts, own.weights, strict=True) if w > 0]
+        data, master = problem.dataset, state.own.master
+        used = [(cut, w) for cut, w in zip(master.cuts, master.weights, strict=True) if w > 0]
         shape = data.n_examples, data.n_classes
         none: NDArray[np.int32] = np.empty(0, np.int32)
         rows = np.concatenate([none, *(cut.rows for cut, _ in used)])
@@ -150,16 +183,14 @@ class CuttingPlane(ComparisonSolver[Cuts]):
         cut = Cut(rows[keep], labels[keep], values[keep].astype(np.float64), 0.0)
         cut.b = _constant_term(problem, cut)
         held.trainer.rebuild(own.spare, own.lists, NO_COMMON)
-        own.cuts.append(cut)
-        size = len(own.cuts)
-        gram = np.zeros((size, size))
-        gram[:-1, :-1] = own.gram
-        gram[-1] = gram[:, -1] = self._products(problem, state, own.spare)
-        own.gram = gram
+        products = self._products(problem, state, [*own.master.cuts, cut])
+        own.master = own.master.with_cut(cut, products)
 
-    def _products(self, problem: Problem, state: ComparisonState, W: Array) -> NDArray[np.float64]:
-        """<W(z_j), W> of all cuts: sums of z_ic times the margin of (i, c) at W."""
-        cuts, data = state.own.cuts, problem.dataset
+    def _products(
+        self, problem: Problem, state: ComparisonState, cuts: list[Cut]
+    ) -> NDArray[np.float64]:
+        """<W(z_j), W> of cuts and a new one's W: sums of z_ic times the margin of (i, c) at W."""
+        data, W = problem.dataset, state.own.spare
         totals = np.zeros(len(cuts))
         step = max(1, SCORES_AT_A_TIME // W.shape[1])
         _, scores = allocate_weights(min(step, data.n_examples), data.n_classes, data.dtype)
@@ -178,9 +209,7 @@ class CuttingPlane(ComparisonSolver[Cuts]):
         own, held = state.own, state.store
         self._put_duals(problem, state)
         self.store.rebuild(problem, held)
-        b = np.array([cut.b for cut in own.cuts])
-        w = own.weights
-        held.dual = held.constant + float(b @ w - 0.5 * w @ own.gram @ w)
+        held.dual = held.constant + own.master.dual()
 
     def _primal(self, problem: Problem, state: ComparisonState, W: Array) -> float:
         """P at W; leaves z of the most violated constraint there in ``own.lists``."""
@@ -214,16 +243,6 @@ class CuttingPlane(ComparisonSolver[Cuts]):
         own.scores += own.scores.dtype.type(mu) * change
         own.spare *= own.spare.dtype.type(AHEAD * (1 - mu))
         own.spare += best
-
-    @staticmethod
-    def _drop_idle(own: Cuts) -> None:
-        for cut, weight in zip(own.cuts, own.weights, strict=True):
-            cut.idle = 0 if weight > 0 else cut.idle + 1
-        keep = np.array([cut.idle < IDLE for cut in own.cuts])
-        if keep.all():
-            return
-        own.cuts = [cut for cut, kept in zip(own.cuts, keep, strict=True) if kept]
-        own.gram, own.weights = own.gram[np.ix_(keep, keep)], own.weights[keep]
 
 
 def _margins(problem: Problem, scores: Array, begin: int) -> NDArray[np.float64]:

@@ -5,7 +5,8 @@
 Given: b and a positive semi-definite G, J x J with J some hundreds; a feasible start. Returned:
 lambda, to a duality gap of ``tol``. Primal active-set method: the equality-constrained problem on
 the support, a step to the first bound where its solution leaves the simplex, then the coordinate
-with the largest gradient enters. Source: Nocedal and Wright 2006, algorithm 16.3.
+with the largest gradient enters. Ends earlier where rounding keeps the objective from rising.
+Source: Nocedal and Wright 2006, algorithm 16.3.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 STEPS_PER_CUT = 20
+DIGIT = 4 * float(np.finfo(np.float64).eps)  # of the objective: what rounding hides
 
 
 def solve_simplex_qp(
@@ -31,8 +33,8 @@ def solve_simplex_qp(
     tol : float
         Duality gap at which to end.
     ridge : float, default=1e-13
-        Added to the diagonal of G, as a share of its mean: the rounding of its entries, so that G
-        is positive definite.
+        Added to the diagonal of G, as a share of each of its entries: the rounding of G, so that
+        its rows that are not zero are linearly independent.
 
     Returns
     -------
@@ -42,24 +44,40 @@ def solve_simplex_qp(
     # The slack of sum x <= 1 is one coordinate more, with b = 0 and G = 0.
     G = np.zeros((size + 1, size + 1))
     G[:size, :size] = gram
-    G[np.diag_indices(size)] += ridge * float(np.trace(gram)) / size
+    G[np.diag_indices(size)] *= 1 + ridge
     c = np.append(b, 0.0)
     x = np.append(start, max(0.0, 1 - start.sum()))
-    x /= x.sum()
-    for _ in range(STEPS_PER_CUT * (size + 1)):
+    # The objective is linear in coordinates with G = 0: the one with the largest c stands for all.
+    curved = G.diagonal() >= np.finfo(np.float64).tiny
+    linear = np.flatnonzero(~curved)
+    best = linear[c[linear].argmax()]
+    kept = np.append(np.flatnonzero(curved), best)
+    x[best] = x[linear].sum()
+    solution = np.zeros(size + 1)
+    solution[kept] = _maximised(G[np.ix_(kept, kept)], c[kept], x[kept] / x[kept].sum(), tol)
+    return solution[:size]
+
+
+def _maximised(G: Vector, c: Vector, x: Vector, tol: float) -> Vector:
+    """Maximise c . x - x^T G x / 2 over the simplex, from a point of it."""
+    value = _objective(G, c, x)
+    for _ in range(STEPS_PER_CUT * len(c)):
         gradient = c - G @ x
         entering = int(gradient.argmax())
         if gradient[entering] - gradient @ x <= tol:
             break
-        support = np.flatnonzero(x > 0)
-        before = x.copy()
-        if not np.isin(entering, support):
-            support = np.append(support, entering)
-        x = _on_support(G, c, x, support)
-        if (x == before).all():
-            x = _towards(G, c, x, entering)
-    solution: Vector = x[:size]
-    return solution
+        support = np.union1d(np.flatnonzero(x > 0), entering)
+        candidates = [_on_support(G, c, x, support), _towards(G, c, x, entering)]
+        values = [_objective(G, c, candidate) for candidate in candidates]
+        after = max(values)
+        if after - value <= DIGIT * abs(value):
+            break
+        x, value = candidates[values.index(after)], after
+    return x
+
+
+def _objective(G: Vector, c: Vector, x: Vector) -> float:
+    return float(c @ x - 0.5 * x @ G @ x)
 
 
 def _on_support(G: Vector, c: Vector, x: Vector, support: NDArray[np.intp]) -> Vector:
