@@ -4,7 +4,7 @@
 
 trains one machine at a time, each in a process of its own, prints a Markdown table, writes
 many_classes.json, where other rows stay as they were. ``python -m benchmarks.page`` puts all of
-them into docs/many_classes.md.
+them into docs/development/many_classes_benchmarks.md.
 """
 
 from __future__ import annotations

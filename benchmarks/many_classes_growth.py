@@ -6,7 +6,7 @@ trains to a gap of 1e-2 on text of ``manyclass.datasets.synthetic``, classes or 
 while the
 rest stays, each training in a process of its own. Prints the slopes in log-log scale (1: linear),
 writes many_classes_growth.json and draws bench-many-classes-growth.png, which
-``python -m benchmarks.page`` puts into docs/many_classes.md.
+``python -m benchmarks.page`` puts into docs/development/many_classes_benchmarks.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Put what was measured last into pages of docs/, with pictures.
+"""Write the latest measurements into pages of docs/development/, with pictures.
 
 python -m benchmarks.page [FOLDER]
 """
@@ -22,9 +22,10 @@ from benchmarks import (
 from benchmarks.problems import PROBLEMS
 from experiments import ROOT, read_results, write_between
 
-PAGE = ROOT / "docs" / "benchmarks.md"
-MANY_CLASSES = ROOT / "docs" / "many_classes.md"
-STOCHASTIC = ROOT / "docs" / "stochastic_benchmarks.md"
+PAGES = ROOT / "docs" / "development"
+PAGE = PAGES / "benchmarks.md"
+MANY_CLASSES = PAGES / "many_classes_benchmarks.md"
+STOCHASTIC = PAGES / "stochastic_benchmarks.md"
 FIGURES = ROOT / "docs" / "figures"
 
 
@@ -54,7 +55,9 @@ def _many_classes(folder: Path) -> None:
     grown = read_results(folder / "many_classes_growth.json")
     if grown:
         many_classes_growth.draw(grown, FIGURES / many_classes_growth.FIGURE)
-        picture = f"![seconds and memory while k or n grows](figures/{many_classes_growth.FIGURE})"
+        picture = (
+            f"![seconds and memory while k or n grows](../figures/{many_classes_growth.FIGURE})"
+        )
         text = f"{many_classes_growth.growth_table(grown)}\n\n{picture}"
         write_between(MANY_CLASSES, "growth", text)
 
@@ -63,7 +66,7 @@ def _stochastic(folder: Path) -> None:
     measured = read_results(folder / "stochastic.json")
     if measured:
         stochastic_plots.draw(measured, FIGURES / stochastic_plots.FIGURE)
-        picture = f"![test accuracy against seconds](figures/{stochastic_plots.FIGURE})"
+        picture = f"![test accuracy against seconds](../figures/{stochastic_plots.FIGURE})"
         seconds = stochastic_tables.seconds_tables(measured)
         write_between(STOCHASTIC, "data", stochastic_tables.levels_table(measured))
         write_between(STOCHASTIC, "seconds", f"{seconds}\n\n{picture}")
@@ -77,12 +80,12 @@ def _pictures(paths: list[Path]) -> str:
     lines = []
     for path in paths:
         problem, kind = path.stem.rsplit("-", 1)
-        lines.append(f"![{titles[problem]}: {kinds[kind]}](figures/{path.name})")
+        lines.append(f"![{titles[problem]}: {kinds[kind]}](../figures/{path.name})")
     return "\n\n".join(lines)
 
 
 def _growth(grown: dict[str, Any]) -> str:
-    picture = "![seconds per epoch against n, k and non-zeros](figures/bench-growth.png)"
+    picture = "![seconds per epoch against n, k and non-zeros](../figures/bench-growth.png)"
     return f"{growth.table(grown)}\n\n{picture}"
 
 

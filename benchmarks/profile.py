@@ -6,7 +6,7 @@ For each data set and formulation: seconds per phase of one fit to a gap of 1e-3
 that it ends in, nanoseconds of a visit that only looks (all scores, in the order of the rows) and
 of one that also solves and steps (random order). W / ns is what a look reads of W (a row of padded
 weights for each non-zero of x), in GB/s; beside it stands what a scalar product
-reaches. Prints the table of docs/performance.md.
+reaches. Prints the table of docs/development/performance.md.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from manyclass.problem.formulations import FORMULATIONS
 from manyclass.solvers.engine import Engine, select_engine
 
 PAGE = ROOT / "docs" / "plan.md"
-GAINS_PAGE = ROOT / "docs" / "distributed.md"
+GAINS_PAGE = ROOT / "docs" / "development" / "class_partitioned_training.md"
 Entry = dict[str, Any]
 MULTIPLIED = ("dense", "far", "lists")
 

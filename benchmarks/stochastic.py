@@ -3,8 +3,9 @@
     python -m benchmarks.stochastic [--parts curves seconds costs memory] [--data news20 sector]
 
 measures and writes stochastic.json, where what isn't measured anew stays; ``python -m
-benchmarks.page`` puts it into docs/stochastic_benchmarks.md. First comes the accuracy after each
-epoch, which chooses every solver's alpha; then fits of so many epochs as they need are timed.
+benchmarks.page`` puts it into docs/development/stochastic_benchmarks.md. First comes the
+accuracy after each epoch, which chooses every solver's alpha; then fits of so many epochs as they
+need are timed.
 """
 
 from __future__ import annotations

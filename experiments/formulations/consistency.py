@@ -23,7 +23,7 @@ from experiments import ROOT, write_between, write_results
 from manyclass.problem.formulations import FORMULATIONS, Formulation
 
 RESULTS = Path(__file__).with_name("consistency.json")
-PAGE = ROOT / "docs" / "formulations.md"
+PAGE = ROOT / "docs" / "development" / "formulations_measured.md"
 N_POINTS = 60
 N_CLASSES = (3, 4, 5)
 Vector = NDArray[np.float64]

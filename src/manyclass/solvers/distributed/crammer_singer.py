@@ -16,7 +16,7 @@ gradient than those of the home block with z > 0. Class blocks are drawn anew fo
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank.
 Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and a
 home block keeps a sum of about C_i / k: in the end no class has a larger gradient
-(docs/distributed.md).
+(docs/development/class_partitioned_training.md).
 Sources: Keerthi et al. 2008, sec. 2, for the visits (there alpha_i^c = C_i [c = y_i] - z_ic);
 Alber et al. 2017, algorithm 5, for the schedule of pairs. The split of the simplex is new here.
 """
