@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
+# Checked for phrases that are not plain English.
+PROSE := docs examples README.md CHANGELOG.md CONTRIBUTING.md
 # Processes that run tests at the same time.
 TEST_JOBS ?= 2
 # Whole solvers on the slowest instruction set; the tests of the kernels run all sets by themselves.
@@ -17,7 +19,7 @@ help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
 	@echo "make test     all tests, a solver's on baseline instructions too, then kernel tests under sanitizers"
 	@echo "make trials   certificates of random problems judged exactly, kills, hostile input (an hour at most)"
-	@echo "make lint     ruff, mypy, import-linter, clang-format"
+	@echo "make lint     ruff, mypy, import-linter, clang-format, phrases"
 	@echo "make bench    the comparison with other solvers (about 20 minutes)"
 	@echo "make experiments  list what reproduces the papers' figures and tables, with its time"
 	@echo "make docs     the documentation, in docs/_build/html"
@@ -73,6 +75,7 @@ lint: $(VENV)/with-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/check_language.py $(PROSE)
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 
 format: $(VENV)/with-lint

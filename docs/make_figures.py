@@ -25,7 +25,7 @@ from manyclass.problem.formulations import FORMULATIONS, Formulation
 FIGURES = Path(__file__).with_name("figures")
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results" / "latest.json"
 DIFFERENCE = np.linspace(-2.5, 4.5, 701)
-# Okabe and Ito's colours; line styles tell the curves apart without them.
+# Okabe and Ito's colours; line styles distinguish the curves without them.
 LOOKS: dict[str, tuple[str, Any]] = {
     "crammer_singer": ("#0072B2", "-"),
     "weston_watkins": ("#D55E00", "--"),

@@ -3,7 +3,7 @@ Reading the certificate and the convergence plot
 ================================================
 
 Every fit ends with a certificate: a lower and an upper bound of the optimum of the training
-objective. This example shows what it says, and what it does not say: how good the predictions are.
+objective. This example reads it, and compares it with the test accuracy, which it does not bound.
 """
 
 # %%
@@ -69,8 +69,8 @@ for tol in tolerances:
     accuracies.append(accuracy)
 
 # %%
-# Nor does a perfect proof make a good C
-# --------------------------------------
+# A certificate does not choose C
+# -------------------------------
 # All models below are proven to a gap of at most 1e-3. Their accuracies differ, as C differs.
 
 Cs = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0]

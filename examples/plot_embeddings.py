@@ -38,7 +38,7 @@ print(X_train.shape, X_train.dtype, f"{X_train.nbytes / 1e6:.1f} MB")
 # %%
 # Training
 # --------
-# An array of float32 in C order is used where it lies, also when it is mapped from a file by
+# An array of float32 in C order is not copied, also if it is mapped from a file by
 # ``np.load(..., mmap_mode="r")``. With more than 64 classes in float32, examples are visited in
 # batches: the scores of a batch are one matrix product, and the updates within it are corrected
 # exactly. So batches change the speed, not the result.
@@ -71,7 +71,7 @@ for name, model in models.items():
 # A bound for the other library
 # -----------------------------
 # Both logistic models minimise the same objective, and the dual objective of the certificate is a
-# lower bound for all weights. So it tells how far from the optimum ``LogisticRegression`` is.
+# lower bound for all weights. So it bounds the gap of ``LogisticRegression``, too.
 
 ours, theirs = list(models.values())[1:]
 probabilities = theirs.predict_proba(X_train).astype(np.float64)
@@ -91,7 +91,7 @@ print(f"scikit-learn: {objective:.2f}, gap {gap:.1e}")
 # %%
 # Seconds and accuracy
 # --------------------
-# Seconds depend on the machine and on what else it does.
+# Seconds depend on the machine and its load.
 
 figure, (top, bottom) = plt.subplots(
     2, 1, figsize=(6.4, 5), layout="constrained"

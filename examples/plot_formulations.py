@@ -1,8 +1,8 @@
 """
-Which formulation: the nine machines
-====================================
+The nine formulations
+=====================
 
-:class:`~manyclass.MulticlassSVC` has nine multi-class SVMs that differ in what they call a loss.
+:class:`~manyclass.MulticlassSVC` has nine multi-class SVMs that differ in their losses.
 They are trained here on the same made-up documents, to compare their accuracy, and how many of
 their dual variables and weights are zero.
 """

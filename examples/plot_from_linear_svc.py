@@ -55,7 +55,7 @@ pairs = {
 # %%
 # The same coefficients
 # ---------------------
-# The largest difference of any coefficient, beside the largest coefficient; the number of test rows
+# The largest difference of any coefficient, and the largest coefficient; the number of test rows
 # that get another class; and the proven gap.
 
 print(f"{'problem':27} largest  difference  rows       gap")
@@ -70,10 +70,10 @@ for name, (theirs, ours) in pairs.items():
     print(f"  {rows:4}  {gap:8.0e}")
 
 # %%
-# What is new
-# -----------
-# ``certificate_`` says how far from the optimum a model is at most. ``LinearSVC`` warns when
-# ``max_iter`` ends training, but cannot say what that costs.
+# Certificates
+# ------------
+# ``certificate_`` bounds the distance of a model from the optimum. ``LinearSVC`` warns when
+# ``max_iter`` ends training, without such a bound.
 
 for number, value in (
     pairs["Crammer-Singer"][1].certificate_.as_dict().items()

@@ -2,9 +2,9 @@
 Rare classes and costly errors
 ==============================
 
-A rare class has little weight in the objective, so its examples may be given up. ``class_weight``
-multiplies C for all examples of a class, ``sample_weight`` for single ones: both change what is
-minimised, and the certificate is that of the weighted objective.
+A rare class has little weight in the objective, so all its examples may be misclassified.
+``class_weight`` multiplies C for all examples of a class, ``sample_weight`` for single ones: both
+change what is minimised, and the certificate is that of the weighted objective.
 """
 
 # %%

@@ -11,7 +11,7 @@ objective and the proof are the same as with a dense W.
 # Data
 # ----
 # A made-up catalogue of 16,000 products. Each product has six words of its own, which it shares
-# with others; a description has four of them and four words that say nothing.
+# with others; a description has four of them and four common words.
 
 import time
 
@@ -54,7 +54,7 @@ print("classes:", n_classes)
 # %%
 # Training
 # --------
-# ``weights="auto"``, the default, chooses sparse weights here; ``verbose=1`` says so.
+# ``weights="auto"``, the default, chooses sparse weights here; ``verbose=1`` shows the choice.
 
 began = time.perf_counter()
 model = MulticlassSVC(
@@ -107,8 +107,8 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Where the weights are
-# ---------------------
+# Weights per class
+# -----------------
 # A product has weights for its own words and for those of the products that it is confused with,
 # not for all others.
 

@@ -58,8 +58,8 @@ for method in methods:
 # %%
 # Log loss and calibration error
 # ------------------------------
-# The log loss rewards both accuracy and honest probabilities. The expected calibration error (ECE)
-# is the mean distance between confidence and accuracy, over ten bins of the confidence.
+# The log loss rewards both accuracy and calibrated probabilities. The expected calibration error
+# (ECE) is the mean distance between confidence and accuracy, over ten bins of the confidence.
 
 
 def reliability(probabilities, y_true, n_bins=10):
@@ -89,8 +89,8 @@ for name, model in models.items():
 # %%
 # Reliability curves
 # ------------------
-# Above the diagonal the model is right more often than it says, below it less often. Bins with few
-# rows (less than 30) are left out.
+# Above the diagonal the model is right more often than predicted, below it less often. Bins with
+# few rows (less than 30) are left out.
 
 LOOKS = [
     ("#0072B2", "o-"),

@@ -103,8 +103,8 @@ pipeline = make_pipeline(
 ).fit(train_texts, y_train)
 
 # %%
-# What is proven
-# --------------
+# Certificate
+# -----------
 # The optimum lies between the dual and the primal objective.
 
 model = pipeline[-1]
@@ -138,7 +138,7 @@ print(*loaded.predict(["hello, the hinge is broken again"]))
 # Evaluation
 # ----------
 # On letters that training has not seen. The certificate is about the training objective; only
-# these figures tell how good the predictions are.
+# these figures measure the predictions.
 
 print(classification_report(y_test, predicted))
 

@@ -11,8 +11,8 @@ one process and says so.
 # %%
 # A program for any number of processes
 # -------------------------------------
-# Every process (rank) calls ``fit`` with the same data and parameters; ``communicator`` tells it of
-# the others. Afterwards every rank has the whole model, and rank 0 alone prints.
+# Every process (rank) calls ``fit`` with the same data and parameters; ``communicator`` connects
+# them. Afterwards every rank has the whole model, and rank 0 alone prints.
 
 import json
 import shutil
@@ -54,7 +54,7 @@ if communicator is None or communicator.Get_rank() == 0:
 # %%
 # Running it
 # ----------
-# The launcher lies beside Python where ``mpich`` was installed by pip, or on the search path.
+# The launcher is in the folder of Python if pip installed ``mpich``, else on the search path.
 
 mpiexec = shutil.which(
     "mpiexec", path=str(Path(sys.executable).parent)

@@ -2,8 +2,8 @@
 Sparse models and top features
 ==============================
 
-Most weights of a text classifier are small. ``sparsify`` leaves them out, tells what that costs,
-and proves a new gap. The largest weights show what the model has learnt.
+Most weights of a text classifier are small. ``sparsify`` removes them, reports the effect, and
+proves a new gap. The largest weights show what the model has learnt.
 """
 
 # %%
@@ -98,7 +98,7 @@ for threshold in thresholds:
 
 # %%
 # The numbers in the notes get small weights that help to fit the training rows only. Without them
-# the model is much smaller. Its objective is worse, which the gap tells; its accuracy on the test
+# the model is much smaller. Its objective is worse, as the gap shows; its accuracy on the test
 # rows hardly changes here. A file of sparse weights has 8 bytes for each weight and 8 for
 # each feature, so it pays where most weights are zero.
 #
@@ -145,7 +145,7 @@ for section, features in top.items():
     print(f"{section:8}", *(name for name, _ in features))
 
 # %%
-# Their weights in all classes: a word that speaks for one section speaks against the others.
+# Their weights in all classes: words of one section have negative weights for others.
 
 shown = [
     vectorizer.vocabulary_[name]

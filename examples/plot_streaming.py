@@ -60,7 +60,7 @@ for rows, labels in blocks.labelled():
 # Training
 # --------
 # ``fit_blocks`` goes through the blocks once in every epoch. With ``warm_start=True`` the next call
-# goes on where the last one ended, so that the accuracy can be looked at after each epoch.
+# continues from the last one, so that the accuracy can be measured after each epoch.
 
 accuracy = {}
 for average in (False, True):
@@ -83,10 +83,10 @@ for average in (False, True):
     )
 
 # %%
-# Beside the exact solver
-# -----------------------
+# Comparison with the exact solver
+# --------------------------------
 # The hinge loss with ``alpha`` has the optimum of Crammer-Singer at C = 1 / (n alpha). These data
-# fit into memory, so :class:`~manyclass.MulticlassSVC` can tell how good a proven model is.
+# fit into memory, so :class:`~manyclass.MulticlassSVC` shows the accuracy of a proven model.
 
 X_train, y_train = load_svmlight(path, n_features=X.shape[1])
 exact = MulticlassSVC(
