@@ -16,7 +16,7 @@ from pathlib import Path
 
 # Pattern: what to write instead. A space in a pattern also matches a line break.
 PHRASES = {
-    r"\b(?:told|tell|tells|telling)\b": "say, show, report, send",
+    r"\b(?:told|tells?(?!\(| :)|telling)\b": "say, show, report, send",
     r"\b(?:go|goes|going|went|gone) on\b": "continue",
     r"\b(?:go|goes|going|went|gone) round\b": "be exchanged, rotate",
     r"\b(?:go|goes|going|went|gone) over to\b": "switch to",
@@ -55,9 +55,10 @@ def python_prose(text: str) -> str:
             kept[token.start[0] - 1] = token.string.lstrip("#")
     for node in ast.walk(ast.parse(text)):
         body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
-            lines = slice(body[0].lineno - 1, body[0].end_lineno)
-            kept[lines] = source[lines]
+        match body:
+            case [ast.Expr(value=ast.Constant(value=str())) as text_of, *_]:
+                lines = slice(text_of.lineno - 1, text_of.end_lineno)
+                kept[lines] = source[lines]
     return "\n".join(kept)
 
 
