@@ -54,8 +54,7 @@ def python_prose(text: str) -> str:
         if token.type == tokenize.COMMENT:
             kept[token.start[0] - 1] = token.string.lstrip("#")
     for node in ast.walk(ast.parse(text)):
-        body = getattr(node, "body", None)
-        match body:
+        match getattr(node, "body", None):
             case [ast.Expr(value=ast.Constant(value=str())) as text_of, *_]:
                 lines = slice(text_of.lineno - 1, text_of.end_lineno)
                 kept[lines] = source[lines]
