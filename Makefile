@@ -3,23 +3,27 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
-SOURCES := pyproject.toml CMakeLists.txt $(CPP)
+SOURCES := pyproject.toml CMakeLists.txt $(CPP) tests/cpp/core_tests.cpp
 # Checked for phrases that are not plain English.
 PROSE := docs examples README.md CHANGELOG.md CONTRIBUTING.md
 # Processes that run tests at the same time.
 TEST_JOBS ?= 2
 # Whole solvers on the slowest instruction set; the tests of the kernels run all sets by themselves.
 BASELINE_TESTS := tests/solvers/dual/test_coordinate_ascent.py
-INSTALL := $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=build/editable -e
+# Of the developers' build: warnings of the compiler are errors, and the core has tests of its own.
+INSTALL := $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=build/editable \
+  -Ccmake.define.MANYCLASS_WERROR=ON -Ccmake.define.MANYCLASS_TESTS=ON -e
+STUB := src/manyclass/_core.pyi
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test unit sanitize trials lint format bench experiments docs wheel clean
+.PHONY: help demo test unit sanitize trials lint format stub bench experiments docs wheel clean
 
 help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
 	@echo "make test     all tests, a solver's on baseline instructions too, then kernel tests under sanitizers"
 	@echo "make trials   certificates of random problems judged exactly, kills, hostile input (an hour at most)"
-	@echo "make lint     ruff, mypy, import-linter, clang-format, phrases"
+	@echo "make lint     ruff, mypy, import-linter, clang-format, phrases, the stub of the core"
+	@echo "make stub     write the stub of the core again, after changes of the binding"
 	@echo "make bench    the comparison with other solvers (about 20 minutes)"
 	@echo "make experiments  list what reproduces the papers' figures and tables, with its time"
 	@echo "make docs     the documentation, in docs/_build/html"
@@ -76,12 +80,17 @@ lint: $(VENV)/with-lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tests/check_language.py $(PROSE)
-	$(BIN)/clang-format --dry-run -Werror $(CPP)
+	$(BIN)/clang-format --dry-run -Werror $(CPP) tests/cpp/*.cpp
+	$(BIN)/python -m nanobind.stubgen -q -m manyclass._core -o build/_core.pyi
+	diff -u $(STUB) build/_core.pyi || { echo "$(STUB) is stale: make stub"; exit 1; }
 
 format: $(VENV)/with-lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(CPP)
+	$(BIN)/clang-format -i $(CPP) tests/cpp/*.cpp
+
+stub: $(VENV)/with-lint
+	$(BIN)/python -m nanobind.stubgen -q -m manyclass._core -o $(STUB)
 
 $(VENV)/peers: $(VENV)/with-bench benchmarks/install_peers.sh
 	bash benchmarks/install_peers.sh $(BIN)/python

@@ -11,7 +11,7 @@ tools=$(cd "$(dirname "$python")" && pwd)  # cmake and ninja lie beside Python
 build() {
   local folder=$root/build/sanitize/$1
   PATH=$tools:$PATH cmake -S "$root" -B "$folder/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DMANYCLASS_INSTRUCTION_SETS="$3" -DMANYCLASS_SANITIZE="$2" -DPython_EXECUTABLE="$(cd "$root" && realpath -s "$python")" \
+    -DMANYCLASS_INSTRUCTION_SETS="$3" -DMANYCLASS_SANITIZE="$2" -DMANYCLASS_WERROR=ON -DMANYCLASS_TESTS=ON -DPython_EXECUTABLE="$(cd "$root" && realpath -s "$python")" \
     -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" -Wno-dev >/dev/null
   PATH=$tools:$PATH cmake --build "$folder/cmake" >"$folder/log" || { cat "$folder/log"; exit 1; }
   mkdir -p "$folder/site"
@@ -34,6 +34,7 @@ run() {
 here=$("$python" -c 'from manyclass import _core; print(";".join(_core.instruction_sets()))')
 build address address,undefined "$here"
 address_libraries="libasan.so libubsan.so libstdc++.so.6"
+ASAN_OPTIONS=abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1 "$root/build/sanitize/address/cmake/core_tests"
 run address "$address_libraries" kernels &
 kernels=$!
 run address "$address_libraries" solvers

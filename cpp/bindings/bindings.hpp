@@ -1,6 +1,7 @@
 #pragma once
 // What every file of this room needs: NumPy arrays as the bindings take and return them, and the
 // parts of the module, of which each file defines one.
+#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
@@ -18,6 +19,10 @@ template <class T>
 using Matrix = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 template <class T>
 using NumpyVector = nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>;
+
+template <class A, class B, class C>
+using NumpyVectors =
+    nanobind::typed<nanobind::tuple, NumpyVector<A>, NumpyVector<B>, NumpyVector<C>>;
 
 template <class T>
 std::span<T> view_of(const Vector<T>& array) {
@@ -37,6 +42,12 @@ NumpyVector<T> to_numpy(std::vector<T> values) {
   const nanobind::capsule owner(owned,
                                 [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return NumpyVector<T>(owned->data(), {owned->size()}, owner);
+}
+
+template <class A, class B, class C>
+NumpyVectors<A, B, C> to_numpy(std::vector<A> a, std::vector<B> b, std::vector<C> c) {
+  return nanobind::make_tuple(to_numpy(std::move(a)), to_numpy(std::move(b)),
+                              to_numpy(std::move(c)));
 }
 
 void bind_dual(nanobind::module_& m);

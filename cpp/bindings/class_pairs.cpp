@@ -145,7 +145,7 @@ std::int64_t rows_of(const PairTables<T>& weights) {
 }
 
 template <class T, class Weights>
-nb::tuple read(Weights weights, int slot, std::int64_t begin, std::int64_t end, bool drop) {
+auto read(Weights weights, int slot, std::int64_t begin, std::int64_t end, bool drop) {
   require(0 <= begin && begin <= end && end <= rows_of(weights), "rows out of range");
   SlotRows<T> rows;
   {
@@ -153,8 +153,7 @@ nb::tuple read(Weights weights, int slot, std::int64_t begin, std::int64_t end, 
     const nb::gil_scoped_release release;
     rows = read_rows<T>(from, begin, end, drop);
   }
-  return nb::make_tuple(to_numpy(std::move(rows.counts)), to_numpy(std::move(rows.classes)),
-                        to_numpy(std::move(rows.values)));
+  return to_numpy(std::move(rows.counts), std::move(rows.classes), std::move(rows.values));
 }
 
 template <class T, class Weights>

@@ -58,9 +58,8 @@ void bind_duals(nb::module_& m, const char* name) {
       .def("to_csr",
            [](const Duals& z) {
              DualArrays<T> arrays = export_duals<T>(z);
-             return nb::make_tuple(to_numpy(std::move(arrays.indptr)),
-                                   to_numpy(std::move(arrays.labels)),
-                                   to_numpy(std::move(arrays.values)));
+             return to_numpy(std::move(arrays.indptr), std::move(arrays.labels),
+                             std::move(arrays.values));
            })
       .def(
           "from_csr",

@@ -34,7 +34,7 @@ ShardedWeights<T> new_weights(std::int64_t n_rows, std::int32_t n_classes, int n
 }
 
 template <class T>
-nb::tuple export_csr(const ShardedWeights<T>& w, Vector<const std::int32_t> names) {
+auto export_csr(const ShardedWeights<T>& w, Vector<const std::int32_t> names) {
   require(static_cast<std::int32_t>(names.size()) == w.n_classes, "every class must have a name");
   std::vector<std::int64_t> ends;
   std::vector<std::int32_t> labels;
@@ -46,8 +46,7 @@ nb::tuple export_csr(const ShardedWeights<T>& w, Vector<const std::int32_t> name
     values.resize(static_cast<std::size_t>(ends.back()));
     export_weights<T>(w, names.data(), ends, labels.data(), values.data());
   }
-  return nb::make_tuple(to_numpy(std::move(ends)), to_numpy(std::move(labels)),
-                        to_numpy(std::move(values)));
+  return to_numpy(std::move(ends), std::move(labels), std::move(values));
 }
 
 template <class T>

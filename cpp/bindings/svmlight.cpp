@@ -94,6 +94,12 @@ nb::object parse_from_python(nb::handle data, bool float64, std::int64_t n_featu
 void bind_svmlight(nb::module_& m) {
   m.def("parse_svmlight", &parse_from_python, nb::arg("data"), nb::kw_only(), nb::arg("float64"),
         nb::arg("n_features"), nb::arg("zero_based"), nb::arg("sort"), nb::arg("sum_duplicates"),
+        nb::sig("def parse_svmlight(data: bytes | memoryview, *, float64: bool, n_features: int, "
+                "zero_based: bool, sort: bool, sum_duplicates: bool) -> tuple["
+                "numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], "
+                "numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], "
+                "numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int32], "
+                "list[bytes], numpy.typing.NDArray[numpy.int64], int, int]"),
         "Parse whole lines: (indices, values, row_ends, codes, labels, label_lines, n_lines, "
         "max_index). ValueError(line, problem, found, advice) if the text is malformed.");
 }

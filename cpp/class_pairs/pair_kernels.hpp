@@ -14,9 +14,9 @@
 
 namespace manyclass {
 
-// W of a pair of class blocks, side by side: that of slot s has columns [s width, s width +
-// n_classes[s]); the columns between are zero. Labels of examples and of z are such columns,
-// kElsewhere for the examples of other class blocks.
+// W of a pair of class blocks, side by side: that of slot s has columns
+// [s width, s width + n_classes[s]); the columns between are zero. Labels of examples and of z are
+// such columns, kElsewhere for the examples of other class blocks.
 template <class T>
 struct PairView {
   WeightsView<T> w;  // of 2 width columns
@@ -56,8 +56,8 @@ struct PairKernels {
   // w_y . x of examples of the two class blocks, to their places in `out`.
   void (*own_scores)(const Examples<T>&, const View&, std::span<const std::int32_t> rows,
                      double* out);
-  // Gap, loss and violation of examples of any class block with the classes of these two, given w_y
-  // . x of all examples; changes nothing.
+  // Gap, loss and violation of examples of any class block with the classes of these two, given
+  // w_y . x of all examples; changes nothing.
   SweepResult (*inspect)(const Examples<T>&, const View&, const double* own_scores,
                          const DualLists<T>&, const CertifiedWeights&, Scratch<T>,
                          std::int64_t begin, std::int64_t end);

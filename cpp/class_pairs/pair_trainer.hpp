@@ -131,8 +131,8 @@ class PairTrainer : public TrainingSet<T> {
     return sum;
   }
 
-  // W <- W(z) of the pair: z counts scale_i times, within its bound, and w_{y_i} gains totals_i
-  // x_i. Returns an upper bound of the distance between them.
+  // W <- W(z) of the pair: z counts scale_i times, within its bound, and w_{y_i} gains
+  // totals_i x_i. Returns an upper bound of the distance between them.
   template <class Pair, class Weights>
   double rebuild(const ClassPair& class_pair, Weights weights, const DualLists<T>& z,
                  std::span<const double> totals, std::span<const double> scale) const {

@@ -1,11 +1,11 @@
 #pragma once
 // The visits of the sequential dual method (dual/dense_sweep.hpp) where the classes are few: the
 // scores, the z and the step of an example each fill a few registers, and every visit covers all
-// classes. For every formulation whose block is a box, or the simplex of Crammer-Singer; one-vs-
-// rest is trained so too, in groups of classes (Lin 2008, and a lane for each class).
+// classes. For every formulation whose block is a box, or the simplex of Crammer-Singer;
+// one-vs-rest is trained so too, in groups of classes (Lin 2008, and a lane for each class).
 //
-// The block problem (subproblem/root_finding.hpp) is solved in units of xi: with r = q z + xi, beta
-// = q times b.
+// The block problem (subproblem/root_finding.hpp) is solved in units of xi: with r = q z + xi,
+// beta = q times b.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-// The dual variables z as one short list of (class, value) per example: at the optimum few of the n
-// x k are non-zero. Lists live in blocks of 2, 4, 8, ... up to k entries. A block that a list
+// The dual variables z as one short list of (class, value) per example: at the optimum few of the
+// n x k are non-zero. Lists live in blocks of 2, 4, 8, ... up to k entries. A block that a list
 // outgrows is reused; only the growing list moves.
 #include <algorithm>
 #include <array>

@@ -2,8 +2,10 @@
 // Multinomial logistic regression, with u_i in the unit simplex of the k classes:
 //
 //   P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),   s_ic = w_c . x_i
-//   D(u) = -1/2 ||W(u)||^2 - sum_i C_i sum_c u_ic log u_ic,   W(u) = sum_i C_i x_i (e_{y_i} -
-//   u_i)^T P(W) - D(u) = 1/2 ||W - W(u)||^2
+//   D(u) = -1/2 ||W(u)||^2 - sum_i C_i sum_c u_ic log u_ic
+//   W(u) = sum_i C_i x_i (e_{y_i} - u_i)^T
+//
+//   P(W) - D(u) = 1/2 ||W - W(u)||^2
 //                 + sum_i C_i (log sum_c exp(s_ic) + sum_c u_ic log u_ic - sum_c u_ic s_ic)
 //
 // Every term is at least 0. Where intercepts are not regularised, u must also satisfy

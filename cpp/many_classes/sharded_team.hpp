@@ -173,8 +173,8 @@ class ShardTeam {
     ShardScratch<T> scratch{};
     std::exception_ptr error{};
 
-    template <class InterruptPoll>
-    void attempt(InterruptPoll work) {
+    template <class Work>
+    void attempt(Work work) {
       if (error) return;
       try {
         work();
@@ -183,8 +183,8 @@ class ShardTeam {
       }
     }
     // Work, then wait at the barrier; returns whether no thread has failed.
-    template <class InterruptPoll>
-    bool run_and_wait(Barrier& barrier, InterruptPoll work) {
+    template <class Work>
+    bool run_and_wait(Barrier& barrier, Work work) {
       attempt(work);
       return barrier.arrive_and_wait(!error);
     }
@@ -206,8 +206,8 @@ class ShardTeam {
     });
   }
 
-  template <class InterruptPoll>
-  void for_shards(std::size_t member, InterruptPoll work) {
+  template <class Work>
+  void for_shards(std::size_t member, Work work) {
     for (int shard = static_cast<int>(member); shard < w_.size(); shard += team_.size()) {
       work(shard);
     }

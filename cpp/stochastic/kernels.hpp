@@ -3,19 +3,18 @@
 //
 //   f(W) = alpha/2 ||W||^2 + sum_i v_i l(W; x_i, y_i) / sum_i v_i        (v_i: weights of examples)
 //
-// clang-format off
 //   hinge        l = max(0, 1 + max_{c != y} w_c.x - w_y.x)    dl = x at the arg max, -x at y, if > 0
 //   perceptron   l = max(0, max_{c != y} w_c.x - w_y.x)        the same, if the maximum >= w_y.x
 //   log_loss     l = log sum_c exp(w_c.x) - w_y.x              dl_c = (p_c - [c = y]) x
-// clang-format on
 //
 // Step t takes a batch of examples A_t and, with T_t the weight of all examples of steps 1 to t,
 //
 //   W_t = T_{t-1} / T_t W_{t-1} - 1 / (alpha T_t) sum_{i in A_t} v_i dl_i(W_{t-1}).
 //
 // With v_i = 1 and |A_t| = r this is the step of Chen et al. 2011, algorithm 1 (eq. 14), which
-// shrinks W by 1 - 1/t and steps by 1/(alpha t r): T_t = r t. It follows that W_t = S_t / (alpha
-// T_t) with S_t minus the sum of all v_i dl_i so far. S is what is held: the shrink costs nothing.
+// shrinks W by 1 - 1/t and steps by 1/(alpha t r): T_t = r t. It follows that
+// W_t = S_t / (alpha T_t) with S_t minus the sum of all v_i dl_i so far. S is held, so that the
+// shrink costs nothing.
 //
 // Averages: sum_s a_s S_s over the steps since averaging began is A S - U, with A = sum_s a_s and U
 // the sum of the steps of S, each times the A before it.

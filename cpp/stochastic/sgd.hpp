@@ -127,8 +127,8 @@ class MinibatchSgd {
     return true;
   }
 
-  template <class InterruptPoll>
-  void for_shards(int member, InterruptPoll work) {
+  template <class Work>
+  void for_shards(int member, Work work) {
     for (auto shard = static_cast<std::size_t>(member); shard < shards_.size();
          shard += static_cast<std::size_t>(team_.size())) {
       work(shard);

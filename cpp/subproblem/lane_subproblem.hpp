@@ -61,8 +61,8 @@ class LaneSubproblem {
   }
 
   // Crammer-Singer: z_c = max(0, beta_c - theta) / q with the one root theta of
-  //     sum_c max(0, beta_c - theta) = min(theta + origin, q cost),  beta_c = q z_c + xi_c -
-  //     xi_max.
+  //     sum_c max(0, beta_c - theta) = min(theta + origin, q cost),
+  //     beta_c = q z_c + xi_c - xi_max.
   // Newton's method from the left, as simplex_root (subproblem/root_finding.hpp).
   Lanes simplex(const View& e) const {
     const Lanes beta = e.z * static_cast<T>(e.q) + (e.xi - Lanes::all(static_cast<T>(e.xi_max)));

@@ -136,8 +136,8 @@ inline double own_share(std::span<const Coordinate> block, double b_own, double 
 }
 
 // Maximum formulations with absolute margins: where the box's solution breaks sum z <= cost, the
-// sum is at its bound. As with simplex_root, b is measured from the largest one (of those with v <
-// 0).
+// sum is at its bound. As with simplex_root, b is measured from the largest one (of those with
+// v < 0).
 inline void cap_sum(std::span<Coordinate> block, double sum_vz, double sigma, double q,
                     double cost) {
   double sum = 0;

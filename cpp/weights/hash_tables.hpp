@@ -2,8 +2,8 @@
 // Sparse W for many classes: one small hash table per feature, class -> weight, or a plain row of
 // all weights once a feature has many. The memory of tables comes from an arena.
 //
-// A table has its classes in nearly ascending order: class c of n lies at or just after the slot c
-// * capacity / n (linear probing), so that a pass over the table walks the scores in order. Even
+// A table has its classes in nearly ascending order: class c of n lies at or just after the slot
+// c * capacity / n (linear probing), so that a pass over the table walks the scores in order. Even
 // spacing needs classes in random order; the caller permutes them.
 #include <array>
 #include <cstddef>

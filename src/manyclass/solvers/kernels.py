@@ -47,7 +47,7 @@ def as_returned(problem: Problem, weights: Array) -> tuple[NDArray[np.float64], 
 
 def core_classes(
     problem: Problem, *, shifted: bool = False, lanes: bool = True
-) -> tuple[type[_core._Trainer], type[_core._Duals]]:
+) -> tuple[type[_core.Trainer64], type[_core.Duals64]]:
     """Trainer and dual variables of the compiled core that suit the problem."""
     dtype = problem.dataset.dtype
     if lanes and in_lanes(problem, shifted=shifted):

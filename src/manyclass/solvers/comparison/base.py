@@ -31,7 +31,7 @@ class ComparisonState:
     """State between two epochs: what the certificate needs, and a method's own."""
 
     store: State
-    kernels: _core._ComparisonTrainer
+    kernels: _core.ComparisonTrainer64
     filled: NDArray[np.bool_]  # whether x_i != 0
     own: Any = None
     best: Array | None = None  # W with the lowest P so far, where that may not be W(z)
@@ -160,7 +160,7 @@ class ComparisonSolver(ABC, Generic[O]):
         return int(self.rng.integers(2**63))
 
 
-def set_duals(problem: Problem, lists: _core._Duals, z: CsrArray) -> None:
+def set_duals(problem: Problem, lists: _core.Duals64, z: CsrArray) -> None:
     """Write z, shape (n, k), to the lists of the core."""
     dtype = problem.dataset.dtype
     lists.from_csr(z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(dtype))

@@ -98,7 +98,7 @@ NO_CUTS = Master([], np.zeros((0, 0)), np.zeros(0))
 class Cuts:
     """The master problem, and where the next cut is taken."""
 
-    lists: _core._Duals  # z of a new cut
+    lists: _core.Duals64  # z of a new cut
     spare: Array  # W of a new cut, then the W where the next one is taken
     master: Master = NO_CUTS
     primal: float = np.inf  # of the best W

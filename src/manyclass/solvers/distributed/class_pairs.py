@@ -53,7 +53,7 @@ Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.S
 class State(DistributedState):
     """State of training on this rank."""
 
-    trainer: _core._PairTrainer  # of the core
+    trainer: _core.PairTrainer64  # of the core
     schedule: Schedule
     work: NDArray[np.float64]  # of the classes
     round: ClassBlockStore
@@ -182,7 +182,7 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
     def _loops(
         self,
         state: S,
-        z: _core._Duals,
+        z: _core.Duals64,
         rows: NDArray[np.int32],
         loop: Loop,
         rule: StoppingRule,
@@ -236,7 +236,7 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
         own_too = state.round.is_first
         return _core.ClassPair(state.round.width, sizes[0], sizes[1], labels, own_too), labels
 
-    def _core_duals(self, state: S, z: CooDuals) -> _core._Duals:
+    def _core_duals(self, state: S, z: CooDuals) -> _core.Duals64:
         """Return z of the classes that are held, as the core takes it."""
         return to_core(z, state.round.columns_of(), 2 * state.round.width, len(state.filled))
 

@@ -79,14 +79,14 @@ def start_duals(start: Start | None, filled: NDArray[np.bool_], dtype: DType) ->
 
 def to_core(
     z: CooDuals, columns: NDArray[np.int32], n_columns: int, n_examples: int
-) -> _core._DualLists:
+) -> _core.Duals64:
     """Return the lists of the core; `columns` has a number for every class, -1: left out."""
     lists = core_class("Duals", z.values.dtype)(n_examples, n_columns)
     lists.add_entries(z.rows, z.labels, z.values, columns)
     return lists
 
 
-def from_core(lists: _core._Duals, classes: NDArray[np.int32]) -> CooDuals:
+def from_core(lists: _core.Duals64, classes: NDArray[np.int32]) -> CooDuals:
     """Return what the core's lists hold; `classes` has the class of every column."""
     indptr, columns, values = lists.to_csr()
     rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))

@@ -34,7 +34,7 @@ def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -
     return 1 / (problem.dataset.n_classes if alone else max(1, n_here))
 
 
-def drifting_trainer(problem: Problem, part: Problem, drift: float) -> _core._Trainer:
+def drifting_trainer(problem: Problem, part: Problem, drift: float) -> _core.Trainer64:
     """Return the core's trainer for the classes of a rank, which are independent but for m."""
     formulation = problem.formulation
     of_core = _core.Formulation(

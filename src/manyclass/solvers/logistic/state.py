@@ -36,7 +36,7 @@ class State:
         v = log u; None in the Newton phase.
     """
 
-    trainer: _core._LogisticTrainer
+    trainer: _core.LogisticTrainer64
     class_major: bool
     weights: Array
     log_u: Array | None

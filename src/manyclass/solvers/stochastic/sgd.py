@@ -84,7 +84,7 @@ class Stochastic:
         self.clock = clock
         self.unit = 1.0
         self._average_from = clock.average_from  # in the examples' weight
-        self._trainer: tuple[Dataset, _core._StochasticTrainer] | None = None
+        self._trainer: tuple[Dataset, _core.StochasticTrainer64] | None = None
 
     @property
     def shape(self) -> Shape:
@@ -181,7 +181,7 @@ class Stochastic:
                 "fewer features (hashing, selection) or fewer classes"
             ) from None
 
-    def _trainer_of(self, dataset: Dataset) -> _core._StochasticTrainer:
+    def _trainer_of(self, dataset: Dataset) -> _core.StochasticTrainer64:
         """Return the examples as the core takes them; those of the last call are kept."""
         if self._trainer is None or self._trainer[0] is not dataset:
             self._trainer = None

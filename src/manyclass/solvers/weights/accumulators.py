@@ -31,7 +31,7 @@ class Sums(Protocol):
 
     def steps(
         self,
-        trainer: _core._StochasticTrainer,
+        trainer: _core.StochasticTrainer64,
         clock: _core.StochasticClock,
         passage: _core.Passage,
         rows: NDArray[np.int32],
@@ -61,7 +61,7 @@ class DenseAccumulator:
 
     def steps(
         self,
-        trainer: _core._StochasticTrainer,
+        trainer: _core.StochasticTrainer64,
         clock: _core.StochasticClock,
         passage: _core.Passage,
         rows: NDArray[np.int32],

@@ -75,7 +75,7 @@ class TableAccumulator:
 
     def steps(
         self,
-        trainer: _core._StochasticTrainer,
+        trainer: _core.StochasticTrainer64,
         clock: _core.StochasticClock,
         passage: _core.Passage,
         rows: NDArray[np.int32],
@@ -111,7 +111,7 @@ class TableAccumulator:
         """Return a bound of the columns' norms ||S_c||."""
         return math.sqrt(self._sum.squared_norm())
 
-    def _zeros(self) -> _core._WeightTables:
+    def _zeros(self) -> _core.WeightTables64:
         shape = self.shape
         return core_class("WeightTables", shape.dtype).zeros(
             n_rows=shape.n_features + 1,
@@ -120,7 +120,7 @@ class TableAccumulator:
             dense_from=self._dense_from,
         )
 
-    def _fill(self, tables: _core._WeightTables, W: CsrArray, factor: float = 1) -> None:
+    def _fill(self, tables: _core.WeightTables64, W: CsrArray, factor: float = 1) -> None:
         if not W.has_canonical_format:
             W = W.copy()
             W.sum_duplicates()
@@ -131,7 +131,7 @@ class TableAccumulator:
             inverse(self._names),
         )
 
-    def _matrix(self, tables: _core._WeightTables) -> CsrArray:
+    def _matrix(self, tables: _core.WeightTables64) -> CsrArray:
         indptr, labels, values = tables.to_csr(self._names)
         shape = (self.shape.n_features + 1, self.shape.n_classes)
         return csr_on(values, labels, indptr, shape)

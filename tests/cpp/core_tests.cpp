@@ -1,0 +1,166 @@
+// Tests of the core that need no Python. The program prints each failed check and returns 1 if
+// there is one.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "data/formulation.hpp"
+#include "data/random.hpp"
+#include "dual/trainer.hpp"
+#include "duals/dual_lists.hpp"
+#include "simd/aligned_array.hpp"
+#include "simd/cpu_features.hpp"
+#include "weights/hash_tables.hpp"
+
+namespace manyclass {
+namespace {
+
+int n_failed = 0;
+
+void check(bool condition, const char* what) {
+  if (condition) return;
+  std::printf("failed: %s\n", what);
+  ++n_failed;
+}
+
+// Hash tables hold what a map holds, before and after they become plain rows.
+void test_hash_tables() {
+  constexpr std::int32_t kClasses = 300;
+  HashTables<float> tables(2, kClasses, 2);
+  std::map<std::uint32_t, float> expected;
+  Random random(0);
+  while (expected.size() < 250) {
+    const std::uint32_t c = random.below(kClasses);
+    if (expected.contains(c)) continue;
+    expected[c] = static_cast<float>(c + 1);
+    *tables.insert(1, c) = expected[c];
+    std::map<std::uint32_t, float> found;
+    tables.for_each(1, [&](std::uint32_t label, float weight) { found[label] = weight; });
+    if (found != expected) return check(false, "a table holds the weights that were inserted");
+  }
+  check(tables.row(1).is_dense(), "a feature with many classes becomes a plain row");
+  check(tables.row(0).size == 0, "other features stay empty");
+  tables.clear();
+  check(tables.squared_norm() == 0, "clear sets W = 0");
+}
+
+// Lists keep their entries while others grow and shrink.
+void test_dual_lists() {
+  constexpr std::int32_t kRows = 20, kClasses = 50;
+  DualLists<double> z(kRows, kClasses);
+  std::vector<std::vector<DualEntry<double>>> expected(kRows);
+  Random random(1);
+  for (int change = 0; change < 500; ++change) {
+    const std::uint32_t i = random.below(kRows);
+    expected[i].clear();
+    const std::uint32_t size = random.below(kClasses + 1);
+    for (std::uint32_t c = 0; c < size; ++c) {
+      expected[i].push_back({static_cast<std::int32_t>(c), change + 1.0});
+    }
+    z.set(i, expected[i]);
+  }
+  std::int64_t count = 0;
+  bool equal = true;
+  for (std::int32_t i = 0; i < kRows; ++i) {
+    std::size_t next = 0;
+    const auto& list = expected[static_cast<std::size_t>(i)];
+    z.each(i, [&](std::int32_t label, double value) {
+      equal = equal && next < list.size() && list[next].label == label && list[next].value == value;
+      ++next;
+    });
+    equal = equal && next == list.size();
+    count += static_cast<std::int64_t>(list.size());
+  }
+  check(equal, "lists hold the entries that were set last");
+  check(z.count() == count, "count is that of all entries");
+}
+
+// Two features, three classes, one of two examples for each; the last row is a duplicate.
+struct SmallProblem {
+  std::vector<std::int64_t> indptr{0, 1, 2, 4, 6};
+  std::vector<std::int32_t> indices{0, 1, 0, 1, 0, 1};
+  std::vector<double> values{1, 1, -1, -1, -1, -1};
+  std::vector<std::int32_t> labels{0, 1, 2, 2};
+  std::vector<double> costs{1, 2, 1, 0.5};
+
+  ExampleArrays<double> arrays(const Formulation& f) const {
+    return {f, indptr, indices, values, 2, 1.0, labels, 3, costs};
+  }
+};
+
+constexpr Formulation kCrammerSinger{true, true, false, true, false, false, 1, 0};
+constexpr Formulation kWestonWatkins{true, true, false, false, false, false, 1, 0};
+
+// Full loops close the gap, on every instruction set.
+void test_training(const Formulation& f, const std::string& instruction_set) {
+  const SmallProblem problem;
+  const Trainer<double, DualLists<double>> trainer(problem.arrays(f), instruction_set, [] {});
+  DualLists<double> z(4, 3);
+  AlignedArray<double> memory(3 * 8);
+  const MatrixView<double> w{memory.data(), 3, 8};
+  std::vector<std::int32_t> rows(4), active(4);
+  std::iota(rows.begin(), rows.end(), 0);
+  double dual = 0;
+  for (std::uint64_t loop = 0; loop < 200; ++loop) {
+    dual += trainer.full_loop(w, z, rows, active, -1.0, loop).dual_gain;
+  }
+  const double rounding = trainer.rebuild(w, z, {});
+  const double norm = std::sqrt(
+      std::inner_product(memory.data(), memory.data() + memory.size(), memory.data(), 0.0));
+  const SweepResult found = trainer.inspect(w, z, {}, norm, 0, 4);
+  check(rounding < 1e-12, "W(z) is rebuilt to the rounding");
+  check(found.gap < 1e-9, "the gap closes");
+  const double primal = 0.5 * norm * norm + found.loss;
+  check(std::abs(primal - dual) < 1e-9 * primal, "the dual gains sum up to the optimum");
+}
+
+template <class Call>
+bool refused(Call call) {
+  try {
+    call();
+  } catch (const std::invalid_argument&) {
+    return true;
+  }
+  return false;
+}
+
+void test_refusals() {
+  const auto train = [](const SmallProblem& problem) {
+    return [&problem] {
+      const Trainer<double, DualLists<double>> trainer(problem.arrays(kCrammerSinger), "baseline",
+                                                       [] {});
+    };
+  };
+  SmallProblem problem;
+  check(!refused(train(problem)), "a valid problem is taken");
+  problem.indices[3] = 2;
+  check(refused(train(problem)), "a feature out of range is refused");
+  problem = {};
+  problem.labels[0] = 3;
+  check(refused(train(problem)), "a label out of range is refused");
+  problem = {};
+  problem.costs[1] = 0;
+  check(refused(train(problem)), "a cost of 0 is refused");
+}
+
+}  // namespace
+}  // namespace manyclass
+
+int main() {
+  using namespace manyclass;
+  test_hash_tables();
+  test_dual_lists();
+  for (const std::string& instruction_set : instruction_sets()) {
+    test_training(kCrammerSinger, instruction_set);
+    test_training(kWestonWatkins, instruction_set);
+  }
+  test_refusals();
+  return n_failed == 0 ? 0 : 1;
+}
