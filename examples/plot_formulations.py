@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from manyclass import MulticlassSVC
-from manyclass.datasets.synthetic import make_text_corpus
-from manyclass.problem.formulations import FORMULATIONS
+from manyclass.datasets import make_text_corpus
+from manyclass.problem import FORMULATIONS
 
 X, y = make_text_corpus(
     3000,

@@ -23,7 +23,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.fixes import parse_version
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
-from manyclass.datasets.synthetic import make_text_corpus
+from manyclass.datasets import make_text_corpus
 
 X, y = make_text_corpus(
     6000,

@@ -27,7 +27,7 @@ import matplotlib.pyplot as plt
 PROGRAM = """
 import json
 from manyclass import MulticlassSVC
-from manyclass.datasets.synthetic import make_text_corpus
+from manyclass.datasets import make_text_corpus
 
 try:
     from mpi4py import MPI

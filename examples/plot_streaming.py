@@ -25,8 +25,8 @@ from manyclass import (
     StochasticClassifier,
     load_svmlight,
 )
-from manyclass.datasets.synthetic import make_text_corpus
-from manyclass.io.svmlight.stream import SvmlightBlocks
+from manyclass.datasets import make_text_corpus
+from manyclass.io import SvmlightBlocks
 
 X, y = make_text_corpus(
     12_000,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
+from manyclass.utils.lazy import lazy_names
 from manyclass.version import __version__
 
 __all__ = [
@@ -30,7 +28,6 @@ __all__ = [
     "write_report",
 ]
 
-# Imported when first used: `manyclass --help` need not wait for NumPy and scikit-learn.
 _HOMES = {
     "CPath": "manyclass.model_selection.c_path",
     "CPathDisplay": "manyclass.displays.c_path_display",
@@ -54,13 +51,4 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,21 +1,14 @@
-"""What the cost model is measured with: runs on ranks, fits, tables, the figure."""
+"""Measurements of training on ranks: runs, tables, the figure of speed-ups."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pytest
 
-from benchmarks import rank_epochs, rank_fit, rank_network, rank_predictions, rank_run
-from benchmarks.rank_costs import middle, write_data
-from benchmarks.rank_counts import Counting
-from benchmarks.rank_settings import CHECKED, FITTED, runs
+from benchmarks import ranks
 from benchmarks.shaped_text import ShapedText
-from benchmarks.training import read
 from experiments.alber2017 import speedup
 from manyclass.parallel.communicator import Serial
-from manyclass.planning.rates import Measured
 from tests.helpers.ranks import on_ranks
 
 SHAPE = {"n_examples": 80, "n_features": 60, "n_classes": 12, "words_per_example": 10.0}
@@ -25,77 +18,56 @@ SETTINGS = {"formulation": "weston_watkins", "weights": "dense", "tol": 1e-3, "m
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks") / "tiny"
-    write_data(ShapedText("tiny", SHAPE, n_test=12), folder)
+    ranks.save(ShapedText("tiny", SHAPE, n_test=12), folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def entries(folder):
-    """The same training by 1 process and by 2 ranks, fitted to and checked on."""
-    sizes = json.loads((folder / "sizes.json").read_text())
-    found = [rank_run.measure(folder, SETTINGS, Serial())]
-    found.append(on_ranks(2, lambda rank: rank_run.measure(folder, SETTINGS, rank))[0])
-    return [
-        {"data": "tiny", **sizes, "fitted": fitted, **entry}
-        for fitted in (True, False)
-        for entry in found
-    ]
+    """The same training by 1 process and by 2 ranks."""
+    found = [ranks.measure(folder, SETTINGS, Serial())]
+    found.append(on_ranks(2, lambda rank: ranks.measure(folder, SETTINGS, rank))[0])
+    return [{"data": "tiny", "k": 12, **entry} for entry in found]
 
 
-def test_a_run_says_what_it_took(entries):
+def test_a_run_reports_its_epochs(entries):
+    alone, both = entries
+    assert [entry["ranks"] for entry in entries] == [1, 2]
     for entry in entries:
-        assert len(entry["epochs"]) == entry["n_epochs"] <= 4
-        assert all(epoch["busiest"] >= epoch["at_work"] >= 0 for epoch in entry["epochs"])
-        assert 0 < entry["density"] <= entry["packed"] <= 1
-    alone, ranks = entries[:2]
-    assert rank_fit.mean_of(alone, "bytes") == 0
-    assert rank_fit.mean_of(ranks, "bytes") > 0
-    assert ranks["objective"] == pytest.approx(alone["objective"], rel=0.1)
+        assert 1 <= entry["n_epochs"] <= 4
+        assert entry["all_epochs"]["seconds"] > 0
+    assert alone["epoch"]["bytes"] == 0
+    assert both["epoch"]["bytes"] > 0
+
+
+def test_mpiexec_runs_the_same_measurement(folder, entries):
+    pytest.importorskip("mpi4py")
+    found = ranks.by_mpiexec(2, folder, SETTINGS)
+    assert found["n_epochs"] == entries[1]["n_epochs"]
+    assert found["gap"] == pytest.approx(entries[1]["gap"])
 
 
 def test_tables_have_a_line_for_each_run(entries):
-    rates = rank_fit.fitted_rates([entry for entry in entries if entry["fitted"]])
-    assert set(rates) == {"weston_watkins dense serial", "weston_watkins dense class_blocks"}
-    for off in rank_fit.errors(entries, rates):
-        assert off == pytest.approx(0, abs=0.05)  # one run each: it is met
-    usual = rank_fit.usual(entries, [])
-    assert len(rank_fit.checked_table(entries, rates, usual).splitlines()) == 2 + 2
-    for off in rank_fit.errors_in_all(entries, rates, usual):
-        assert off == pytest.approx(0, abs=0.05)
-    assert len(rank_fit.runs_table(entries, rates).splitlines()) == 2 + 2
+    lines = ranks.costs_table(entries).splitlines()
+    assert [line.split(" | ")[3] for line in lines[2:]] == ["1", "2"]
+    assert lines[2].endswith("| 1.00 |")
+    run = {"data": "d", "formulation": "f"}
+    runs = [
+        run | {"ranks": 1, "n_epochs": 12, "gap": 1e-2},
+        run | {"ranks": 8, "n_epochs": 20, "gap": 1e-4},
+    ]
+    assert ranks.epochs_table(runs).splitlines()[-1] == "| d | f | more than 12 | 20 |"
 
 
 def test_the_median_of_repeated_runs():
-    runs = [{"epochs": [{"at_work": 9.0}, {"at_work": t}], "run": t} for t in (3.0, 1.0, 2.0)]
-    assert middle(runs)["run"] == 2.0
-    assert middle(runs[:2])["run"] == 1.0
-    assert middle(runs[:1])["run"] == 3.0
+    runs = [{"epoch": {"at_work": t}} for t in (3.0, 1.0, 2.0)]
+    assert ranks.middle(runs)["epoch"]["at_work"] == 2.0
+    assert ranks.middle(runs[:2])["epoch"]["at_work"] == 1.0
 
 
-def test_growth_of_epochs_by_hand():
-    counted = [
-        {"data": "d", "formulation": "f", "ranks": p, "epochs": e, "gap": 1e-4}
-        for p, e in ((1, 12), (2, 10), (8, 20), (32, 40))
-    ]
-    found = rank_fit.usual_epochs(counted, "f", "class_blocks")
-    assert found == {"epochs": 10, "growth": pytest.approx(0.5)}
-    assert rank_fit.usual_epochs(counted, "f", "serial") == {"epochs": 12, "growth": 0}
-    counted[0]["gap"] = 1e-2
-    assert (
-        rank_fit.epochs_table(counted).splitlines()[-1] == "| d | f | more than 12 | 10 | 20 | 40 |"
-    )
-
-
-def test_epochs_are_counted(folder):
-    data = read(folder, json.loads((folder / "sizes.json").read_text()))
-    found = rank_epochs.count(data, "one_vs_rest", 2)
-    assert found["gap"] <= rank_epochs.TOL
-    assert found["epochs"] >= 1
-
-
-def test_calls_are_counted_and_passed_on():
+def test_calls_are_counted_and_forwarded():
     def call(rank):
-        counting = Counting(rank)
+        counting = ranks.Counting(rank)
         other = 1 - rank.rank
         came = np.empty(3)
         counting.send_receive(np.full(3, float(rank.rank)), other, came, other)
@@ -104,33 +76,9 @@ def test_calls_are_counted_and_passed_on():
         assert len(counting.all_gather(np.ones(rank.rank + 1))) == 2
         counting.broadcast(came, 0)
         assert counting.size == 2
-        return counting.counts
+        return counting.counts[0]
 
-    first, second = on_ranks(2, call)
-    assert first.messages == second.messages == 1 + 2 + 2 + 1
-    assert (first.bytes, second.bytes) == (24 + 16 + 16 + 24, 24 + 16 + 8 + 24)
-    assert first.since(first).bytes == 0
-
-
-def test_fitted_and_checked_data_differ():
-    assert not set(FITTED) & set(CHECKED)
-    assert {run.n_ranks for run in runs() if not run.fitted} >= {1, 2, 3, 4}
-
-
-def test_a_slower_cable_takes_longer(entries):
-    seconds = [
-        rank_network.predicted(entries[1] | {"rate": rate, "latency": 1e-4})
-        for rate in ("10gbit", "1gbit", "100mbit")
-    ]
-    assert seconds == sorted(seconds)
-    assert seconds[0] > 0
-
-
-def test_predictions_for_corpora_larger_than_any_here():
-    measured = Measured.read()
-    for title, shape in rank_predictions.shapes().items():
-        lines = rank_predictions.table(title, shape, measured).splitlines()
-        assert len(lines) == 4 + len(rank_predictions.RANKS)
+    assert on_ranks(2, call) == [24 + 16 + 16 + 24, 24 + 16 + 8 + 24]
 
 
 @pytest.mark.slow
@@ -141,7 +89,6 @@ def test_the_figure_of_speed_ups(tmp_path):
     found = {
         "machine": {"cpu": "some", "cores": 2},
         "date": "today",
-        "sizes": {"n": 1000, "d": 500, "k": 100, "nnz": 9000, "largest": 30},
         "seconds": dict.fromkeys(speedup.MACHINES, times),
         "at_work": dict.fromkeys(speedup.MACHINES, worked),
     }

@@ -208,7 +208,6 @@ READERS = [
     "convert odd out",
     "predict odd abc out",
     "evaluate odd abc",
-    "plan odd",
 ]
 
 

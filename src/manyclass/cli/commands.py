@@ -30,7 +30,6 @@ from manyclass.cli.models.info import info, info_options
 from manyclass.cli.models.predict import FEATURES, predict, predict_options
 from manyclass.cli.models.report import REPORT_EPILOG, report, report_options
 from manyclass.cli.options import convert_options
-from manyclass.cli.plan import plan, plan_options
 from manyclass.cli.train import train
 from manyclass.cli.train_options import train_options
 from manyclass.io import atomic
@@ -175,9 +174,6 @@ def build_parser() -> Parser:
     convert_options(
         command("convert", convert, "write a data file as one that training maps", CONVERTED)
     )
-    planning = command("plan", plan, "say what training on several ranks would take")
-    plan_options(planning)
-    planning.set_defaults(needs=["manyclass.planning.plan"])
     demo = command("demo", _demo, "train on digits and on made-up text, beside LinearSVC")
     demo.set_defaults(needs=["manyclass.cli.demo"])
     return parser

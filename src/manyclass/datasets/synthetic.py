@@ -87,7 +87,7 @@ def make_text_corpus(
 
     Examples
     --------
-    >>> from manyclass.datasets.synthetic import make_text_corpus
+    >>> from manyclass.datasets import make_text_corpus
     >>> X, y = make_text_corpus(1000, 5000, 20, random_state=0)
     >>> X.shape, y.shape, len(set(y.tolist()))
     ((1000, 5000), (1000,), 20)
@@ -145,7 +145,7 @@ dtype
 
     >>> import tempfile
     >>> from sklearn.datasets import dump_svmlight_file
-    >>> from manyclass.datasets.synthetic import iter_text_corpus
+    >>> from manyclass.datasets import iter_text_corpus
     >>> with tempfile.TemporaryFile() as file:
     ...     for X, y in iter_text_corpus(1000, 5000, 20, random_state=0):
     ...         dump_svmlight_file(X, y, file, zero_based=False)
@@ -189,7 +189,7 @@ def corpus_shape(name: str, scale: float = 1.0) -> Settings:
 
     Examples
     --------
-    >>> from manyclass.datasets.synthetic import corpus_shape, make_text_corpus
+    >>> from manyclass.datasets import corpus_shape, make_text_corpus
     >>> X, y = make_text_corpus(**corpus_shape("lshtc-large", scale=0.01), random_state=0)
     >>> X.shape
     (1287, 3816)

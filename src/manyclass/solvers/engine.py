@@ -1,4 +1,4 @@
-"""Which solver trains a formulation: one table for training, memory estimates and planning."""
+"""Selects the solver of a formulation, for training and for memory estimates."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def load_svmlight(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from manyclass.io.svmlight.reader import load_svmlight
+    >>> from manyclass import load_svmlight
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "tiny.txt"
     ...     _ = path.write_text("cat 1:0.5 3:2  # furry\ndog 2:1\n")

@@ -110,7 +110,7 @@ class SvmlightBlocks:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from manyclass.io.svmlight.stream import SvmlightBlocks
+    >>> from manyclass.io import SvmlightBlocks
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "tiny.txt"
     ...     _ = path.write_text("cat 1:0.5 3:2\ndog 2:1\ncat 1:4\n")
