@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.turns import Calls, in_turn
-from manyclass.io.svmlight.reader import load_svmlight
+from manyclass.io.svmlight import load_svmlight
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 NAMES = ("news20.scale", "mnist.scale")

@@ -7,9 +7,9 @@ from manyclass.estimators.logistic import (
 )
 from manyclass.estimators.stochastic import StochasticClassifier as StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC as MulticlassSVC
-from manyclass.io.dataset_file.format import load_data as load_data
-from manyclass.io.dataset_file.format import save_data as save_data
-from manyclass.io.svmlight.reader import load_svmlight as load_svmlight
+from manyclass.io.dataset_file import load_data as load_data
+from manyclass.io.dataset_file import save_data as save_data
+from manyclass.io.svmlight import load_svmlight as load_svmlight
 from manyclass.model_selection.c_path import CPath as CPath
 from manyclass.model_selection.c_path import c_path as c_path
 from manyclass.model_selection.leave_one_out import loo_error_bounds as loo_error_bounds

@@ -20,7 +20,7 @@ from manyclass.checkpoints.format import (
     start_of_tensors,
 )
 from manyclass.checkpoints.problem_identity import facts_of_problem
-from manyclass.io.tensors.files import write_tensors
+from manyclass.io.tensors import write_tensors
 from manyclass.problem.solution import Start
 from tests.helpers.catalog import ROWS, random_problem, text_problem, train
 

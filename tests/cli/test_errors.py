@@ -12,7 +12,7 @@ import pytest
 from manyclass import MulticlassSVC, load_data
 from manyclass.cli import commands
 from manyclass.cli.advice import in_flags
-from manyclass.io.svmlight import reader
+from manyclass.io import svmlight
 from tests.helpers.command_line import TINY, names
 
 ROOT = os.geteuid() == 0
@@ -149,7 +149,7 @@ def test_unreadable_data(run, tiny):
 
 
 def test_the_target_is_checked_before_the_data_are_read(run, tiny, monkeypatch):
-    monkeypatch.setattr(reader, "load_svmlight", lambda *_, **__: pytest.fail("was read"))
+    monkeypatch.setattr(svmlight, "load_svmlight", lambda *_, **__: pytest.fail("was read"))
     run.fails("train", "tiny", "nix/m")
     run.fails("predict", "tiny", "abc", "nix/out")
     run.fails("predict", "tiny", "abc", "out", "--top-k", "4")
@@ -227,7 +227,7 @@ def test_flags_read_what_the_parameters_read(run, here):
     (here / "odd").write_text("a 3:1 1:2 3:4\nb 2:1\n")
     run.works("convert", "odd", "out", "--sort", "--sum-duplicates")
     X, y = load_data(here / "out")
-    wanted, labels = reader.load_svmlight("odd", sort=True, sum_duplicates=True)
+    wanted, labels = svmlight.load_svmlight("odd", sort=True, sum_duplicates=True)
     assert (X.toarray() == wanted.toarray()).all()
     assert y.tolist() == labels.tolist()
 

@@ -10,7 +10,7 @@ import pytest
 
 from manyclass import StochasticClassifier, load_model, load_svmlight
 from manyclass.cli import data
-from manyclass.io.svmlight.stream import SvmlightBlocks
+from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.command_line import Cli, names
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from manyclass.io.dataset_file.format import save_blocks
-from manyclass.io.svmlight.stream import SvmlightBlocks
+from manyclass.io.dataset_file import save_blocks
+from manyclass.io.svmlight_stream import SvmlightBlocks
 
 
 def mapped(array):

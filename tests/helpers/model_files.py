@@ -10,7 +10,7 @@ from safetensors import safe_open
 from sklearn.datasets import load_iris
 
 from manyclass import MulticlassSVC
-from manyclass.io.tensors.header import header_bytes, read_header
+from manyclass.io.tensors import header_bytes, read_header
 
 X, Y = load_iris(return_X_y=True)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from manyclass.io.svmlight.parser import THREAD_NAME
+from manyclass.io.svmlight_parser import THREAD_NAME
 
 COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "plain": lambda text: text,

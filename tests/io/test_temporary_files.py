@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from manyclass.cli import console
-from manyclass.io import atomic, temporary_files
-from manyclass.io.atomic import replacement
-from manyclass.io.temporary_files import clear
+from manyclass.io import atomic
+from manyclass.io.atomic import clear, replacement
 
 STALE = ".manyclass-0123456789abcdef"
 
@@ -22,7 +21,7 @@ STALE = ".manyclass-0123456789abcdef"
 def kind(request, monkeypatch):
     """How the system lets files be written."""
     if request.param == "named":
-        monkeypatch.setattr(temporary_files, "_unnamed", lambda *_: None)
+        monkeypatch.setattr(atomic, "_unnamed", lambda *_: None)
     elif request.param == "never named":
 
         def refuse(*_, **__):
@@ -89,7 +88,7 @@ def test_what_nobody_writes_goes(tmp_path, kind):
 
 
 def test_what_somebody_writes_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(temporary_files, "_unnamed", lambda *_: None)
+    monkeypatch.setattr(atomic, "_unnamed", lambda *_: None)
     with replacement(str(tmp_path / "one")) as one:
         one.write(b"1")
         with replacement(str(tmp_path / "two")) as two:
@@ -103,7 +102,7 @@ def test_what_somebody_writes_stays(tmp_path, monkeypatch):
 
 def test_cleared_between_its_creation_and_its_lock(tmp_path, monkeypatch):
     """The writer begins another one."""
-    monkeypatch.setattr(temporary_files, "_unnamed", lambda *_: None)
+    monkeypatch.setattr(atomic, "_unnamed", lambda *_: None)
     lock, others = fcntl.flock, []
 
     def late(handle, operation):
@@ -124,7 +123,7 @@ import os, sys
 from manyclass.io import temporary_files
 from manyclass.io.atomic import replacement
 if sys.argv[2] == "named":
-    temporary_files._unnamed = lambda *_: None
+    atomic._unnamed = lambda *_: None
 with replacement(sys.argv[1]) as file:
     file.write(b"half of it")
     file.flush()

@@ -14,7 +14,7 @@ from manyclass import (
     load_model,
     save_model,
 )
-from manyclass.io.tensors.files import write_tensors
+from manyclass.io.tensors import write_tensors
 from manyclass.persistence import history, model_file
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.model_files import X, Y, fitted

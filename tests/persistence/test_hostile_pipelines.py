@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from manyclass import load_model, save_model
-from manyclass.io.tensors.files import write_tensors
+from manyclass.io.tensors import write_tensors
 from manyclass.persistence import model_file
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.damaged_files import check_truncations

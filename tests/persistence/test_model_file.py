@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 from sklearn.exceptions import NotFittedError
 
 from manyclass import MulticlassSVC, load_model, save_model
-from manyclass.io.tensors.files import write_tensors
+from manyclass.io.tensors import write_tensors
 from manyclass.persistence import model_file
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.damaged_files import check_flipped_bits, check_truncations

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import MulticlassSVC, load_model, save_model
-from manyclass.io.tensors.writer import TensorWriter
+from manyclass.io.tensors import TensorWriter
 from manyclass.parallel.consensus import OtherRankError
 from manyclass.persistence import sharded_model
 from manyclass.persistence.sharded_model import SpreadTraining
@@ -101,7 +101,7 @@ def test_what_can_be_known_before_is_told_once(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("manyclass.io.tensors.writer.reserve", full)
+    monkeypatch.setattr("manyclass.io.tensors.reserve", full)
     path = tmp_path / "model"
     path.write_text("before")
     first, second = on_ranks(2, saved(path))

@@ -15,8 +15,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from manyclass import MulticlassSVC, load_model, save_model
-from manyclass.io.tensors.files import write_tensors
-from manyclass.io.tensors.header import header_bytes, read_header, with_checksum
+from manyclass.io.tensors import header_bytes, read_header, with_checksum, write_tensors
 from manyclass.persistence import model_file, model_schema
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.damaged_files import check_flipped_bits, check_truncations

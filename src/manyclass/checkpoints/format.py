@@ -22,14 +22,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.io.tensors.files import (
+from manyclass.io.tensor_format import TensorFormat
+from manyclass.io.tensors import (
     Tensors,
     checksum,
     read_about,
     read_tensors,
     write_tensors,
 )
-from manyclass.io.tensors.tensor_format import TensorFormat
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Start
 from manyclass.utils.fingerprints import Facts

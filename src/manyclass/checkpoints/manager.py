@@ -23,7 +23,7 @@ from manyclass.checkpoints.format import (
     start_of_tensors,
 )
 from manyclass.io.atomic import check_folder, explain
-from manyclass.io.tensors.files import Tensors, one_line
+from manyclass.io.tensors import Tensors, one_line
 from manyclass.parallel.communicator import Communicator
 from manyclass.parallel.consensus import agreed, of_first
 from manyclass.parallel.exchange import broadcast_arrays

@@ -43,7 +43,7 @@ memory and not parsed, and processes that use it share one copy.
 # What a command imports is loaded before it begins.
 NEEDS = (
     "manyclass.persistence.model_file",
-    "manyclass.io.svmlight.reader",
+    "manyclass.io.svmlight",
     "manyclass.cli.models.label_matching",
 )
 

@@ -19,8 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from manyclass.io.atomic import _resolved, is_special, naming
-from manyclass.io.temporary_files import Unfinished
+from manyclass.io.atomic import Unfinished, _resolved, is_special, naming
 
 FAILED = 2
 INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals

@@ -13,8 +13,8 @@ from manyclass.cli.console import UsageError, be_quiet, count, say
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
-    from manyclass.io.dataset_file.mapped_dataset import StoredBlocks
-    from manyclass.io.svmlight.stream import SvmlightBlocks
+    from manyclass.io.stored_rows import StoredBlocks
+    from manyclass.io.svmlight_stream import SvmlightBlocks
     from manyclass.parallel.communicator import Communicator
     from manyclass.persistence.model_schema import Estimator
     from manyclass.utils.types import Array, CsrArray, Rows
@@ -32,7 +32,7 @@ BLOCK_VALUES = BLOCK_BYTES >> 3  # of converted data
 def convert(args: argparse.Namespace) -> None:
     """Run the command: write a text file as one that training maps."""
     from manyclass.cli.file_kinds import DATA, check_output
-    from manyclass.io.dataset_file.format import looks_like_data, save_blocks
+    from manyclass.io.dataset_file import looks_like_data, save_blocks
 
     tell = be_quiet if args.quiet else say
     if args.data == "-":
@@ -83,8 +83,8 @@ def _looked_through(args: argparse.Namespace, tell: Say, blocks_of: Callable[[An
 
 
 def _blocks(args: argparse.Namespace) -> SvmlightBlocks | StoredBlocks:
-    from manyclass.io.dataset_file.format import looks_like_data, open_data
-    from manyclass.io.dataset_file.mapped_dataset import StoredBlocks
+    from manyclass.io.dataset_file import looks_like_data, open_data
+    from manyclass.io.stored_rows import StoredBlocks
 
     if looks_like_data(args.data):
         _check_converted(args)
@@ -107,7 +107,7 @@ def explain_bus_errors(path: str) -> None:
 
 
 def _text_blocks(args: argparse.Namespace) -> SvmlightBlocks:
-    from manyclass.io.svmlight.stream import SvmlightBlocks
+    from manyclass.io.svmlight_stream import SvmlightBlocks
 
     return SvmlightBlocks(
         args.data,
@@ -143,9 +143,9 @@ def read(
 def _loaded(
     args: argparse.Namespace, dtype: Any, n_features: int | None, ranks: Communicator | None
 ) -> tuple[CsrArray, Array]:
-    from manyclass.io.dataset_file.format import load_data, looks_like_data
-    from manyclass.io.shared.dataset import load_common
-    from manyclass.io.svmlight.reader import load_svmlight
+    from manyclass.io.dataset_file import load_data, looks_like_data
+    from manyclass.io.shared import load_common
+    from manyclass.io.svmlight import load_svmlight
     from manyclass.parallel.consensus import agreed
 
     if ranks is not None and ranks.size > 1:
@@ -166,7 +166,7 @@ def _format(args: argparse.Namespace) -> dict[str, bool]:
 
 
 def _check_converted(args: argparse.Namespace) -> None:
-    from manyclass.io.dataset_file.format import looks_like_data
+    from manyclass.io.dataset_file import looks_like_data
 
     if args.zero_based and looks_like_data(args.data):
         raise UsageError(

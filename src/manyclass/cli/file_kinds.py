@@ -11,7 +11,7 @@ from typing import NamedTuple
 from manyclass.cli import console
 from manyclass.cli.console import UsageError
 from manyclass.io import atomic
-from manyclass.io.tensors.files import read_about
+from manyclass.io.tensors import read_about
 
 LONGEST_LINE = 1 << 24  # bytes
 INTEGER = re.compile(rb"[+-]?[0-9]+")

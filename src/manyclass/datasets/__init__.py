@@ -3,13 +3,14 @@
 May import utils. Begin with synthetic.py.
 """
 
+from typing import TYPE_CHECKING
+
 from manyclass.utils.lazy import lazy_names
 
-__all__ = [
-    "corpus_shape",
-    "iter_text_corpus",
-    "make_text_corpus",
-]
+if TYPE_CHECKING:
+    from manyclass.datasets.synthetic import corpus_shape as corpus_shape
+    from manyclass.datasets.synthetic import iter_text_corpus as iter_text_corpus
+    from manyclass.datasets.synthetic import make_text_corpus as make_text_corpus
 
 __getattr__, __dir__ = lazy_names(
     __name__,

@@ -3,11 +3,12 @@
 May import solvers and all below, and no estimator is known below. Begin with svc.py.
 """
 
+from typing import TYPE_CHECKING
+
 from manyclass.utils.lazy import lazy_names
 
-__all__ = [
-    "SparsityReport",
-]
+if TYPE_CHECKING:
+    from manyclass.estimators.sparsify import SparsityReport as SparsityReport
 
 __getattr__, __dir__ = lazy_names(
     __name__,

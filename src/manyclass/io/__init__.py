@@ -1,27 +1,28 @@
 """Files: svmlight text, safetensors, converted data files, data shared by ranks.
 
-May import parallel, utils and datasets. Begin with atomic.py and the package of the format.
+May import parallel, utils and datasets. Begin with svmlight.py and dataset_file.py.
 """
+
+from typing import TYPE_CHECKING
 
 from manyclass.utils.lazy import lazy_names
 
-__all__ = [
-    "SvmlightBlocks",
-    "load_common",
-    "load_data",
-    "load_svmlight",
-    "save_blocks",
-    "save_data",
-]
+if TYPE_CHECKING:
+    from manyclass.io.dataset_file import load_data as load_data
+    from manyclass.io.dataset_file import save_blocks as save_blocks
+    from manyclass.io.dataset_file import save_data as save_data
+    from manyclass.io.shared import load_common as load_common
+    from manyclass.io.svmlight import load_svmlight as load_svmlight
+    from manyclass.io.svmlight_stream import SvmlightBlocks as SvmlightBlocks
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "SvmlightBlocks": "manyclass.io.svmlight.stream",
-        "load_common": "manyclass.io.shared.dataset",
-        "load_data": "manyclass.io.dataset_file.format",
-        "load_svmlight": "manyclass.io.svmlight.reader",
-        "save_blocks": "manyclass.io.dataset_file.format",
-        "save_data": "manyclass.io.dataset_file.format",
+        "SvmlightBlocks": "manyclass.io.svmlight_stream",
+        "load_common": "manyclass.io.shared",
+        "load_data": "manyclass.io.dataset_file",
+        "load_svmlight": "manyclass.io.svmlight",
+        "save_blocks": "manyclass.io.dataset_file",
+        "save_data": "manyclass.io.dataset_file",
     },
 )

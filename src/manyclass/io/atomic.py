@@ -1,20 +1,24 @@
-"""Atomic writes: a file appears under its name when it is complete.
+"""Write files atomically: a file appears under its name when it is complete.
 
-Needs no NumPy, so that ``manyclass --help`` answers at once.
+Until then it has no name (O_TMPFILE) where the system supports that, or else a hidden temporary
+name. Its writer holds a lock on it, so a temporary file without a lock belongs to a killed process;
+the next writer in the same folder removes it. Needs no NumPy: ``manyclass --help`` is quick.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
+import re
+import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
-
-from manyclass.io.temporary_files import Unfinished
 
 STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 ADVICE = {
@@ -31,6 +35,8 @@ ADVICE = {
     errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
+TEMPORARY_NAME = re.compile(r"\.manyclass-[0-9a-f]{16}")
+COPIED = 1 << 24  # bytes at a time
 
 
 def check_folder(folder: Path) -> None:
@@ -53,15 +59,15 @@ def is_stdout(name: str) -> bool:
 
 @contextlib.contextmanager
 def replacement(name: str) -> Iterator[IO[bytes]]:
-    """Give a file to write; once complete and on disk, it takes the place of ``name``.
+    """Yield a file to write; once complete and on disk, it replaces ``name``.
 
-    Links are followed, and an existing file's permissions are kept. After an error all is as it
-    was, and after a kill -9 as well, once another file is written to the folder. An OSError tells
+    Links are followed, and an existing file's permissions are kept. After an error nothing has
+    changed; after a kill -9 the next writer in the folder removes what is left. An OSError names
     ``name``.
     """
     with naming(name):
         target, mode = _resolved(name)
-        # Not yet for more readers than in the end; the owner must be able to write.
+        # No more readers than in the end, but the owner must be able to write.
         new = Unfinished(target, 0o666 if mode is None else mode | 0o600)
         with contextlib.closing(new):
             yield new.file
@@ -69,11 +75,14 @@ def replacement(name: str) -> Iterator[IO[bytes]]:
 
 
 def reserve(handle: int, size: int) -> None:
-    """Take the room that an open file needs, so that a full disk is found before work is done."""
+    """Allocate the room that an open file needs, so that a full disk is an error before work."""
     try:
         os.posix_fallocate(handle, 0, max(size, 1))
     except OSError as error:
-        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # the file system cannot
+        if error.errno not in (
+            errno.EOPNOTSUPP,
+            errno.EINVAL,
+        ):  # the file system does not support it
             raise
         os.ftruncate(handle, size)
 
@@ -96,7 +105,7 @@ def output(name: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Make errors of the system tell the file as the user knows it."""
+    """Put the name that the user gave into errors of the system."""
     try:
         yield
     except OSError as error:
@@ -105,7 +114,7 @@ def naming(name: str) -> Iterator[None]:
 
 
 def _resolved(name: str) -> tuple[Path, int | None]:
-    """Return where a file's links lead to, and its permissions if there is a file already."""
+    """Return the target of a file's links, and the permissions of an existing file."""
     target = Path(os.path.realpath(name))
     try:
         mode = target.stat().st_mode
@@ -119,9 +128,135 @@ def _resolved(name: str) -> tuple[Path, int | None]:
 
 
 def explain(error: OSError) -> str:
-    """Say in words what failed, where, and what to do."""
+    """Return what failed, where, and what to do."""
     where = os.fsdecode(error.filename) if error.filename else ""
     what = error.strerror or str(error) or type(error).__name__
     advice = ADVICE.get(error.errno or 0)
     text = f"{where}: {what[0].lower()}{what[1:]}" if where else what
     return f"{text}; {advice}" if advice else text
+
+
+class Unfinished:
+    """A temporary file that replaces its target when it is complete.
+
+    Parameters
+    ----------
+    target : Path
+        The file to replace; it is unchanged until then.
+    mode : int
+        Permissions until then; the umask counts.
+
+    Attributes
+    ----------
+    file : binary file
+        Empty, for writing and reading.
+
+    Raises
+    ------
+    OSError
+        If it cannot be created.
+    """
+
+    def __init__(self, target: Path, mode: int = 0o666) -> None:
+        clear(target.parent)
+        self._target, self._mode = target, mode
+        self._name: Path | None = None
+        handle = _unnamed(target.parent, mode)
+        if handle is None:
+            handle, self._name = _named(target.parent, mode)
+        self.file: IO[bytes] = os.fdopen(handle, "w+b")
+
+    def take_place(self, mode: int | None) -> None:
+        """Flush the file to disk and rename it to its target; ``mode``: its permissions then."""
+        self._sync()
+        if self._name is None:
+            self._name = _temporary_name(self._target.parent)
+            # The path is absolute; src_dir_fd only makes Python follow the link.
+            try:
+                handle = self.file.fileno()
+                os.link(_path_of(handle), self._name, src_dir_fd=handle, follow_symlinks=True)
+            except OSError:  # a file system without such links
+                self._copy()
+        if mode is not None:
+            os.fchmod(self.file.fileno(), mode)
+        self._name.replace(self._target)
+        self._name = None
+
+    def close(self) -> None:
+        """Close the file; remove it unless it has replaced its target."""
+        with contextlib.suppress(OSError):  # the content was flushed
+            self.file.close()
+        if self._name is not None:
+            with contextlib.suppress(OSError):
+                self._name.unlink()
+
+    def _sync(self) -> None:
+        self.file.flush()
+        os.fsync(self.file.fileno())
+
+    def _copy(self) -> None:
+        with self.file as original:
+            handle, self._name = _named(self._target.parent, self._mode)
+            self.file = os.fdopen(handle, "w+b")
+            original.seek(0)
+            shutil.copyfileobj(original, self.file, COPIED)
+        self._sync()
+
+
+def clear(folder: Path) -> None:
+    """Remove the temporary files in a folder that no process has locked."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if TEMPORARY_NAME.fullmatch(entry.name):
+                _remove_unlocked(folder / entry.name)
+
+
+def _remove_unlocked(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if stat.S_ISREG(os.fstat(handle).st_mode):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+        finally:
+            os.close(handle)
+
+
+def _unnamed(folder: Path, mode: int) -> int | None:
+    """Open a file without a name, locked; None where that is impossible."""
+    kind = getattr(os, "O_TMPFILE", None)
+    if kind is None:
+        return None
+    try:
+        handle = os.open(folder, kind | os.O_RDWR | os.O_CLOEXEC, mode)
+    except OSError:  # a named file works, or gives a clearer error
+        return None
+    if not Path(_path_of(handle)).exists():  # no /proc
+        os.close(handle)
+        return None
+    _lock(handle)
+    return handle
+
+
+def _named(folder: Path, mode: int) -> tuple[int, Path]:
+    """Open a file of a temporary name, locked."""
+    while True:
+        path = _temporary_name(folder)
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, mode)
+        _lock(handle)
+        if os.fstat(handle).st_nlink:
+            return handle, path
+        os.close(handle)  # another process removed it before it was locked
+
+
+def _lock(handle: int) -> None:
+    with contextlib.suppress(OSError):  # a file system without locks: nothing is cleared there
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _temporary_name(folder: Path) -> Path:
+    return folder / f".manyclass-{secrets.token_hex(8)}"
+
+
+def _path_of(handle: int) -> str:
+    return f"/proc/self/fd/{handle}"

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from manyclass.io.tensors.files import one_line
+from manyclass.io.tensors import one_line
 from manyclass.utils.pipelines import without_passthrough
 
 try:

@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from manyclass.io.atomic import is_special
-from manyclass.io.tensors.files import one_line
+from manyclass.io.tensors import one_line
 from manyclass.utils.types import Array, Settings
 
 SOLVERS = {

@@ -28,8 +28,8 @@ from pathlib import Path
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from manyclass.io.tensors.files import checksum, one_line, read_about, read_tensors, write_tensors
-from manyclass.io.tensors.tensor_format import TensorFormat
+from manyclass.io.tensor_format import TensorFormat
+from manyclass.io.tensors import checksum, one_line, read_about, read_tensors, write_tensors
 from manyclass.persistence.model_schema import (
     KINDS,
     SPARSE,

@@ -16,7 +16,7 @@ import numpy as np
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.io.tensors.class_names import check_ascending, class_names, strings
+from manyclass.io.tensor_format import check_ascending, class_names, strings
 from manyclass.persistence.history import history_of, history_tensor
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name, named

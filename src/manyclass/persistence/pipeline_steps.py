@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import (
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from manyclass.io.tensors.class_names import strings
+from manyclass.io.tensor_format import strings
 from manyclass.persistence.text_steps import check_text_step, pack_terms, unpack_terms
 from manyclass.utils.types import Array, Settings
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import input_restored
 from manyclass.io.atomic import replacement
-from manyclass.io.tensors.writer import Shapes, TensorWriter
+from manyclass.io.tensors import Shapes, TensorWriter
 from manyclass.parallel.communicator import as_communicator
 from manyclass.parallel.consensus import abort_others, agreed
 from manyclass.persistence.model_file import metadata_of, save_model

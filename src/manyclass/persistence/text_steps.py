@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from manyclass.io.tensors.class_names import strings
+from manyclass.io.tensor_format import strings
 from manyclass.utils.types import Array
 
 LONGEST_PATTERN = 1000  # characters

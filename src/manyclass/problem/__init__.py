@@ -3,14 +3,15 @@
 May import io and below. Begin with problem.py and formulations.py.
 """
 
+from typing import TYPE_CHECKING
+
 from manyclass.utils.lazy import lazy_names
 
-__all__ = [
-    "FORMULATIONS",
-    "Certificate",
-    "EpochRecord",
-    "certificate",
-]
+if TYPE_CHECKING:
+    from manyclass.problem.formulations import FORMULATIONS as FORMULATIONS
+    from manyclass.problem.objective import certificate as certificate
+    from manyclass.problem.solution import Certificate as Certificate
+    from manyclass.problem.solution import EpochRecord as EpochRecord
 
 __getattr__, __dir__ = lazy_names(
     __name__,

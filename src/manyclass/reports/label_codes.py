@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from manyclass.io.tensors.files import one_line
+from manyclass.io.tensors import one_line
 from manyclass.utils.types import Array, Label
 
 LONGEST = 60  # characters of a label that are shown

@@ -4,12 +4,13 @@ May import checkpoints, problem, prediction and all below. Begin with train.py (
 training_loop.py (the loop).
 """
 
+from typing import TYPE_CHECKING
+
 from manyclass.utils.lazy import lazy_names
 
-__all__ = [
-    "StochasticRecord",
-    "stochastic_objective",
-]
+if TYPE_CHECKING:
+    from manyclass.solvers.stochastic.objective import stochastic_objective as stochastic_objective
+    from manyclass.solvers.stochastic.plan import StochasticRecord as StochasticRecord
 
 __getattr__, __dir__ = lazy_names(
     __name__,

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from manyclass import MulticlassSVC, StochasticClassifier, load_data, load_svmlight, save_data
 from manyclass.datasets.synthetic import make_text_corpus
 from manyclass.estimators.validation import training_data, validated
-from manyclass.io.dataset_file import mapped_dataset
-from manyclass.io.dataset_file.format import looks_like_data, save_blocks
-from manyclass.io.dataset_file.mapped_dataset import StoredBlocks
-from manyclass.io.svmlight.stream import SvmlightBlocks
+from manyclass.io import stored_rows
+from manyclass.io.dataset_file import looks_like_data, save_blocks
+from manyclass.io.stored_rows import StoredBlocks
+from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.mapped_files import converted, mapped
 
 
@@ -101,8 +101,8 @@ def test_it_trains_and_predicts_as_text_does(path, monkeypatch):
     save_data(path, X, y)
     models = [MulticlassSVC, StochasticClassifier]
     expected = [model(random_state=0).fit(X, y).coef_ for model in models]
-    for narrow in (mapped_dataset.MAX_NARROW, 10):  # as if there were 2^31 non-zeros
-        monkeypatch.setattr(mapped_dataset, "MAX_NARROW", narrow)
+    for narrow in (stored_rows.MAX_NARROW, 10):  # as if there were 2^31 non-zeros
+        monkeypatch.setattr(stored_rows, "MAX_NARROW", narrow)
         Z, t = load_data(path)
         assert mapped(Z.indices)
         assert mapped(Z.data)
@@ -125,7 +125,7 @@ def test_blocks_are_the_rows_in_order(lengths, block_values):
     indices = np.concatenate([np.sort(rng.permutation(5)[:n]) for n in lengths]).astype(np.int32)
     labels = rng.integers(0, 3, len(lengths)).astype(np.int32)
     classes = np.array(["a", "b", "c"])
-    rows = mapped_dataset.StoredRows(indptr, indices, rng.random(len(indices)), labels, 5, classes)
+    rows = stored_rows.StoredRows(indptr, indices, rng.random(len(indices)), labels, 5, classes)
     blocks = StoredBlocks(rows, block_values)
     parts = list(blocks.labelled())
     same(

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import load_svmlight
-from manyclass.io.dataset_file.format import save_blocks
-from manyclass.io.shared import file
-from manyclass.io.shared.dataset import load_common
-from manyclass.io.svmlight.stream import SvmlightBlocks
+from manyclass.io import shared
+from manyclass.io.dataset_file import save_blocks
+from manyclass.io.shared import load_common
+from manyclass.io.svmlight_stream import SvmlightBlocks
 from manyclass.parallel.consensus import OtherRankError
 from tests.helpers.mapped_files import mapped
 from tests.helpers.ranks import caught, on_ranks
@@ -58,7 +58,7 @@ def test_ranks_read_what_one_process_reads(tmp_path, folder, size, text):
 
 @pytest.mark.parametrize("size", MACHINES)
 def test_ranks_of_several_machines(tmp_path, folder, monkeypatch, size):
-    monkeypatch.setattr(file, "PIECE", 64)
+    monkeypatch.setattr(shared, "PIECE", 64)
     path = tmp_path / "data"
     path.write_text("".join(LINES))
     for machines in MACHINES[size]:
@@ -205,12 +205,12 @@ def test_a_full_disk_for_temporary_files(tmp_path, folder, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(file, "reserve", full)
+    monkeypatch.setattr(shared, "reserve", full)
     first, second = on_ranks(2, caught(lambda rank: load_common(rank, path)))
     assert (first.errno, first.filename) == (28, str(folder))
     assert isinstance(second, OtherRankError)
     monkeypatch.setattr(os, "pwrite", full)
-    monkeypatch.setattr(file, "reserve", lambda *_: None)
+    monkeypatch.setattr(shared, "reserve", lambda *_: None)
     for error in on_ranks(2, caught(lambda rank: load_common(rank, path))):
         assert (error.errno, error.filename) == (28, str(folder))
     assert not any(folder.iterdir())
@@ -221,9 +221,7 @@ def test_converted_files_are_mapped_by_all(tmp_path, monkeypatch):
     text.write_text("".join(LINES))
     save_blocks(path, SvmlightBlocks(text))
     looked = []
-    monkeypatch.setattr(
-        "manyclass.io.dataset_file.format.check_contents", lambda *_: looked.append(1)
-    )
+    monkeypatch.setattr("manyclass.io.dataset_file.check_contents", lambda *_: looked.append(1))
     X, y = load_svmlight(text)
     for machines in ([0, 0, 0], [0, 1, 1]):
         looked.clear()

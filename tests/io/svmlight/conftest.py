@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from manyclass.io.svmlight import chunks
-from manyclass.io.svmlight.reader import load_svmlight
-from manyclass.io.svmlight.stream import SvmlightBlocks
+from manyclass.io import svmlight_pieces
+from manyclass.io.svmlight import load_svmlight
+from manyclass.io.svmlight_stream import SvmlightBlocks
 
 
 @pytest.fixture(name="load")
@@ -28,7 +28,7 @@ def load_fixture(tmp_path: Path) -> Callable[..., tuple[Any, Any]]:
 @pytest.fixture(name="chunked", params=[(1 << 20, 1), (1, 1), (1, 3), (7, 2)], ids=str)
 def chunked_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Set several chunk sizes; return the number of threads to use with them."""
-    monkeypatch.setattr(chunks, "_CHUNK_BYTES", request.param[0])
+    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", request.param[0])
     return request.param[1]
 
 

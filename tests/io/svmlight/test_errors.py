@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from manyclass import _core
-from manyclass.io.svmlight import chunks, csr_builder
-from manyclass.io.svmlight.parser import THREAD_NAME
-from manyclass.io.svmlight.reader import load_svmlight
-from manyclass.io.svmlight.stream import SvmlightBlocks
+from manyclass.io import svmlight, svmlight_pieces
+from manyclass.io.svmlight import load_svmlight
+from manyclass.io.svmlight_parser import THREAD_NAME
+from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.svmlight_files import COMPRESSORS, MALFORMED
 
 
@@ -85,9 +85,9 @@ def test_malformed_long_line(load: Any) -> None:
 def test_a_compressed_line_without_end(
     load: Any, monkeypatch: pytest.MonkeyPatch, kind: str, n_jobs: int
 ) -> None:
-    monkeypatch.setattr(chunks, "_MAX_LINE_BYTES", 100_000)
+    monkeypatch.setattr(svmlight_pieces, "_MAX_LINE_BYTES", 100_000)
     text = COMPRESSORS[kind](b"1 1:2\n# c\n" + b"1" * 10_000_000)
-    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 1000)
     message = error_of(load, text, n_jobs=n_jobs)
     assert message.endswith("data.txt:3: the line is too long; is this an svmlight file?")
     load(COMPRESSORS[kind](b"1 1:2\n# " + b"c" * 90_000 + b"\n2 2:1\n"), n_jobs=n_jobs)
@@ -137,7 +137,7 @@ def test_corrupt_compressed_file(load: Any, kind: str, n_jobs: int) -> None:
 def test_damage_is_placed_behind_what_was_read(
     load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int
 ) -> None:
-    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 500)
+    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 500)
     packed = gzip.compress(long_text())
     line = int(re.search(r":(\d+):", error_of(load, packed[:-9], n_jobs=n_jobs))[1])
     assert 2950 < line <= 3001
@@ -194,8 +194,8 @@ def test_interrupt(load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int) -> N
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 10)
-    monkeypatch.setattr(csr_builder.Growing, "append", interrupt)
+    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 10)
+    monkeypatch.setattr(svmlight.GrowingArray, "append", interrupt)
     with pytest.raises(KeyboardInterrupt):
         load("1 1:1\n" * 100, n_jobs=n_jobs)
     assert not [t for t in threading.enumerate() if t.name.startswith(THREAD_NAME)]

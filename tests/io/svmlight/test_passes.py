@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from manyclass.io.svmlight import chunks, stream, survey
-from manyclass.io.svmlight.csr_builder import Rows
+from manyclass.io import svmlight_pieces, svmlight_stream
+from manyclass.io.svmlight import CsrBuilder
 from tests.helpers.svmlight_files import LINES, reader_threads
 
 # --- a file that does not stay the same ---------------------------------------------------------
@@ -82,8 +82,8 @@ def test_a_file_that_grows_during_the_first_pass(
             file.write(b"a 1:1\n")
         return read_chunks(*parts)
 
-    read_chunks = stream.read_chunks
-    monkeypatch.setattr(stream, "read_chunks", growing)
+    read_chunks = svmlight_stream.read_chunks
+    monkeypatch.setattr(svmlight_stream, "read_chunks", growing)
     with pytest.raises(ValueError, match=r"has changed since reading it began \(its size"):
         blocks_of(LINES)
 
@@ -105,10 +105,10 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def pieces(file: Any, *args: Any, **options: Any) -> Any:
         files.append(file)
-        return chunks.pieces(file, *args, **options)
+        return svmlight_pieces.pieces(file, *args, **options)
 
-    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 50)
-    monkeypatch.setattr(stream, "pieces", pieces)
+    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 50)
+    monkeypatch.setattr(svmlight_stream, "pieces", pieces)
     return files
 
 
@@ -161,7 +161,7 @@ def test_an_interrupt_during_the_first_pass(
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(survey.Survey, "add", interrupt)
+    monkeypatch.setattr(svmlight_stream.Survey, "add", interrupt)
     with pytest.raises(KeyboardInterrupt):
         blocks_of(LINES, n_jobs=n_jobs)
     assert opened[0].closed
@@ -190,7 +190,7 @@ def test_an_interrupt_while_waiting_for_a_block(
         shut(*args, **options)
 
     original, shut = Future.result, ThreadPoolExecutor.shutdown
-    monkeypatch.setattr(Rows, "append", append)
+    monkeypatch.setattr(CsrBuilder, "append", append)
     monkeypatch.setattr(Future, "result", result)
     monkeypatch.setattr(ThreadPoolExecutor, "shutdown", shutdown)
     with pytest.raises(KeyboardInterrupt):
@@ -215,8 +215,8 @@ def test_the_next_block_is_made_meanwhile(
             second.set()
         return original(*args)
 
-    original = Rows.finish
-    monkeypatch.setattr(Rows, "finish", finish)
+    original = CsrBuilder.finish
+    monkeypatch.setattr(CsrBuilder, "finish", finish)
     passing = iter(blocks)
     next(passing)
     assert second.wait(60 if n_jobs > 1 else 0) == (n_jobs > 1)
@@ -228,8 +228,8 @@ PEAK_OF_TWO_PASSES = """
 import re, sys
 from pathlib import Path
 from manyclass import StochasticClassifier
-from manyclass.io.svmlight.reader import load_svmlight
-from manyclass.io.svmlight.stream import SvmlightBlocks
+from manyclass.io.svmlight import load_svmlight
+from manyclass.io.svmlight_stream import SvmlightBlocks
 path, n_jobs, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 def peak():
     return int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
@@ -275,7 +275,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path, what: str, n_jobs: i
 def test_a_program_may_end_within_a_pass(blocks_of: Any, tmp_path: Path) -> None:
     blocks_of(LINES)
     code = (
-        "import sys; from manyclass.io.svmlight.stream import SvmlightBlocks\n"
+        "import sys; from manyclass.io.svmlight_stream import SvmlightBlocks\n"
         "passing = iter(SvmlightBlocks(sys.argv[1], n_jobs=2, block_bytes=100))\n"
         "next(passing); print('ends')"
     )

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from manyclass.io.svmlight.reader import load_svmlight
+from manyclass.io.svmlight import load_svmlight
 from tests.helpers.svmlight_files import COMPRESSORS
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"

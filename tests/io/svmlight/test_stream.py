@@ -16,10 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import _core
-from manyclass.io.svmlight import chunks
-from manyclass.io.svmlight.csr_builder import Rows
-from manyclass.io.svmlight.reader import load_svmlight
-from manyclass.io.svmlight.stream import SvmlightBlocks
+from manyclass.io import svmlight_pieces
+from manyclass.io.svmlight import CsrBuilder, load_svmlight
+from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.svmlight_files import COMPRESSORS, LINES, MALFORMED
 
 
@@ -114,7 +113,7 @@ def test_block_bytes_is_the_size_of_blocks(blocks_of: Any) -> None:
 
 
 def test_many_pieces_in_a_block(blocks_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 100)
+    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 100)
     wanted = LINES.count(b"\n") * 1000 / len(LINES)
     sizes = [len(codes) for _, codes in blocks_of(LINES, block_bytes=1000, n_jobs=2)]
     assert all(0.9 * wanted < size < 1.1 * wanted for size in sizes[:-1])
@@ -196,7 +195,7 @@ def test_malformed(
     blocks_of: Any, load: Any, monkeypatch: pytest.MonkeyPatch, case: str, n_jobs: int
 ) -> None:
     """The same message as when the file is loaded at once."""
-    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 20)
+    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 20)
     line, options, _ = MALFORMED[case]
     text = b"# c\n1 1:1\n2 1:2\n" * 3 + line + b"\n1 1:1\n"
     with pytest.raises(ValueError) as expected:
@@ -226,8 +225,8 @@ def test_files_that_the_reader_refuses(blocks_of: Any, load: Any, text: bytes, n
 
 
 def test_a_compressed_line_without_end(blocks_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "_MAX_LINE_BYTES", 10_000)
-    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(svmlight_pieces, "_MAX_LINE_BYTES", 10_000)
+    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 1000)
     text = b"1 1:2\n# " + b"c" * 20_000
     with pytest.raises(ValueError, match=r"data.txt:2: the line is too long; is this"):
         blocks_of(gzip.compress(text))
@@ -276,7 +275,7 @@ def test_a_lack_of_memory_names_the_file(
         raise MemoryError
 
     blocks = blocks_of("1 1:1\n", n_jobs=n_jobs)
-    monkeypatch.setattr(Rows, "append", fail)
+    monkeypatch.setattr(CsrBuilder, "append", fail)
     message = r"data.txt: a block does not fit into the memory; use float32 or a smaller block_by"
     with pytest.raises(MemoryError, match=message):
         next(iter(blocks))

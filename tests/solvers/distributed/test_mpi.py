@@ -113,7 +113,7 @@ def test_ranks_read_a_part_of_the_file_each(data, tmp_path):
 import sys
 from mpi4py import MPI
 from manyclass import cli
-from manyclass.io.svmlight.parser import Parser
+from manyclass.io.svmlight_parser import Parser
 parse = Parser.__call__
 n_bytes = []
 def counted(self, piece):

@@ -54,7 +54,7 @@ def info(args: argparse.Namespace) -> None:
 
 def _shown(step: dict[str, Any]) -> str:
     """Return a step of a pipeline as Python writes it; it may come from a hostile file."""
-    from manyclass.io.tensors.files import one_line
+    from manyclass.io.tensors import one_line
 
     params = ", ".join(f"{name}={value!r}" for name, value in step["params"].items())
     return one_line(f"{step['kind']}({params})")

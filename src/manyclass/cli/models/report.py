@@ -82,7 +82,7 @@ def report(args: argparse.Namespace) -> None:
 
 def _origin(args: argparse.Namespace) -> str:
     """Tell the files, and what wrote the model."""
-    from manyclass.io.tensors.files import read_about
+    from manyclass.io.tensors import read_about
 
     with Path(args.model).open("rb") as file:
         metadata = read_about(file).metadata

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 import sklearn
 
-from manyclass.io.tensors.files import one_line
+from manyclass.io.tensors import one_line
 from manyclass.persistence.model_schema import KINDS, Estimator
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.prediction.thresholding import count_nonzero

@@ -1,7 +1,7 @@
 """Read files in svmlight / LIBSVM format in blocks of rows: for data larger than the memory.
 
-The first pass over the file checks it and counts. Every later one parses it anew, as the first did,
-and checks that it is still the same file.
+The first pass checks and counts the file. Each later pass parses it again and checks that it has
+not changed.
 """
 
 from __future__ import annotations
@@ -9,34 +9,35 @@ from __future__ import annotations
 import operator
 import os
 import stat
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import IO
+from typing import IO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from manyclass.io.svmlight.chunks import Piece, pieces
-from manyclass.io.svmlight.csr_builder import Rows
-from manyclass.io.svmlight.parser import (
+from manyclass.io.svmlight import CsrBuilder
+from manyclass.io.svmlight_parser import (
     THREAD_NAME,
+    Labels,
     Parser,
     Placed,
     fail_without_examples,
     read_chunks,
 )
-from manyclass.io.svmlight.survey import Survey
-from manyclass.utils.prefetch import made_ahead
+from manyclass.io.svmlight_pieces import Piece, pieces
 from manyclass.utils.threads import effective_n_jobs
 from manyclass.utils.types import Array, CsrArray
 
 __all__ = ["SvmlightBlocks"]
 MAX_BLOCK_BYTES = 1 << 40
 Block = tuple[CsrArray, npt.NDArray[np.int32]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class LabelledBlocks:
     blocks: SvmlightBlocks
 
     def __iter__(self) -> Iterator[tuple[CsrArray, Array]]:
-        """Make one pass; closing the generator releases file and threads."""
+        """Make one pass; closing the generator releases the file and the threads."""
         with closing(iter(self.blocks)) as blocks:
             for X, codes in blocks:
                 yield X, self.blocks.classes[codes]
@@ -56,8 +57,8 @@ class SvmlightBlocks:
     r"""A file in svmlight / LIBSVM format, read in blocks of rows, again and again.
 
     Making it reads the file once, to check it and to count. Each iteration over it is one more
-    pass: pairs ``(X, codes)``, in the order of the file, which put together are what
-    `load_svmlight` returns. About two blocks are in memory at a time, however long the file is;
+    pass: pairs ``(X, codes)`` in the order of the file; their concatenation is what `load_svmlight`
+    returns. About two blocks are in memory at a time, however long the file is;
     with several threads, the next block is made while the caller works on this one.
 
     Parameters
@@ -161,7 +162,7 @@ class SvmlightBlocks:
         """Make one pass; closing the generator, or leaving its loop, releases file and threads."""
         n_jobs = effective_n_jobs(self._n_jobs)
         blocks = partial(self._blocks, n_jobs)
-        return blocks(Event()) if n_jobs == 1 else made_ahead(blocks, THREAD_NAME)
+        return blocks(Event()) if n_jobs == 1 else prefetched(blocks, THREAD_NAME)
 
     def labelled(self) -> LabelledBlocks:
         """Return the same blocks with labels in the place of codes, as ``fit_blocks`` wants them.
@@ -169,7 +170,7 @@ class SvmlightBlocks:
         Returns
         -------
         iterable of (X, y)
-            One more pass over the file whenever it is gone through.
+            Each iteration is one more pass over the file.
         """
         return LabelledBlocks(self)
 
@@ -199,15 +200,15 @@ class SvmlightBlocks:
 
     def _filled(self, chunks: Iterable[Placed]) -> Generator[Block]:
         n_rows = n_nonzero = 0
-        rows = Rows(self._parser.dtype)
+        rows = CsrBuilder(self._parser.dtype)
         for placed in chunks:
             rows.append(placed.chunk, self._codes_of(placed), placed.share)
             is_full = placed.share == 1.0
-            del placed  # nothing of a block that the caller is done with stays in memory
+            del placed  # free the chunk before the caller gets its block
             if is_full and len(rows):
                 n_rows, n_nonzero = n_rows + len(rows), n_nonzero + rows.n_stored
                 yield rows.finish(self.n_features)
-                rows = Rows(self._parser.dtype)
+                rows = CsrBuilder(self._parser.dtype)
         if (n_rows + len(rows), n_nonzero + rows.n_stored) != (self.n_rows, self.n_nonzero):
             raise self._changed("the number of rows or values")
         if len(rows):
@@ -228,7 +229,7 @@ class SvmlightBlocks:
         with self._open() as file:
             self._check_stamp(file)
             parts = pieces(file, self._block_bytes, may_map=False)
-            shared = _shared_out(parts, self._block_bytes, stopped)
+            shared = _with_shares(parts, self._block_bytes, stopped)
             with (
                 closing(parts),
                 closing(read_chunks(self._name, shared, self._parser, n_jobs)) as chunks,
@@ -267,14 +268,58 @@ class _ChangedError(ValueError):
     """The file is not the one that the first pass read."""
 
 
-def _shared_out(parts: Iterable[Piece], block_bytes: int, stopped: Event) -> Generator[Piece]:
-    """Give each piece its share of a block, 1 to the last one in it."""
+def _with_shares(parts: Iterable[Piece], block_bytes: int, stopped: Event) -> Generator[Piece]:
+    """Set the share of each piece of its block; 1 ends a block."""
     n_bytes = 0
     for text, _ in parts:
         if stopped.is_set():
             return
         n_bytes += len(text)
-        is_last = n_bytes + len(text) / 2 >= block_bytes  # one more would lead farther away
+        is_last = n_bytes + len(text) / 2 >= block_bytes  # the next would exceed the goal by more
         yield Piece(text, 1.0 if is_last else n_bytes / block_bytes)
         if is_last:
             n_bytes = 0
+
+
+class Survey:
+    """Counts of the first pass: rows, features, labels; memory grows with the labels alone."""
+
+    def __init__(self, name: str) -> None:
+        self.labels = Labels(name)
+        self.label_counts = np.zeros(0, np.int64)  # may be longer than there are labels
+        self.n_rows = self.n_nonzero = self.n_lines = self.largest_block = 0
+        self.max_index = -1
+        self._block = 0  # rows of the block under way
+
+    def add(self, placed: Placed) -> None:
+        """Count a chunk in."""
+        chunk = placed.chunk
+        codes = self.labels.merge(chunk.labels, placed.n_lines + chunk.label_lines)
+        if len(self.labels) > len(self.label_counts):
+            self.label_counts.resize(2 * len(self.labels), refcheck=False)
+        self.label_counts[codes] += np.bincount(chunk.codes, minlength=len(codes))
+        self.n_rows += len(chunk.codes)
+        self.n_nonzero += len(chunk.indices)
+        self.n_lines += chunk.n_lines
+        self.max_index = max(self.max_index, chunk.max_index)
+        self._block += len(chunk.codes)
+        self.largest_block = max(self.largest_block, self._block)
+        if placed.share == 1.0:
+            self._block = 0
+
+
+def prefetched(make: Callable[[Event], Generator[T]], thread_name: str) -> Generator[T]:
+    """Yield the items of a generator, each computed in a thread while the previous is in use."""
+    stopped = Event()
+    source = make(stopped)
+    executor = ThreadPoolExecutor(1, thread_name_prefix=thread_name)
+    try:
+        future = executor.submit(next, source, None)
+        while (item := future.result()) is not None:
+            future = executor.submit(next, source, None)
+            yield item
+            del item
+    finally:
+        stopped.set()
+        executor.shutdown(cancel_futures=True)
+        source.close()

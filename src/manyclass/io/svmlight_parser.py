@@ -1,12 +1,15 @@
-"""The text of a file in svmlight format, parsed chunk by chunk, in threads if asked to."""
+"""Parse text in svmlight format piece by piece, in threads, and number its labels."""
 
 from __future__ import annotations
 
+import math
 import operator
+import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from enum import IntEnum
 from functools import partial
 from typing import NamedTuple, NoReturn, TypeVar
 
@@ -14,15 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from manyclass import _core
-from manyclass.io.svmlight.chunks import CorruptInputError, Piece
+from manyclass.io.svmlight_pieces import CorruptInputError, Piece
 from manyclass.utils.types import Array, Settings
 
 THREAD_NAME = "svmlight"
 R = TypeVar("R")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Chunk(NamedTuple):
-    """What the core makes of a piece."""
+    """Parsed rows of a piece."""
 
     indices: Array
     values: Array
@@ -43,7 +48,7 @@ class Placed(NamedTuple):
 
 
 class LineError(ValueError):
-    """What is wrong with a line of a file."""
+    """Malformed line of a file."""
 
     def __init__(self, name: str, line: int, words: str) -> None:
         super().__init__(name, line, words)
@@ -72,7 +77,7 @@ class Parser:
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64 (found {self.dtype})")
-        # 0: as many as the largest index tells
+        # 0: the largest index plus 1
         self.n_features = 0 if n_features is None else operator.index(n_features)
         if n_features is not None and not 1 <= self.n_features < 2**63:
             raise ValueError(f"n_features must be from 1 to 2**63 - 1 (found {n_features})")
@@ -169,3 +174,81 @@ def _in_order(
             raise damage
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+class _LabelKind(IntEnum):
+    """Kind of a label; that of all labels is the largest."""
+
+    INTEGER = 0
+    NUMBER = 1
+    TEXT = 2
+
+
+class Labels:
+    """Distinct labels of the file `name`, with the first line of each."""
+
+    def __init__(self, name: str) -> None:
+        self._codes: dict[bytes, int] = {}
+        self._lines: list[int] = []
+        self._kind = _LabelKind.INTEGER
+        self._name = name
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    @property
+    def lines(self) -> npt.NDArray[np.int64]:
+        """First line of each label, by code."""
+        return np.array(self._lines, np.int64)
+
+    def merge(self, labels: list[bytes], lines: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Return the codes of distinct labels, from 0 in the order of appearance."""
+        known, n_known = self._codes, len(self._codes)
+        codes = np.array([known.setdefault(label, len(known)) for label in labels], np.int32)
+        for i in np.flatnonzero(codes >= n_known).tolist():
+            label, line = labels[i], int(lines[i])
+            self._lines.append(line)
+            if not label.isdigit() or len(label) > 300:  # else it's an integer, and finite
+                self._kind = max(self._kind, self._kind_of(label, line))
+        return codes
+
+    def as_written(self) -> list[bytes]:
+        """Return the labels, by their codes."""
+        return list(self._codes)
+
+    def decode(self) -> Array:
+        """Return the labels, by their codes: int64, else float64, else text."""
+        if self._kind is _LabelKind.TEXT:
+            return np.array([label.decode() for label in self._codes])
+        if self._kind is _LabelKind.NUMBER:
+            return np.array([float(label) for label in self._codes])
+        try:
+            return np.array([int(label) for label in self._codes], np.int64)
+        except OverflowError:
+            for label, line in zip(self._codes, self._lines, strict=True):
+                if not -(2**63) <= int(label) < 2**63:
+                    problem = "the label does not fit in 64 bits"
+                    self._fail(line, problem, label, "renumber the classes")
+            raise
+
+    def _kind_of(self, label: bytes, line: int) -> _LabelKind:
+        try:
+            text = label.decode()
+        except UnicodeDecodeError:
+            self._fail(line, "the label is not UTF-8", label, "convert the file to UTF-8")
+        try:
+            is_finite = math.isfinite(float(text))
+        except ValueError:
+            parts = text.split(",")
+            if len(parts) > 1 and all(map(_NUMBER.fullmatch, parts)):
+                advice = "multi-label files are not supported: give every row one label"
+                self._fail(line, "several labels in one row", label, advice)
+            return _LabelKind.TEXT
+        if not is_finite:
+            self._fail(line, "the label is not finite", label, "correct it or drop the row")
+        if _INTEGER.fullmatch(text):
+            return _LabelKind.INTEGER
+        return _LabelKind.NUMBER if _NUMBER.fullmatch(text) else _LabelKind.TEXT
+
+    def _fail(self, line: int, problem: str, label: bytes, advice: str) -> NoReturn:
+        fail(self._name, line, problem, label, advice)

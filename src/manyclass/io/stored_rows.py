@@ -1,4 +1,4 @@
-"""Rows of X and their labels as they lie in a file: what training maps."""
+"""Rows of X and their labels in mapped memory, whole or in blocks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import DTypeLike, NDArray
 from manyclass.utils.types import Array, CsrArray
 
 MAX_SIZE = np.iinfo(np.int32).max  # of rows and columns, as in training
-# With more non-zeros, indptr must be wide, and SciPy would make a copy of the indices as wide.
+# With more non-zeros indptr must be int64, and SciPy would copy the indices to int64.
 MAX_NARROW = np.iinfo(np.int32).max
 
 
 class StoredRows(NamedTuple):
-    """X as CSR, and of every row the place of its label in the classes."""
+    """X as CSR, and the index of each row's label in the classes."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -27,7 +27,7 @@ class StoredRows(NamedTuple):
     classes: Array
 
     def matrix(self) -> CsrArray:
-        """Return X on the same memory."""
+        """Return X, without a copy."""
         shape = len(self.labels), self.n_features
         if len(self.indices) <= MAX_NARROW:
             indptr = self.indptr.astype(np.int32)
@@ -63,7 +63,7 @@ class StoredRows(NamedTuple):
 
 
 class StoredBlocks:
-    """Blocks of stored rows, for data larger than the memory: what ``SvmlightBlocks`` is to text.
+    """Blocks of stored rows, for data larger than the memory, as ``SvmlightBlocks`` for text.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class StoredBlocks:
     ----------
     n_rows, n_features, n_nonzero : int
     classes, class_counts : ndarray of shape (n_classes,)
-        All that a row has, and how many rows each has.
+        Classes with a row, and their numbers of rows.
     largest_block : int
         Number of rows of the largest block.
     """

@@ -1,16 +1,15 @@
-"""Converted data files: rows and labels as training uses them, mapped into memory.
+"""Write, check and map converted data files: CSR rows and labels in the layout of training.
 
 Format. Safetensors: X as CSR (``indptr``, rows + 1, int64; ``indices``, int32, ascending in each
 row; ``values``, float32 or float64, finite), ``labels`` (rows, int32, places in the classes), and
 ``classes`` (int64 or float64, ascending) unless these are text. Header, every value a string:
 ``format`` = "manyclass-data", ``format_version``, ``version``, ``data`` (JSON: n_features; classes
-when they are text, ascending), ``checksum`` (CRC-32 of each tensor, in the order of their
-names), ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of
-this one).
+when they are text, ascending), ``data_checksum`` (CRC-32 of ``data``), ``checksum`` (CRC-32 of each
+tensor, in the order of their names).
 
-Rows stay in the file: processes that load it share one copy, and what memory cannot hold is read
-again. Loading looks at all of it once, block by block, for the checksum and for what could lead
-training astray.
+Rows stay in the file: processes that map it share one copy, and the system may drop its pages.
+Files are not trusted: loading checks all contents once, block by block, and anything invalid raises
+ValueError, KeyError, TypeError or AttributeError before it is used.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +26,19 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
 from manyclass.io.atomic import is_special, replacement
-from manyclass.io.dataset_file.mapped_dataset import StoredRows
-from manyclass.io.dataset_file.schema import TENSORS, check_contents, pack, unpack
-from manyclass.io.svmlight.stream import SvmlightBlocks
-from manyclass.io.tensors.header import read_header
-from manyclass.io.tensors.mapped import ODDITIES, map_vectors
-from manyclass.io.tensors.tensor_format import FormatError, TensorFormat
-from manyclass.io.tensors.writer import TensorWriter
+from manyclass.io.stored_rows import MAX_SIZE, StoredRows
+from manyclass.io.svmlight_stream import SvmlightBlocks
+from manyclass.io.tensor_format import FormatError, TensorFormat, check_ascending, class_names
+from manyclass.io.tensors import (
+    ODDITIES,
+    Shapes,
+    TensorWriter,
+    checksum_of,
+    map_vectors,
+    read_header,
+)
 from manyclass.utils.sparse_check import check_sparse
-from manyclass.utils.types import Array, CsrArray, DType, Rows
+from manyclass.utils.types import Array, CsrArray, DType, Rows, Settings
 
 FORMAT = TensorFormat(
     name="manyclass-data",
@@ -45,6 +49,8 @@ FORMAT = TensorFormat(
     other_message="holds {what}, no data; give an svmlight file or one of manyclass convert",
     error=FormatError,
 )
+TENSORS = ("indices", "indptr", "labels", "values")
+ELEMENTS_AT_A_TIME = 1 << 20  # numbers that are looked at a time
 
 
 def save_data(path: str | os.PathLike[str], X: Rows, y: ArrayLike) -> None:
@@ -83,10 +89,10 @@ def save_data(path: str | os.PathLike[str], X: Rows, y: ArrayLike) -> None:
     array(['no', 'yes'], dtype='<U3')
     """
     check_sparse(X)
-    matrix = sp.csr_array(X, copy=True)  # as the entries of a row may have to be put in order
+    matrix = sp.csr_array(X, copy=True)  # a copy: the entries of a row may have to be sorted
     if matrix.dtype != np.float32:
         matrix = matrix.astype(np.float64)
-    check_sparse(matrix)  # lists of lists may have become anything
+    check_sparse(matrix)  # nested lists convert without checks
     matrix.sum_duplicates()
     targets = np.asarray(y)
     if targets.shape != matrix.shape[:1] or not len(targets):
@@ -108,7 +114,7 @@ def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks) -> None:
     path : str or path-like
         Where to; an existing file is replaced.
     blocks : SvmlightBlocks
-        Gone through once; about two blocks are in memory at a time.
+        Iterated once; about two blocks are in memory at a time.
 
     Raises
     ------
@@ -137,8 +143,8 @@ def load_data(
     Returns
     -------
     X : scipy.sparse.csr_array of shape (n, d)
-        Mapped, read-only: the file must not be changed in its place while X is in use (replacing
-        or removing it does no harm).
+        Mapped, read-only: the file must not be changed in place while X is in use (replacing or
+        removing it is harmless).
     y : ndarray of shape (n,)
         The labels: int64, float64 or text.
 
@@ -170,7 +176,7 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
     ----------
     path : str or path-like
     trusted : bool, default=False
-        Whether its contents were looked through already.
+        Whether its contents were checked before.
 
     Returns
     -------
@@ -238,3 +244,142 @@ def _write(
             file.append("labels", labels)
             n_before += X.nnz
         file.finish()
+
+
+def pack(
+    classes: Array, shape: tuple[int, int], n_nonzero: int, dtype: DType
+) -> tuple[Shapes, Settings]:
+    """Return the tensors of a file, and the rest, ready for JSON."""
+    n_rows, n_features = shape
+    if max(shape) >= MAX_SIZE:
+        raise ValueError(f"{n_rows} rows, {n_features} features: must be less than 2^31 - 1")
+    about: Settings = {"n_features": n_features}
+    int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
+    shapes: dict[str, tuple[DType, tuple[int, ...]]] = {
+        "indptr": (int64, (n_rows + 1,)),
+        "indices": (int32, (n_nonzero,)),
+        "values": (dtype, (n_nonzero,)),
+        "labels": (int32, (n_rows,)),
+    }
+    if classes.dtype.kind in "iuf":
+        kind = np.dtype(np.float64) if classes.dtype.kind == "f" else int64
+        if not (np.isfinite(classes).all() and (classes.astype(kind) == classes).all()):
+            raise ValueError("labels must be finite numbers of 64 bits")
+        shapes["classes"] = kind, classes.shape
+    elif all(isinstance(label, str) for label in classes.tolist()):
+        about["classes"] = classes.tolist()
+    else:
+        raise ValueError(f"labels must be numbers or text, not {classes.dtype}")
+    return shapes, about
+
+
+def unpack(tensors: dict[str, Array], about: Settings) -> StoredRows:
+    """Put rows together as far as their sizes and types allow; undoes ``pack``."""
+    kinds = {name: str(tensors[name].dtype) for name in TENSORS}
+    expected = {"indices": "int32", "indptr": "int64", "labels": "int32"}
+    if kinds.pop("values") not in ("float32", "float64") or kinds != expected:
+        raise ValueError("tensors of other types")
+    indices, indptr, labels, values = (tensors[name] for name in TENSORS)
+    n_features = about["n_features"]
+    if type(n_features) is not int or not 0 <= n_features < MAX_SIZE:
+        raise ValueError("n_features is no number of columns")
+    if not 0 < len(labels) < MAX_SIZE or len(indptr) != len(labels) + 1:
+        raise ValueError("tensors of other lengths")
+    if len(indices) != len(values):
+        raise ValueError("tensors of other lengths")
+    return StoredRows(indptr, indices, values, labels, n_features, _classes(tensors, about))
+
+
+def _classes(tensors: dict[str, Array], about: Settings) -> Array:
+    if "classes" in tensors:
+        classes = tensors["classes"]
+        if str(classes.dtype) not in ("int64", "float64"):
+            raise ValueError("classes of another type")
+        check_ascending(classes)
+    else:
+        classes = class_names(about["classes"])
+    if not len(classes):
+        raise ValueError("there must be a class at least")
+    return classes
+
+
+def check_contents(
+    tensors: dict[str, Array], n_features: int, n_classes: int, checksum: str
+) -> None:
+    """Check the contents of a data file, whose types and lengths are consistent.
+
+    Parameters
+    ----------
+    tensors : dict of ndarray
+        indptr, indices, values, labels; and others, of which the checksum alone counts.
+    n_features, n_classes : int
+    checksum : str
+        CRC-32 of every tensor, in the order of their names.
+
+    Raises
+    ------
+    ValueError
+    """
+    pass_ = _Pass(tensors)
+    pass_.check_indptr()
+    pass_.check_indices(n_features)
+    pass_.check_range("labels", n_classes)
+    pass_.check_values()
+    if pass_.checksum() != checksum:
+        raise ValueError("the checksum differs")
+
+
+class _Pass:
+    """One pass over each tensor, in parts, with its checksum."""
+
+    def __init__(self, tensors: dict[str, Array]) -> None:
+        self.tensors = tensors
+        self.crcs: dict[str, int] = {}
+
+    def check_indptr(self) -> None:
+        indptr = self.tensors["indptr"]
+        if indptr[0] != 0 or indptr[-1] != len(self.tensors["indices"]):
+            raise ValueError("the rows begin or end elsewhere")
+        last = 0
+        for _, part in self._parts("indptr"):
+            if part[0] < last or (part[1:] < part[:-1]).any():
+                raise ValueError("a row ends before it begins")
+            last = part[-1]
+
+    def check_indices(self, n_features: int) -> None:
+        indptr, last = self.tensors["indptr"], -1
+        for begin, part in self._parts("indices"):
+            _check_range(part, "an index", n_features)
+            # Where one is no larger than the one before, a row must begin.
+            falls = begin + np.flatnonzero(part <= np.concatenate([[last], part[:-1]]))
+            if (indptr[np.searchsorted(indptr, falls)] != falls).any():
+                raise ValueError("the indices of a row are not ascending")
+            last = part[-1]
+
+    def check_range(self, name: str, limit: int) -> None:
+        for _, part in self._parts(name):
+            _check_range(part, f"one of {name}", limit)
+
+    def check_values(self) -> None:
+        for _, part in self._parts("values"):
+            if not np.isfinite(part).all():
+                raise ValueError("a value is not finite")
+
+    def checksum(self) -> str:
+        for name in self.tensors.keys() - self.crcs.keys():
+            for _ in self._parts(name):
+                pass
+        return checksum_of(self.crcs)
+
+    def _parts(self, name: str) -> Iterator[tuple[int, Array]]:
+        crc, tensor = 0, self.tensors[name]
+        for begin in range(0, len(tensor), ELEMENTS_AT_A_TIME):
+            part = tensor[begin : begin + ELEMENTS_AT_A_TIME]
+            crc = zlib.crc32(part.view(np.uint8).data, crc)
+            yield begin, part
+        self.crcs[name] = crc
+
+
+def _check_range(part: Array, what: str, limit: int) -> None:
+    if part.min() < 0 or part.max() >= limit:
+        raise ValueError(f"{what} is out of range")

@@ -1,4 +1,4 @@
-"""Cut a text file into pieces of whole lines, decompressing it if need be."""
+"""Cut a text file, plain or compressed, into pieces of whole lines."""
 
 from __future__ import annotations
 

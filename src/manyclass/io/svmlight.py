@@ -1,7 +1,7 @@
-"""Read files in svmlight / LIBSVM format.
+"""Read a file in svmlight / LIBSVM format.
 
-The file is cut into chunks of whole lines, the compiled core parses each of them by itself, on
-several threads if asked to, and what comes out is appended, in order, to the arrays of the result.
+The file is cut into pieces of whole lines; the compiled core parses each piece, in threads where
+n_jobs allows; the parsed rows are appended in order to the arrays of the result.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
-from manyclass.io.svmlight.chunks import Piece, pieces
-from manyclass.io.svmlight.csr_builder import Rows
-from manyclass.io.svmlight.labels import Labels
-from manyclass.io.svmlight.parser import Parser, fail_without_examples, read_chunks
+from manyclass.io.svmlight_parser import Chunk, Labels, Parser, fail_without_examples, read_chunks
+from manyclass.io.svmlight_pieces import Piece, pieces
 from manyclass.utils.threads import effective_n_jobs
-from manyclass.utils.types import Array, CsrArray
+from manyclass.utils.types import Array, CsrArray, DType
 
 __all__ = ["load_svmlight"]
 
@@ -122,8 +121,8 @@ def _load(path: str | os.PathLike[str], parser: Parser, n_jobs: int) -> tuple[Cs
 
 def read_rows(
     name: str, parts: Iterable[Piece], parser: Parser, n_jobs: int
-) -> tuple[Rows, Labels, int]:
-    """Put the rows of a file together.
+) -> tuple[CsrBuilder, Labels, int]:
+    """Collect the rows of a file.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ def read_rows(
 
     Returns
     -------
-    rows : Rows
+    rows : CsrBuilder
         With the codes of their labels, by the order of appearance.
     labels : Labels
     n_lines : int
@@ -148,7 +147,7 @@ def read_rows(
     LineError
         If a line is malformed.
     """
-    rows, labels, n_lines = Rows(parser.dtype), Labels(name), 0
+    rows, labels, n_lines = CsrBuilder(parser.dtype), Labels(name), 0
     with closing(read_chunks(name, parts, parser, n_jobs)) as chunks:
         for placed in chunks:
             chunk = placed.chunk
@@ -156,3 +155,92 @@ def read_rows(
             rows.append(chunk, codes[chunk.codes], placed.share)
             n_lines = placed.n_lines + chunk.n_lines
     return rows, labels, n_lines
+
+
+class CsrBuilder:
+    """Builds a CSR matrix and the codes of its rows chunk by chunk."""
+
+    def __init__(self, dtype: DType) -> None:
+        self._max_index = -1
+        self._indices = GrowingArray(np.int32)
+        self._values = GrowingArray(dtype)
+        self._row_ends = GrowingArray(np.int64)
+        self._codes = GrowingArray(np.int32)
+        self._index_dtype: type[np.int32] | type[np.int64] = np.int32
+
+    def __len__(self) -> int:
+        return self._codes.size
+
+    @property
+    def n_stored(self) -> int:
+        """Number of stored values."""
+        return self._indices.size
+
+    def append(self, chunk: Chunk, codes: npt.NDArray[np.int32], share: float) -> None:
+        """Append the rows of a chunk; `share`: the part of all rows that is appended then."""
+        n_before = self._indices.size
+        self._codes.append(codes, share)
+        self._max_index = max(self._max_index, chunk.max_index)
+        is_wide = chunk.indices.dtype == np.int64
+        if is_wide or n_before + len(chunk.indices) > np.iinfo(np.int32).max:
+            self._widen()
+        self._indices.append(chunk.indices, share)
+        self._values.append(chunk.values, share)
+        self._row_ends.append(chunk.row_ends, share, shift=n_before)
+
+    def finish(self, n_features: int) -> tuple[CsrArray, npt.NDArray[np.int32]]:
+        """Return X and the codes; `n_features` 0: the largest index plus 1."""
+        shape = (len(self), n_features or self._max_index + 1)
+        if shape[1] > np.iinfo(np.int32).max:
+            self._widen()
+        indptr = np.zeros(shape[0] + 1, self._index_dtype)
+        indptr[1:] = self._row_ends.finish()
+        X = csr_array((self._values.finish(), self._indices.finish(), indptr), shape=shape)
+        X.has_canonical_format = True
+        return X, self._codes.finish()
+
+    def _widen(self) -> None:
+        if self._index_dtype is np.int32:
+            self._index_dtype = np.int64
+            self._indices.widen(np.int64)
+
+
+class GrowingArray:
+    """A one-dimensional array that grows; unused capacity takes no memory."""
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self.size = 0
+        self._array = np.empty(0, dtype)
+
+    def append(self, part: Array, share: float, shift: int = 0) -> None:
+        """Append `part` + `shift`; `share`: the part of all elements that is appended then."""
+        end = self.size + len(part)
+        if end > len(self._array):
+            self._reserve(end + end // 4, share)
+        out = self._array[self.size : end]
+        if shift:
+            np.add(part, shift, out=out)
+        else:
+            out[:] = part
+        self.size = end
+
+    def widen(self, dtype: npt.DTypeLike) -> None:
+        """Change the type of the elements."""
+        old = self._array
+        self._array = np.empty(len(old), dtype)
+        self._array[: self.size] = old[: self.size]
+
+    def finish(self) -> Array:
+        """Return the array, cut to its size; this object is empty then."""
+        array, self._array = self._array, self._array[:0].copy()
+        array.resize(self.size, refcheck=False)
+        return array
+
+    def _reserve(self, capacity: int, share: float) -> None:
+        if self.size > 0:
+            self._array.resize(capacity, refcheck=False)
+            return
+        try:  # for all elements; the system allocates on first use
+            self._array = np.empty(int(capacity / share), self._array.dtype)
+        except MemoryError:
+            self._array = np.empty(capacity, self._array.dtype)

@@ -1,0 +1,351 @@
+"""Read, map and write safetensors files, with checksums and metadata in the header."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import struct
+import zlib
+from collections.abc import Collection, Mapping
+from typing import IO, NamedTuple
+
+import numpy as np
+
+from manyclass.io.atomic import replacement, reserve
+from manyclass.utils.fingerprints import crc32
+from manyclass.utils.types import Array, DType, Settings
+
+LENGTH = struct.Struct("<Q")
+MAX_HEADER = 100_000_000  # of safetensors
+METADATA = "__metadata__"
+# Quotes within a JSON string are escaped, so that no name or parameter can look like this entry.
+OWN_CHECKSUM = re.compile(rb'"header_checksum":"[0-9a-f]{8}"')
+MAPPED = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32}
+DTYPES = {
+    **{f"{kind}{8 * size}": f"{kind.lower()}{size}" for kind in "IU" for size in (1, 2, 4, 8)},
+    **{f"F{8 * size}": f"f{size}" for size in (2, 4, 8)},
+    "BOOL": "?",
+}
+PART = 1 << 26  # bytes between which Ctrl-C is heard
+# Raised by an invalid header.
+ODDITIES = (
+    ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, struct.error
+)  # fmt: skip
+Tensors = dict[str, Array]
+KINDS = {"i": "I", "u": "U", "f": "F", "b": "BOOL"}
+Shapes = Mapping[str, tuple[DType, tuple[int, ...]]]
+
+
+class Header(NamedTuple):
+    """Header of a file, as it was read.
+
+    Attributes
+    ----------
+    tensors : dict
+        Of each tensor, by name: dtype, shape and data_offsets.
+    metadata : dict of str
+    content : bytes
+        Length and JSON text, as in the file.
+    """
+
+    tensors: Settings
+    metadata: dict[str, str]
+    content: bytes
+
+    @property
+    def intact(self) -> bool:
+        """Whether the header has a checksum of its bytes, which is right."""
+        found = OWN_CHECKSUM.search(self.content)
+        return found is not None and with_checksum(self.content) == self.content
+
+
+def read_header(file: IO[bytes]) -> Header:
+    """Return the header of a safetensors file that is open for reading.
+
+    Raises
+    ------
+    ValueError, TypeError, AttributeError, struct.error, RecursionError
+        If there is none.
+    """
+    file.seek(0)
+    prefix = file.read(LENGTH.size)
+    (length,) = LENGTH.unpack(prefix)
+    if length > min(MAX_HEADER, os.fstat(file.fileno()).st_size):
+        raise ValueError("the header does not lie in the file")
+    text = file.read(length)
+    tensors = json.loads(text)
+    if not isinstance(tensors, dict):
+        raise ValueError("the header is no table")
+    metadata = tensors.pop(METADATA, {})
+    if not all(isinstance(value, str) for value in metadata.values()):
+        raise ValueError("the header holds more than text")
+    return Header(tensors, metadata, prefix + text)
+
+
+def header_bytes(tensors: Settings, metadata: dict[str, str]) -> bytes:
+    """Return the bytes of a new header, with its checksum."""
+    about = {METADATA: {**metadata, "header_checksum": f"{0:08x}"}, **tensors}
+    text = json.dumps(about, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % LENGTH.size)
+    return with_checksum(LENGTH.pack(len(text)) + text)
+
+
+def with_checksum(content: bytes) -> bytes:
+    """Return the bytes of a header with the CRC-32 of themselves, of eight zeros in its place."""
+    blank = OWN_CHECKSUM.sub(_entry(0), content)
+    return OWN_CHECKSUM.sub(_entry(zlib.crc32(blank)), blank)
+
+
+def _entry(crc: int) -> bytes:
+    return f'"header_checksum":"{crc:08x}"'.encode()
+
+
+class _Place(NamedTuple):
+    """Offsets of a tensor in a file."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def read_arrays(file: IO[bytes], names: Collection[str]) -> dict[str, Array]:
+    """Read the tensors of these names that a safetensors file holds.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for reading.
+    names : collection of str
+
+    Returns
+    -------
+    dict of ndarray
+        In memory: later changes to the file do not affect them.
+
+    Raises
+    ------
+    ODDITIES
+        If the header does not describe them, or the file ends before they do.
+    """
+    return {name: _read(file, name, place) for name, place in _places(file, names).items()}
+
+
+def map_vectors(file: IO[bytes], names: Collection[str]) -> dict[str, Array]:
+    """Map the vectors of these names that a safetensors file holds.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for reading; may be closed afterwards.
+    names : collection of str
+
+    Returns
+    -------
+    dict of ndarray of shape (n,)
+        Read-only and mapped: the file must not be changed in place while they are in use
+        (replacing it by another file of its name is harmless).
+
+    Raises
+    ------
+    ODDITIES
+        If the header does not describe such vectors, or the file ends before they do.
+    """
+    return {name: _map(file, name, place) for name, place in _places(file, names).items()}
+
+
+def _places(file: IO[bytes], names: Collection[str]) -> dict[str, _Place]:
+    if not names:
+        return {}
+    header = read_header(file)
+    about, first = header.tensors, len(header.content)
+    size = os.fstat(file.fileno()).st_size
+    if first + max(end for _, end in (one["data_offsets"] for one in about.values())) != size:
+        raise ValueError("the file is longer or shorter than its header says")
+    return {
+        name: _place(name, about[name], first, size) for name in sorted(about.keys() & set(names))
+    }
+
+
+def _place(name: str, about: Settings, first: int, size: int) -> _Place:
+    dtype, shape, (begin, end) = about["dtype"], about["shape"], about["data_offsets"]
+    whole = {type(v) for v in (*shape, begin, end)} == {int} and min(shape, default=0) >= 0
+    if dtype not in DTYPES or not whole:
+        raise ValueError(f"{name} is no tensor of numbers")
+    inside = 0 <= begin <= end and first + end <= size
+    if not inside or end - begin != math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize:
+        raise ValueError(f"{name} does not lie in the file as its header says")
+    return _Place(dtype, tuple(shape), first + begin, first + end)
+
+
+def _read(file: IO[bytes], name: str, place: _Place) -> Array:
+    array = np.empty(place.shape, DTYPES[place.dtype])
+    content = array.reshape(-1).view(np.uint8).data
+    file.seek(place.begin)
+    for begin in range(0, len(content), PART):
+        part = content[begin : begin + PART]
+        if file.readinto(part) != len(part):  # type: ignore[attr-defined]  # IO declares no readinto
+            raise ValueError(f"the file ends within {name}")
+    return array
+
+
+def _map(file: IO[bytes], name: str, place: _Place) -> Array:
+    if place.dtype not in MAPPED or len(place.shape) != 1:
+        raise ValueError(f"{name} is no vector of numbers")
+    kind = np.dtype(MAPPED[place.dtype])
+    if place.begin % kind.itemsize:
+        raise ValueError(f"{name} does not lie in the file as its header says")
+    if place.begin == place.end:
+        return np.empty(0, kind)
+    return np.asarray(np.memmap(file, kind, "r", place.begin, place.shape))
+
+
+def checksum(tensors: Tensors) -> str:
+    """Return the CRC-32 of every tensor, in the order of their names."""
+    return checksum_of({name: crc32(tensor) for name, tensor in tensors.items()})
+
+
+def write_tensors(path: str | os.PathLike[str], tensors: Tensors, metadata: dict[str, str]) -> None:
+    """Write a file that appears whole, on disk, or not at all.
+
+    Parameters
+    ----------
+    path : str or path-like
+    tensors : dict of ndarray
+    metadata : dict of str
+        The checksums are added.
+
+    Raises
+    ------
+    OSError
+    """
+    shapes = {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}
+    with replacement(os.fspath(path)) as new:
+        file = TensorWriter(new, shapes, metadata)
+        for name, tensor in tensors.items():
+            file.append(name, tensor)
+        file.finish()
+
+
+def read_about(file: IO[bytes]) -> Header:
+    """Return the header of a file that is open for reading.
+
+    Raises
+    ------
+    ValueError
+        If it is no such file.
+    """
+    try:
+        return read_header(file)
+    except ODDITIES as error:
+        raise ValueError(one_line(error)) from None
+
+
+def read_tensors(file: IO[bytes], names: Collection[str], mapped: Collection[str] = ()) -> Tensors:
+    """Read tensors of a file that is open for reading; those that are ``mapped`` stay in it.
+
+    Raises
+    ------
+    ValueError
+        If the file does not hold them.
+    """
+    try:
+        return {**read_arrays(file, set(names).difference(mapped)), **map_vectors(file, mapped)}
+    except ODDITIES as error:
+        raise ValueError(one_line(error)) from None
+
+
+def one_line(what: object, longest: int = 300) -> str:
+    """Return a text that may come from a hostile file, short and printable."""
+    text = " ".join(str(what)[: 3 * longest].split())
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+class TensorWriter:
+    """A file that is filled by appending to its tensors, in any order, and then finished.
+
+    Until then it has no header, so that no reader takes it for complete.
+
+    Parameters
+    ----------
+    file : binary file
+        Empty, for writing; room for all of it is reserved at once.
+    shapes : mapping of name to (dtype, shape)
+        The tensors, of numbers or bool.
+    metadata : mapping of str to str
+        The checksums of the tensors and of the header are added.
+
+    Raises
+    ------
+    ValueError
+        If the header would be longer than readers take.
+    OSError
+        If there is no room.
+    """
+
+    def __init__(self, file: IO[bytes], shapes: Shapes, metadata: Mapping[str, str]) -> None:
+        self._shapes, self._metadata, self._crcs = shapes, metadata, dict.fromkeys(shapes, 0)
+        self._ranges: dict[str, tuple[int, int]] = {}
+        end = 0
+        # Wide numbers first, so that each begins at a multiple of its size.
+        for name in sorted(shapes, key=lambda name: (-shapes[name][0].itemsize, name)):
+            dtype, shape = shapes[name]
+            begin, end = end, end + dtype.itemsize * math.prod(shape)
+            self._ranges[name] = begin, end
+        self._first = len(self._header())
+        if self._first > MAX_HEADER:
+            raise ValueError("the names take more than 100 MB; shorten them")
+        self._places = {name: self._first + begin for name, (begin, _) in self._ranges.items()}
+        self._file = file
+        reserve(file.fileno(), self._first + end)
+
+    def append(self, name: str, values: Array) -> None:
+        """Write numbers behind those that a tensor has so far, in C order."""
+        dtype = self._shapes[name][0]
+        content = np.ascontiguousarray(values, dtype).reshape(-1).view(np.uint8).data
+        self._file.seek(self._places[name])
+        for begin in range(0, len(content), PART):
+            part = content[begin : begin + PART]
+            self._crcs[name] = zlib.crc32(part, self._crcs[name])
+            self._file.write(part)
+        self._places[name] += len(content)
+
+    def finish(self) -> None:
+        """Write the header, once every tensor is complete.
+
+        Raises
+        ------
+        ValueError
+            If one is not.
+        """
+        ends = {name: self._first + end for name, (_, end) in self._ranges.items()}
+        if ends != self._places:
+            raise ValueError("a tensor is not as long as its shape says")
+        self._file.seek(0)
+        self._file.write(self._header())
+        self._file.flush()
+
+    def _header(self) -> bytes:
+        about: Settings = {}
+        for name, (begin, end) in self._ranges.items():
+            dtype, shape = self._shapes[name]
+            about[name] = {
+                "dtype": _name_of(dtype),
+                "shape": list(shape),
+                "data_offsets": [begin, end],
+            }
+        return header_bytes(about, {**self._metadata, "checksum": checksum_of(self._crcs)})
+
+
+def checksum_of(crcs: Mapping[str, int]) -> str:
+    """Return the checksum of tensors: the CRC-32 of each, in the order of their names."""
+    return "".join(f"{crcs[name]:08x}" for name in sorted(crcs))
+
+
+def _name_of(dtype: DType) -> str:
+    if dtype.kind not in KINDS or dtype.itemsize > 8 or not dtype.isnative:
+        raise ValueError(f"numbers of type {dtype} cannot be stored")
+    return "BOOL" if dtype.kind == "b" else f"{KINDS[dtype.kind]}{8 * dtype.itemsize}"
