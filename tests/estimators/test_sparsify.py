@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from manyclass import MulticlassSVC
 from manyclass.estimators import svc_fit
-from manyclass.prediction import thresholding
+from manyclass.prediction import scoring
 from manyclass.problem import objective
 from manyclass.problem.formulations import FORMULATIONS
 from tests.helpers.catalog import make_problem
@@ -30,7 +30,7 @@ def fitted(y=Y, **params):
 
 @pytest.mark.parametrize(("name", "loss"), PAIRS)
 def test_the_report_agrees_with_the_objective_written_out(name, loss, monkeypatch):
-    monkeypatch.setattr(thresholding, "SCORES_AT_A_TIME", 100)
+    monkeypatch.setattr(scoring, "SCORES_AT_A_TIME", 100)
     weights = np.random.default_rng(0).integers(1, 4, 150)
     model = MulticlassSVC(formulation=name, loss=loss, C=0.1, intercept_scaling=2.0, random_state=0)
     proof = model.fit(X, Y, weights).certificate_

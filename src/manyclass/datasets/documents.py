@@ -1,8 +1,9 @@
-"""Made-up documents: what each is about, how long it is, and which words it uses."""
+"""Made-up documents, whole or in blocks: subject, length, words, and their tf-idf weights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,20 +11,21 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from manyclass.utils.types import Array, CsrArray, IntArray
+from manyclass.utils.types import Array, CsrArray, DType, IntArray
 
-# Words drawn at a time, so that the memory beside the result stays small. The size is part of
-# what a seed means: another one draws in another order.
+# Words drawn at a time, to bound the memory. The size is part of the meaning of a seed: another
+# size draws in another order.
 WORDS_AT_A_TIME = 1 << 20
 WORDS_OF_GROUP = 100
 WORDS_OF_CLASS = 25
 # Of a document's words about its topic, the share that only its class uses, not its siblings.
 OWN_SHARE = 0.4
+MAX_INDEX = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Topics:
-    """Which words a subject uses, most frequent first; words are columns of X.
+    """Words of each subject, most frequent first; words are columns of X.
 
     common (n_features,): all words. group_words (n_groups, WORDS_OF_GROUP) and class_words
     (n_classes, WORDS_OF_CLASS): the same word may serve several. group_of_class (n_classes,).
@@ -65,7 +67,7 @@ def _zipf(
 ) -> npt.NDArray[np.int64]:
     """Draw ranks from 0 to n - 1, rank r with a chance of about 1 / (r + 1).
 
-    ``lowest`` leaves out the most frequent n ** lowest ranks, as subjects have no say in those.
+    ``lowest`` leaves out the most frequent n ** lowest ranks, which are common to all subjects.
     """
     exponent = rng.random(shape, dtype=np.float32) * np.float32(1 - lowest) + np.float32(lowest)
     ranks = np.float64(n + 1) ** exponent - 1
@@ -88,7 +90,7 @@ def _about(
     group_of_class: npt.NDArray[np.int64],
     label_noise: float,
 ) -> npt.NDArray[np.int64]:
-    """Return what each document is about: its label, or, where that is noise, a sibling of it.
+    """Return the subject of each document: its label or, with label noise, a sibling of it.
 
     The noise is in the text and not in y, so that classes keep their sizes.
     """
@@ -111,7 +113,7 @@ def _about(
 def _lengths(
     rng: np.random.Generator, n_examples: int, words_per_example: float
 ) -> npt.NDArray[np.int64]:
-    """Words of each document: at least one, log-normal, with the mean that was asked for."""
+    """Words of each document: at least one, log-normal, with the given mean."""
     sigma = 0.5
     lengths = rng.lognormal(np.log(words_per_example) - sigma**2 / 2, sigma, n_examples)
     return np.maximum(1, np.rint(lengths)).astype(np.int64)
@@ -119,9 +121,9 @@ def _lengths(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents:
-    """All that is drawn before the words themselves; a number for each of n documents.
+    """Labels, subjects and lengths of n documents, drawn before their words.
 
-    y (n,): class that the label says. about (n,): class that the text is about. lengths (n,):
+    y (n,): label. about (n,): class of the text. lengths (n,):
     words. topical (n,): share of them that is on topic.
     """
 
@@ -150,7 +152,7 @@ class Documents:
         return cls(topics, y, about, lengths, topical)
 
     def blocks(self, rng: np.random.Generator) -> Iterator[tuple[slice, CsrArray]]:
-        """Write the documents; yield a slice of them and how often they use each word (int64)."""
+        """Draw the words; yield slices of the documents and their word counts (int64)."""
         n_features = len(self.topics.common)
         for rows in blocks_of(np.cumsum(self.lengths)):
             n_rows = rows.stop - rows.start
@@ -168,3 +170,62 @@ def blocks_of(ends: IntArray) -> list[slice]:
     cuts = np.arange(WORDS_AT_A_TIME, ends[-1] + WORDS_AT_A_TIME, WORDS_AT_A_TIME)
     stops = np.unique(np.minimum(np.searchsorted(ends, cuts) + 1, len(ends)))
     return [slice(int(a), int(b)) for a, b in zip([0, *stops[:-1]], stops, strict=True)]
+
+
+def joined(
+    blocks: Iterable[tuple[slice, CsrArray]],
+    shape: tuple[int, int],
+    n_words: int,
+    dtype: DType,
+) -> CsrArray:
+    """Concatenate blocks of rows; ``n_words`` bounds their non-zeros."""
+    index_dtype = np.int32 if n_words <= MAX_INDEX else np.int64
+    indptr = np.zeros(shape[0] + 1, index_dtype)
+    # The system allocates on first use.
+    indices, counts = np.empty(n_words, index_dtype), np.empty(n_words, dtype)
+    for rows, block in blocks:
+        begin = int(indptr[rows.start])
+        indices[begin : begin + block.nnz] = block.indices
+        counts[begin : begin + block.nnz] = block.data
+        np.add(block.indptr[1:], begin, out=indptr[rows.start + 1 : rows.stop + 1])
+    indices.resize(indptr[-1], refcheck=False)
+    counts.resize(indptr[-1], refcheck=False)
+    X = csr_array((counts, indices, indptr), shape=shape)
+    X.has_canonical_format = True
+    return X
+
+
+def weighted_blocks(
+    documents: Documents, rng: np.random.Generator, dtype: DType
+) -> Iterator[tuple[CsrArray, npt.NDArray[np.int64]]]:
+    """Draw the documents twice: to count the documents of each word, and to weight it."""
+    first_pass = documents.blocks(copy.deepcopy(rng))
+    idf = idf_of(counts for _, counts in first_pass)
+    for rows, counts in documents.blocks(rng):
+        X = counts.astype(dtype)
+        X.has_canonical_format = True
+        weigh(X, idf)
+        yield X, documents.y[rows]
+
+
+def idf_of(parts: Iterable[CsrArray]) -> npt.NDArray[np.float64]:
+    """Weight of each word, from the number of rows that use it."""
+    n_examples, n_using = 0, np.zeros(1, np.int64)
+    for X in parts:
+        n_examples += X.shape[0]
+        for rows in blocks_of(X.indptr[1:]):  # bincount makes a wider copy
+            indices = X.indices[X.indptr[rows.start] : X.indptr[rows.stop]]
+            n_using = n_using + np.bincount(indices, minlength=X.shape[1])
+    return np.log((1 + n_examples) / (1 + n_using)) + 1
+
+
+def weigh(X: CsrArray, idf: npt.NDArray[np.float64]) -> None:
+    """Turn counts into tf-idf weights of unit rows, in place."""
+    idf = idf.astype(X.dtype)
+    for rows in blocks_of(X.indptr[1:]):
+        begins = X.indptr[rows.start : rows.stop]
+        part = slice(int(begins[0]), int(X.indptr[rows.stop]))
+        weights = (1 + np.log(X.data[part])) * idf[X.indices[part]]
+        squares = np.add.reduceat(weights.astype(np.float64) ** 2, begins - begins[0])
+        lengths = np.sqrt(squares).repeat(np.diff(X.indptr[rows.start : rows.stop + 1]))
+        X.data[part] = weights / lengths

@@ -1,4 +1,4 @@
-"""Text-like data of any size, for demonstrations, tests and benchmarks."""
+"""Made-up text corpora of any size, for demonstrations, tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from manyclass.datasets.documents import Documents
-from manyclass.datasets.tf_idf import MAX_INDEX, idf_of, joined, weigh, weighted_blocks
+from manyclass.datasets.documents import (
+    MAX_INDEX,
+    Documents,
+    idf_of,
+    joined,
+    weigh,
+    weighted_blocks,
+)
 from manyclass.utils.types import CsrArray, DType, Settings
 
 __all__ = ["corpus_shape", "iter_text_corpus", "make_text_corpus"]
@@ -56,8 +62,8 @@ def make_text_corpus(
     words_per_example : float, default=60
         Mean length of a document; repeated words count each time, so rows hold fewer non-zeros.
     topic_share : float, default=0.5
-        Mean share of a document's words that its group or its class brings along, above 0 and
-        below 1: the smaller, the harder to tell the classes apart.
+        Mean share of a document's words that belong to its group or class, above 0 and below 1:
+        the smaller, the harder to separate the classes.
     label_noise : float, default=0.05
         Share of documents whose text is about another class than their label says, a sibling if
         there is one.
@@ -116,8 +122,8 @@ def iter_text_corpus(
     """Make the corpus of ``make_text_corpus`` in blocks of rows, some 10 MB each.
 
     The blocks, one below the other, are what ``make_text_corpus`` returns for the same arguments.
-    Words are drawn twice, first to count the documents of each; beside a block, memory is needed
-    for about 30 bytes per document, a few hundred per class and 20 per feature.
+    Words are drawn twice, first to count the documents of each. Besides a block, this takes about
+    30 bytes of memory per document, a few hundred per class and 20 per feature.
 
     Parameters
     ----------

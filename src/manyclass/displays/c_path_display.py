@@ -1,4 +1,4 @@
-"""The plot of a score, and of what is proven of the objective, against C."""
+"""Plot of a score and of the proven gap of the objective against C."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from manyclass.displays.axes import axes_for
+from manyclass.displays import axes_for
 from manyclass.model_selection.c_path import CPath
 from manyclass.model_selection.cross_validation import CrossValidationMixin
 

@@ -1,4 +1,4 @@
-"""The plot of a training's objective and gap against seconds."""
+"""Plot of the objective and the gap of a training against seconds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from manyclass.displays.axes import axes_for
+from manyclass.displays import axes_for
 
 Numbers = NDArray[np.float64]
 

@@ -14,9 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from manyclass.estimators.plain import Plain, plain_estimator
 from manyclass.estimators.top_features import largest_weights, names_of_features
 from manyclass.estimators.validation import checked_count
-from manyclass.prediction.scoring import Coefficients, best_classes, scores_of
+from manyclass.prediction.scoring import (
+    Coefficients,
+    best_classes,
+    count_nonzero,
+    scores_of,
+    thresholded,
+)
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.prediction.thresholding import count_nonzero, thresholded
 from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.threads import effective_n_jobs
 from manyclass.utils.types import Array, Label, Rows

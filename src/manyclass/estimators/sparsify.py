@@ -12,8 +12,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.validation import training_data
-from manyclass.prediction.scoring import Coefficients, scores_of
-from manyclass.prediction.thresholding import SCORES_AT_A_TIME, count_nonzero, density, squared_norm
+from manyclass.prediction.scoring import (
+    SCORES_AT_A_TIME,
+    Coefficients,
+    count_nonzero,
+    density,
+    scores_of,
+    squared_norm,
+)
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.objective import losses_of

@@ -1,4 +1,4 @@
-"""The converters of our classifiers: skl2onnx calls them with a fitted model, also in pipelines."""
+"""Converters of the classifiers for skl2onnx, which calls them with fitted models and pipelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that skl2onnx (1.20) turns into a graph that predicts otherwise than scikit-learn."""
+"""Pipeline steps that skl2onnx (1.20) converts to graphs that predict other labels."""
 
 from __future__ import annotations
 

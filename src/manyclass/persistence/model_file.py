@@ -45,8 +45,8 @@ from manyclass.persistence.pipeline_schema import (
     pack_pipeline,
     unpack_pipeline,
 )
+from manyclass.prediction.scoring import count_nonzero
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.prediction.thresholding import count_nonzero
 from manyclass.utils.memory import available_memory
 from manyclass.utils.types import Array, Settings
 

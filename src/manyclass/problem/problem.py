@@ -1,4 +1,4 @@
-"""What is to be solved: examples, a formulation and the cost of a unit of loss."""
+"""Training problem: examples, formulation, loss and C."""
 
 from __future__ import annotations
 

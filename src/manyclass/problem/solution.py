@@ -1,4 +1,4 @@
-"""What a solver returns: weights, dual variables, and what was proven about them."""
+"""Solution: weights, dual variables, history and certificate."""
 
 from __future__ import annotations
 

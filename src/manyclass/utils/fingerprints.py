@@ -1,4 +1,4 @@
-"""What tells two problems apart: facts by name, and fingerprints of arrays."""
+"""Identity of two problems: facts by name, and fingerprints of arrays."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from manyclass.utils.types import Array
 
-Facts: TypeAlias = Mapping[str, str]  # what people call it -> what it is
+Facts: TypeAlias = Mapping[str, str]  # name -> value
 
 PART = 1 << 26  # bytes between which Ctrl-C is heard
 LONGEST = 60  # characters of a fact
 
 
 def crc32(array: Array, before: int = 0) -> int:
-    """Return the CRC-32 of an array's numbers as they lie in memory, in C order."""
+    """Return the CRC-32 of an array's bytes in C order."""
     total = before
     content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     for begin in range(0, len(content), PART):
@@ -26,7 +26,7 @@ def crc32(array: Array, before: int = 0) -> int:
 
 
 def fingerprint(*arrays: Array) -> str:
-    """Return a fact about arrays: the same for the same numbers, very likely another for others.
+    """Return a fact about arrays: equal for equal numbers, very likely different for others.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def fact(value: object) -> str:
 
 
 def differences(first: Facts, second: Facts, places: tuple[str, str]) -> str:
-    """Say in which facts two problems differ; "" where in none.
+    """Return the facts in which two problems differ; "" where there are none.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which copy of the compiled kernels runs."""
+"""Choice of the instruction set of the compiled kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory there is."""
+"""Available memory of the machine and the process."""
 
 from __future__ import annotations
 

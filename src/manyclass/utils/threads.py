@@ -1,4 +1,4 @@
-"""How many threads ``n_jobs`` means."""
+"""Number of threads that ``n_jobs`` stands for."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import sklearn
 
 from manyclass.io.tensors import one_line
 from manyclass.persistence.model_schema import KINDS, Estimator
+from manyclass.prediction.scoring import count_nonzero
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.prediction.thresholding import count_nonzero
 from manyclass.problem.formulations import LOGISTIC, named
 from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.reports.label_codes import LONGEST

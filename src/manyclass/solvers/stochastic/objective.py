@@ -8,8 +8,7 @@ import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 
-from manyclass.prediction.scoring import Coefficients, scores_of
-from manyclass.prediction.thresholding import SCORES_AT_A_TIME, squared_norm
+from manyclass.prediction.scoring import SCORES_AT_A_TIME, Coefficients, scores_of, squared_norm
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.types import Array
 
