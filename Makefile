@@ -92,14 +92,14 @@ format: $(VENV)/with-lint
 stub: $(VENV)/with-lint
 	$(BIN)/python -m nanobind.stubgen -q -m manyclass._core -o $(STUB)
 
-$(VENV)/peers: $(VENV)/with-bench benchmarks/install_peers.sh
-	bash benchmarks/install_peers.sh $(BIN)/python
+$(VENV)/peers: $(VENV)/with-bench benchmarks/peers/install.sh
+	bash benchmarks/peers/install.sh $(BIN)/python
 	touch $@
 
 bench: $(VENV)/peers
-	$(BIN)/python -m benchmarks.run
-	$(BIN)/python -m benchmarks.plots
-	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.peers.run
+	$(BIN)/python -m benchmarks.peers.plots
+	$(BIN)/python -m benchmarks.runs.growth
 
 experiments: $(VENV)/with-bench
 	$(BIN)/python -m experiments

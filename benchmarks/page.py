@@ -9,30 +9,25 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from benchmarks import (
-    growth,
-    many_classes_growth,
-    many_classes_tables,
-    plots,
-    report,
-    stochastic_plots,
-    stochastic_tables,
-    tables,
-)
-from benchmarks.problems import PROBLEMS
-from experiments import ROOT, read_results, write_between
+from benchmarks.many_classes import growth as many_classes_growth
+from benchmarks.many_classes import tables as many_classes_tables
+from benchmarks.peers import plots, report, tables
+from benchmarks.peers.problems import PROBLEMS
+from benchmarks.runs import growth
+from benchmarks.stochastic import plots as stochastic_plots
+from benchmarks.stochastic import tables as stochastic_tables
+from measuring.results import FIGURES, RESULTS, ROOT, read_results, write_between
 
 PAGES = ROOT / "docs" / "development"
 PAGE = PAGES / "benchmarks.md"
 MANY_CLASSES = PAGES / "many_classes_benchmarks.md"
 STOCHASTIC = PAGES / "stochastic_benchmarks.md"
-FIGURES = ROOT / "docs" / "figures"
 
 
 def main() -> None:
     """Write tables and pictures of whatever was measured."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page")
-    parser.add_argument("folder", nargs="?", type=Path, default=report.RESULTS)
+    parser.add_argument("folder", nargs="?", type=Path, default=RESULTS)
     folder = parser.parse_args().folder
     if (folder / "latest.json").exists():
         result = report.read(folder / "latest.json")

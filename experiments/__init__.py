@@ -6,7 +6,6 @@ Data are svmlight files, looked for in the folder that MANYCLASS_DATA names, by 
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import load_svmlight
-
-ROOT = Path(__file__).resolve().parents[1]
+from measuring.results import ROOT
 
 
 class MissingDataError(Exception):
@@ -85,22 +83,3 @@ def load_named(name: str) -> Split:
 def density(values: NDArray[Any]) -> float:
     """Share of the entries above 1e-8 in absolute value."""
     return float(np.mean(np.abs(values) > 1e-8))
-
-
-def read_results(path: Path) -> dict[str, Any]:
-    """Read saved results; an empty dict when there are none."""
-    return dict(json.loads(path.read_text())) if path.exists() else {}
-
-
-def write_results(path: Path, results: dict[str, Any]) -> None:
-    """Save results as JSON."""
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(results, indent=1) + "\n")
-
-
-def write_between(path: Path, marker: str, text: str) -> None:
-    """Replace what stands between ``<!-- marker -->`` and ``<!-- end of marker -->`` in a file."""
-    begin, end = f"<!-- {marker} -->", f"<!-- end of {marker} -->"
-    before, rest = path.read_text().split(begin)
-    after = rest.split(end)[1]
-    path.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}")

@@ -87,3 +87,11 @@ def test_documented_names_are_at_most_one_level_below_the_package():
         value = manyclass
         for part in name.split("."):
             value = getattr(value, part)
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "experiments", "measuring"])
+def test_benchmarks_and_experiments_share_helpers_and_no_more(folder):
+    others = {"benchmarks", "experiments"} - {folder}
+    for path in (ROOT / folder).rglob("*.py"):
+        found = re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+        assert not others & set(found), path

@@ -17,10 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import report
-from benchmarks.ranks import DATASETS, by_mpiexec, save
-from benchmarks.solvers.manyclass import SOLVERS
-from experiments import read_results, write_between, write_results
+from measuring.rank_runs import DATASETS, by_mpiexec, save
+from measuring.results import machine, read_results, write_between, write_results
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "speedup.json"
@@ -71,7 +69,7 @@ def measure(repeats: int) -> dict[str, Any]:
                             totals[name].setdefault(str(n_ranks), []).append(total)
                             print(name, n_ranks, f"{total:.2f} s {kind}", flush=True)
     return {
-        "machine": report.machine(SOLVERS[:1]),
+        "machine": machine(),
         "date": time.strftime("%Y-%m-%d"),
         "sizes": sizes,
         "seconds": seconds,

@@ -21,16 +21,10 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
-from experiments import (
-    MissingDataError,
-    Split,
-    load_named,
-    read_results,
-    write_between,
-    write_results,
-)
+from experiments import MissingDataError, Split, load_named
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import corpus_shape, make_text_corpus
+from measuring.results import read_results, write_between, write_results
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "sweep.json"

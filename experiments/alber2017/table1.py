@@ -21,16 +21,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from experiments import (
-    MissingDataError,
-    Split,
-    density,
-    load,
-    read_results,
-    write_between,
-    write_results,
-)
+from experiments import MissingDataError, Split, density, load
 from manyclass import MulticlassSVC
+from measuring.results import read_results, write_between, write_results
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "table1.json"

@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from benchmarks.datasets.base import Data
-from benchmarks.solvers.base import sklearn_rows
 from experiments.chen2011.training import rows_for_test
 from manyclass import MulticlassSVC
+from measuring.datasets.base import Data, sklearn_rows
 
 # Relative duality gaps, and scikit-learn's largest violations.
 TOLERANCES = (0.5, 0.2, 0.1, 0.03, 0.01, 1e-3)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments import write_between
 from experiments.chen2011.measured import (
     Curve,
     Results,
@@ -21,6 +20,7 @@ from experiments.chen2011.measured import (
     usually_reached,
 )
 from experiments.chen2011.settings import ONE_VS_REST
+from measuring.results import write_between
 
 GROUPS = {"text": ("rcv1-4", "rcv1-53", "odp"), "real": ("news20", "sector", "mnist", "wordnet")}
 Found = dict[str, Any]

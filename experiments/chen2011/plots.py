@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from benchmarks.plots import STYLE, plt
 from experiments.chen2011.measured import (
     Curve,
     Results,
@@ -22,6 +21,7 @@ from experiments.chen2011.measured import (
     reached,
 )
 from experiments.chen2011.settings import METHODS
+from measuring.style import STYLE, plt
 
 # Okabe and Ito's colours; markers tell the lines apart without them.
 LOOKS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"))

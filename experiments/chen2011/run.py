@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import report
-from benchmarks.datasets.base import Data
 from experiments.chen2011 import exact, page, training
 from experiments.chen2011.measured import save
 from experiments.chen2011.settings import ONE_VS_REST, SETTINGS, Setting, checkpoints, row_order
+from measuring.datasets.base import Data
+from measuring.results import machine
 
 HERE = Path(__file__).parent
 # Of the machines with an alpha of their own: binary ones take the most time.
@@ -49,7 +49,7 @@ def measure(setting: Setting, data: Data) -> dict[str, Any]:
         "data": setting.dataset.name,
         **data.describe(),
         "date": time.strftime("%Y-%m-%d"),
-        "machine": report.machine([]),
+        "machine": machine(),
         "minutes": round((time.perf_counter() - start) / 60, 1),
         "n_seeds": setting.n_seeds,
         "alpha": best,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets.base import BaseDataset
-from benchmarks.datasets.real import RealDataset
-from benchmarks.shaped_text import ShapedText
 from manyclass.datasets.synthetic import corpus_shape
+from measuring.datasets.base import BaseDataset
+from measuring.datasets.real import RealDataset
+from measuring.datasets.shaped_text import ShapedText
 
 # Arguments of StochasticClassifier; the paper has the first three, with the last iterate.
 METHODS: dict[str, dict[str, Any]] = {

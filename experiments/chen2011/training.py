@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from benchmarks.datasets.base import Data
 from experiments.chen2011.settings import (
     METHODS,
     N_TEST,
@@ -24,6 +23,7 @@ from experiments.chen2011.settings import (
     row_order,
 )
 from manyclass import StochasticClassifier
+from measuring.datasets.base import Data
 
 Labels = NDArray[np.int32]
 Test = tuple[sp.csr_array, Labels]

@@ -7,22 +7,21 @@ sum_y p_y L_y(f) are the solution of a linear program (with sum_c f_c = 0 where 
 for it; for relative margins it costs nothing). A loss is Fisher consistent if every minimiser has
 its largest score at the most probable class alone. A single p where another class scores as high in
 some minimiser refutes it; none in N is no proof. Dirichlet(2, ..., 2) probabilities, counted apart
-with and without a class of p > 1/2. Results go to consistency.json.
+with and without a class of p > 1/2. Writes the table of
+docs/formulations.md.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from experiments import ROOT, write_between, write_results
 from manyclass.problem.formulations import FORMULATIONS, Formulation
+from measuring.results import ROOT, write_between
 
-RESULTS = Path(__file__).with_name("consistency.json")
 PAGE = ROOT / "docs" / "development" / "formulations_measured.md"
 N_POINTS = 60
 N_CLASSES = (3, 4, 5)
@@ -104,11 +103,10 @@ def table(results: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Count for every formulation, write the results and the table."""
+    """Count for every formulation and write the table."""
     results = {
         name: {str(k): count(what, k) for k in N_CLASSES} for name, what in FORMULATIONS.items()
     }
-    write_results(RESULTS, results)
     write_between(PAGE, "consistency", table(results))
 
 

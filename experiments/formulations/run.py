@@ -21,18 +21,10 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from experiments import (
-    ROOT,
-    MissingDataError,
-    Split,
-    density,
-    load,
-    read_results,
-    write_between,
-    write_results,
-)
+from experiments import MissingDataError, Split, density, load
 from manyclass import MulticlassSVC
 from manyclass.problem.formulations import FORMULATIONS
+from measuring.results import ROOT, read_results, write_between, write_results
 
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = ROOT / "docs" / "development" / "formulations_measured.md"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments import MissingDataError, read_results, write_results
+from experiments import MissingDataError
 from experiments.keerthi2008.data import dataset
 from experiments.keerthi2008.methods import (
     LIBLINEAR,
@@ -23,6 +23,7 @@ from experiments.keerthi2008.methods import (
     record,
     record_liblinear,
 )
+from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results"
 CS, WW, OVR = "crammer_singer", "weston_watkins", "one_vs_rest"

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments import MissingDataError, read_results, write_between
+from experiments import MissingDataError
 from experiments.keerthi2008.data import OURS, PAPER, dataset
 from experiments.keerthi2008.tables import MACHINES, PAPER_P, p_value
 from experiments.keerthi2008.tables import PAPER as PAPER_ACCURACY
+from measuring.results import read_results, write_between
 
 HERE = Path(__file__).parent
 LEVELS = (1e-1, 1e-2, 1e-3, 1e-4)

@@ -14,8 +14,8 @@ import numpy as np
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from experiments import read_results
 from experiments.keerthi2008.page import excess
+from measuring.results import read_results
 
 HERE = Path(__file__).parent
 STYLES = {

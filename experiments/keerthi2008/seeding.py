@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments import MissingDataError, Split, read_results, write_results
+from experiments import MissingDataError, Split
 from experiments.keerthi2008.data import dataset
 from manyclass import MulticlassSVC
+from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results" / "seeding.json"
 GRIDS = {"coarse (x 3.16)": np.geomspace(0.01, 10, 7), "fine (x 1.2)": np.geomspace(0.3, 3, 13)}

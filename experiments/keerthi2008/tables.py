@@ -20,9 +20,10 @@ import scipy.sparse as sp
 from scipy.stats import wilcoxon
 from sklearn.model_selection import train_test_split
 
-from experiments import MissingDataError, read_results, write_results
+from experiments import MissingDataError
 from experiments.keerthi2008.data import dataset
 from manyclass import MulticlassSVC
+from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results" / "tables.json"
 MACHINES = {"OVR": "one_vs_rest", "CS": "crammer_singer", "WW": "weston_watkins"}

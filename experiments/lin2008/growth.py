@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments import MissingDataError, read_results, write_results
+from experiments import MissingDataError
 from experiments.lin2008.kernels import dense, small
 from experiments.lin2008.machines import Rows, machine, measured, tuned
+from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results" / "growth.json"
 SIZES = (10_000, 20_000, 30_000, 45_000, 60_000, 90_000)

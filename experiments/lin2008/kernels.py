@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits
 
-from experiments import MissingDataError, load_named, read_results, write_results
+from experiments import MissingDataError, load_named
 from experiments.lin2008.machines import Rows, machine, measured, tuned
+from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results" / "kernels.json"
 # Training rows at most: LIBSVM needs more than ten minutes for all of mnist.

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC, LinearSVC
 
-from experiments import MissingDataError, Split, load_named, read_results, write_results
+from experiments import MissingDataError, Split, load_named
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import make_text_corpus
+from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results" / "libsvm.json"
 SIZES = (1_000, 2_000, 4_000, 8_000, 15_935)

@@ -13,7 +13,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from experiments import read_results, write_between
+from measuring.results import read_results, write_between
 
 HERE = Path(__file__).parent
 RCV1_ROWS = 531_742

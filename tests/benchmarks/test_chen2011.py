@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks.datasets.base import Data
 from experiments.chen2011 import exact, measured, page, run, training
 from experiments.chen2011.settings import METHODS, SETTINGS, Setting, checkpoints, row_order
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import make_text_corpus
+from measuring.datasets.base import Data
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks import many_classes, many_classes_growth, training
-from benchmarks.fresh_process import FailedError, in_fresh_process
-from benchmarks.many_classes_tables import all_tables, costs_table, data_table, in_order, runs_table
-from benchmarks.shaped_text import SHAPES, ShapedText
-from experiments import write_results
+from benchmarks.many_classes import growth as many_classes_growth
+from benchmarks.many_classes import run as many_classes
+from benchmarks.many_classes.tables import all_tables, costs_table, data_table, in_order, runs_table
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import corpus_shape
+from measuring import training
+from measuring.datasets.shaped_text import SHAPES, ShapedText
+from measuring.processes import FailedError, in_fresh_process
+from measuring.results import write_results
 
 SMALL = ShapedText("small", corpus_shape("lshtc-small", 0.05))
 SETTING = {"formulation": "crammer_singer", "weights": "dense", "n_jobs": 1, "tol": 1e-2, "C": 1.0}

@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from benchmarks import measure, report, tables
-from benchmarks.datasets.base import Data
-from benchmarks.objective import primal
-from benchmarks.problems import PROBLEMS
-from benchmarks.reference import Reference
-from benchmarks.solvers.base import find_solvers
-from benchmarks.solvers.manyclass import estimator
+from benchmarks.peers import measure, report, tables
+from benchmarks.peers.objective import primal
+from benchmarks.peers.problems import PROBLEMS
+from benchmarks.peers.reference import Reference
+from benchmarks.peers.solvers.base import find_solvers
+from benchmarks.peers.solvers.manyclass import estimator
+from measuring.datasets.base import Data
 
 C = 0.5
 PAIRS = [(solver, PROBLEMS[name]) for solver in find_solvers().values() for name in solver.problems]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import ranks
-from benchmarks.shaped_text import ShapedText
+from benchmarks.runs import ranks
 from experiments.alber2017 import speedup
 from manyclass.parallel.communicator import Serial
+from measuring import rank_runs
+from measuring.datasets.shaped_text import ShapedText
 from tests.helpers.ranks import on_ranks
 
 SHAPE = {"n_examples": 80, "n_features": 60, "n_classes": 12, "words_per_example": 10.0}
@@ -18,15 +19,15 @@ SETTINGS = {"formulation": "weston_watkins", "weights": "dense", "tol": 1e-3, "m
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks") / "tiny"
-    ranks.save(ShapedText("tiny", SHAPE, n_test=12), folder)
+    rank_runs.save(ShapedText("tiny", SHAPE, n_test=12), folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def entries(folder):
     """The same training by 1 process and by 2 ranks."""
-    found = [ranks.measure(folder, SETTINGS, Serial())]
-    found.append(on_ranks(2, lambda rank: ranks.measure(folder, SETTINGS, rank))[0])
+    found = [rank_runs.measure(folder, SETTINGS, Serial())]
+    found.append(on_ranks(2, lambda rank: rank_runs.measure(folder, SETTINGS, rank))[0])
     return [{"data": "tiny", "k": 12, **entry} for entry in found]
 
 
@@ -42,7 +43,7 @@ def test_a_run_reports_its_epochs(entries):
 
 def test_mpiexec_runs_the_same_measurement(folder, entries):
     pytest.importorskip("mpi4py")
-    found = ranks.by_mpiexec(2, folder, SETTINGS)
+    found = rank_runs.by_mpiexec(2, folder, SETTINGS)
     assert found["n_epochs"] == entries[1]["n_epochs"]
     assert found["gap"] == pytest.approx(entries[1]["gap"])
 
@@ -67,7 +68,7 @@ def test_the_median_of_repeated_runs():
 
 def test_calls_are_counted_and_forwarded():
     def call(rank):
-        counting = ranks.Counting(rank)
+        counting = rank_runs.Counting(rank)
         other = 1 - rank.rank
         came = np.empty(3)
         counting.send_receive(np.full(3, float(rank.rank)), other, came, other)

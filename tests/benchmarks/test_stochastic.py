@@ -7,10 +7,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from benchmarks import stochastic, stochastic_costs, stochastic_tables
-from benchmarks.datasets.base import Data
-from benchmarks.stochastic_curves import Lengths, best_alphas, curves, final, first_epoch
-from benchmarks.stochastic_seconds import (
+from benchmarks.stochastic import costs as stochastic_costs
+from benchmarks.stochastic import run as stochastic
+from benchmarks.stochastic import tables as stochastic_tables
+from benchmarks.stochastic.curves import Lengths, best_alphas, curves, final, first_epoch
+from benchmarks.stochastic.seconds import (
     Limits,
     Run,
     Timed,
@@ -18,7 +19,7 @@ from benchmarks.stochastic_seconds import (
     race,
     read_curves,
 )
-from benchmarks.stochastic_solvers import (
+from benchmarks.stochastic.solvers import (
     SOLVERS_OF_EPOCHS,
     Rows,
     accuracy,
@@ -26,7 +27,8 @@ from benchmarks.stochastic_solvers import (
     fit,
     keep_intercepts_apart,
 )
-from experiments import read_results
+from measuring.datasets.base import Data
+from measuring.results import read_results
 
 LIMITS = Limits(repeats=2, budget=10.0)
 BY_NAME = {solver.name: solver for solver in SOLVERS_OF_EPOCHS}
@@ -227,7 +229,7 @@ def test_costs_and_memory_make_tables(data):
 
 @pytest.mark.slow
 def test_a_picture_is_drawn(measured, tmp_path):
-    plots = pytest.importorskip("benchmarks.stochastic_plots", reason="needs matplotlib")
+    plots = pytest.importorskip("benchmarks.stochastic.plots", reason="needs matplotlib")
     plots.draw(as_json(measured), tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 1000
 

@@ -33,9 +33,9 @@ STARTED = "started"
 WORKER = """
 import sys, time
 from manyclass import cli, load_model, save_model
-from manyclass.io import temporary_files
+from manyclass.io import atomic
 if sys.argv[1] == "named":
-    temporary_files._unnamed = lambda *_: None
+    atomic._unnamed = lambda *_: None
 what, arguments = sys.argv[2], sys.argv[3:]
 model = load_model("big") if what == "save" else None
 print("started", flush=True)

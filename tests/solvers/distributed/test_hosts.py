@@ -9,10 +9,10 @@ import sys
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from benchmarks import hosts
 from manyclass import MulticlassSVC, load_model, load_svmlight
 from manyclass.datasets.synthetic import make_text_corpus
 from manyclass.problem.formulations import SHORT_NAMES
+from measuring import hosts
 
 SECONDS = 50
 TOL = 1e-7
@@ -67,7 +67,7 @@ def test_four_ranks_on_two_hosts_find_what_one_process_finds(pair, data, tmp_pat
 
 
 WAITING = """
-from benchmarks.hosts import hosts
+from measuring.hosts import hosts
 with hosts() as pair:
     print(pair.names[0], flush=True)
     input()

@@ -1,0 +1,124 @@
+"""Markdown tables of what ``benchmarks.many_classes.run`` wrote down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Entry = dict[str, Any]
+TITLES = {
+    "crammer_singer": "Crammer-Singer",
+    "weston_watkins": "Weston-Watkins",
+    "one_vs_rest": "one-vs-rest",
+    "lee_lin_wahba": "Lee-Lin-Wahba",
+}
+
+
+def all_tables(result: dict[str, Any]) -> str:
+    """Return the data, the trainings at C = 1, and where they were measured."""
+    entries = in_order(result["entries"])
+    usual = [entry for entry in entries if entry["C"] == 1]
+    parts = [data_table(entries)]
+    if usual:
+        parts.append(runs_table(usual))
+    dates = sorted({entry["date"] for entry in entries})
+    when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+    machine = result["machine"]
+    return "\n\n".join([*parts, f"{when}, {machine['cpu']}, {machine['cores']} cores, float32."])
+
+
+def in_order(entries: Sequence[Entry]) -> list[Entry]:
+    """Sort trainings: data as they came first, then the settings."""
+    names = list(dict.fromkeys(entry["data"] for entry in entries))
+
+    def key(entry: Entry) -> tuple[Any, ...]:
+        formulation = list(TITLES).index(entry["formulation"])
+        place = (names.index(entry["data"]), formulation, entry["weights"], entry["C"])
+        return (*place, -entry["tol"], entry["n_jobs"])
+
+    return sorted(entries, key=key)
+
+
+def data_table(entries: Iterable[Entry]) -> str:
+    """Sizes of the data sets, and of W if it were dense."""
+    header = ["data", "examples", "features", "classes", "non-zeros per row", "dense W, GB"]
+    first = {entry["data"]: entry for entry in entries}
+    rows = [
+        [
+            name,
+            *(f"{entry[size]:,}" for size in ("n", "d", "k")),
+            f"{entry['nnz'] / entry['n']:.0f}",
+            f"{4e-9 * entry['d'] * entry['k']:.2g}",
+        ]
+        for name, entry in first.items()
+    ]
+    return table(header, rows, n_words=1)
+
+
+def runs_table(entries: Sequence[Entry]) -> str:
+    """One row for trainings that differ in their threads alone; all but seconds is of the first."""
+    threads = sorted({entry["n_jobs"] for entry in entries})
+    rows: dict[tuple[Any, ...], list[Entry]] = {}
+    for entry in entries:
+        key = tuple(entry[name] for name in ("data", "formulation", "weights", "C", "tol"))
+        rows.setdefault(key, []).append(entry)
+    header = ["data", "formulation", "W", "C", "tol", *map(_seconds_title, threads)]
+    header += ["epochs", "gap", "accuracy", "peak, MB", "of training", "density of W"]
+    header += ["z per example"]
+    return table(header, [_run(same, threads) for same in rows.values()], n_words=3)
+
+
+def _seconds_title(n_jobs: int) -> str:
+    return f"seconds, {n_jobs} thread{'s' if n_jobs > 1 else ''}"
+
+
+def _run(same: Sequence[Entry], threads: Sequence[int]) -> list[str]:
+    first = next((entry for entry in same if "failed" not in entry), same[0])
+    what = [first["data"], _title(first), first["weights"], f"{first['C']:g}", f"{first['tol']:g}"]
+    seconds = {entry["n_jobs"]: _seconds(entry) for entry in same}
+    return [*what, *(seconds.get(n_jobs, "") for n_jobs in threads), *_figures(first)]
+
+
+def _seconds(entry: Entry) -> str:
+    return entry["failed"] if "failed" in entry else f"{entry['seconds']:.3g}"
+
+
+def _figures(entry: Entry) -> list[str]:
+    if "failed" in entry:
+        return [""] * 7
+    return [
+        str(entry["epochs"]),
+        f"{entry['gap']:.1e}",
+        f"{100 * entry['accuracy']:.1f} %",
+        f"{entry['megabytes']:,.0f}",
+        f"{entry['training_megabytes']:,.0f}",
+        f"{100 * entry['weights_density']:.2g} %",
+        f"{entry['duals_per_example']:.1f}",
+    ]
+
+
+def costs_table(entries: Sequence[Entry]) -> str:
+    """Accuracy over C, where several C were tried at the finest tolerance."""
+    found: dict[tuple[str, str], dict[float, float]] = {}
+    finest = min(entry["tol"] for entry in entries)
+    for entry in in_order(entries):
+        if entry["tol"] == finest and "failed" not in entry:
+            row = found.setdefault((entry["data"], _title(entry)), {})
+            row[entry["C"]] = entry["accuracy"]
+    found = {key: row for key, row in found.items() if len(row) > 1}
+    costs = sorted({C for row in found.values() for C in row})
+    rows = [
+        [*key, *(f"{100 * row[C]:.1f} %" if C in row else "" for C in costs)]
+        for key, row in found.items()
+    ]
+    return table(["data", "formulation", *(f"C = {C:g}" for C in costs)], rows, 2)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], n_words: int) -> str:
+    """Return a Markdown table; the columns after the first ``n_words`` hold numbers."""
+    rule = ["---"] * n_words + ["--:"] * (len(header) - n_words)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
+
+
+def _title(entry: Entry) -> str:
+    return TITLES[entry["formulation"]]

@@ -1,0 +1,1 @@
+"""Solvers of the same problem beside manyclass, at equal quality."""

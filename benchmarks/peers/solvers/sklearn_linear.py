@@ -1,0 +1,153 @@
+"""scikit-learn's linear classifiers."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.svm import LinearSVC
+
+from benchmarks.peers.problems import Problem
+from benchmarks.peers.solvers.base import (
+    EPOCHS,
+    BaseSolver,
+    one_two_five,
+    weights_from_coef,
+)
+from measuring.datasets.base import sklearn_rows
+
+_ONE_VS_REST = ("one_vs_rest", "one_vs_rest_squared")
+
+
+class _Sklearn(BaseSolver):
+    """An estimator with ``coef_``."""
+
+    package = "scikit-learn"
+    model: Any
+    dtype: DTypeLike = np.float64
+
+    def prepare(
+        self, X: sp.csr_array, labels: NDArray[np.int32], problem: Problem, C: float
+    ) -> None:
+        """Convert, which it would otherwise do in each fit, and fit a few rows."""
+        self.X, self.labels, self.problem = (
+            sklearn_rows(X, self.dtype),
+            labels.astype(np.int64),
+            problem,
+        )
+        self.model = self._model(problem, C)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.model.fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+
+    def run(self, tolerance: float) -> None:
+        """Fit."""
+        self.model.set_params(tol=tolerance).fit(self.X, self.labels)
+
+    def weights(self) -> NDArray[np.floating]:
+        """Return ``coef_``, turned round."""
+        return weights_from_coef(self.model.coef_, self.problem)
+
+    @abstractmethod
+    def _model(self, problem: Problem, C: float) -> Any:
+        """Return the estimator."""
+
+
+class SklearnLinearSVC(_Sklearn):
+    """LinearSVC, its own copy of LIBLINEAR; the tolerance is the largest violation."""
+
+    name = "sklearn_linear_svc"
+    tolerances = one_two_five(2.0, 7)
+    problems = ("crammer_singer", *_ONE_VS_REST)
+
+    def _model(self, problem: Problem, C: float) -> LinearSVC:
+        separate = problem.formulation == "one_vs_rest"
+        return LinearSVC(
+            multi_class="ovr" if separate else "crammer_singer",
+            loss=problem.loss,
+            dual=True,
+            fit_intercept=False,
+            C=C,
+            max_iter=10_000_000,
+            random_state=0,
+        )
+
+
+class SklearnSGD(_Sklearn):
+    """SGDClassifier, told its epochs; alpha = 1 / (n C) makes its objective P / (n C)."""
+
+    tolerances = EPOCHS
+    problems = ("one_vs_rest",)
+    accuracy_beside = ("crammer_singer", "logistic")
+
+    def __init__(self, name: str, threads: int) -> None:
+        self.name, self.threads, self.default = name, threads, threads == 1
+
+    def run(self, tolerance: float) -> None:
+        """Fit for some epochs."""
+        self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
+
+    def _model(self, problem: Problem, C: float) -> SGDClassifier:
+        return SGDClassifier(
+            loss="log_loss" if problem.name == "logistic" else "hinge",
+            alpha=1 / (self.X.shape[0] * C),
+            fit_intercept=False,
+            tol=None,
+            n_jobs=self.threads,
+            random_state=0,
+        )
+
+
+class SklearnLogistic(_Sklearn):
+    """LogisticRegression (softmax), told its iterations.
+
+    The solvers that train in float32 get it; newton-cholesky holds a (k d)^2 matrix.
+    """
+
+    tolerances = EPOCHS
+    problems = ("logistic",)
+    accuracy_beside = ("crammer_singer",)
+
+    def __init__(self, method: str) -> None:
+        self.name, self.method = f"sklearn_logistic_{method}", method
+        self.dtype = np.float32 if method in ("lbfgs", "saga") else np.float64
+        self.default = method != "newton-cholesky"
+
+    def run(self, tolerance: float) -> None:
+        """Fit for some epochs; that they end before convergence, or cannot go on, is meant."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
+
+    def _model(self, problem: Problem, C: float) -> LogisticRegression:  # noqa: ARG002 (its problem is fixed)
+        return LogisticRegression(
+            solver=self.method, C=C, fit_intercept=False, tol=0, random_state=0
+        )
+
+
+class SklearnRidge(_Sklearn):
+    """RidgeClassifier (squares of +1 and -1), solved at once; alpha = 1 / C."""
+
+    name = "sklearn_ridge"
+    tolerances = (1e-4,)
+    accuracy_beside = ("crammer_singer",)
+
+    def _model(self, problem: Problem, C: float) -> RidgeClassifier:  # noqa: ARG002 (its problem is fixed)
+        return RidgeClassifier(alpha=1 / C, fit_intercept=False)
+
+
+SOLVERS = [
+    SklearnLinearSVC(),
+    SklearnSGD("sklearn_sgd", 1),
+    SklearnSGD("sklearn_sgd_2", 2),
+    SklearnLogistic("lbfgs"),
+    SklearnLogistic("newton-cg"),
+    SklearnLogistic("newton-cholesky"),
+    SklearnLogistic("saga"),
+    SklearnRidge(),
+]

@@ -1,0 +1,180 @@
+"""Markdown tables of what ``benchmarks.peers.run`` wrote down."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from benchmarks.peers.problems import PROBLEMS
+
+OURS, OURS_2, LINEAR_SVC = "manyclass", "manyclass_2", "sklearn_linear_svc"
+# The problem beside which those stand that no peer solves.
+BESIDE = "crammer_singer"
+# Share of our final test accuracy that is asked of all.
+_NEARLY = 0.99
+
+Entry = dict[str, Any]
+
+
+def all_tables(result: dict[str, Any]) -> str:
+    """Return a table of seconds for each problem, then those of the accuracy, then notes."""
+    parts = []
+    for problem in PROBLEMS.values():
+        entries = [entry for entry in result["entries"] if entry["problem"] == problem.name]
+        if entries:
+            beside = {e["data"]: e for e in result["entries"] if e["problem"] == BESIDE}
+            parts += [f"**{problem.title}**", seconds_table(entries, beside)]
+            if any(not solver["minimises"] for entry in entries for solver in entry["solvers"]):
+                parts += [f"**{problem.title}: test accuracy**", accuracy_table(entries)]
+    return "\n\n".join([*parts, *_notes(result)])
+
+
+def seconds_table(entries: Sequence[Entry], beside: dict[str, Entry]) -> str:
+    """Seconds to each level, and ratios to ours; entries of one problem.
+
+    Where there is no peer, the ratio is that of our own seconds for the problem ``BESIDE``, whose
+    entries are given by data set.
+    """
+    names = _names(entries, minimising=True)
+    ratios = ["best / ours", "LinearSVC / ours", "best / ours (2)"]
+    if not _has_peers(entries):
+        ratios = ["Crammer-Singer / this"]
+    header = ["data", "excess", *map(_title, names), *ratios]
+    rows = [
+        row
+        for entry in entries
+        for row in _level_rows(entry, names, len(ratios), beside.get(entry["data"]))
+    ]
+    return _table(header, rows)
+
+
+def accuracy_table(entries: Sequence[Entry]) -> str:
+    """Seconds to 99 % of our final accuracy, and each solver's own final accuracy."""
+    names = _names(entries, minimising=False)
+    rows = []
+    for entry in entries:
+        found = {solver["name"]: solver["runs"] for solver in entry["solvers"]}
+        wanted = _NEARLY * found[OURS][-1]["accuracy"] if OURS in found else 0.0
+        rows.append([entry["data"], *(_accuracy(found.get(name), wanted) for name in names)])
+    return _table(["data", *map(_title, names)], rows)
+
+
+def _level_rows(
+    entry: Entry, names: Sequence[str], n_ratios: int, beside: Entry | None
+) -> list[list[str]]:
+    solvers = _by_name(entry)
+    rows = []
+    for level in entry["levels"]:
+        reached = {name: solver["levels"][level] for name, solver in solvers.items()}
+        is_vague = entry["best_primal_error"] > float(level) / 10
+        if n_ratios == 1:
+            other = _by_name(beside).get(OURS) if beside else None
+            ratios = [_ratio(other and other["levels"].get(level), reached.get(OURS))]
+        else:
+            ratios = [
+                _ratio(_best_peer(solvers, reached, n_threads=1), reached.get(OURS)),
+                _ratio(reached.get(LINEAR_SVC), reached.get(OURS)),
+                _ratio(_best_peer(solvers, reached, n_threads=2), reached.get(OURS_2)),
+            ]
+        rows.append(
+            [
+                "" if rows else entry["data"],
+                f"{level}{' ~' if is_vague else ''}",
+                *(_seconds(reached.get(name), entry["repeats"]) for name in names),
+                *ratios,
+            ]
+        )
+    return rows
+
+
+def _by_name(entry: Entry) -> dict[str, Any]:
+    return {solver["name"]: solver for solver in entry["solvers"] if solver["minimises"]}
+
+
+def _has_peers(entries: Sequence[Entry]) -> bool:
+    solvers = [solver for entry in entries for solver in _by_name(entry).values()]
+    return any(solver["package"] != OURS for solver in solvers)
+
+
+def _best_peer(
+    solvers: dict[str, Any], reached: dict[str, Any], n_threads: int
+) -> dict[str, Any] | None:
+    """Return what the quickest peer of so many threads, or of fewer, took."""
+    times = [
+        reached[name]
+        for name, solver in solvers.items()
+        if solver["package"] != "manyclass" and solver["threads"] <= n_threads and reached[name]
+    ]
+    return min(times, key=lambda found: found["seconds"], default=None)
+
+
+def _names(entries: Sequence[Entry], *, minimising: bool) -> list[str]:
+    """List the solvers of all entries; ``minimising``: only those of the problem itself."""
+    chosen = [
+        solver["name"]
+        for entry in entries
+        for solver in entry["solvers"]
+        if solver["minimises"] or not minimising
+    ]
+    return list(dict.fromkeys(chosen))
+
+
+def _notes(result: dict[str, Any]) -> list[str]:
+    where, entries = result["machine"], result["entries"]
+    versions = ", ".join(f"{name} {found}" for name, found in where["versions"].items())
+    dates = " to ".join(sorted({min(e["date"] for e in entries), max(e["date"] for e in entries)}))
+    limits = ", ".join(
+        f"{limit:g} s ({', '.join(dict.fromkeys(e['data'] for e in same))})"
+        for limit in sorted({entry["time_limit"] for entry in entries})
+        if (same := [entry for entry in entries if entry["time_limit"] == limit])
+    )
+    repeats = " or ".join(str(n) for n in sorted({entry["repeats"] for entry in entries}))
+    costs = ", ".join(f"{cost:g}" for cost in sorted({entry["C"] for entry in entries}))
+    return [
+        f"{dates}, {where['cpu']}, {where['cores']} cores, {where['system']}, Python "
+        f"{where['python']}, {versions}.",
+        "Seconds at the coarsest tolerance with (P - P\\*)/P\\* at most the excess, medians of "
+        f"{repeats} runs in turn; a 2 behind a solver's name: on two threads, else one. best: the "
+        "quickest peer, on one thread in the first ratio, on one or two in the last; ratio = "
+        f"theirs / ours; C = {costs}, no intercept.",
+        "`-`: not reached before a fit seemed to need more than the time limit, or before the "
+        "solver gave up. `*`: fewer runs, as they are long. `~`: P\\* is not proven to a tenth of "
+        f"the excess. Time limits: {limits}.",
+        f"Test accuracy: that of the last run of the sweep, in %, and the seconds of the first one "
+        f"with at least {_NEARLY:g} of our last one's. Each solver minimises its own objective.",
+        *(f"Skipped: {skip['name']} ({skip['reason']})." for skip in result["skipped"]),
+    ]
+
+
+def _accuracy(runs: list[dict[str, Any]] | None, wanted: float) -> str:
+    if not runs:
+        return "-"
+    last = 100 * runs[-1]["accuracy"]
+    quick = next((run for run in runs if run["accuracy"] >= wanted), None)
+    seconds = "-" if quick is None else f"{_digits(statistics.median(quick['seconds']))} s"
+    return f"{last:.1f}, {seconds}"
+
+
+def _seconds(reached: dict[str, Any] | None, repeats: int) -> str:
+    if reached is None:
+        return "-"
+    return f"{_digits(reached['seconds'])}{'' if reached['n'] >= repeats else '*'}"
+
+
+def _digits(seconds: float) -> str:
+    digits = 4 if seconds < 0.1 else 3 if seconds < 1 else 2 if seconds < 10 else 1
+    return f"{seconds:.{digits}f}"
+
+
+def _ratio(theirs: dict[str, Any] | None, ours: dict[str, Any] | None) -> str:
+    return "-" if theirs is None or ours is None else f"{theirs['seconds'] / ours['seconds']:.1f}"
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    ruler = ["---", *("---:" for _ in header[1:])]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, ruler, *rows])

@@ -1,0 +1,1 @@
+"""Measurements of manyclass: one script each."""

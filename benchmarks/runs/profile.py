@@ -1,0 +1,140 @@
+"""Where the time of a fit goes, and how far a visit is from the memory's floor.
+
+    python -m benchmarks.runs.profile [--data news20 mnist] [--formulations crammer_singer]
+
+For each data set and formulation: seconds per phase of one fit to a gap of 1e-3, and, in the state
+that it ends in, nanoseconds of a visit that only looks (all scores, in the order of the rows) and
+of one that also solves and steps (random order). W / ns is what a look reads of W (a row of padded
+weights for each non-zero of x), in GB/s; beside it stands what a scalar product
+reaches. Prints the table of docs/development/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.problem import Problem
+from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.kernels import NO_COMMON
+from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.training_loop import solve
+from measuring.datasets.base import find_datasets
+
+PHASES = {
+    "_full_loop": "full loops",
+    "_shrunk_loops": "shrunk loops",
+    "_newton_round": "Newton",
+    "certify": "certificate",
+}
+REPEATS = 7
+COLUMNS = [
+    "data",
+    "formulation",
+    "seconds",
+    "epochs",
+    *PHASES.values(),
+    "look, ns",
+    "visit, ns",
+    "W, GB/s",
+]
+
+
+class Timed(SequentialDual):
+    """The solver, keeping the seconds of each phase and the state that training ends in."""
+
+    def __init__(self) -> None:
+        super().__init__(np.random.default_rng(0))
+        self.seconds: dict[str, float] = defaultdict(float)
+        for name in PHASES:
+            if hasattr(self, name):
+                setattr(self, name, self._timed(name, getattr(self, name)))
+
+    def _timed(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return method(*args, **options)
+            finally:
+                self.seconds[name] += time.perf_counter() - began
+
+        return call
+
+    def finish(self, problem: Problem, state: Any) -> Any:  # noqa: ARG002 (solve passes it)
+        """Keep the state: its visits are measured next."""
+        self.state = state
+        return np.empty((0, 0))
+
+
+def nanoseconds(call: Callable[[], object], n: int) -> float:
+    """Shortest time of a few calls, for each of n visits."""
+    times = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+    return min(times) / n * 1e9
+
+
+def profile(problem: Problem) -> list[str]:
+    """Cells of the table, from the seconds on."""
+    solver = Timed()
+    began = time.perf_counter()
+    solution = solve(problem, solver, GapRule(1e-3), max_iter=1000)
+    seconds = time.perf_counter() - began
+    data, state = problem.dataset, solver.state
+    n = data.n_examples
+    look = nanoseconds(
+        lambda: state.trainer.inspect(state.weights, state.z, NO_COMMON, 0.0, 0, n), n
+    )
+    visit = nanoseconds(
+        lambda: state.trainer.full_loop(state.weights, state.z, state.rows, state.active, -1.0, 1),
+        len(state.rows),
+    )
+    row_bytes = state.weights.shape[1] * state.weights.itemsize
+    rate = len(data.values) / n * row_bytes / look
+    shares = [f"{100 * solver.seconds[name] / seconds:.0f} %" for name in PHASES]
+    return [
+        f"{seconds:.3f}",
+        str(len(solution.history)),
+        *shares,
+        f"{look:.0f}",
+        f"{visit:.0f}",
+        f"{rate:.0f}",
+    ]
+
+
+def plain_rate() -> float:
+    """GB/s of a scalar product of numbers that fit into the second cache, over and over."""
+    numbers = np.ones(1 << 17, np.float32)
+    return 2 * numbers.nbytes / nanoseconds(lambda: numbers @ numbers, 1)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", nargs="+", default=["news20", "sector", "letter", "satimage"])
+    parser.add_argument(
+        "--formulations", nargs="+", default=["crammer_singer", "weston_watkins", "one_vs_rest"]
+    )
+    options = parser.parse_args()
+    print(f"a scalar product: {plain_rate():.0f} GB/s\n")
+    print("| " + " | ".join(COLUMNS) + " |")
+    print("|---|---|" + "--:|" * (len(COLUMNS) - 2))
+    for name in options.data:
+        data = find_datasets()[name].load()
+        for formulation in options.formulations:
+            dataset = Dataset.from_matrix(data.X, data.labels, n_classes=data.n_classes)
+            problem = Problem(dataset, FORMULATIONS[formulation], 1.0)
+            print("| " + " | ".join([name, formulation, *profile(problem)]) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

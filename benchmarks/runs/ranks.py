@@ -1,0 +1,119 @@
+"""Measure training on MPI ranks: seconds, bytes and memory of an epoch, and epochs to a gap.
+
+    python -m benchmarks.runs.ranks {costs, epochs, tables} [--only weston_watkins] [--data sector]
+
+Writes results/rank_*.json and the tables of docs/development/ranks.md. ``costs`` takes an hour; it
+repeats its whole list of runs, so that a slow spell of the machine affects all of them alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from manyclass.problem.formulations import FORMULATIONS
+from measuring.rank_runs import DATASETS, Entry, by_mpiexec, save
+from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
+
+PAGE = ROOT / "docs" / "development" / "ranks.md"
+COSTS, EPOCHS = (RESULTS / f"rank_{name}.json" for name in ("costs", "epochs"))
+TITLES = ("weston_watkins", "crammer_singer", "lee_lin_wahba", "one_vs_rest")
+TOL = 1e-3
+
+
+def runs(formulations: list[str], *, timed: bool) -> list[dict[str, Any]]:
+    """List the settings of ``measure``, with the number of ranks."""
+    return [
+        {"formulation": name, "weights": weights, "ranks": n_ranks}
+        | {"tol": TOL, "max_iter": 6 if timed else 100}
+        for name in formulations
+        for weights in (
+            ("dense", "sparse") if timed and FORMULATIONS[name].margin == "relative" else ("dense",)
+        )
+        for n_ranks in ((1, 2, 3, 4, 8) if timed else (1, 2, 4, 8, 16))
+    ]
+
+
+def measure_all(names: list[str], settings: list[dict[str, Any]], repeats: int) -> Iterator[Entry]:
+    """Yield each run as often as it is repeated, with the median epoch so far."""
+    repeated: dict[Any, list[Entry]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as scratch:
+        sizes = {name: save(DATASETS[name], Path(scratch) / name) for name in names}
+        for run, name in repeats * [(run, name) for name in names for run in settings]:
+            found = by_mpiexec(run["ranks"], Path(scratch) / name, run)
+            if found is not None:
+                some = repeated[name, *run.values()]
+                some.append({"data": name, "k": sizes[name]["k"], **found})
+                yield middle(some)
+
+
+def middle(entries: list[Entry]) -> Entry:
+    """Return the run with the median epoch."""
+    ordered = sorted(entries, key=lambda entry: float(entry["epoch"]["at_work"]))
+    return ordered[(len(ordered) - 1) // 2]
+
+
+def key(entry: Entry) -> tuple[Any, ...]:
+    """Return what distinguishes a run."""
+    return tuple(entry[name] for name in ("data", "formulation", "weights", "ranks"))
+
+
+def costs_table(entries: list[Entry]) -> str:
+    """Return the seconds, traffic and memory of each run, and its speed-up over one process."""
+    lines = [
+        "| data | formulation | W | ranks | ms at work | MB received | MB added | ms | speed-up |",
+        "|---|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    alone = {key(entry)[:3]: entry for entry in entries if entry["ranks"] == 1}
+    for entry in entries:
+        epoch, seconds = entry["epoch"], entry["all_epochs"]["seconds"]
+        one = alone[key(entry)[:3]]["all_epochs"]["seconds"]
+        cells = [*map(str, key(entry)), f"{1e3 * epoch['at_work']:.0f}"]
+        cells += [f"{1e-6 * epoch['bytes']:.1f}", f"{entry['megabytes']:.0f}"]
+        lines.append(f"| {' | '.join(cells)} | {1e3 * seconds:.0f} | {one / seconds:.2f} |")
+    return "\n".join(lines)
+
+
+def epochs_table(entries: list[Entry]) -> str:
+    """Return the epochs to the gap."""
+    ranks = sorted({entry["ranks"] for entry in entries})
+    head = f"| data | formulation | {' | '.join(map(str, ranks))} |"
+    lines = [head, "|---|---|" + "--:|" * len(ranks)]
+    groups: dict[Any, dict[int, str]] = defaultdict(dict)
+    for entry in entries:
+        more = "" if entry["gap"] <= TOL else "more than "
+        groups[entry["data"], entry["formulation"]][entry["ranks"]] = f"{more}{entry['n_epochs']}"
+    for names, cells in groups.items():
+        line = " | ".join(cells.get(n_ranks, "") for n_ranks in ranks)
+        lines.append(f"| {' | '.join(names)} | {line} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("task", nargs="?", choices=("costs", "epochs", "tables"), default="costs")
+    parser.add_argument("--only", nargs="+", choices=TITLES, default=list(TITLES))
+    parser.add_argument("--data", nargs="+", choices=DATASETS, default=list(DATASETS))
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    if options.task != "tables":
+        path, timed = (COSTS, True) if options.task == "costs" else (EPOCHS, False)
+        kept = {key(entry): entry for entry in read_results(path).get("runs", [])}
+        repeats = options.repeats if timed else 1
+        for entry in measure_all(options.data, runs(options.only, timed=timed), repeats):
+            print(entry, flush=True)
+            kept[key(entry)] = entry
+            found = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
+            write_results(path, found | {"runs": list(kept.values())})
+    write_between(PAGE, "costs", costs_table(read_results(COSTS)["runs"]))
+    write_between(PAGE, "epochs", epochs_table(read_results(EPOCHS)["runs"]))
+
+
+if __name__ == "__main__":
+    main()

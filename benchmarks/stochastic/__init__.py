@@ -1,0 +1,1 @@
+"""Stochastic training beside scikit-learn's: seconds to an accuracy, of an epoch, memory."""

@@ -1,0 +1,1 @@
+"""Helpers of benchmarks and experiments: data sets, processes, results, pictures."""

@@ -1,0 +1,64 @@
+"""Real data sets in svmlight format, from a folder that is not part of the project.
+
+The folder is ../shared/data beside the project, or what the environment variable MANYCLASS_DATA
+names. In it NAME.scale.bz2 is the training part and NAME.t.scale.bz2 the test part (or NAME.bz2 and
+NAME.t.bz2).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from manyclass import load_svmlight
+from measuring.datasets.base import BaseDataset, Data
+
+_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+class RealDataset(BaseDataset):
+    """A pair of files.
+
+    Parameters
+    ----------
+    name : str
+    suffix : str, default=".scale"
+        What stands between the name and ".bz2".
+    default : bool, default=True
+        Whether it is part of a run that names no data sets.
+    """
+
+    def __init__(self, name: str, *, suffix: str = ".scale", default: bool = True) -> None:
+        self.name = name
+        self.suffix = suffix
+        self.default = default
+
+    def skip(self) -> tuple[bool, str]:
+        """Skip where a file is absent."""
+        missing = [path.name for path in self._paths() if not path.is_file()]
+        if missing:
+            return True, f"no {' and '.join(missing)}; set MANYCLASS_DATA to the folder with them"
+        return False, ""
+
+    def load(self) -> Data:
+        """Read both parts."""
+        train, test = (load_svmlight(path, n_jobs=-1) for path in self._paths())
+        return Data.from_parts(train, test)
+
+    def _paths(self) -> list[Path]:
+        folder = Path(os.environ.get("MANYCLASS_DATA", _BESIDE))
+        return [folder / f"{self.name}{part}{self.suffix}.bz2" for part in ("", ".t")]
+
+
+DATASETS = [
+    RealDataset("news20"),
+    RealDataset("sector"),
+    RealDataset("letter"),
+    RealDataset("usps", suffix="", default=False),
+    RealDataset("satimage"),
+    RealDataset("dna"),
+    RealDataset("mnist", default=False),
+    RealDataset("covtype100k", default=False),
+    RealDataset("lshtc1", default=False),
+    RealDataset("wordnet", default=False),
+]
