@@ -10,7 +10,7 @@ from sklearn.metrics import confusion_matrix
 
 from manyclass import ConfusionPairs, MulticlassSVC
 from manyclass.reports.confusion import ConfusedPair
-from manyclass.reports.label_codes import shown
+from manyclass.reports.labels import shown
 from tests.helpers.model_files import X, Y
 
 

@@ -13,10 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
-from manyclass.reports import calibration as module
-from manyclass.reports.class_scores import ClassScores
-from manyclass.reports.evaluation import evaluate
-from manyclass.reports.label_codes import label_codes
+from manyclass.reports import evaluation as module
+from manyclass.reports.evaluation import ClassScores, evaluate
+from manyclass.reports.labels import label_codes
 
 X, Y = load_digits(return_X_y=True)
 X = X / 16

@@ -22,7 +22,7 @@ from manyclass import (
     StochasticClassifier,
     write_report,
 )
-from manyclass.reports.page import data_sections, features_section
+from manyclass.reports import sections
 from manyclass.reports.report import report_page
 
 X, Y = load_iris(return_X_y=True)
@@ -142,9 +142,9 @@ def test_histories_that_are_odd(monkeypatch):
 
 
 def test_many_classes(monkeypatch):
-    monkeypatch.setattr(data_sections, "WORST", 30)
-    monkeypatch.setattr(data_sections, "LARGEST", 5)
-    monkeypatch.setattr(features_section, "MOST_CLASSES", 7)
+    monkeypatch.setattr(sections, "WORST", 30)
+    monkeypatch.setattr(sections, "LARGEST", 5)
+    monkeypatch.setattr(sections, "FEATURE_CLASSES", 7)
     y = np.arange(120) % 60
     model = MulticlassSVC(random_state=0, tol=0.1).fit(np.eye(120)[:, :90] + 0.1, y)
     page, found = outline(model, np.eye(120)[:, :90], y, top_features=3)

@@ -94,7 +94,7 @@ ONNX = Kind("ONNX model", partial(_begins, re.compile(rb"\x08[\x01-\x7f]\x12", r
 
 
 def _is_report(path: Path) -> bool:
-    from manyclass.reports.page.document import BEGINNING
+    from manyclass.reports.html import BEGINNING
 
     with path.open("rb") as file:
         return file.read(len(BEGINNING)) == BEGINNING.encode()

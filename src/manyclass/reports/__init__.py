@@ -1,4 +1,4 @@
-"""What models do on data, to look at: confused pairs, scores of classes, calibration, a page.
+"""Evaluation on labelled data: confused pairs, scores of classes, calibration; and an HTML page.
 
-May import persistence and below. Begin with report.py.
+May import persistence and below. Begin with report.py and evaluation.py.
 """

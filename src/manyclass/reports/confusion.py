@@ -1,4 +1,4 @@
-"""The most confused pairs of classes, for any number of classes."""
+"""Most confused pairs of classes, for any number of classes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
 from manyclass.estimators.validation import checked_count
-from manyclass.reports.label_codes import LabelCodes, as_labels, label_codes, shown
-from manyclass.reports.text_table import columns
+from manyclass.reports.labels import LabelCodes, as_labels, columns, label_codes, shown
 from manyclass.utils.types import Array, Label
 
 SHOWN = 10  # pairs of the text

@@ -1,27 +1,31 @@
-"""All that a model does on labelled data: accuracy, scores of classes, confusions, calibration."""
+"""Evaluation of a model on labelled rows: accuracy, scores of classes, confusions, calibration."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
-from sklearn.utils import check_consistent_length
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import precision_recall_fscore_support
+from sklearn.utils import _safe_indexing, check_consistent_length
 
-from manyclass.reports.calibration import Calibration, calibration, has_probabilities
-from manyclass.reports.class_scores import ClassScores
 from manyclass.reports.confusion import ConfusionPairs
-from manyclass.reports.label_codes import LabelCodes, as_labels, label_codes
-from manyclass.utils.types import Settings
+from manyclass.reports.labels import LabelCodes, as_labels, columns, label_codes, shown
+from manyclass.utils.types import Array, Label, Settings
 
 PAIRS = 20  # the most confused ones of a report
+Numbers = NDArray[np.float64]
+# Above ALL classes, only the worst and the largest are listed.
+ALL, WORST, LARGEST = 40, 20, 10
+BINS = 10
+PROBABILITIES_AT_A_TIME = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """A model's predictions of labelled rows, judged.
+    """Scores of a model's predictions of labelled rows.
 
     Attributes
     ----------
@@ -62,7 +66,7 @@ class Evaluation:
         }
 
     def as_dict(self) -> Settings:
-        """Return all of it, ready for JSON; of the confused pairs, the most frequent."""
+        """Return all scores, ready for JSON; of the confused pairs, the most frequent."""
         found = self.calibration
         about = {} if found is None else {"log_loss": found.log_loss, "ece": found.ece}
         return {
@@ -73,7 +77,7 @@ class Evaluation:
         }
 
     def lines(self) -> list[str]:
-        """Return it as text for people, but for the scores of all rows."""
+        """Return the scores as text, without those of all rows."""
         lines = ["", *self.classes.lines(), "", *str(self.confusion).splitlines()]
         found = self.calibration
         if found is not None:
@@ -83,7 +87,7 @@ class Evaluation:
 
 
 def evaluate(model: Any, X: Any, y: ArrayLike, *, probabilities: bool = True) -> Evaluation:
-    """Judge a model on labelled rows.
+    """Evaluate a model on labelled rows.
 
     Parameters
     ----------
@@ -92,7 +96,7 @@ def evaluate(model: Any, X: Any, y: ArrayLike, *, probabilities: bool = True) ->
     y : array-like of shape (n_samples,)
         Labels; one that is no class of the model counts as an error.
     probabilities : bool, default=True
-        Whether to judge probabilities, where the model has them.
+        Whether to evaluate probabilities, where the model has them.
 
     Returns
     -------
@@ -110,18 +114,188 @@ def evaluate(model: Any, X: Any, y: ArrayLike, *, probabilities: bool = True) ->
     if len(getattr(model, "steps", [])) > 1:
         classifier, X = model.steps[-1][1], _transformed(model[:-1], X)
     codes = label_codes(classifier.classes_, truth, classifier.predict(X))
-    judged = probabilities and has_probabilities(classifier)
+    has_calibration = probabilities and has_probabilities(classifier)
     return Evaluation(
         codes,
         ClassScores.of(codes),
         ConfusionPairs(codes),
-        calibration(classifier, X, codes) if judged else None,
+        calibration(classifier, X, codes) if has_calibration else None,
     )
 
 
 def _transformed(steps: Any, X: Any) -> Any:
-    """Return rows as the steps leave them; those with copy=False would overwrite X."""
+    """Return transformed rows; X is copied for steps with copy=False, which would overwrite it."""
     params = steps.get_params().items()
     overwrites = any(name.endswith("__copy") and not value for name, value in params)
     X = steps.transform(X.copy() if overwrites and hasattr(X, "copy") else X)
     return X.tocsr() if sp.issparse(X) else X
+
+
+class ScoresOfClass(TypedDict):
+    """One class, ready for JSON."""
+
+    label: Label
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassScores:
+    """Scores of the labels that occur, as true or as predicted ones.
+
+    Attributes
+    ----------
+    labels : list of length n_labels
+        Classes in the order of the model, then labels that are none of them.
+    precision, recall, f1 : ndarray of shape (n_labels,), float64
+        From 0 to 1; 0 where a label was never predicted, or has no row.
+    support : ndarray of shape (n_labels,), int64
+        Rows that have the label.
+    """
+
+    labels: list[Label]
+    precision: Numbers
+    recall: Numbers
+    f1: Numbers
+    support: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, codes: LabelCodes) -> ClassScores:
+        """Compute them, in time and memory of n_samples + n_labels."""
+        n = len(codes.labels)
+        precision, recall, f1, support = precision_recall_fscore_support(
+            codes.true, codes.predicted, labels=np.arange(n), average=None, zero_division=0
+        )
+        occur = (support > 0) | (np.bincount(codes.predicted, minlength=n) > 0)
+        labels = [codes.labels[i] for i in np.flatnonzero(occur)]
+        return cls(
+            labels, precision[occur], recall[occur], f1[occur], support[occur].astype(np.int64)
+        )
+
+    def worst_first(self) -> NDArray[np.int64]:
+        """Return positions by F1, the lowest first; of equal ones the largest class first."""
+        return np.lexsort((-self.support, self.f1))
+
+    def as_dicts(self) -> list[ScoresOfClass]:
+        """Return all labels, ready for JSON."""
+        numbers = self.precision, self.recall, self.f1, self.support
+        return [
+            {"label": label, "precision": p, "recall": r, "f1": f, "support": s}
+            for label, p, r, f, s in zip(self.labels, *(a.tolist() for a in numbers), strict=True)
+        ]
+
+    def lines(self) -> list[str]:
+        """Return tables: all classes, or the worst and the largest, and what is left out."""
+        n = len(self.labels)
+        if n <= ALL:
+            return self._table(np.arange(n))
+        worst = self.worst_first()
+        largest = np.argsort(-self.support, kind="stable")[:LARGEST]
+        left = np.setdiff1d(worst[WORST:], largest)
+        return [
+            f"the {WORST} classes of the lowest F1",
+            *self._table(worst[:WORST]),
+            "",
+            f"the {len(largest)} largest classes",
+            *self._table(largest),
+            "",
+            f"{len(left)} more classes, F1 {100 * self.f1[left].min():.1f} to "
+            f"{100 * self.f1[left].max():.1f} %",
+        ]
+
+    def _table(self, positions: NDArray[np.int64]) -> list[str]:
+        cells = [
+            (
+                shown(self.labels[i]),
+                *(f"{100 * s[i]:.1f} %" for s in (self.precision, self.recall, self.f1)),
+                str(self.support[i]),
+            )
+            for i in positions
+        ]
+        return columns([("class", "precision", "recall", "F1", "support"), *cells], n_left=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """Reliability of the largest probability of every row, in bins of equal width.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (10,), int64
+        Rows in each bin.
+    confidence : ndarray of shape (10,), float64
+        Mean largest probability of a bin's rows; NaN without rows.
+    accuracy : ndarray of shape (10,), float64
+        Share of a bin's rows that are right; NaN without rows.
+    log_loss : float or None
+        Mean of -log p(true class), as scikit-learn clips it, over rows whose label is a class;
+        None without one.
+    ece : float
+        Expected calibration error: the mean of |accuracy - confidence|, weighted by the counts.
+    """
+
+    counts: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    log_loss: float | None
+    ece: float
+
+    @classmethod
+    def of(cls, largest: Array, right: Array, log_loss: float | None) -> Calibration:
+        """Compute it.
+
+        Parameters
+        ----------
+        largest : ndarray of shape (n_samples,)
+            Probabilities of the predicted classes.
+        right : ndarray of shape (n_samples,), bool
+        log_loss : float or None
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> found = Calibration.of(np.array([0.85, 0.85]), np.array([True, False]), None)
+        >>> round(found.ece, 6)
+        0.35
+        """
+        bins = np.minimum((largest * BINS).astype(int), BINS - 1)
+        counts = np.bincount(bins, minlength=BINS)
+        sums = np.bincount(bins, largest, BINS), np.bincount(bins, right, BINS)
+        empty = np.full(BINS, np.nan)
+        confidence, accuracy = (
+            np.divide(s, counts, out=empty.copy(), where=counts > 0) for s in sums
+        )
+        ece = float(np.abs(sums[0] - sums[1]).sum() / len(largest))
+        return cls(counts, confidence, accuracy, log_loss, ece)
+
+
+def has_probabilities(model: object) -> bool:
+    """Whether a model gives probabilities."""
+    return hasattr(model, "predict_proba")
+
+
+def calibration(model: Any, X: Any, codes: LabelCodes) -> Calibration:
+    """Compute the calibration of a model, a few rows at a time.
+
+    Parameters
+    ----------
+    model : fitted classifier with ``predict_proba``
+    X : {array-like, CSR matrix} of shape (n_samples, n_features)
+    codes : LabelCodes
+        Of its classes, the true labels and its predictions.
+    """
+    columns = codes.columns()
+    largest, losses = np.empty(len(codes.true)), [np.empty(0)]
+    step = max(1, PROBABILITIES_AT_A_TIME // len(model.classes_))
+    for begin in range(0, len(largest), step):
+        part = slice(begin, begin + step)
+        p = model.predict_proba(_safe_indexing(X, part))
+        largest[part] = p.max(axis=1)
+        known = np.flatnonzero(codes.true[part] < codes.n_known)
+        true = p[known, columns[codes.true[part][known]]]
+        losses.append(-np.log(np.maximum(true, np.finfo(p.dtype).eps, dtype=np.float64)))
+    loss = np.concatenate(losses)
+    right = codes.true == codes.predicted
+    return Calibration.of(largest, right, float(loss.mean()) if len(loss) else None)

@@ -1,4 +1,4 @@
-"""``write_report``: one page on a model, and on what it does on labelled data."""
+"""Write one HTML page about a model and its predictions of labelled data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from manyclass.estimators.validation import checked_count
 from manyclass.io.atomic import replacement
 from manyclass.model_selection.cross_validation import CrossValidationMixin
 from manyclass.persistence.model_schema import KINDS, Estimator
+from manyclass.reports import sections
 from manyclass.reports.evaluation import Evaluation, evaluate
-from manyclass.reports.page import data_sections, model_sections
-from manyclass.reports.page.document import document
-from manyclass.reports.page.elements import Markup, element
-from manyclass.reports.page.features_section import features_section
-from manyclass.reports.page.tables import facts, paragraph, percent
+from manyclass.reports.html import Markup, document, element, facts, paragraph, percent
+from manyclass.reports.sections import features_section
 from manyclass.utils.pipelines import without_passthrough
 from manyclass.utils.types import Array
 
@@ -37,9 +35,9 @@ def write_report(
     title: str = "Model report",
     origin: str = "",
 ) -> None:
-    """Write a page to look at: what was trained and proven, and what the model does on data.
+    """Write an HTML page about a model: training problem, certificate, and predictions of data.
 
-    One HTML file, which needs no network and no other file. Without data it tells what is known
+    One HTML file, which needs no network and no other file. Without data it shows what is known
     from the model: the problem that was solved, parameters, certificate, convergence, features of
     the largest weights, density and memory. With data also precision, recall and F1 of every class,
     the confusion matrix (of more than 40 classes, the most confused pairs), and the calibration of
@@ -112,9 +110,9 @@ def report_page(
     origin: str = "",
     steps: Any = None,
 ) -> tuple[bytes, Evaluation | None]:
-    """Return the page that ``write_report`` writes, in UTF-8, and what it says of the data.
+    """Return the page of ``write_report`` in UTF-8, and the evaluation.
 
-    ``steps`` have been through X already, and the model is what comes behind them.
+    ``steps`` have transformed X already; the model is the classifier after them.
     """
     classifier, steps = _classifier(model), steps or _steps_of(model)
     if top_features is not None:
@@ -125,24 +123,24 @@ def report_page(
         feature_names, _known_names(classifier, steps), classifier.n_features_in_
     )
     n_top = TOP if top_features is None and names is not None else top_features
-    about = model_sections.About.of(classifier, steps)
+    about = sections.About.of(classifier, steps)
     parts = [
-        ("trained", "Training", model_sections.trained_section(about)),
-        ("proven", "Proof", model_sections.proven_section(about)),
-        ("convergence", "Convergence", model_sections.convergence_section(about)),
+        ("trained", "Training", sections.trained_section(about)),
+        ("proven", "Proof", sections.proven_section(about)),
+        ("convergence", "Convergence", sections.convergence_section(about)),
     ]
     found = None
     if X is not None and y is not None:
         found = evaluate(model, X, y)
-        parts.append(("classes", "Classes", data_sections.classes_section(found)))
-        parts.append(("confusions", "Confusions", data_sections.confusion_section(found)))
+        parts.append(("classes", "Classes", sections.classes_section(found)))
+        parts.append(("confusions", "Confusions", sections.confusion_section(found)))
         if found.calibration is not None:
-            section = data_sections.calibration_section(found.calibration)
+            section = sections.calibration_section(found.calibration)
             parts.append(("calibration", "Calibration", section))
     if n_top is not None:
         parts.append(("features", "Features", features_section(classifier, n_top, names)))
-    parts.append(("weights", "Weights", model_sections.weights_section(about)))
-    parts.append(("versions", "Versions", model_sections.versions_section()))
+    parts.append(("weights", "Weights", sections.weights_section(about)))
+    parts.append(("versions", "Versions", sections.versions_section()))
     page = document(title, _header(about, found, title, origin), parts)
     return page.encode("utf-8", "backslashreplace"), found
 
@@ -184,9 +182,7 @@ def names_out(steps: Any) -> Array | None:
         return None
 
 
-def _header(
-    about: model_sections.About, found: Evaluation | None, title: str, origin: str
-) -> Markup:
+def _header(about: sections.About, found: Evaluation | None, title: str, origin: str) -> Markup:
     model, proof = about.model, about.proof
     cards = [
         ("accuracy", None if found is None else percent(found.accuracy, 2)),

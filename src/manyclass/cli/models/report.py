@@ -93,8 +93,8 @@ def _origin(args: argparse.Namespace) -> str:
 
 def _feature_names(args: argparse.Namespace, model: Estimator) -> Array | list[str] | None:
     """Return names from a file or from steps, or the numbers of data files if none are known."""
-    from manyclass.reports.page.features_section import numbered_names
     from manyclass.reports.report import names_out
+    from manyclass.reports.sections import numbered_names
 
     if args.feature_names is not None:
         return _names_in(args.feature_names, model.n_features_in_)

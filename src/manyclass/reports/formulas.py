@@ -1,11 +1,11 @@
-"""What a model was trained for, in words and as a formula in HTML."""
+"""Names, losses and objectives of the models, in words and as HTML formulas."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from manyclass.problem.formulations import LOGISTIC, Formulation
-from manyclass.reports.page.elements import Markup, element, joined
+from manyclass.reports.html import Markup, element, joined
 
 # A name for people, and what the loss of an example is.
 FORMULATION_WORDS = {

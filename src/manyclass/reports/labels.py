@@ -1,13 +1,13 @@
-"""Labels as numbers: those of a file beside the classes of a model that may write them otherwise.
+"""Labels as codes: those of a file and the classes of a model, which may be written differently.
 
-When the labels and the classes are both numbers, or both text, they are compared as they are. When
-one side is text, what reads as a number there counts as that number.
+Labels and classes that are both numbers, or both text, are compared as they are. Where one side is
+text, text that reads as a number counts as that number.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -129,3 +129,35 @@ def _number_or_text(label: object) -> Label:
             with contextlib.suppress(ValueError):
                 return convert(label)
     return label
+
+
+def columns(rows: Sequence[Sequence[str]], n_left: int) -> list[str]:
+    """Return rows as lines with columns of the same width.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        With a title for each column first.
+    n_left : int
+        How many columns are flush left; the others are flush right.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> for line in columns([("class", "rows"), ("a", "10")], n_left=1):
+    ...     print(line)
+    class  rows
+    a        10
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if at < n_left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines

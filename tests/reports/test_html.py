@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from manyclass.problem.formulations import FORMULATIONS, LOGISTIC
-from manyclass.reports.page.axes import Axis, axis_of
-from manyclass.reports.page.elements import Markup, element, joined
-from manyclass.reports.page.formulas import FORMULATION_WORDS, exact_objective
+from manyclass.reports.charts import Axis, axis_of
+from manyclass.reports.formulas import FORMULATION_WORDS, exact_objective
+from manyclass.reports.html import Markup, element, joined
 
 HOSTILE = "<script>alert('\"')</script>&"
 
