@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, load_model, load_svmlight, save_model
+from manyclass.cli import predict
 from manyclass.cli.console import proven
-from manyclass.cli.models import predict
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES
 from tests.helpers.command_line import TINY, names
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from manyclass import MulticlassSVC
 from manyclass.checkpoints import problem_identity
 from manyclass.cli import train
-from manyclass.cli.console import FAILED, Parser, UsageError
+from manyclass.cli.console import FAILED, CommandParser, UsageError
 from manyclass.cli.train_options import train_options
 from manyclass.parallel import consensus
 from manyclass.parallel.communicator import Serial
@@ -170,7 +170,7 @@ def test_what_ranks_refuse():
 def test_rank_0_alone_tells_which_options_do_not_go_together(
     tmp_path, monkeypatch, options, message
 ):
-    parser = Parser()
+    parser = CommandParser()
     train_options(parser)
     args = parser.parse_args(["data", str(tmp_path / "model"), *options])
     here = threading.local()

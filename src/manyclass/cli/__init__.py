@@ -1,4 +1,4 @@
-"""The command line: one module per command, options, console messages.
+"""Command line: commands, their options and console messages.
 
 May import every other room. Begin with commands.py.
 """

@@ -1,7 +1,7 @@
 """The command line: ``manyclass train | cv | predict | evaluate | report | info | convert | ...``.
 
-Every command ends with exit code 0, or 2 and one line on stderr that says what is wrong, where, and
-what to do. What needs NumPy or scikit-learn is imported when a command runs.
+Exit codes: 0, or 2 with one line on stderr (problem, place, remedy). NumPy and scikit-learn are
+imported when a command runs.
 """
 
 from __future__ import annotations
@@ -13,23 +13,31 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from manyclass.cli import console
-from manyclass.cli.advice import in_flags
-from manyclass.cli.console import Parser, UsageError, say
+from manyclass.cli.console import CommandParser, UsageError, in_flags, say
 from manyclass.cli.cross_validation import CV_EPILOG, cv, cv_options
 from manyclass.cli.data import convert
-from manyclass.cli.models.evaluate import LABELS, evaluate, evaluate_options
-from manyclass.cli.models.exchange import (
+from manyclass.cli.models import (
     EXPORTED,
     IMPORTED,
+    REPORT_EPILOG,
     export,
     export_options,
     import_model,
     import_options,
+    info,
+    info_options,
+    report,
+    report_options,
 )
-from manyclass.cli.models.info import info, info_options
-from manyclass.cli.models.predict import FEATURES, predict, predict_options
-from manyclass.cli.models.report import REPORT_EPILOG, report, report_options
 from manyclass.cli.options import convert_options
+from manyclass.cli.predict import (
+    FEATURES,
+    LABELS,
+    evaluate,
+    evaluate_options,
+    predict,
+    predict_options,
+)
 from manyclass.cli.train import train
 from manyclass.cli.train_options import train_options
 from manyclass.io import atomic
@@ -40,11 +48,10 @@ CONVERTED = """\
 DATA is read twice, in blocks. OUT takes the place of DATA in every command: it is mapped into
 memory and not parsed, and processes that use it share one copy.
 """
-# What a command imports is loaded before it begins.
+# Modules loaded before a command begins, while Ctrl-C waits.
 NEEDS = (
     "manyclass.persistence.model_file",
     "manyclass.io.svmlight",
-    "manyclass.cli.models.label_matching",
 )
 
 
@@ -95,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the arguments; of several processes that were started, one tells what is wrong."""
+    """Return the arguments; under mpiexec only one rank reports an error."""
     try:
         args = build_parser().parse_args(argv)
         if args.run is not train and mpiexec.started() > 1:
@@ -104,14 +111,14 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
                 f"{mpiexec.started()}; leave out mpiexec"
             )
     except UsageError as error:
-        if not _tells(error):
+        if not _reports(error):
             raise SystemExit(console.FAILED) from error
         raise
     return args
 
 
-def _tells(error: UsageError) -> bool:
-    """Whether this process is the one that tells what is wrong; no other waits for it any more."""
+def _reports(error: UsageError) -> bool:
+    """Whether this rank reports an error that all ranks have; the others wait for no other call."""
     if mpiexec.started() == 1:
         return True
     from manyclass.parallel.consensus import agreed, world
@@ -129,14 +136,14 @@ def _tells(error: UsageError) -> bool:
 
 
 def _lacks_memory(error: Exception) -> bool:
-    """Whether there was no memory for a thread or a library."""
+    """Whether memory for a thread or a library was lacking."""
     signs = ("new thread", "failed to map", "cannot allocate", "Cannot allocate")
     return any(sign in str(error) for sign in signs)
 
 
-def build_parser() -> Parser:
+def build_parser() -> CommandParser:
     """Return the parser of all commands."""
-    parser = Parser(
+    parser = CommandParser(
         prog="manyclass",
         description="Train linear classifiers for many classes to a proven distance from their "
         "optimum. Data files are in svmlight / LIBSVM format: LABEL INDEX:VALUE ...",
@@ -147,8 +154,8 @@ def build_parser() -> Parser:
 
     def command(
         name: str, run: Callable[[argparse.Namespace], None], text: str, epilog: str = ""
-    ) -> Parser:
-        sub: Parser = commands.add_parser(
+    ) -> CommandParser:
+        sub: CommandParser = commands.add_parser(
             name,
             help=text,
             description=f"{text[0].upper()}{text[1:]}.",

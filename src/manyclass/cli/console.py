@@ -1,6 +1,6 @@
-"""The console of a command: types of arguments, messages, warnings, SIGINT and SIGTERM.
+"""Console of a command: types of arguments, messages, warnings, SIGINT and SIGTERM.
 
-Needs no NumPy, so that ``manyclass --help`` answers at once.
+Needs no NumPy: ``manyclass --help`` is quick.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import errno
 import math
 import os
+import re
 import signal
 import sys
 import threading
@@ -19,21 +20,33 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from manyclass.io.atomic import Unfinished, _resolved, is_special, naming
+from manyclass.io.atomic import Unfinished, is_special, naming, resolved
 
 FAILED = 2
 INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals
+T = TypeVar("T")
+FLAGS = {"C": "-C"}
+# Parameters that messages advise, and those of them that are meant only where = follows.
+SWITCHES = {
+    "zero_based",
+    "sort",
+    "sum_duplicates",
+    "early_stopping",
+    "weights",
+    "loss",
+    "solver",
+    "stopping",
+    "number_labels",
+}
+ADVISED = SWITCHES | {"n_features", "max_iter", "tol", "alpha", "C", "batch_size", "max_steps"}
 
 
 class UsageError(ValueError):
-    """The command line asks for something that does not exist."""
+    """Invalid command line."""
 
 
-T = TypeVar("T")
-
-
-class Parser(argparse.ArgumentParser):
-    """Leaves it to ``main`` to report errors, in one line and without the usage."""
+class CommandParser(argparse.ArgumentParser):
+    """Parser whose errors ``main`` reports, in one line and without the usage."""
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing and exiting."""
@@ -41,7 +54,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def number(text: str, convert: Callable[[str], T], wanted: str, ok: Callable[[T], bool]) -> T:
-    """Convert an argument, or say what was ``wanted``."""
+    """Convert an argument; an error names what was ``wanted``."""
     try:
         value = convert(text)
     except ValueError:
@@ -66,14 +79,14 @@ seed = partial(
 
 
 def check_target(name: str, inputs: Sequence[str], *, special: bool) -> None:
-    """Check, before any work, that a file can be written; ``special``: or a device, or a pipe."""
+    """Check, before any work, that a file can be written, or a device or pipe if ``special``."""
     path = Path(name)
     if any(path.exists() and Path(other).exists() and path.samefile(other) for other in inputs):
         raise UsageError(f"{name}: is an input too and would be overwritten; choose another name")
-    if special and is_special(path):  # nothing to create
+    if special and is_special(path):  # it exists already
         return
     with naming(f"cannot write {name}"):
-        target, _ = _resolved(name)
+        target, _ = resolved(name)
         Unfinished(target).close()
 
 
@@ -97,12 +110,12 @@ def count(n: int, what: str) -> str:
 
 
 def proven(relative_gap: float) -> str:
-    """Return how far from the optimum at most."""
+    """Return a proven relative gap in words."""
     return f"within {100 * relative_gap:.2g} % of the optimum"
 
 
-def be_quiet(text: str) -> None:
-    """Say nothing."""
+def silent(text: str) -> None:
+    """Print nothing."""
 
 
 def say(text: str) -> None:
@@ -137,13 +150,13 @@ def failed(text: str, code: int = FAILED) -> int:
 
 
 def flush() -> None:
-    """Let errors of stdout come now."""
+    """Flush stdout, so that its errors are raised here."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def give_up_stdout() -> None:
-    """Let Python's own flush at exit succeed, though nobody can read stdout."""
+    """Redirect stdout to the null device, so that Python's flush at exit succeeds."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -151,12 +164,12 @@ def give_up_stdout() -> None:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, where it is handled."""
+    """Interrupt by SIGTERM."""
 
 
 @contextlib.contextmanager
 def termination_handled() -> Iterator[None]:
-    """Let SIGTERM interrupt as Ctrl-C does; at the end of the block it is a Terminated."""
+    """Turn SIGTERM into a KeyboardInterrupt; the block raises it as Terminated."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -178,7 +191,7 @@ def termination_handled() -> Iterator[None]:
 
 
 def interrupted(error: KeyboardInterrupt) -> int:
-    """Say that a signal ended the command, and what is left of its work; return the exit code."""
+    """Report the interruption and the state of the work; return the exit code."""
     terminated = isinstance(error, Terminated)
     left = "; ".join(getattr(error, "__notes__", ["nothing was written"]))
     what = "terminated" if terminated else "interrupted"
@@ -186,10 +199,10 @@ def interrupted(error: KeyboardInterrupt) -> int:
 
 
 def die_of_interrupt() -> None:
-    """End this process by a signal: mpiexec ends the others then, which may wait for this one.
+    """End this process by a signal, so that mpiexec ends the other ranks, which may wait.
 
     By SIGTERM: MPICH's mpiexec combines the numbers of the signals that ended the ranks by OR, and
-    kills the others (9); with SIGINT (2) it would tell of a segmentation fault (11).
+    kills the others (9); with SIGINT (2) it would report a segmentation fault (11).
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -197,7 +210,7 @@ def die_of_interrupt() -> None:
 
 @contextlib.contextmanager
 def interrupt_held_back() -> Iterator[None]:
-    """Let Ctrl-C wait until the end of the block, as imports may swallow or disguise it."""
+    """Delay Ctrl-C to the end of the block, as imports may swallow it."""
     here = threading.current_thread() is threading.main_thread()
     if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -210,3 +223,30 @@ def interrupt_held_back() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if arrived.is_set():
         raise KeyboardInterrupt
+
+
+def in_flags(text: str, args: argparse.Namespace) -> str:
+    """Return a message with flags for the parameters in its advice, after its last ; or :.
+
+    The text before may be the name or content of a file and stays, except for a value of --bias.
+    """
+    if hasattr(args, "bias"):
+        text = re.sub(r"(^|: )intercept_scaling=", r"\1--bias ", text)
+    cut = max(text.rfind(mark) for mark in ("; ", ": ")) + 1
+    advice = text[cut:]
+    folder = getattr(args, "checkpoint", None)
+    advice = advice.replace("resume=True", f"--resume {folder}")
+    advice = advice.replace("resume=False", f"--checkpoint {folder}")
+    uses = "use" if hasattr(args, "dtype") else "train with"
+    advice = re.sub(r"\buse (float32|float64)\b", rf"{uses} --dtype \1", advice)
+    for name in ADVISED & vars(args).keys():
+        advice = _with_flag(advice, name, FLAGS.get(name, "--" + name.replace("_", "-")))
+    return text[:cut] + advice
+
+
+def _with_flag(advice: str, name: str, flag: str) -> str:
+    word = rf"(?<![\w./-]){name}"
+    advice = re.sub(rf"use {name}=False\b", f"leave out {flag}", advice)
+    advice = re.sub(rf"{word}=True\b", flag, advice)
+    advice = re.sub(rf"{word}='(\w+)'", rf"{flag} \1", advice)
+    return advice if name in SWITCHES else re.sub(rf"{word}(?![\w./=-])", flag, advice)

@@ -7,12 +7,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyclass.cli.console import Parser, UsageError, be_quiet, positive, positive_int, say
-from manyclass.cli.data import Say, read, timed
-from manyclass.cli.formulation_names import LOGISTIC, formulation_names, formulation_or_logistic
+from manyclass.cli.console import CommandParser, UsageError, positive, positive_int, say, silent
+from manyclass.cli.data import Say, check_labels, read, timed, weigh_classes
 from manyclass.cli.options import (
+    LOGISTIC,
     data_option,
     estimator_options,
+    formulation_names,
+    formulation_or_logistic,
     parameters,
     reader_options,
     settle_estimator,
@@ -35,7 +37,7 @@ worst fold. manyclass train -C auto does the same, and trains a model with the C
 """
 
 
-def cv_options(parser: Parser) -> None:
+def cv_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass cv``."""
     add = parser.add_argument
     data_option(parser)
@@ -87,13 +89,11 @@ def cv(args: argparse.Namespace) -> None:
     import numpy as np
     from sklearn.utils import check_random_state
 
-    from manyclass.cli.models.label_matching import check_labels, weigh_classes
-
     _check(args)
     model = estimator(args, _search(args))
-    tell = be_quiet if args.quiet or args.json else say
+    log = silent if args.quiet or args.json else say
     model.verbose = 0
-    X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
+    X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)
     largest = int(np.unique(y, return_counts=True)[1].max())
@@ -110,10 +110,10 @@ def cv(args: argparse.Namespace) -> None:
     if args.json:
         say(json.dumps(_as_json(choice, args.scoring, seconds)))
     elif not args.quiet:
-        tell_choice(choice.C, float(choice.scores[:, choice.best].mean()), seconds, tell)
+        log_choice(choice.C, float(choice.scores[:, choice.best].mean()), seconds, log)
     if args.plot:
         _plot(choice, args.scoring, args.plot)
-        tell(f"saved {args.plot}")
+        log(f"saved {args.plot}")
 
 
 def estimator(
@@ -134,13 +134,13 @@ def estimator(
     return MultinomialLogisticRegressionCV(regularize_intercept=regularized, **settings)
 
 
-def tell_choice(C: float, score: float, seconds: float, tell: Say) -> None:
-    """Say what was chosen."""
-    tell(f"chosen: C = {C:.6g}, mean score {score:.4f}; {seconds:.2f} s")
+def log_choice(C: float, score: float, seconds: float, log: Say) -> None:
+    """Log the choice."""
+    log(f"chosen: C = {C:.6g}, mean score {score:.4f}; {seconds:.2f} s")
 
 
 class _Table:
-    """Prints a line for each C; those that are trained again, to a smaller gap, come below."""
+    """Prints a line for each C; those trained again, to a smaller gap, follow below."""
 
     def __init__(self, scoring: str, tol: float) -> None:
         self.sign, self.tol, self.last = _sign(scoring), tol, 0.0
@@ -167,7 +167,7 @@ def _sign(scoring: str) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse what does not go together, before the data are read."""
+    """Refuse incompatible options, before the data are read."""
     from manyclass.cli.console import check_target
 
     settle_estimator(args)
@@ -186,7 +186,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _check_formulation(args: argparse.Namespace) -> None:
-    """Refuse what a formulation does not have."""
+    """Refuse options that a formulation lacks."""
     if args.scoring == "log_loss" and args.formulation != LOGISTIC:
         raise UsageError("argument --scoring: log_loss goes with --formulation logistic")
     if args.formulation == LOGISTIC:

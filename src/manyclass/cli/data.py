@@ -1,16 +1,19 @@
-"""The data file of a command: read, mapped, in blocks; ``manyclass convert``."""
+"""Read data and labels of a command, at once, mapped or in blocks; ``manyclass convert``."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from manyclass.cli import console
-from manyclass.cli.console import UsageError, be_quiet, count, say
+from manyclass.cli.console import UsageError, count, say, silent
+from manyclass.cli.options import BALANCED
 from manyclass.io import atomic
+from manyclass.utils.types import Array, ClassWeight, Label
 
 if TYPE_CHECKING:
     from manyclass.io.stored_rows import StoredBlocks
@@ -18,23 +21,25 @@ if TYPE_CHECKING:
     from manyclass.parallel.communicator import Communicator
     from manyclass.persistence.model_schema import Estimator
     from manyclass.utils.types import Array, CsrArray, Rows
+
+
 Say = Callable[[str], None]
 B = TypeVar("B", bound="SvmlightBlocks | StoredBlocks")
-# Text of a file that a compressed byte may stand for, and the share of the memory that data may
-# take before they are read in blocks.
+# Bytes of text per compressed byte, and the share of the memory above which data are read in
+# blocks.
 EXPANSION = 6
 SHARE_OF_MEMORY = 0.2
-# Text in a block: rows enough to be shuffled, few enough for any memory.
+# Text in a block: enough rows to shuffle, few enough for any memory.
 BLOCK_BYTES = 1 << 24
 BLOCK_VALUES = BLOCK_BYTES >> 3  # of converted data
 
 
 def convert(args: argparse.Namespace) -> None:
-    """Run the command: write a text file as one that training maps."""
+    """Run ``manyclass convert``: write a text file as one that training maps."""
     from manyclass.cli.file_kinds import DATA, check_output
     from manyclass.io.dataset_file import looks_like_data, save_blocks
 
-    tell = be_quiet if args.quiet else say
+    log = silent if args.quiet else say
     if args.data == "-":
         raise UsageError(
             "argument DATA: convert reads DATA twice, so it must be a file, not standard input"
@@ -42,11 +47,11 @@ def convert(args: argparse.Namespace) -> None:
     check_output(args.out, [args.data], DATA, force=args.force)
     if looks_like_data(args.data):
         raise ValueError(f"{args.data}: is no text, but converted already or something else")
-    blocks = _looked_through(args, tell, _text_blocks)
+    blocks = _inspected(args, log, _text_blocks)
     began = time.perf_counter()
     save_blocks(args.out, blocks)
     size = Path(args.out).stat().st_size
-    tell(f"saved {args.out} in {time.perf_counter() - began:.2f} s: {size / 1e6:,.3g} MB")
+    log(f"saved {args.out} in {time.perf_counter() - began:.2f} s: {size / 1e6:,.3g} MB")
 
 
 def may_not_fit(path: str) -> bool:
@@ -62,18 +67,18 @@ def may_not_fit(path: str) -> bool:
     return size > SHARE_OF_MEMORY * available_memory()
 
 
-def read_in_blocks(args: argparse.Namespace, tell: Say) -> SvmlightBlocks | StoredBlocks:
+def read_in_blocks(args: argparse.Namespace, log: Say) -> SvmlightBlocks | StoredBlocks:
     """Return the data file of a command in blocks."""
-    return _looked_through(args, tell, _blocks)
+    return _inspected(args, log, _blocks)
 
 
-def _looked_through(args: argparse.Namespace, tell: Say, blocks_of: Callable[[Any], B]) -> B:
-    """Return the data file of a command in blocks, and tell what is in it."""
+def _inspected(args: argparse.Namespace, log: Say, blocks_of: Callable[[Any], B]) -> B:
+    """Return the data file of a command in blocks, and log its size."""
     began = time.perf_counter()
     with atomic.naming(args.data):
         blocks = blocks_of(args)
     seconds = time.perf_counter() - began
-    tell(
+    log(
         f"looked through {args.data} in {seconds:.2f} s: {count(blocks.n_rows, 'row')}, "
         f"{count(blocks.n_features, 'feature')}, {len(blocks.classes)} classes, "
         f"{count(blocks.n_nonzero, 'non-zero')}; reading blocks of up to "
@@ -95,9 +100,9 @@ def _blocks(args: argparse.Namespace) -> SvmlightBlocks | StoredBlocks:
 
 
 def explain_bus_errors(path: str) -> None:
-    """Let one line tell why the process ends when a file that it has mapped becomes shorter.
+    """Print one line if the process ends because a mapped file became shorter.
 
-    The command line alone does that: signals of a program in Python are its own.
+    Only the command line does this: a program in Python handles its own signals.
     """
     from manyclass import _core
 
@@ -122,17 +127,17 @@ def _text_blocks(args: argparse.Namespace) -> SvmlightBlocks:
 def read(
     args: argparse.Namespace,
     dtype: Any,
-    tell: Say,
+    log: Say,
     n_features: int | None = None,
     ranks: Communicator | None = None,
 ) -> tuple[CsrArray, Array]:
-    """Read the data file of a command, on all ranks together, and tell what is in it."""
+    """Read the data file of a command, on all ranks together, and log its size."""
     import numpy as np
 
     began = time.perf_counter()
     X, y = _loaded(args, dtype, n_features, ranks)
     seconds = time.perf_counter() - began
-    tell(
+    log(
         f"read {args.data} in {seconds:.2f} s: {count(len(y), 'row')}, "
         f"{count(X.shape[1], 'feature')}, {len(np.unique(y))} classes, "
         f"{count(X.nnz, 'non-zero')}"
@@ -161,7 +166,7 @@ def _loaded(
 
 
 def _format(args: argparse.Namespace) -> dict[str, bool]:
-    """Return what the command line says about how text is written."""
+    """Return the options of the text format."""
     return {name: getattr(args, name) for name in ("zero_based", "sort", "sum_duplicates")}
 
 
@@ -178,7 +183,7 @@ def _check_converted(args: argparse.Namespace) -> None:
 def load_for(args: argparse.Namespace) -> Estimator:
     """Load the model of a command, with its number of threads.
 
-    Of a pipeline, the classifier; ``args.steps`` is what comes before it, for ``read_for``.
+    Of a pipeline, the classifier; ``args.steps`` is its preprocessing, for ``read_for``.
     """
     from manyclass.persistence.model_file import load_model
     from manyclass.persistence.pipeline_schema import classifier_of
@@ -191,12 +196,12 @@ def load_for(args: argparse.Namespace) -> Estimator:
 
 
 def read_for(
-    args: argparse.Namespace, model: Estimator, tell: Callable[[str], None]
+    args: argparse.Namespace, model: Estimator, log: Callable[[str], None]
 ) -> tuple[Rows, Array]:
-    """Read data as a model takes them; columns beyond those that it knows are left out."""
+    """Read data for a model; columns that it does not know are left out."""
     if args.steps is not None:
         _check_steps(args)
-    X, y = read(args, model.intercept_.dtype, tell)
+    X, y = read(args, model.intercept_.dtype, log)
     X.resize((len(y), model.n_features_in_))
     return X if args.steps is None else _transformed(args, X), y
 
@@ -212,7 +217,7 @@ def _check_steps(args: argparse.Namespace) -> None:
 
 
 def _transformed(args: argparse.Namespace, X: CsrArray) -> Rows:
-    """Return rows as the steps before the classifier leave them."""
+    """Return the rows transformed by the steps before the classifier."""
     from sklearn.utils import get_tags
 
     from manyclass.utils.memory import available_memory
@@ -229,7 +234,7 @@ def _transformed(args: argparse.Namespace, X: CsrArray) -> Rows:
 
 
 def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
-    """Return the seconds of a fit, whose errors name a file: that of the data if no other."""
+    """Return the seconds of a fit; its errors name a file, by default the data."""
     from manyclass.parallel.consensus import known_to_all
 
     files = tuple(
@@ -245,3 +250,70 @@ def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
         reported_by = getattr(error, "reported_by", None)
         raise (named if reported_by is None else known_to_all(named, reported_by)) from error
     return time.perf_counter() - began
+
+
+class Weighted(Protocol):
+    """An estimator with class weights."""
+
+    class_weight: ClassWeight
+
+
+def check_labels(path: str, labels: Array) -> None:
+    """Refuse labels of a file that name fewer than two classes.
+
+    Parameters
+    ----------
+    path : str
+        The file, for the message.
+    labels : ndarray
+
+    Raises
+    ------
+    ValueError
+        If there is one class only, or a number that is not whole.
+    """
+    import numpy as np
+
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{path}: every row has the label {classes[0]}; training needs at least two classes"
+        )
+    if labels.dtype.kind == "f" and (classes != np.rint(classes)).any():
+        raise ValueError(
+            f"{path}: the label {classes[classes != np.rint(classes)][0]} is not a whole number, "
+            "as in a regression; name classes by whole numbers or words"
+        )
+
+
+def weigh_classes(model: Weighted, args: argparse.Namespace, y: Array) -> None:
+    """Set the class weights of the command line, which names classes by their labels.
+
+    Raises
+    ------
+    UsageError
+        If no row has such a label, or two entries are of the same one.
+    """
+    given = dict(entry for entry in args.class_weight or [] if entry != BALANCED)
+    if not given:
+        return
+    import numpy as np
+
+    classes = np.unique(y).tolist()
+    by_text = {str(label): label for label in classes}
+    numbers = {} if y.dtype.kind in "UO" else {float(label): label for label in classes}
+    weights: dict[Label, float] = {}
+    for text, weight in given.items():
+        label = by_text.get(text, numbers.get(_as_float(text)))
+        if label is None:
+            raise UsageError(f"argument --class-weight: no row of {args.data} has the label {text}")
+        if label in weights:
+            raise UsageError(f"argument --class-weight: the label {label} is given twice")
+        weights[label] = weight
+    model.class_weight = weights
+
+
+def _as_float(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        return float(text)
+    return float("nan")

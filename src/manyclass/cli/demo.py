@@ -1,4 +1,4 @@
-"""What manyclass does, shown on two data sets that need no file."""
+"""``manyclass demo``: training on two data sets that need no file, beside LinearSVC."""
 
 from __future__ import annotations
 

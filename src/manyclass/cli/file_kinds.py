@@ -1,4 +1,4 @@
-"""What a command may replace: files of the kind that it writes, and empty ones, unless forced."""
+"""Kinds of output files: a command overwrites its own kind and empty files, others with --force."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ INTEGER = re.compile(rb"[+-]?[0-9]+")
 SHARE = re.compile(rb"[0-9]*\.?[0-9]+(e-[0-9]+)?")
 
 
-class Kind(NamedTuple):
-    """A kind of file, and how to tell whether a file that is not empty is of it."""
+class FileKind(NamedTuple):
+    """A kind of file, with a test of files that are not empty."""
 
     name: str
     matches: Callable[[Path], bool]
 
 
 def check_output(
-    name: str, inputs: Sequence[str], kind: Kind, *, force: bool, special: bool = False
+    name: str, inputs: Sequence[str], kind: FileKind, *, force: bool, special: bool = False
 ) -> None:
     """Refuse, before any work, an output that cannot be written or would overwrite another kind.
 
@@ -36,7 +36,7 @@ def check_output(
         Of the output.
     inputs : sequence of str
         Files that are read: never overwritten.
-    kind : Kind
+    kind : FileKind
         What is written.
     force : bool
         Whether a file of another kind may be replaced.
@@ -64,9 +64,9 @@ def check_output(
         )
 
 
-def labels_of(classes: Iterable[object]) -> Kind:
+def labels_of(classes: Iterable[object]) -> FileKind:
     """Return the kind of files that predictions of these classes are, or of numbered classes."""
-    return Kind(
+    return FileKind(
         "file of predicted labels", partial(_has_labels, {str(c).encode() for c in classes})
     )
 
@@ -79,8 +79,8 @@ def _has_format(format_: str, path: Path) -> bool:
             return False
 
 
-MODEL = Kind("manyclass model", partial(_has_format, "manyclass"))
-DATA = Kind("converted data file", partial(_has_format, "manyclass-data"))
+MODEL = FileKind("manyclass model", partial(_has_format, "manyclass"))
+DATA = FileKind("converted data file", partial(_has_format, "manyclass-data"))
 
 
 def _begins(pattern: re.Pattern[bytes], path: Path) -> bool:
@@ -88,9 +88,9 @@ def _begins(pattern: re.Pattern[bytes], path: Path) -> bool:
         return pattern.match(file.read(64)) is not None
 
 
-LIBLINEAR = Kind("LIBLINEAR model", partial(_begins, re.compile(rb"solver_type [A-Z]")))
+LIBLINEAR = FileKind("LIBLINEAR model", partial(_begins, re.compile(rb"solver_type [A-Z]")))
 # Protocol buffers: the version (field 1), the producer (field 2).
-ONNX = Kind("ONNX model", partial(_begins, re.compile(rb"\x08[\x01-\x7f]\x12", re.DOTALL)))
+ONNX = FileKind("ONNX model", partial(_begins, re.compile(rb"\x08[\x01-\x7f]\x12", re.DOTALL)))
 
 
 def _is_report(path: Path) -> bool:
@@ -100,11 +100,11 @@ def _is_report(path: Path) -> bool:
         return file.read(len(BEGINNING)) == BEGINNING.encode()
 
 
-REPORT = Kind("report of manyclass", _is_report)
+REPORT = FileKind("report of manyclass", _is_report)
 
 
 def _has_labels(classes: set[bytes], path: Path) -> bool:
-    """Whether every line holds labels; an INDEX:VALUE of data is none."""
+    """Whether every line holds labels; INDEX:VALUE is no label."""
     with path.open("rb") as file:
         lines = iter(partial(file.readline, LONGEST_LINE), b"")
         return all(_is_of_labels(line, classes) for line in lines)
@@ -114,6 +114,6 @@ def _is_of_labels(line: bytes, classes: set[bytes]) -> bool:
     fields = line.removesuffix(b"\n").split(b"\t")
     if classes.issuperset(fields):
         return True
-    if len(fields) == 1:  # of another model, perhaps
+    if len(fields) == 1:  # labels of another model
         return INTEGER.fullmatch(fields[0]) is not None
     return classes.issuperset(fields[::2]) and all(map(SHARE.fullmatch, fields[1::2]))

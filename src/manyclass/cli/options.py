@@ -1,11 +1,12 @@
-"""Options that several commands have."""
+"""Options of several commands, and names of formulations."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from manyclass.cli.console import Parser, UsageError, finite, jobs, positive_int, seed
+from manyclass.cli.console import CommandParser, UsageError, finite, jobs, positive_int, seed
+from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, full_name
 
 if TYPE_CHECKING:
     from manyclass.utils.types import Settings
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
 
 BALANCED = "balanced"
 STDIN = "/dev/stdin"
+LOGISTIC = "logistic"  # as a formulation: another estimator
 
 
-def data_option(parser: Parser) -> None:
+def data_option(parser: CommandParser) -> None:
     """Add the data file."""
     parser.add_argument(
         "data",
@@ -30,8 +32,8 @@ def file_or_stdin(name: str) -> str:
     return STDIN if name == "-" else name
 
 
-def data_options(parser: Parser) -> None:
-    """Add what every command on a data file and a model has."""
+def data_options(parser: CommandParser) -> None:
+    """Add the options of commands on a data file and a model."""
     data_option(parser)
     parser.add_argument("model", metavar="MODEL", help="model file")
     reader_options(parser)
@@ -51,7 +53,7 @@ def class_weight(text: str) -> str | tuple[str, float]:
 
 
 def settle_estimator(args: argparse.Namespace) -> None:
-    """Refuse what contradicts itself; a bias that is not positive means no intercept."""
+    """Refuse contradictions; a bias that is not positive means no intercept."""
     given = args.class_weight or []
     if BALANCED in given and len(given) > 1:
         raise UsageError("argument --class-weight: balanced goes with no other")
@@ -65,7 +67,7 @@ def settle_estimator(args: argparse.Namespace) -> None:
         args.bias, args.no_intercept = None, True
 
 
-def convert_options(parser: Parser) -> None:
+def convert_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass convert``."""
     parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed")
     parser.add_argument("out", metavar="OUT", help="file to write")
@@ -74,8 +76,8 @@ def convert_options(parser: Parser) -> None:
     force_option(parser)
 
 
-def force_option(parser: Parser) -> None:
-    """Add what lets a command overwrite any file."""
+def force_option(parser: CommandParser) -> None:
+    """Add the option to overwrite any file."""
     parser.add_argument(
         "--force",
         action="store_true",
@@ -83,8 +85,8 @@ def force_option(parser: Parser) -> None:
     )
 
 
-def reader_options(parser: Parser) -> None:
-    """Add what every command that reads data has."""
+def reader_options(parser: CommandParser) -> None:
+    """Add the options of commands that read data."""
     add = parser.add_argument
     add("--jobs", type=jobs, default=1, metavar="N", help="threads; -1: all cores")
     add("--zero-based", action="store_true", help="feature numbers count from 0")
@@ -92,8 +94,8 @@ def reader_options(parser: Parser) -> None:
     add("--sum-duplicates", action="store_true", help="add up values of a feature given twice")
 
 
-def estimator_options(parser: Parser) -> None:
-    """Add what every command that trains has."""
+def estimator_options(parser: CommandParser) -> None:
+    """Add the options of commands that train."""
     add = parser.add_argument
     add("--no-intercept", action="store_true", help="leave out the constant feature")
     add(
@@ -128,8 +130,8 @@ def estimator_options(parser: Parser) -> None:
     force_option(parser)
 
 
-def shape_options(parser: Parser) -> None:
-    """Add what every command that reads text as numbers of a type has."""
+def shape_options(parser: CommandParser) -> None:
+    """Add the options of commands that convert text to numbers."""
     add = parser.add_argument
     add("--dtype", choices=["float32", "float64"], default="float32", help="type of the values")
     add("--n-features", type=positive_int, metavar="N", help="columns, if more than DATA uses")
@@ -137,7 +139,7 @@ def shape_options(parser: Parser) -> None:
 
 
 def parameters(args: argparse.Namespace) -> Settings:
-    """Return what ``estimator_options`` and the like say, as parameters of an estimator."""
+    """Return the parameters of an estimator from the options."""
     scaling = {} if args.bias is None else {"intercept_scaling": args.bias}
     return {
         **scaling,
@@ -151,3 +153,27 @@ def parameters(args: argparse.Namespace) -> Settings:
         "random_state": args.seed,
         "verbose": 0 if args.quiet else 1,
     }
+
+
+def formulation_name(name: str) -> str:
+    """Return the full name of a formulation."""
+    full = full_name(name)
+    if full not in FORMULATIONS:
+        raise argparse.ArgumentTypeError(f"must be one of {formulation_names()}; not {name!r}")
+    return full
+
+
+def formulation_or_logistic(name: str) -> str:
+    """Return the full name of a formulation, or "logistic"."""
+    if name == LOGISTIC:
+        return name
+    try:
+        return formulation_name(name)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(str(error).replace("; not", ", logistic; not")) from None
+
+
+def formulation_names() -> str:
+    """List all formulations, with their short names."""
+    short = {full: f" ({short})" for short, full in SHORT_NAMES.items()}
+    return ", ".join(name + short.get(name, "") for name in FORMULATIONS)

@@ -1,4 +1,4 @@
-"""``manyclass train``: both ways to train."""
+"""``manyclass train``: exact, logistic and stochastic training, in one process or on MPI ranks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyclass.cli import console
-from manyclass.cli.console import UsageError, be_quiet, count, proven, say
-from manyclass.cli.data import Say, may_not_fit, read, read_in_blocks, timed
-from manyclass.cli.formulation_names import LOGISTIC
-from manyclass.cli.options import BALANCED, parameters
+from manyclass.cli.console import UsageError, count, proven, say, silent
+from manyclass.cli.data import (
+    Say,
+    check_labels,
+    may_not_fit,
+    read,
+    read_in_blocks,
+    timed,
+    weigh_classes,
+)
+from manyclass.cli.options import BALANCED, LOGISTIC, parameters
 from manyclass.cli.train_options import AUTO, settle
 from manyclass.parallel import mpiexec
 
@@ -23,12 +30,12 @@ if TYPE_CHECKING:
     from manyclass.parallel.communicator import Communicator
     from manyclass.utils.types import Settings
 
-# What may differ from rank to rank.
+# Arguments that may differ between ranks.
 OF_RANKS = ("run", "needs", "data", "model", "jobs", "quiet", "force")
 
 
 def train(args: argparse.Namespace) -> None:
-    """Run the command: here, or with all processes that mpiexec started; one tells an error."""
+    """Run ``manyclass train`` in one process or on all MPI ranks; one rank reports an error."""
     from manyclass.parallel.consensus import OtherRankError, abort_others, world
 
     try:
@@ -53,22 +60,22 @@ def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
     agreed(ranks, lambda: _check(args, ranks))
     options = {name: value for name, value in vars(args).items() if name not in OF_RANKS}
     check_same(ranks, facts_of_rank({}, options))
-    tell = say if ranks.rank == 0 and not args.quiet else be_quiet
-    with _going_on(args, ranks):
+    log = say if ranks.rank == 0 and not args.quiet else silent
+    with _resumable(args, ranks):
         if args.C == AUTO:
-            _train_chosen(args, tell)
+            _train_chosen(args, log)
         elif args.formulation == LOGISTIC:
-            _train_logistic(args, tell)
+            _train_logistic(args, log)
         elif args.solver != "stochastic":
-            _train_dual(args, ranks, tell)
+            _train_dual(args, ranks, log)
         else:
-            _train_stochastic(args, tell)
-    tell(f"saved {args.model}")
+            _train_stochastic(args, log)
+    log(f"saved {args.model}")
 
 
 @contextlib.contextmanager
-def _going_on(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
-    """Let SIGTERM end training as Ctrl-C does, with a checkpoint; and tell how it goes on."""
+def _resumable(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
+    """Turn SIGTERM into an interrupt with a checkpoint, and add how to resume to the message."""
     from manyclass.checkpoints.manager import found_in
 
     if not args.checkpoint or ranks.size > 1:
@@ -110,10 +117,9 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
             manager.check(Path(args.checkpoint), resume=args.resume)
 
 
-def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> None:
+def _train_dual(args: argparse.Namespace, ranks: Communicator, log: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.models.label_matching import check_labels, weigh_classes
     from manyclass.estimators.svc import MulticlassSVC
     from manyclass.parallel.consensus import agreed
     from manyclass.persistence.sharded_model import SpreadTraining
@@ -128,7 +134,7 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
         **parameters(args),
     )
 
-    X, y = read(args, np.dtype(args.dtype), tell, args.n_features, ranks)
+    X, y = read(args, np.dtype(args.dtype), log, args.n_features, ranks)
     agreed(ranks, lambda: check_labels(args.data, y))
     agreed(ranks, lambda: weigh_classes(model, args, y))
     training = SpreadTraining(model)
@@ -136,24 +142,23 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, tell: Say) -> Non
     training.save(args.model)
     if ranks.rank != 0:
         return
-    _tell_proof(model, seconds, tell)
+    _log_proof(model, seconds, log)
 
 
-def _tell_proof(
-    model: MulticlassSVC | MultinomialLogisticRegression, seconds: float, tell: Say
+def _log_proof(
+    model: MulticlassSVC | MultinomialLogisticRegression, seconds: float, log: Say
 ) -> None:
     proof = model.certificate_
-    tell(
+    log(
         f"trained {count(model.n_iter_, 'epoch')} in {seconds:.2f} s: "
         f"objective {proof.primal_objective:.6g}, "
         f"proven {proven(proof.relative_gap)}"
     )
 
 
-def _train_logistic(args: argparse.Namespace, tell: Say) -> None:
+def _train_logistic(args: argparse.Namespace, log: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.models.label_matching import check_labels, weigh_classes
     from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.persistence.model_file import save_model
 
@@ -162,36 +167,34 @@ def _train_logistic(args: argparse.Namespace, tell: Say) -> None:
     model = MultinomialLogisticRegression(
         C=args.C, regularize_intercept=args.regularize_intercept, **_checkpoints(args), **settings
     )
-    X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
+    X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
-    _tell_proof(model, seconds, tell)
+    _log_proof(model, seconds, log)
 
 
-def _train_chosen(args: argparse.Namespace, tell: Say) -> None:
-    """Train with a C that cross-validation chooses."""
+def _train_chosen(args: argparse.Namespace, log: Say) -> None:
+    """Choose C by cross-validation, and train with it."""
     import numpy as np
 
-    from manyclass.cli.cross_validation import estimator, tell_choice
-    from manyclass.cli.models.label_matching import check_labels, weigh_classes
+    from manyclass.cli.cross_validation import estimator, log_choice
     from manyclass.persistence.model_file import save_model
 
     model = estimator(args, {})
-    X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
+    X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model.best_estimator_)
-    tell_choice(model.C_, model.best_score_, seconds, tell)
-    _tell_proof(model.best_estimator_, model.refit_time_, tell)
+    log_choice(model.C_, model.best_score_, seconds, log)
+    _log_proof(model.best_estimator_, model.refit_time_, log)
 
 
-def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
+def _train_stochastic(args: argparse.Namespace, log: Say) -> None:
     import numpy as np
 
-    from manyclass.cli.models.label_matching import check_labels, weigh_classes
     from manyclass.estimators.stochastic import StochasticClassifier
     from manyclass.persistence.model_file import save_model
 
@@ -204,31 +207,29 @@ def _train_stochastic(args: argparse.Namespace, tell: Say) -> None:
         **parameters(args),
     )
     if args.out_of_core or may_not_fit(args.data):
-        seconds = _train_in_blocks(args, model, tell)
+        seconds = _train_in_blocks(args, model, log)
     else:
-        X, y = read(args, np.dtype(args.dtype), tell, args.n_features)
+        X, y = read(args, np.dtype(args.dtype), log, args.n_features)
         check_labels(args.data, y)
         weigh_classes(model, args, y)
         seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
-    tell(
+    log(
         f"trained {count(model.n_iter_, 'epoch')}, {count(model.n_steps_, 'step')} in "
         f"{seconds:.2f} s: mean loss {model.history_[-1].loss:.6g} in the last"
     )
 
 
-def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell: Say) -> float:
-    """Train on a file that stays where it is; return the seconds."""
+def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, log: Say) -> float:
+    """Train on the blocks of a file; return the seconds."""
     import numpy as np
-
-    from manyclass.cli.models.label_matching import check_labels, weigh_classes
 
     if args.early_stopping:
         raise UsageError(
             "argument --early-stopping: needs all rows in memory, to hold some out; "
             f"{args.data} is read in blocks"
         )
-    blocks = read_in_blocks(args, tell)
+    blocks = read_in_blocks(args, log)
     check_labels(args.data, blocks.classes)
     weigh_classes(model, args, blocks.classes)
     if args.class_weight == [BALANCED]:
@@ -239,7 +240,7 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, tell
 
 
 def _checkpoints(args: argparse.Namespace) -> Settings:
-    """Return the parameters of exact training that say where checkpoints are."""
+    """Return the checkpoint parameters of exact training."""
     return {
         "checkpoint": args.checkpoint,
         "checkpoint_minutes": args.checkpoint_minutes,

@@ -1,21 +1,26 @@
-"""Options of ``manyclass train``, and which of them go together."""
+"""Options of ``manyclass train`` and their compatibility."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
 
-from manyclass.cli.advice import FLAGS
-from manyclass.cli.console import Parser, UsageError, positive, positive_int
-from manyclass.cli.formulation_names import LOGISTIC, formulation_names, formulation_or_logistic
-from manyclass.cli.options import data_options, estimator_options, settle_estimator
+from manyclass.cli.console import FLAGS, CommandParser, UsageError, positive, positive_int
+from manyclass.cli.options import (
+    LOGISTIC,
+    data_options,
+    estimator_options,
+    formulation_names,
+    formulation_or_logistic,
+    settle_estimator,
+)
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.formulations import LOSSES as MARGIN_LOSSES
 
-# Solvers that are exact as well, and take the options of dual.
+# Other exact solvers, with the options of dual.
 COMPARED = ("sequential_dual", "exponentiated_gradient", "cutting_plane", "most_violating")
 STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
-# Options of one solver only, and what they are when they are not given.
+# Options of one solver only, with their defaults.
 DUAL = {
     "formulation": "crammer_singer",
     "C": 1.0,
@@ -37,7 +42,7 @@ AUTO = "auto"  # as C
 MINUTES = 10.0  # between two checkpoints
 
 
-def train_options(parser: Parser) -> None:
+def train_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass train``."""
     data_options(parser)
     _common_options(parser)
@@ -47,7 +52,7 @@ def train_options(parser: Parser) -> None:
     )
 
 
-def _common_options(parser: Parser) -> None:
+def _common_options(parser: CommandParser) -> None:
     add = parser.add_argument
     add(
         "--solver",
@@ -141,7 +146,7 @@ def _stochastic_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _check_auto(args: argparse.Namespace) -> None:
-    """Refuse what does not go with a choice of C."""
+    """Refuse options that are incompatible with a choice of C."""
     refused = {
         "--stopping": args.stopping != "gap",
         "--checkpoint": bool(args.checkpoint),
@@ -162,7 +167,7 @@ def _refuse(args: argparse.Namespace, foreign: Mapping[str, object]) -> None:
 
 
 def settle(args: argparse.Namespace) -> None:
-    """Fill in what was not given; refuse what does not go together, before the data are read."""
+    """Set defaults and refuse incompatible options, before the data are read."""
     own, foreign = (STOCHASTIC, DUAL) if args.solver == "stochastic" else (DUAL, STOCHASTIC)
     _refuse(args, foreign)
     for name, default in own.items():
@@ -188,7 +193,7 @@ def settle(args: argparse.Namespace) -> None:
 
 
 def _check_stochastic(args: argparse.Namespace) -> None:
-    """Refuse what stochastic training does not have."""
+    """Refuse options that stochastic training lacks."""
     if args.loss not in STOCHASTIC_LOSSES:
         raise UsageError(f"argument --loss: {args.loss} goes with --solver dual")
     if args.loss == "log_loss" and args.weights == "sparse":
@@ -199,7 +204,7 @@ def _check_stochastic(args: argparse.Namespace) -> None:
 
 
 def _check_logistic(args: argparse.Namespace) -> None:
-    """Refuse what logistic regression does not have."""
+    """Refuse options that logistic regression lacks."""
     refused = {
         "--loss": args.loss != "log_loss" and f"{args.loss} is not the loss of logistic; leave out",
         "--solver": args.solver != "dual" and f"{args.solver} does not train logistic; leave out",
@@ -213,7 +218,7 @@ def _check_logistic(args: argparse.Namespace) -> None:
 
 
 def _settle_checkpoints(args: argparse.Namespace) -> None:
-    """Leave the folder in ``checkpoint``, and in ``resume`` whether to go on from what it holds."""
+    """Set ``checkpoint`` to the folder, and ``resume`` to whether to resume from it."""
     if args.checkpoint and args.resume:
         raise UsageError("argument --resume: writes to its own folder; leave out --checkpoint")
     if args.checkpoint_minutes and not (args.checkpoint or args.resume):
@@ -224,7 +229,7 @@ def _settle_checkpoints(args: argparse.Namespace) -> None:
 
 
 def check_loss(formulation: str, loss: str) -> None:
-    """Refuse what the estimator would refuse, before the data are read."""
+    """Refuse a loss that the formulation lacks, before the data are read."""
     if loss not in FORMULATIONS[formulation].losses():
         others = [name for name, f in FORMULATIONS.items() if loss in f.losses()]
         raise UsageError(

@@ -66,7 +66,7 @@ def replacement(name: str) -> Iterator[IO[bytes]]:
     ``name``.
     """
     with naming(name):
-        target, mode = _resolved(name)
+        target, mode = resolved(name)
         # No more readers than in the end, but the owner must be able to write.
         new = Unfinished(target, 0o666 if mode is None else mode | 0o600)
         with contextlib.closing(new):
@@ -113,7 +113,7 @@ def naming(name: str) -> Iterator[None]:
         raise
 
 
-def _resolved(name: str) -> tuple[Path, int | None]:
+def resolved(name: str) -> tuple[Path, int | None]:
     """Return the target of a file's links, and the permissions of an existing file."""
     target = Path(os.path.realpath(name))
     try:

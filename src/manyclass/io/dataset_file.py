@@ -4,8 +4,9 @@ Format. Safetensors: X as CSR (``indptr``, rows + 1, int64; ``indices``, int32, 
 row; ``values``, float32 or float64, finite), ``labels`` (rows, int32, places in the classes), and
 ``classes`` (int64 or float64, ascending) unless these are text. Header, every value a string:
 ``format`` = "manyclass-data", ``format_version``, ``version``, ``data`` (JSON: n_features; classes
-when they are text, ascending), ``data_checksum`` (CRC-32 of ``data``), ``checksum`` (CRC-32 of each
-tensor, in the order of their names).
+when they are text, ascending), ``checksum`` (CRC-32 of each tensor, in the order of their
+names), ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of
+this one).
 
 Rows stay in the file: processes that map it share one copy, and the system may drop its pages.
 Files are not trusted: loading checks all contents once, block by block, and anything invalid raises

@@ -1,11 +1,13 @@
-"""``manyclass predict``: write the labels of rows, the best first, with probabilities."""
+"""``manyclass predict`` and ``manyclass evaluate``."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from manyclass.cli.console import Parser, UsageError, be_quiet, positive_int
+from manyclass.cli.console import CommandParser, UsageError, count, positive_int, say, silent
 from manyclass.cli.data import load_for, read_for
 from manyclass.cli.options import data_options, force_option
 from manyclass.io import atomic
@@ -13,13 +15,20 @@ from manyclass.io import atomic
 if TYPE_CHECKING:
     from manyclass.utils.types import Rows
 
-# Lines of predictions put together at a time.
+
+# Lines of predictions in memory at a time.
 LINES_AT_A_TIME = 1 << 16
 SCORES_AT_A_TIME = 1 << 22
 FEATURES = "Features that the model was not trained on are ignored."
+LABELS = f"""\
+{FEATURES}
+How labels are compared: when the file's labels and the model's classes are both numbers, or both
+text, as they are (1 equals 1.0, 'cat' equals 'cat'). When one side is text, what reads as a number
+there counts as that number. A label that equals no class of the model counts as an error.
+"""
 
 
-def predict_options(parser: Parser) -> None:
+def predict_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass predict``."""
     data_options(parser)
     parser.add_argument("out", metavar="OUT", help="file to write, one line per row; - for stdout")
@@ -66,7 +75,7 @@ def predict(args: argparse.Namespace) -> None:
             f"argument --probabilities: {args.model} has none; train with --solver stochastic "
             "--loss log_loss, or --formulation logistic"
         )
-    X, _ = read_for(args, model, be_quiet)
+    X, _ = read_for(args, model, silent)
     top = args.top_k or 1
     with atomic.output(args.out) as file:
         step = max(1, SCORES_AT_A_TIME // n_classes) if args.probabilities else LINES_AT_A_TIME
@@ -87,3 +96,42 @@ def _columns(model: Any, X: Rows, top: int, probabilities: bool) -> list[list[ob
     order = np.argsort(-chances, axis=1, kind="stable")[:, :top]
     labels, shares = model.classes_[order], np.take_along_axis(chances, order, axis=1)
     return [column.tolist() for pair in zip(labels.T, shares.T, strict=True) for column in pair]
+
+
+def evaluate_options(parser: CommandParser) -> None:
+    """Add the options of ``manyclass evaluate``."""
+    data_options(parser)
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="print precision, recall and F1 of the classes and the most confused pairs, too",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    """Run ``manyclass evaluate``."""
+    from manyclass.reports.evaluation import evaluate as judge
+
+    model = load_for(args)
+    X, y = read_for(args, model, silent if args.json else say)
+    found = judge(model, X, y, probabilities=args.report)
+    warn_of_unseen(args.data, found.codes.n_unseen)
+    if args.json:
+        say(json.dumps(found.as_dict() if args.report else found.scores()))
+        return
+    say(f"accuracy  {100 * found.accuracy:6.2f} %  (and micro F1: one label per row)")
+    say(f"macro F1  {100 * found.macro_f1:6.2f} %")
+    if args.report:
+        for line in found.lines():
+            say(line)
+
+
+def warn_of_unseen(data: str, n_unseen: int) -> None:
+    """Warn of rows with labels that the model does not have."""
+    if n_unseen:
+        warnings.warn(
+            f"{data}: {count(n_unseen, 'row')} with a label that is no class of the "
+            "model; counted as errors",
+            stacklevel=3,
+        )
