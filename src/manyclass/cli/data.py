@@ -186,7 +186,7 @@ def load_for(args: argparse.Namespace) -> Estimator:
     Of a pipeline, the classifier; ``args.steps`` is its preprocessing, for ``read_for``.
     """
     from manyclass.persistence.model_file import load_model
-    from manyclass.persistence.pipeline_schema import classifier_of
+    from manyclass.persistence.pipelines import classifier_of
 
     model = load_model(args.model)
     classifier: Estimator = classifier_of(model)
@@ -207,7 +207,7 @@ def read_for(
 
 
 def _check_steps(args: argparse.Namespace) -> None:
-    from manyclass.persistence.pipeline_schema import takes_text
+    from manyclass.persistence.pipelines import takes_text
 
     if takes_text(args.steps):
         raise UsageError(

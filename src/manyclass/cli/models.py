@@ -23,7 +23,7 @@ from manyclass.io import atomic
 
 if TYPE_CHECKING:
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.persistence.pipeline_schema import Model
+    from manyclass.persistence.pipelines import Model
     from manyclass.utils.types import Array
 
 EXPORTED = """\

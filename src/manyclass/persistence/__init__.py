@@ -1,4 +1,4 @@
-"""Model files: written whole or not at all, checked when they are read.
+"""Model files: written completely or not at all, checked when they are read.
 
 May import estimators and all below. Begin with model_file.py.
 """

@@ -1,4 +1,4 @@
-"""Models as LIBLINEAR writes them: text, a line of weights for each feature.
+"""Write and read models of LIBLINEAR: text, a line of weights for each feature.
 
 Format. Lines ``solver_type NAME``, ``nr_class K``, ``label L1 ... LK`` (integers, in the order of
 the columns), ``nr_feature D``, ``bias B`` (value of the constant feature, behind the others; none
@@ -162,7 +162,7 @@ def load_liblinear(
 def _unfitted(
     solver: str, bias: float, n_classes: int
 ) -> MulticlassSVC | MultinomialLogisticRegression:
-    """Return the estimator that a solver of LIBLINEAR stands for."""
+    """Return the unfitted estimator of a LIBLINEAR solver."""
     params: Settings = {"fit_intercept": bias > 0, "intercept_scaling": bias if bias > 0 else 1.0}
     if solver in LOGISTIC and n_classes == 2:
         return MultinomialLogisticRegression(regularize_intercept=True, **params)
@@ -209,7 +209,7 @@ def _labels(classes: Array, number_labels: bool) -> list[int]:
 
 
 def _fits(label: object) -> bool:
-    """Whether LIBLINEAR has such a label."""
+    """Whether LIBLINEAR can hold a label."""
     return isinstance(label, int | float) and int(label) == label and abs(label) < 1 << 31
 
 

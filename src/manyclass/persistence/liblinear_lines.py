@@ -1,4 +1,4 @@
-"""Reads the lines of a LIBLINEAR model file, which may hold anything."""
+"""Parse the lines of a LIBLINEAR model file, which is not trusted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LONGEST_FIELD = 400  # characters of a number, spaces included
 
 
 class Stored(NamedTuple):
-    """What a file holds.
+    """Contents of a file.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ def read_stored(path: Path) -> Stored:
 
 
 class _Lines:
-    """Reads a file line by line, and says where something is wrong."""
+    """Reader of lines whose errors name the line."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self._path, self._file, self._number = path, file, 0
@@ -108,10 +108,10 @@ class _Lines:
             row = np.array(list(map(float, fields)))
             if np.isfinite(row).all() and b"_" not in b"".join(fields):
                 return row
-        return np.array([_number(self, field) for field in fields])  # tells which is wrong
+        return np.array([_number(self, field) for field in fields])  # raises for the wrong one
 
     def end(self) -> None:
-        """Check that nothing follows."""
+        """Check that the file ends."""
         if self._file.read(1 << 16).strip():
             self._number += 1
             raise self.wrong("more weights follow than nr_class, nr_feature and bias say")

@@ -11,10 +11,10 @@ n_steps, weight_seen and objective or null; class names when they are strings, f
 there were any), ``checksum`` (CRC-32 of each tensor, in the order of their names),
 ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of this
 one). Of a pipeline, ``model`` holds the estimator "Pipeline", its steps and, as
-``classifier``, what it would be of the classifier alone (pipeline_schema.py).
+``classifier``, the same entry of the classifier alone (pipelines.py).
 
-A model is read into memory, so that nothing that becomes of its file harms it. Only a large sparse
-one stays in the file, mapped; loading looks at all of it for the checksum and for its structure.
+A model is read into memory: later changes to its file do not affect it. Only a large sparse model
+stays in the file, mapped; loading checks its checksum and structure.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from manyclass.persistence.model_schema import (
     pack,
     unpack,
 )
-from manyclass.persistence.pipeline_schema import (
+from manyclass.persistence.pipelines import (
     PIPELINE,
     Model,
     check_pipeline,

@@ -1,23 +1,24 @@
-"""What a model file holds of an estimator: tensors, and the rest as JSON.
+"""Convert a fitted estimator to tensors and JSON, and back.
 
-Nothing that comes from a file is trusted: whatever is odd about it raises a ValueError or another
-mishap of Python (KeyError, TypeError, OverflowError, AttributeError), before it is used.
+Files are not trusted: anything invalid raises ValueError, KeyError, TypeError, OverflowError or
+AttributeError before it is used. The history of a training is one tensor, a row per record and a
+column per field; a model without history has none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, fields
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensor_format import check_ascending, class_names, strings
-from manyclass.persistence.history import history_of, history_tensor
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name, named
 from manyclass.problem.solution import Certificate, EpochRecord
@@ -29,9 +30,13 @@ E = TypeVar("E", MulticlassSVC, MultinomialLogisticRegression, StochasticClassif
 
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 HISTORY = "history"
-# Parameters that belong to a run, not to a model.
+# Parameters of a run, which are not stored.
 OF_A_RUN = ("solver", "communicator", "checkpoint", "checkpoint_minutes", "resume")
-MAX_STEPS = 1 << 62  # so that more can be counted
+MAX_STEPS = 1 << 62  # leaves room to count more
+Record: TypeAlias = EpochRecord | StochasticRecord
+R = TypeVar("R", EpochRecord, StochasticRecord)
+MAX_RECORDS = 400  # enough for a plot, 32 kB
+LARGEST_INT = 2.0**53  # up to which float64 holds every one
 
 
 def pack(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
@@ -48,7 +53,7 @@ def pack(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
 
 
 def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
-    """Return what ``pack`` does, but for the weights and intercepts.
+    """Return the same without weights and intercepts.
 
     Raises
     ------
@@ -303,3 +308,63 @@ KINDS: dict[str, Kind[Any]] = {
         StochasticRecord,
     ),
 }
+
+
+def history_tensor(history: Sequence[Record]) -> NDArray[np.float64]:
+    """Return the records as numbers; of more than ``MAX_RECORDS``, some, evenly spread.
+
+    The first and the last are always there. NaN stands for a score that is None.
+
+    Parameters
+    ----------
+    history : sequence of EpochRecord or of StochasticRecord
+        At least one.
+
+    Returns
+    -------
+    ndarray of shape (n_records, n_fields)
+    """
+    kept = np.unique(np.linspace(0, len(history) - 1, MAX_RECORDS).round().astype(int))
+    rows = [astuple(history[i]) for i in kept]
+    return np.array([[math.nan if v is None else v for v in row] for row in rows], np.float64)
+
+
+def history_of(table: Array, record: type[R]) -> list[R]:
+    """Return the records of a tensor that may come from a hostile file.
+
+    Parameters
+    ----------
+    table : ndarray
+    record : type
+        EpochRecord or StochasticRecord.
+
+    Returns
+    -------
+    list of EpochRecord or of StochasticRecord
+
+    Raises
+    ------
+    ValueError
+        If it holds no such records: another type or shape, too many rows, integers that are none,
+        seconds that are negative or infinite.
+    """
+    columns = fields(record)
+    fits = table.ndim == 2 and table.shape[1] == len(columns) and len(table) <= MAX_RECORDS
+    if not fits or table.dtype != np.float64:
+        raise ValueError(f"a history of type {table.dtype}, shape {table.shape}")
+    return [_record(row, record) for row in table.tolist()]
+
+
+def _record(row: list[float], record: type[R]) -> R:
+    values: dict[str, Any] = {}
+    for field, value in zip(fields(record), row, strict=True):
+        kind = str(field.type)
+        if kind == "int":
+            if not (0 <= value <= LARGEST_INT and value == int(value)):
+                raise ValueError(f"{field.name} of the history must be integers of 0 and more")
+            values[field.name] = int(value)
+        else:
+            values[field.name] = None if "None" in kind and math.isnan(value) else value
+    if not 0 <= values["seconds"] < math.inf:
+        raise ValueError("seconds of the history must be finite and not negative")
+    return record(**values)

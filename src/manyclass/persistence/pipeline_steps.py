@@ -1,12 +1,14 @@
-"""Steps of a pipeline that a model file can hold: scikit-learn's vectorizers and scalers.
+"""Convert pipeline steps to tensors and JSON, and back: vectorizers and scalers of scikit-learn.
 
-A step is its parameters, as JSON, and what it learned, as tensors. Vocabularies are the UTF-8 of
-all terms in the order of their columns, and where each ends. No step holds code, and none from a
-file may open files: parameters that are functions, or ``input="filename"``, are refused.
+A step is its parameters, as JSON, and its learned attributes, as tensors. A vocabulary is the UTF-8
+of all terms in the order of their columns, with the end of each. No step holds code, and none from
+a file may open files: parameters that are functions, or ``input="filename"``, are refused.
 """
 
 from __future__ import annotations
 
+import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,6 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, Standa
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.io.tensor_format import strings
-from manyclass.persistence.text_steps import check_text_step, pack_terms, unpack_terms
 from manyclass.utils.types import Array, Settings
 
 # Steps, and their learned numbers: one for each feature.
@@ -39,6 +40,7 @@ OF_TEXT = (CountVectorizer, HashingVectorizer)  # a TfidfVectorizer is one of th
 SEEN = "n_samples_seen_"
 NUMBERS = ("float64", "float32", "int64", "int32", "int16", "int8")
 ADVICE = "save the classifier apart (save_model(path, pipeline[-1])), or the pipeline with skops"
+LONGEST_PATTERN = 1000  # characters
 
 
 def check_step(name: str, step: Any) -> None:
@@ -78,14 +80,14 @@ def check_step(name: str, step: Any) -> None:
 
 
 def pack_step(step: Any) -> tuple[dict[str, Array], Settings]:
-    """Return what a fitted step learned, and its parameters, ready for JSON.
+    """Return the learned attributes of a fitted step, and its parameters, ready for JSON.
 
     Raises
     ------
     ValueError
         If a parameter has no place in JSON.
     """
-    if not isinstance(step, HashingVectorizer):  # which learns nothing
+    if not isinstance(step, HashingVectorizer):  # it has no fitted state
         check_is_fitted(step)
     tensors = {name: np.asarray(getattr(step, name)) for name in _learned_names(step)}
     if isinstance(step, CountVectorizer):
@@ -105,15 +107,15 @@ def pack_step(step: Any) -> tuple[dict[str, Array], Settings]:
 
 
 def unpack_step(tensors: dict[str, Array], facts: Settings, n_features: int, *, first: bool) -> Any:
-    """Put a step together; undoes ``pack_step``.
+    """Return the step of ``pack_step``.
 
     Parameters
     ----------
     tensors : dict of ndarray
-        Its own ones.
+        Of this step.
     facts : dict
     n_features : int
-        Columns that it gives, and takes if it takes no text.
+        Columns of its output, and of its input unless that is text.
     first : bool
         Whether it is the first step, the only one that may take text.
     """
@@ -144,7 +146,7 @@ def unpack_step(tensors: dict[str, Array], facts: Settings, n_features: int, *, 
 
 
 def differing_params(step: Any) -> Settings:
-    """Return the parameters of a step that are no defaults, ready for JSON."""
+    """Return the non-default parameters of a step, ready for JSON."""
     defaults = type(step)().get_params(deep=False)
     params = step.get_params(deep=False)
     if params.get("vocabulary") is not None:
@@ -198,7 +200,7 @@ def _learn(step: Any, tensors: dict[str, Array], terms: list[str] | None, d: int
 
 
 def _needed(step: Any, tensors: dict[str, Array]) -> list[str]:
-    """Return the names of the tensors that transforming needs, and those that are there too."""
+    """Return the names of the required tensors, and of the optional ones that are present."""
     absent: set[str] = set()
     if isinstance(step, StandardScaler):
         absent = {name for name in ("mean_", "var_", "scale_") if name not in tensors}
@@ -214,7 +216,7 @@ def _needed(step: Any, tensors: dict[str, Array]) -> list[str]:
 def _checked(name: str, array: Array, d: int, endless: bool) -> Array:
     if array.dtype not in (np.float32, np.float64) or array.shape != (d,):
         raise ValueError(f"{name} of type {array.dtype}, shape {array.shape}, for {d} features")
-    # Without smoothing, terms that were in no text have infinite weights.
+    # Without smoothing, terms without a text have infinite weights.
     endless = endless and name == "idf_"
     if not (np.isfinite(array) | (endless & (array == np.inf))).all():
         raise ValueError(f"{name} is not finite")
@@ -228,7 +230,7 @@ def _seen(array: Array, d: int) -> Any:
     fits = counts and array.shape in ((), (d,))
     if not fits or not (np.isfinite(array) & (array >= 0)).all():
         raise ValueError(f"{SEEN} must be counts")
-    return array[()]  # of one count, the NumPy scalar that partial_fit goes on from
+    return array[()]  # of one count, the NumPy scalar that partial_fit expects
 
 
 def _plain(value: Any) -> Any:
@@ -244,3 +246,65 @@ def _plain(value: Any) -> Any:
 
 def _article(noun: str) -> str:
     return f"{'an' if noun[:1] in 'AEIOU' else 'a'} {noun}"
+
+
+def pack_terms(vocabulary: dict[str, int]) -> dict[str, Array]:
+    """Return a vocabulary as tensors: the bytes of all terms, and the end of each."""
+    terms = [term.encode() for term in sorted(vocabulary, key=lambda term: vocabulary[term])]
+    ends = np.cumsum([len(term) for term in terms], dtype=np.int64)
+    return {"terms": np.frombuffer(b"".join(terms), np.uint8), "term_ends": ends}
+
+
+def unpack_terms(tensors: dict[str, Array]) -> list[str]:
+    """Return the terms of ``pack_terms`` in the order of their columns."""
+    text, ends = tensors["terms"], tensors["term_ends"]
+    if text.dtype != np.uint8 or ends.dtype != np.int64 or text.ndim != 1 or ends.ndim != 1:
+        raise ValueError("a vocabulary of another type")
+    begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+    if len(ends) == 0 or (begins > ends).any() or ends[-1] != len(text):
+        raise ValueError("the vocabulary's terms do not fit together")
+    content = text.tobytes()
+    terms = [
+        content[begin:end].decode()
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+    ]
+    if len(set(terms)) < len(terms):
+        raise ValueError("a term is in the vocabulary twice")
+    return terms
+
+
+def check_text_step(step: Any) -> None:
+    """Check the parameters of a vectorizer that scikit-learn checks only on use.
+
+    Raises
+    ------
+    ValueError, TypeError
+    """
+    if step.input != "content":
+        raise ValueError("a vectorizer that would read files")
+    bounds = step.ngram_range
+    if len(bounds) != 2 or not all(type(n) is int for n in bounds):
+        raise ValueError("ngram_range must be two integers")
+    if not 1 <= bounds[0] <= bounds[1]:
+        raise ValueError("ngram_range must be ascending, from 1")
+    if step.stop_words is not None and not isinstance(step.stop_words, str):
+        strings(step.stop_words, "stop words")
+    try:
+        b"a".decode(step.encoding, "ignore")  # no encoding is checked for empty bytes
+    except LookupError as error:
+        raise ValueError(f"the encoding {step.encoding!r} is unknown") from error
+    _check_pattern(step.token_pattern)
+    step.build_analyzer()
+
+
+def _check_pattern(pattern: object) -> None:
+    if pattern is None:
+        return
+    if not isinstance(pattern, str) or len(pattern) > LONGEST_PATTERN:
+        raise ValueError(f"token_pattern must be a string of at most {LONGEST_PATTERN} characters")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about later versions of Python
+        try:
+            re.compile(pattern)
+        except (re.error, RecursionError) as error:
+            raise ValueError(f"token_pattern is no regular expression: {error}") from error

@@ -59,7 +59,7 @@ class SpreadTraining:
         self._weights = W if isinstance(W, ShardedWeights) else None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file, on rank 0; an error while weights come ends all ranks.
+        """Write the model file on rank 0; an error during the transfer aborts all ranks.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class SpreadTraining:
         ValueError, OSError
             As ``save_model``, on rank 0.
         OtherRankError
-            On the others, unless they were done by then.
+            On the others, unless they have returned.
         """
         if self._weights is not None:
             _save(path, self.model, self._weights)
@@ -81,7 +81,7 @@ class SpreadTraining:
 
 def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: ShardedWeights) -> None:
     ranks = W.communicator
-    with abort_others(ranks):  # who wait; what was written is gone
+    with abort_others(ranks):  # the partial file is removed
         counts = W.row_counts() if W.sparse else None
         with ExitStack() as stack:
 
@@ -97,7 +97,7 @@ def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: ShardedWeights)
             def end() -> None:
                 if file is not None:
                     file.finish()
-                stack.close()  # the file takes its place
+                stack.close()  # replaces the file
 
             file = agreed(ranks, begin)
             for part in _parts(W, counts, model._bias):

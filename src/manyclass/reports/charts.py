@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.persistence.history import Record
+from manyclass.persistence.model_schema import Record
 from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.reports.evaluation import Calibration
 from manyclass.reports.html import Markup, element, joined

@@ -1,7 +1,7 @@
-"""What a model file holds of a pipeline: its steps, and the classifier at its end.
+"""Convert a pipeline to tensors and JSON, and back: its steps, and the classifier at its end.
 
 Tensors of step i are named ``steps.i.ATTRIBUTE``; those of the classifier as in a file of its own.
-As in ``model_schema``, nothing that comes from a file is trusted.
+As in ``model_schema``, files are not trusted.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def pack_pipeline(pipeline: Any) -> tuple[dict[str, Array], Settings]:
 
 
 def unpack_pipeline(tensors: dict[str, Array], model: Settings) -> Any:
-    """Put a pipeline together; undoes ``pack_pipeline``."""
+    """Return the pipeline of ``pack_pipeline``."""
     classifier = unpack(tensors, model["classifier"])
     n_features = classifier.n_features_in_
     steps: list[tuple[str, Any]] = []
@@ -109,7 +109,7 @@ def unpack_pipeline(tensors: dict[str, Array], model: Settings) -> Any:
 
 
 def describe_steps(model: Model) -> list[Settings]:
-    """Tell the steps before the classifier: name, kind, and parameters that are no defaults."""
+    """Return name, kind and non-default parameters of the steps before the classifier."""
     steps = model.steps[:-1] if isinstance(model, Pipeline) else []
     return [
         {"name": name, "kind": type(step).__name__, "params": differing_params(step)}
