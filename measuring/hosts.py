@@ -5,7 +5,7 @@
 
 mpiexec runs on the first host and reaches the second through a launcher that stands in for ssh.
 The hosts share files, cores and memory, but no network, so what their ranks say goes through the
-cable: MPICH has to be told to use TCP, or it finds the common memory.
+cable: MPICH has to be set to TCP, or it finds the common memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How time and memory grow with thousands of classes, and with examples.
+"""Growth of time and memory with thousands of classes, and with examples.
 
     python -m benchmarks.many_classes.growth [--formulations crammer_singer weston_watkins]
 

@@ -1,6 +1,6 @@
 """Measure solvers of one problem on one data set, in turn, at equal quality.
 
-First every solver runs once at each tolerance of its sweep, from coarse to fine, which tells what
+First every solver runs once at each tolerance of its sweep, from coarse to fine, which shows what
 quality each tolerance means. Then only the runs that decide a level are repeated. In both parts the
 solvers take turns, so that a slow spell of the machine hits all of them alike. A solver of another
 problem, there for its test accuracy, has no objective here and goes through its sweep once.
@@ -178,7 +178,7 @@ def _next_runs(
 def _pending(sweeps: Sequence[Sweep], limits: Limits, best: float) -> list[tuple[BaseSolver, Run]]:
     """List the runs that decide a level and lack repeats, each once, solvers in turn.
 
-    Asked anew after each round: a median of P near a level may move the decision to another run.
+    Asked again after each round: a median of P near a level may move the decision to another run.
     """
     pairs: list[tuple[BaseSolver, Run]] = []
     for level in limits.levels:

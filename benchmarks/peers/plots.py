@@ -29,7 +29,7 @@ from benchmarks.peers.problems import PROBLEMS, Problem
 from measuring.results import RESULTS
 from measuring.style import STYLE, plt
 
-# A colour of Okabe and Ito's per program, told apart with any colour vision, and a marker per
+# A colour of Okabe and Ito's per program, distinct with any colour vision, and a marker per
 # method of it, the same in all pictures; two threads are dashed.
 _LOOKS = {
     "manyclass": ("#0072B2", "o"),
@@ -87,7 +87,7 @@ def draw_excess(axes: Axes, entry: Entry) -> None:
     lowest, highest = _EXCESS_SHOWN
     for solver in entry["solvers"]:
         if solver["minimises"]:
-            # A little below the frame, so that what goes on there can be told from an end.
+            # A little below the frame: a line that continues differs from one that ends.
             _draw_line(axes, solver, lambda run: max(run["excess"], lowest / 10))
     axes.set_yscale("log")
     axes.set_ylim(lowest, highest)

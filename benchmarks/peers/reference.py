@@ -26,7 +26,7 @@ from measuring.datasets.base import Data, find_datasets
 OPTIMA = Path(__file__).with_name("optima.json")
 TOLERANCE = 1e-8
 
-# A fit goes on from the last one's dual variables, a few epochs at a time, to look at the clock.
+# A fit continues from the last dual variables, a few epochs at a time, to look at the clock.
 _FEWEST_EPOCHS = 5
 _SECONDS_AT_A_TIME = 5.0
 

@@ -1,4 +1,4 @@
-"""What a run writes down: the machine, and what was measured, as JSON can hold it."""
+"""Records of a run as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the time of an epoch grows with n, with k and with the non-zeros of a row.
+"""Growth of the time of an epoch with n, k and the non-zeros of a row.
 
     python -m benchmarks.runs.growth [--formulations crammer_singer one_vs_rest]
 

@@ -1,4 +1,4 @@
-"""Where the time of a fit goes, and how far a visit is from the memory's floor.
+"""Profile of a fit, and the time of a visit relative to the memory bandwidth.
 
     python -m benchmarks.runs.profile [--data news20 mnist] [--formulations crammer_singer]
 

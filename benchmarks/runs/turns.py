@@ -9,7 +9,7 @@ Calls = dict[str, Callable[[], object]]
 
 
 def seconds_of(call: Callable[[], object]) -> float:
-    """Return the seconds of a call; what it returns is let go of after the clock has stopped."""
+    """Return the seconds of a call; its result is freed after the clock has stopped."""
     start = time.perf_counter()
     result = call()
     seconds = time.perf_counter() - start

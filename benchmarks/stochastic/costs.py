@@ -1,4 +1,4 @@
-"""What StochasticClassifier costs: seconds of an epoch, and memory beside SGDClassifier's."""
+"""Costs of StochasticClassifier: seconds of an epoch, and memory beside SGDClassifier's."""
 
 from __future__ import annotations
 

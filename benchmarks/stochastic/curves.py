@@ -34,7 +34,7 @@ def curves(solver: Solver, rows: Rows, lengths: Lengths) -> dict[str, Curves]:
     going_on = {alpha for each in found.values() for alpha in best_alphas(each)[: lengths.go_on]}
     for alpha in running:
         if alpha not in going_on:
-            running[alpha].close()  # its weights are let go of
+            running[alpha].close()  # frees its weights
     for alpha in sorted(going_on):
         _add(found, alpha, _until(running[alpha], lengths.last, lengths.first))
     return found
@@ -59,7 +59,7 @@ def first_epoch(curve: Curve, level: float) -> int | None:
 
 
 def _until(epochs: Iterator[Scored], last: int, before: int = 0) -> Iterable[Scored]:
-    """Go on until an epoch; a generator that begins anew with each is not asked for more."""
+    """Continue to an epoch; a generator that restarts for each gets no further request."""
     if last <= before:
         return
     for epoch, scores in epochs:

@@ -18,7 +18,7 @@ from measuring.style import STYLE, plt
 FIGURE = "bench-stochastic.png"
 # Percentage points below the lowest end of a line; more would squeeze what solvers differ in there.
 _BELOW = 3.0
-# Colours of Okabe and Ito, told apart with any colour vision.
+# Colours of Okabe and Ito, distinct with any colour vision.
 _LOOKS = {
     "manyclass": ("#0072B2", "o"),
     "manyclass_average": ("#56B4E9", "o"),

@@ -2,7 +2,7 @@
 
     python -m benchmarks.stochastic.run [--parts curves seconds costs memory] [--data news20 sector]
 
-measures and writes stochastic.json, where what isn't measured anew stays; ``python -m
+measures and writes stochastic.json, where entries not measured now are kept; ``python -m
 benchmarks.page`` puts it into docs/development/stochastic_benchmarks.md. First comes the
 accuracy after each epoch, which chooses every solver's alpha; then fits of so many epochs as they
 need are timed.

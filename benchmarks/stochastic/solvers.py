@@ -1,8 +1,8 @@
 """Solvers that go through the rows some times, as ``benchmarks.stochastic.run`` compares them.
 
 Each minimises alpha/2 ||W||^2 + mean loss, of all classes together or one-vs-rest, with an
-intercept; alpha = 1 / (n C) for those that take C. They are scikit-learn estimators, told alpha,
-their epochs and a seed.
+intercept; alpha = 1 / (n C) for those that take C. They are scikit-learn estimators with given
+alpha, epochs and seed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from manyclass import MulticlassSVC, StochasticClassifier
 from measuring.datasets.base import Data, sklearn_rows
 
-# Epochs of solvers that can't go on, only begin anew with more of them.
+# Epochs of solvers that cannot continue, only restart with more of them.
 REFITS = (1, 2, 3, 5, 10, 20, 50)
 Scored = tuple[int, dict[str, float]]
 
@@ -57,9 +57,9 @@ class Solver:
     float64 : bool
         Whether it wants float64 rows.
     refits : bool
-        Whether it can't go on epoch by epoch.
+        Whether it cannot continue epoch by epoch.
     follows : str or None
-        The solver whose epochs tell its accuracy, too.
+        The solver whose epochs give its accuracy, too.
     """
 
     name: str
@@ -112,7 +112,7 @@ def keep_intercepts_apart(model: Any) -> None:
 
 
 def _without_average(solver: Solver, model: Any, rows: Rows) -> dict[str, float]:
-    """SGDClassifier's average takes no part in its steps, so one run tells both accuracies."""
+    """SGDClassifier's average takes no part in its steps, so one run gives both accuracies."""
     if not solver.name.startswith(SGD_AVERAGE):
         return {}
     plain = copy(model)

@@ -1,4 +1,4 @@
-"""What was measured, as files hold it, and what is read from it."""
+"""Measured results: their files, and the values read from them."""
 
 from __future__ import annotations
 

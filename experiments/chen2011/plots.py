@@ -23,7 +23,7 @@ from experiments.chen2011.measured import (
 from experiments.chen2011.settings import METHODS
 from measuring.style import STYLE, plt
 
-# Okabe and Ito's colours; markers tell the lines apart without them.
+# Okabe and Ito's colours; markers distinguish the lines without them.
 LOOKS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"))
 LOOK_OF = dict(zip(METHODS, LOOKS, strict=True)) | {
     "K-Pegasos": ("#56B4E9", "v"),

@@ -1,4 +1,4 @@
-"""What is trained on what: data sets, training sizes, steps, methods."""
+"""Settings: data sets, training sizes, steps, methods."""
 
 from __future__ import annotations
 

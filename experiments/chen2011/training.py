@@ -30,7 +30,7 @@ Test = tuple[sp.csr_array, Labels]
 
 
 def model_of(method: str, alpha: float) -> StochasticClassifier:
-    """Return an untrained model that visits rows as they come."""
+    """Return an untrained model that visits rows in the given order."""
     return StochasticClassifier(**METHODS[method], alpha=alpha, fit_intercept=False, shuffle=False)
 
 

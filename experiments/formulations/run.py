@@ -3,9 +3,9 @@
     python -m experiments.formulations.run [--only news20 letter] [--table-only]
 
 C = 1, no intercept, relative gap 1e-3, float32, one thread; scikit-learn's LinearSVC (one-vs-rest,
-float64) beside it, as it comes and at a tolerance that reaches the same gap. Results go to
-results.json, from which the tables of docs/development/formulations_measured.md are made. What does
-not reach the gap in float32 is run again in float64.
+float64) beside it, with default parameters and at a tolerance that reaches the same gap. Writes
+results.json and from it the tables of docs/development/formulations_measured.md. Runs that do not
+reach the gap in float32 are repeated in float64.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def measure(data: Split, formulation: str, loss: str) -> dict[str, Any]:
 def measure_peer(data: Split, loss: str) -> dict[str, dict[str, Any]]:
     """Train scikit-learn's one-vs-rest machine and judge it on the test part.
 
-    Once as it comes, once at the coarsest of some tolerances that gets below the gap asked of ours.
+    Once with default parameters, once at the coarsest of some tolerances that reaches our gap.
     """
     X = _for_peer(data.X)
     bound = one_vs_rest_bound(X, data.y, loss)

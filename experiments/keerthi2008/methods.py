@@ -26,7 +26,7 @@ from manyclass.solvers.training_loop import solve
 # A point of a curve is recorded when this share more seconds have passed.
 SPACING = 1.1
 FAR_ENOUGH = 1e-6  # (D* - D) / D* at which a run ends
-# scikit-learn's LinearSVC keeps no record: it is run anew for each tolerance, and its objective P
+# scikit-learn's LinearSVC keeps no record: it is run again for each tolerance, and its objective P
 # is that of the W it returns.
 LIBLINEAR = "LIBLINEAR"
 TOLERANCES = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)

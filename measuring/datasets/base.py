@@ -1,4 +1,4 @@
-"""What a data set is, and how one is found by its name."""
+"""Interface of data sets, and their discovery by name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Data:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Tell whether a stored optimum belongs to these very numbers."""
+        """Hash of the numbers, to which stored optima belong."""
         code = 0
         for array in (self.X.data, self.X.indices, self.X.indptr, self.labels):
             code = zlib.crc32(np.ascontiguousarray(array), code)

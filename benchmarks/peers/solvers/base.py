@@ -1,4 +1,4 @@
-"""What a solver in a benchmark is, and how one is found by its name."""
+"""Interface of the solvers in a benchmark, and their discovery by name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def one_two_five(coarsest: float, n_decades: int) -> tuple[float, ...]:
     )
 
 
-# Numbers of epochs, from few to many, for solvers that are told how long to run.
+# Numbers of epochs, from few to many, for solvers that take a number of epochs.
 EPOCHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 

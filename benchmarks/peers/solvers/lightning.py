@@ -59,7 +59,7 @@ class LightningDual(Lightning):
 
 
 class _Epochs(Lightning):
-    """An estimator that is told its epochs: near the end its tolerance may never be met."""
+    """An estimator with a given number of epochs: near the end its tolerance may never be met."""
 
     tolerances = EPOCHS
     default = False

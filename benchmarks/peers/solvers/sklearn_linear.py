@@ -79,7 +79,7 @@ class SklearnLinearSVC(_Sklearn):
 
 
 class SklearnSGD(_Sklearn):
-    """SGDClassifier, told its epochs; alpha = 1 / (n C) makes its objective P / (n C)."""
+    """SGDClassifier for given epochs; alpha = 1 / (n C) makes its objective P / (n C)."""
 
     tolerances = EPOCHS
     problems = ("one_vs_rest",)
@@ -104,7 +104,7 @@ class SklearnSGD(_Sklearn):
 
 
 class SklearnLogistic(_Sklearn):
-    """LogisticRegression (softmax), told its iterations.
+    """LogisticRegression (softmax) for given iterations.
 
     The solvers that train in float32 get it; newton-cholesky holds a (k d)^2 matrix.
     """
@@ -119,7 +119,7 @@ class SklearnLogistic(_Sklearn):
         self.default = method != "newton-cholesky"
 
     def run(self, tolerance: float) -> None:
-        """Fit for some epochs; that they end before convergence, or cannot go on, is meant."""
+        """Fit for some epochs; an early or stalled end is intended."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)

@@ -171,7 +171,7 @@ def corpus_shape(name: str, scale: float = 1.0) -> Settings:
     """Return the arguments of ``make_text_corpus`` that resemble a real corpus.
 
     Examples, features and classes are those of the training parts, times ``scale``; rows are about
-    as long as there. Classes are as hard to tell apart: on the LSHTC corpora (table 2 of Alber et
+    as long as there. Classes are as hard to separate: on the LSHTC corpora (table 2 of Alber et
     al. 2017), Crammer-Singer, Weston-Watkins and one-vs-rest at C = 1 err within some points of
     table 3; on the others (table I of Chen et al. 2011) the multi-class SVM reaches the accuracies
     of figures 1 to 4, 97 % (rcv1-4), 89 % (rcv1-53) and about 70 % (odp).

@@ -49,7 +49,7 @@ def register() -> None:
 
 
 def _set_shapes(operator: Any) -> None:
-    """Tell skl2onnx the types and shapes of the outputs, before anything is converted."""
+    """Set the types and shapes of the outputs, before the conversion."""
     check_input_and_output_numbers(operator, input_count_range=1, output_count_range=2)
     model = operator.raw_operator
     _check_classes(model.classes_)

@@ -175,7 +175,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
 
 def describe_model(path: str | os.PathLike[str]) -> Settings:
-    """Tell what a model file holds.
+    """Describe a model file.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def describe_model(path: str | os.PathLike[str]) -> Settings:
     -------
     dict
         JSON-ready: estimator, loss, n_classes, n_features, density, n_nonzero, sparse, dtype,
-        n_iter, seconds (of training; None if the file does not tell), format_version, version;
+        n_iter, seconds (of training; None if the file lacks it), format_version, version;
         formulation, C, certificate (None for weights that were left out after training), all None
         for a StochasticClassifier, which has alpha, n_steps, weight_seen and objective (None if it
         was not computed) in their place; steps, those of a pipeline before the classifier that all

@@ -6,7 +6,7 @@ X is CSR, one row an example x_i; ``indptr`` is int64, so that more than 2^31 no
 possible, and ``indices`` int32. A row holds each feature at most once. Of a dense X, all numbers
 are ``values``, and ``indices`` are those of one row, 0 to d - 1, which all rows share: nothing is
 copied. An intercept is a constant
-feature with index ``n_features`` and value ``bias``, appended in thought only: X is not copied.
+feature with index ``n_features`` and value ``bias``, implicit: X is not copied.
 """
 
 from __future__ import annotations

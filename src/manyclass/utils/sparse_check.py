@@ -1,4 +1,4 @@
-"""Whether a sparse matrix is one at all, asked before SciPy's compiled code, which trusts it."""
+"""Validation of sparse matrices before SciPy's compiled code, which trusts them."""
 
 from __future__ import annotations
 
