@@ -13,14 +13,13 @@ from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, say, silent
 from manyclass.cli.options import BALANCED
 from manyclass.io import atomic
-from manyclass.utils.types import Array, ClassWeight, Label
 
 if TYPE_CHECKING:
     from manyclass.io.stored_rows import StoredBlocks
     from manyclass.io.svmlight_stream import SvmlightBlocks
     from manyclass.parallel.communicator import Communicator
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.utils.types import Array, CsrArray, Rows
+    from manyclass.utils.types import Array, ClassWeight, CsrArray, Label, Rows
 
 
 Say = Callable[[str], None]
