@@ -154,7 +154,7 @@ def _read(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs: int
     def read() -> _Part | LineError:
         try:
             return _read_part(ranks, name, parser, kind, n_jobs)
-        except LineError as error:  # its line is known when the others have counted theirs
+        except LineError as error:  # its line depends on the lines of the ranks before
             return error
 
     if kind == CUT:
@@ -163,12 +163,12 @@ def _read(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs: int
     part = agreed(ranks, read)
     failed = isinstance(part, LineError)
     n_lines = 0 if isinstance(part, LineError) else part.n_lines
-    told = ranks.all_gather(np.array([failed, n_lines], np.int64))
-    first = next((rank for rank, (wrong, _) in enumerate(told) if wrong), None)
+    outcomes = ranks.all_gather(np.array([failed, n_lines], np.int64))
+    first = next((rank for rank, (wrong, _) in enumerate(outcomes) if wrong), None)
 
     def check() -> None:
         if isinstance(part, LineError) and first == ranks.rank:
-            raise part.behind(sum(int(n) for _, n in told[:first]))
+            raise part.behind(sum(int(n) for _, n in outcomes[:first]))
 
     agreed(ranks, check)
     return cast(_Part, part)

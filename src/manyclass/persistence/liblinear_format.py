@@ -26,7 +26,7 @@ from manyclass.problem.formulations import full_name
 from manyclass.utils.types import Array, Settings
 
 JOINT = "MCSVM_CS"  # the solver of one machine for all classes
-LOGISTIC = {"L2R_LR", "L2R_LR_DUAL", "L1R_LR"}
+LOGISTIC_SOLVERS = {"L2R_LR", "L2R_LR_DUAL", "L1R_LR"}
 SEPARATE = {"hinge": "L2R_L1LOSS_SVC_DUAL", "squared_hinge": "L2R_L2LOSS_SVC_DUAL"}
 WEIGHTS_AT_A_TIME = 1 << 20
 MAX_WEIGHTS = (1 << 31) - 1  # LIBLINEAR counts them by int
@@ -164,7 +164,7 @@ def _unfitted(
 ) -> MulticlassSVC | MultinomialLogisticRegression:
     """Return the unfitted estimator of a LIBLINEAR solver."""
     params: Settings = {"fit_intercept": bias > 0, "intercept_scaling": bias if bias > 0 else 1.0}
-    if solver in LOGISTIC and n_classes == 2:
+    if solver in LOGISTIC_SOLVERS and n_classes == 2:
         return MultinomialLogisticRegression(regularize_intercept=True, **params)
     if solver == JOINT:
         return MulticlassSVC(**params)

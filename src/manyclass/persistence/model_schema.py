@@ -279,7 +279,7 @@ def _describe_stochastic(estimator: StochasticClassifier) -> Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[E]):
+class ModelKind(Generic[E]):
     """An estimator: its class, what it knows beside weights, and how that is checked and shown."""
 
     estimator: type[E]
@@ -290,16 +290,18 @@ class Kind(Generic[E]):
     record: type[Any] = EpochRecord
 
 
-KINDS: dict[str, Kind[Any]] = {
-    "MulticlassSVC": Kind(MulticlassSVC, _exact_facts, _check_svc, _learn_exact, _describe_svc),
-    "MultinomialLogisticRegression": Kind(
+KINDS: dict[str, ModelKind[Any]] = {
+    "MulticlassSVC": ModelKind(
+        MulticlassSVC, _exact_facts, _check_svc, _learn_exact, _describe_svc
+    ),
+    "MultinomialLogisticRegression": ModelKind(
         MultinomialLogisticRegression,
         _exact_facts,
         _check_logistic,
         _learn_exact,
         _describe_logistic,
     ),
-    "StochasticClassifier": Kind(
+    "StochasticClassifier": ModelKind(
         StochasticClassifier,
         _stochastic_facts,
         _check_stochastic,

@@ -206,7 +206,7 @@ def _seconds(model: Estimator) -> str | None:
 
 def _unseen(found: Evaluation | None) -> Markup | str:
     if found is None:
-        return paragraph("No labelled data were given, so nothing is told of predictions.")
+        return paragraph("No labelled data were given, so predictions are not evaluated.")
     if not found.codes.n_unseen:
         return ""
     return paragraph(
