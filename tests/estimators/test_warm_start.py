@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
+from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.objective import dual, primal, weights_of
@@ -49,6 +51,27 @@ def test_warm_start_on_other_data_starts_anew():
     model = tight(warm_start=True).fit(X, y)
     model.fit(X[:100], y[:100])
     np.testing.assert_allclose(model.coef_, tight().fit(X[:100], y[:100]).coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(
+            partial(MulticlassSVC, formulation=name, tol=1e-6)
+            for name in ("cs", "ww", "llw", "ovr")
+        ),
+        partial(MultinomialLogisticRegression, tol=1e-6),
+        partial(StochasticClassifier, max_iter=5, tol=None),
+    ],
+)
+def test_warm_start_with_other_features_starts_anew(kind):
+    """Training with many rows ends in the Newton phase, whose W was put in place of another's."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 3)), np.arange(600) % 3
+    model = kind(warm_start=True, random_state=0).fit(X, y)
+    for columns in ([0, 1], [0, 1, 2, 0]):
+        warm, cold = model.fit(X[:, columns], y), kind(random_state=0).fit(X[:, columns], y)
+        np.testing.assert_array_equal(warm.coef_, cold.coef_)
 
 
 def test_warm_start_survives_rows_that_became_empty():

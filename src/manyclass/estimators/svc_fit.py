@@ -249,6 +249,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
                 start,
                 problem.costs,
                 problem.dataset.labels,
+                problem.dataset.n_features,
                 classes,
                 self.formulation,
                 self.loss,

@@ -26,15 +26,21 @@ class WarmStart:
     start: Start
     costs: NDArray[np.float64]
     labels: NDArray[np.int32]
+    n_features: int
     classes: Array
     formulation: str
     loss: str
 
     def start_for(self, problem: Problem, classes: Array) -> Start | None:
-        """Return the start of another problem on the same examples, z scaled to its costs."""
+        """Return the start of another problem on the same examples, z scaled to its costs.
+
+        None where formulation, loss, labels, classes or the number of features differ, or a scaled
+        z is not finite.
+        """
         same = (
             problem.formulation is named(self.formulation)
             and problem.loss == self.loss
+            and self.n_features == problem.dataset.n_features
             and np.array_equal(self.labels, problem.dataset.labels)
             and np.array_equal(self.classes, classes)
         )
