@@ -99,6 +99,13 @@ def test_what_comes_back_predicts_the_same(name, labels, dtype, path):
         np.testing.assert_allclose(back.predict_proba(X), model.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("label", [-(2**31), 2**31 - 1])
+def test_the_smallest_and_the_largest_label(label, path):
+    model = MulticlassSVC(tol=0.1).fit(X, np.where(Y == 0, label, Y))
+    save_liblinear(path, model)
+    np.testing.assert_array_equal(load_liblinear(path).classes_, model.classes_)
+
+
 def test_sparse_weights(path):
     model = MODELS["crammer_singer"].fit(X, Y).sparsify(0.3)
     save_liblinear(path, model)

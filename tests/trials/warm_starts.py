@@ -23,14 +23,26 @@ from manyclass.problem.formulations import FORMULATIONS
 FITS = 6  # in a sequence
 
 
-def rows(rng: np.random.Generator) -> tuple[Any, Any]:
-    """Return some of a few kinds of data, so that neighbours often agree in part."""
-    n, d, k = rng.choice([12, 600]), rng.choice([1, 2, 5]), rng.choice([2, 3, 5])
-    y = np.arange(n) % k if rng.random() < 0.5 else np.arange(n) * k // n
-    X = np.random.default_rng(d).normal(size=(n, d)) + y[:, None] % 2
-    X = (X * 10.0 ** rng.integers(-2, 3)).astype(rng.choice([np.float32, np.float64]))
-    labels = np.array(["a", "b", "c", "d", "e"])[y] if rng.random() < 0.3 else y
-    return sp.csr_array(X) if rng.random() < 0.4 else X, labels
+def sizes(rng: np.random.Generator) -> dict[str, Any]:
+    """Return what data may differ in."""
+    return {
+        "n": int(rng.choice([12, 600])),
+        "d": int(rng.choice([1, 2, 5])),
+        "k": int(rng.choice([2, 3, 5])),
+        "dtype": rng.choice([np.float32, np.float64]),
+        "scale": 10.0 ** rng.integers(-2, 3),
+        "order": bool(rng.random() < 0.5),
+        "names": bool(rng.random() < 0.3),
+        "sparse": bool(rng.random() < 0.4),
+    }
+
+
+def rows(n, d, k, dtype, scale, order, names, sparse) -> tuple[Any, Any]:
+    """Return data: neighbours in a sequence agree in most respects."""
+    y = np.arange(n) % k if order else np.arange(n) * k // n
+    X = (np.random.default_rng(d).normal(size=(n, d)) + y[:, None] % 2) * scale
+    labels = np.array(["a", "b", "c", "d", "e"])[y] if names else y
+    return sp.csr_array(X.astype(dtype)) if sparse else X.astype(dtype), labels
 
 
 def parameters(rng: np.random.Generator, kind: type) -> dict[str, Any]:
@@ -93,11 +105,12 @@ def sequence(seed: int) -> str | None:
     """Fit one model again and again; return what is wrong, if something is."""
     rng = np.random.default_rng(seed)
     kind = rng.choice([MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier])
-    warm = kind(warm_start=True, random_state=0)
+    warm, data = kind(warm_start=True, random_state=0), {}
     for i in range(FITS):
-        if i == 0 or rng.random() < 0.8:
-            X, y = rows(rng)
-        if i == 0 or rng.random() < 0.5:
+        new = sizes(rng)
+        data = {name: new[name] if i == 0 or rng.random() < 0.2 else data[name] for name in new}
+        X, y = rows(**data)
+        if i == 0 or rng.random() < 0.3:
             chosen = plain(parameters(rng, kind))
         said = f"sequence {seed}, fit {i} of {kind.__name__}: {chosen} {X.shape} {X.dtype}"
         try:

@@ -175,14 +175,15 @@ def _read(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs: int
 
 
 def _read_part(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs: int) -> _Part:
+    labels = Labels(name)
     if kind == WHOLE and ranks.rank > 0:
-        rows, labels, n_lines = read_rows(name, [], parser, 1)
+        rows, n_lines = read_rows(labels, [], parser, 1)
     else:
         with lack_of_memory(name), Path(name).open("rb") as file:
             text = pieces(file)
             if kind == CUT:
                 text = pieces_of_part(file, ranks.rank, ranks.size)
-            rows, labels, n_lines = read_rows(name, text, parser, n_jobs)
+            rows, n_lines = read_rows(labels, text, parser, n_jobs)
     X, codes = rows.finish(parser.n_features)
     return _Part(X, codes, labels, n_lines)
 

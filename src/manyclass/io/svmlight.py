@@ -111,8 +111,9 @@ def lack_of_memory(name: str) -> Iterator[None]:
 
 def _load(path: str | os.PathLike[str], parser: Parser, n_jobs: int) -> tuple[CsrArray, Array]:
     name = os.fspath(path)
-    with Path(path).open("rb") as file:
-        rows, labels, n_lines = read_rows(name, pieces(file), parser, n_jobs)
+    labels = Labels(name)
+    with Path(path).open("rb") as file, labels.first_error():
+        rows, n_lines = read_rows(labels, pieces(file), parser, n_jobs)
     if not len(rows):
         fail_without_examples(name, n_lines)
     X, codes = rows.finish(parser.n_features)
@@ -120,14 +121,14 @@ def _load(path: str | os.PathLike[str], parser: Parser, n_jobs: int) -> tuple[Cs
 
 
 def read_rows(
-    name: str, parts: Iterable[Piece], parser: Parser, n_jobs: int
-) -> tuple[CsrBuilder, Labels, int]:
+    labels: Labels, parts: Iterable[Piece], parser: Parser, n_jobs: int
+) -> tuple[CsrBuilder, int]:
     """Collect the rows of a file.
 
     Parameters
     ----------
-    name : str
-        The file, for errors.
+    labels : Labels
+        Of the file; none so far. Those that are read are added.
     parts : iterable of Piece
         Its text.
     parser : Parser
@@ -138,7 +139,6 @@ def read_rows(
     -------
     rows : CsrBuilder
         With the codes of their labels, by the order of appearance.
-    labels : Labels
     n_lines : int
         How many lines there were.
 
@@ -147,14 +147,14 @@ def read_rows(
     LineError
         If a line is malformed.
     """
-    rows, labels, n_lines = CsrBuilder(parser.dtype), Labels(name), 0
-    with closing(read_chunks(name, parts, parser, n_jobs)) as chunks:
+    rows, n_lines = CsrBuilder(parser.dtype), 0
+    with closing(read_chunks(labels.name, parts, parser, n_jobs)) as chunks:
         for placed in chunks:
             chunk = placed.chunk
             codes = labels.merge(chunk.labels, placed.n_lines + chunk.label_lines)
             rows.append(chunk, codes[chunk.codes], placed.share)
             n_lines = placed.n_lines + chunk.n_lines
-    return rows, labels, n_lines
+    return rows, n_lines
 
 
 class CsrBuilder:

@@ -6,9 +6,9 @@ import math
 import operator
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from enum import IntEnum
 from functools import partial
 from typing import NamedTuple, NoReturn, TypeVar
@@ -191,7 +191,7 @@ class Labels:
         self._codes: dict[bytes, int] = {}
         self._lines: list[int] = []
         self._kind = _LabelKind.INTEGER
-        self._name = name
+        self.name = name
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -207,9 +207,9 @@ class Labels:
         codes = np.array([known.setdefault(label, len(known)) for label in labels], np.int32)
         for i in np.flatnonzero(codes >= n_known).tolist():
             label, line = labels[i], int(lines[i])
-            self._lines.append(line)
             if not label.isdigit() or len(label) > 300:  # else it's an integer, and finite
                 self._kind = max(self._kind, self._kind_of(label, line))
+            self._lines.append(line)
         return codes
 
     def as_written(self) -> list[bytes]:
@@ -225,11 +225,28 @@ class Labels:
         try:
             return np.array([int(label) for label in self._codes], np.int64)
         except OverflowError:
-            for label, line in zip(self._codes, self._lines, strict=True):
-                if not -(2**63) <= int(label) < 2**63:
-                    problem = "the label does not fit in 64 bits"
-                    self._fail(line, problem, label, "renumber the classes")
+            self._refuse_wide_integers()
             raise
+
+    @contextmanager
+    def first_error(self) -> Iterator[None]:
+        """Raise the error of an integer label that is too large before that of a later line.
+
+        Such a label is no error where another one is a number or text.
+        """
+        try:
+            yield
+        except LineError:
+            if self._kind is _LabelKind.INTEGER:
+                self._refuse_wide_integers()
+            raise
+
+    def _refuse_wide_integers(self) -> None:
+        # Labels from the first refused one on have no line.
+        for label, line in zip(self._codes, self._lines, strict=False):
+            if not -(2**63) <= int(label) < 2**63:
+                problem = "the label does not fit in 64 bits"
+                self._fail(line, problem, label, "renumber the classes")
 
     def _kind_of(self, label: bytes, line: int) -> _LabelKind:
         try:
@@ -251,4 +268,4 @@ class Labels:
         return _LabelKind.NUMBER if _NUMBER.fullmatch(text) else _LabelKind.TEXT
 
     def _fail(self, line: int, problem: str, label: bytes, advice: str) -> NoReturn:
-        fail(self._name, line, problem, label, advice)
+        fail(self.name, line, problem, label, advice)

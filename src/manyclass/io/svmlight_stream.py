@@ -177,7 +177,8 @@ class SvmlightBlocks:
     def _survey(self) -> Survey:
         survey = Survey(self._name)
         try:
-            with closing(self._read(effective_n_jobs(self._n_jobs), Event())) as chunks:
+            chunks = self._read(effective_n_jobs(self._n_jobs), Event())
+            with closing(chunks), survey.labels.first_error():
                 for placed in chunks:
                     survey.add(placed)
         except MemoryError:

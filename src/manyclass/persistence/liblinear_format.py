@@ -210,7 +210,9 @@ def _labels(classes: Array, number_labels: bool) -> list[int]:
 
 def _fits(label: object) -> bool:
     """Whether LIBLINEAR can hold a label."""
-    return isinstance(label, int | float) and int(label) == label and abs(label) < 1 << 31
+    if not isinstance(label, int | float):
+        return False
+    return int(label) == label and -(1 << 31) <= label < 1 << 31
 
 
 def _rows_of_weights(model: Estimator, has_bias: bool) -> Iterator[Array]:

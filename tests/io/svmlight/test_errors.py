@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import re
 import threading
@@ -199,3 +200,37 @@ def test_interrupt(load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int) -> N
     with pytest.raises(KeyboardInterrupt):
         load("1 1:1\n" * 100, n_jobs=n_jobs)
     assert not [t for t in threading.enumerate() if t.name.startswith(THREAD_NAME)]
+
+
+LINES = {
+    "integer": b"1 1:1",
+    "wide": b"99999999999999999999 1:1",
+    "number": b"1.5 1:1",
+    "text": b"a 1:1",
+    "not finite": b"nan 1:1",
+    "not UTF-8": b"\xff 1:1",
+    "no value": b"3 1:x",
+}
+
+
+def first_bad_line(kinds: tuple[str, ...]) -> int | None:
+    """Integers of more than 64 bits are bad where no label before the first bad line is another."""
+    bad = [i for i, kind in enumerate(kinds) if kind in ("not finite", "not UTF-8", "no value")]
+    good = kinds[: bad[0]] if bad else kinds
+    if "wide" in good and not {"number", "text"} & set(good):
+        return good.index("wide") + 1
+    return bad[0] + 1 if bad else None
+
+
+@pytest.mark.parametrize("reader", ["load", "blocks_of"])
+def test_the_first_bad_line_is_named(
+    reader: str, request: pytest.FixtureRequest, chunked: int
+) -> None:
+    read = request.getfixturevalue(reader)
+    for kinds in itertools.product(LINES, repeat=3):
+        text = b"".join(LINES[kind] + b"\n" for kind in kinds)
+        line = first_bad_line(kinds)
+        if line is None:
+            read(text, n_jobs=chunked)
+        else:
+            assert f"data.txt:{line}: " in error_of(read, text, n_jobs=chunked), kinds
