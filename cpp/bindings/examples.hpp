@@ -1,5 +1,5 @@
 #pragma once
-// What the trainers that Python sees have in common: the arrays that they hold, their constructor.
+// The common base of the trainers in Python: the arrays that they hold, their constructor.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -22,7 +22,7 @@ struct HeldArrays {
 };
 
 // Throws what the handlers of Python's pending signals raise, such as KeyboardInterrupt. Signals
-// reach the main thread only; other threads are told by `stop`.
+// reach the main thread only; other threads read `stop`.
 inline void check_signals() {
   const nanobind::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw nanobind::python_error();

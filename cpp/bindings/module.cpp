@@ -1,4 +1,4 @@
-// The compiled core as Python sees it. Only this room knows Python.
+// The compiled core as a Python module. Only bindings/ includes Python.
 #include <cstdint>
 
 #include "bindings/bindings.hpp"

@@ -1,9 +1,9 @@
 #pragma once
-// W as a certificate reads it.
+// W for certificates.
 
 namespace manyclass {
 
-// What a certificate needs of W beside its numbers.
+// Properties of W that a certificate needs in addition to its numbers.
 struct CertifiedWeights {
   const double* common;  // d + 1 numbers that are subtracted from every w_c, or null
   double norm;           // ||W||_F, which bounds the rounding of scores

@@ -53,7 +53,7 @@ CoefficientBlocks coefficient_blocks(std::int64_t n_rows, std::int32_t first, st
   return blocks;
 }
 
-// Call visit(blocks) for ranges of the blocks that take little memory beside z.
+// Call visit(blocks) for ranges of the blocks that take little memory compared with z.
 template <class Each, class Visit>
 void each_range(std::int64_t n_rows, std::int32_t n_classes, std::int32_t width, Each each,
                 Visit visit) {

@@ -175,8 +175,8 @@ class ShareVisitor {
     return size;
   }
 
-  // Round to T, and set noise beside the mass to zero. The largest z takes the rounding error, so
-  // that the sum stays.
+  // Round to T, and set noise relative to the mass to zero. The largest z takes the rounding error,
+  // so that the sum stays.
   static void round(std::span<Coordinate> block, double mass) {
     const double noise = mass * static_cast<double>(std::numeric_limits<T>::epsilon());
     Coordinate* most = &block[0];

@@ -21,7 +21,7 @@ struct Columns {
   const T* values;
 };
 
-// What the method of the most violating example keeps of all examples.
+// Data of all examples for the method of the most violating example.
 template <class T>
 struct AllScores {
   T* scores;            // n x stride, aligned: w_c . x_i

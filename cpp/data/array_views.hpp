@@ -1,5 +1,5 @@
 #pragma once
-// Views of arrays that somebody else owns. One-dimensional arrays are std::span.
+// Non-owning views of arrays. One-dimensional arrays are std::span.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -98,7 +98,7 @@ class BatchTeam {
  private:
   static constexpr auto kRows = static_cast<std::size_t>(kBatchRows);
 
-  // What run_batches calls.
+  // Callbacks of run_batches.
   struct Steps {
     BatchTeam& team;
     const ClassMajorView<T>& w;

@@ -1,6 +1,6 @@
 #pragma once
 // Softmax of the scores of one example, and its block of the dual: u in the unit simplex, kept as
-// v = log u. Arrays are whole vectors; behind the classes stand kNoClass and kNoLog.
+// v = log u. Arrays are whole vectors, padded with kNoClass and kNoLog.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -22,8 +22,8 @@ struct LogisticBatchKernels {
   const LogisticKernels<T>& logistic;
 };
 
-// What run_batches calls for the examples `order`. Two batches have memory: one is packed while the
-// other is visited.
+// Callbacks of run_batches for the examples `order`. Two batches have memory: one is packed while
+// the other is visited.
 template <class T>
 class LogisticBatches {
  public:

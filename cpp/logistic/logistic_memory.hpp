@@ -27,7 +27,7 @@ class OwnedLogisticMemory {
   AlignedArray<U> rows_, gram_, scores_, other_, values_;
 };
 
-// Arrays like W that threads add to, one for each; the first is the caller's.
+// Arrays of the shape of W, one per thread; the first is the caller's.
 template <class U>
 class ThreadSums {
  public:

@@ -39,7 +39,7 @@ double line_search(double at_0, SlopeAt slope_at) {
   return t;
 }
 
-// What the examples add to d phi / dt at W + t step.
+// Contribution of the examples to d phi / dt at W + t step.
 template <class T>
 class ExamplesSlope {
  public:

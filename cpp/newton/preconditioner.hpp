@@ -72,7 +72,7 @@ class Preconditioner {
   static constexpr double kSparseCost = 25;  // of a number apart, against one in a vector
   const NewtonKernels<T>& kernels_;
   std::int64_t size_;
-  // What a thread adds up for itself.
+  // Partial sums of a thread.
   struct Sum {
     explicit Sum(std::int64_t size)
         : a(static_cast<std::size_t>(size * size)),

@@ -46,7 +46,7 @@ class ProximalVisitor {
       : problem_(problem), f_(problem.examples.formulation) {}
 
   double ridge(const View& e) const { return f_.squared ? 1 / (2 * e.cost) : 0; }
-  // What the slope of the projection is on the free z.
+  // Slope of the projection on the free z.
   T scale(const View& e) const { return static_cast<T>(1 / (problem_.epsilon + ridge(e))); }
   Lanes centre(std::int64_t i) const { return Lanes::at(problem_.centre.lanes(i)); }
 

@@ -56,8 +56,8 @@ class ProximalNewton {
     features_ = static_cast<double>(examples.x.indptr[n_]) / static_cast<double>(n_) + 1;
   }
 
-  // Recompute W(zbar) and the scores, free of the rounding of many steps. anew: W starts at
-  // W(zbar).
+  // Recompute W(zbar) and the scores, free of the rounding of many steps. If set, W
+  // restarts at W(zbar).
   void rebuild(bool anew) {
     arrays_.clear(at_centre_);
     team_.in_chunks(n_, row_work(), [&](int member, std::int64_t begin, std::int64_t end) {

@@ -102,7 +102,7 @@ inline double exponentials(T* scores, std::size_t n_classes, std::size_t size, T
   return static_cast<double>(reduce<T>(sum, [](Vector<T> a, Vector<T> b) { return a + b; }));
 }
 
-// By how much the best class is ahead of y; by which factor a shard's exponentials are too large.
+// Lead of the best class over y; factor by which a shard's exponentials are too large.
 template <class T>
 inline double lead(const StochasticBatch<T>& batch, const ScoreSummary<T>& found) {
   return batch.scale * (static_cast<double>(found.best) - static_cast<double>(found.own));
@@ -141,7 +141,7 @@ void score_batch(const Examples<T>& examples, const Shard& shard, const Stochast
   }
 }
 
-// What all shards found for the row at place b; the label is counted over all classes.
+// Combined findings of all shards for the row at place b; the label is counted over all classes.
 template <class T>
 inline ScoreSummary<T> joined(const StochasticBatch<T>& batch, std::size_t b, std::int32_t y) {
   const std::span<const ScoreSummary<T>> all =

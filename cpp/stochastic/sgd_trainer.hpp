@@ -25,7 +25,7 @@
 
 namespace manyclass {
 
-// How the rows are visited: loss, examples in a batch, threads.
+// Settings of the visits: loss, batch size, threads.
 struct Passage {
   StochasticLoss loss;
   std::size_t batch_size;
@@ -125,7 +125,7 @@ class StochasticTrainer : public TrainingSet<T> {
     return losses;
   }
 
-  // Rows in a batch: memory is taken for so many.
+  // Rows in a batch, which determine the memory.
   static std::size_t batch_of(const Passage& passage, std::span<const std::int32_t> rows) {
     return std::clamp<std::size_t>(rows.size(), 1, passage.batch_size);
   }

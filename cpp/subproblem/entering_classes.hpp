@@ -6,8 +6,9 @@
 
 namespace manyclass {
 
-// How many classes may enter a list of `size` in one visit. A long list may double: some examples
-// share almost no feature with others, and Weston-Watkins spreads their z over all classes.
+// Number of classes that may enter a list of `size` in one visit. A long list may double: some
+// examples share almost no feature with others, and Weston-Watkins spreads their z over all
+// classes.
 inline std::size_t n_entering(std::size_t size) {
   constexpr std::size_t kFew = 8;
   constexpr std::size_t kLong = 32;

@@ -17,9 +17,9 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Up to so many classes a centred W itself is stored, and a step changes all classes; beyond, U and
-// its mean are stored apart. In float W itself is always stored: U less its mean may lose most
-// digits to cancellation.
+// Number of classes up to which a centred W itself is stored, and a step changes all classes;
+// beyond, U and its mean are stored separately. In float W itself is always stored: U less its mean
+// may lose most digits to cancellation.
 template <class T>
 inline constexpr std::int32_t kCentredClasses =
     sizeof(T) == 4 ? std::numeric_limits<std::int32_t>::max() : 64;
@@ -33,7 +33,7 @@ struct BlockStep {
 template <class T>
 class ExampleSubproblem : public ExampleSummary<T> {
  public:
-  // `mean_apart`: the step of a centred W tells the change of the mean, in column k.
+  // `mean_apart`: the step of a centred W has the change of the mean in column k.
   ExampleSubproblem(const Examples<T>& examples, std::int32_t n_classes, Scratch<T> scratch,
                     bool mean_apart = false)
       : ExampleSummary<T>(examples, n_classes, scratch),
@@ -67,7 +67,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
     }
   }
 
-  // What a solved block of example i changes.
+  // Effect of a solved block of example i.
   BlockStep step(std::int64_t i, std::span<const Coordinate> block) const {
     double gain = 0, squares = 0, sum_v = 0, sum_z2 = 0;
     std::size_t n_steps = 0;
@@ -168,7 +168,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
     return size;
   }
 
-  // Round to T. A z that is tiny beside the largest one is noise of the scores and becomes 0;
+  // Round to T. A z that is tiny relative to the largest one is noise of the scores and becomes 0;
   // otherwise it would count as a violation.
   static void round(std::span<Coordinate> block) {
     double largest_z = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What the scores of one example tell, for every formulation: the coordinates of its block, its
-// losses, its violation, and its share of the duality gap. Formulas: subproblem/root_finding.hpp.
+// Losses, violation, gap and block coordinates of one example from its scores, for every
+// formulation. Formulas: subproblem/root_finding.hpp.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -1,5 +1,5 @@
 #pragma once
-// What the svmlight parser takes and returns, and the errors that it reports.
+// Input, output and errors of the svmlight parser.
 #include <cstddef>
 #include <cstdint>
 #include <exception>

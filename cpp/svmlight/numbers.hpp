@@ -114,7 +114,7 @@ inline const char* read_feature(const char* p, Feature& feature) {
 
 enum class Number { finite, overflow, not_a_number };
 
-// What decimal digits say: digits * 10^exponent, cut after 19 significant digits.
+// A decimal number, digits * 10^exponent, cut after 19 significant digits.
 struct Decimal {
   std::uint64_t digits = 0;
   int n_digits = 0;  // significant ones

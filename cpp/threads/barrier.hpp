@@ -6,7 +6,7 @@
 
 namespace manyclass {
 
-// A reusable barrier. It also tells all threads whether one of them has failed.
+// A reusable barrier. It also reports to all threads whether one of them has failed.
 class Barrier {
  public:
   explicit Barrier(int size) : size_(size) {}

@@ -1,6 +1,6 @@
 #pragma once
-// How many threads to use for the next piece of work, by measuring: where other processes use the
-// cores, threads that meet at barriers wait for those that are not scheduled, and fewer are faster.
+// Choice of the number of threads by measurement: where other processes use the cores, threads wait
+// at barriers for those that are not scheduled, and fewer are faster.
 #include <algorithm>
 #include <chrono>
 
@@ -12,7 +12,7 @@ class ThreadChoice {
  public:
   explicit ThreadChoice(int most = 1) : most_(std::max(1, most)), size_(most_) {}
 
-  // Begin anew with so many threads, unless that is their number already.
+  // Restart with `most` threads, unless that is their number already.
   void allow(int most) {
     if (std::max(1, most) != most_) *this = ThreadChoice(most);
   }
@@ -22,7 +22,7 @@ class ThreadChoice {
   // Pieces that were done by fewer threads than there are.
   long reduced() const { return reduced_; }
 
-  // Count a piece: it took so many seconds for so much work.
+  // Record the seconds and the work of a piece.
   void record(double work, double seconds) {
     if (most_ == 1 || !(work > 0)) return;
     if (size() < most_) ++reduced_;

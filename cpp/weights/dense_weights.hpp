@@ -1,5 +1,5 @@
 #pragma once
-// Dense W, with one row per feature: the k weights of a feature lie side by side, padded with zeros
+// Dense W, with one row per feature: the k weights of a feature are contiguous, padded with zeros
 // to whole blocks of 64 bytes, so that one feature is a run of vector loads. Models WeightAccess
 // (weights/weight_access.hpp).
 #include <algorithm>

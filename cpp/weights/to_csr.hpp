@@ -1,5 +1,5 @@
 #pragma once
-// W of shards as a CSR matrix: a row per feature, the classes under their own names, ascending.
+// W of shards as a CSR matrix: a row per feature, with the original class numbers, ascending.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
