@@ -241,4 +241,4 @@ def test_training_goes_on_from_a_checkpoint(run, corpus, here):
         "c/checkpoint-000003: is a checkpoint of another problem (C: 1.0 there"
     )
     message = run.fails("train", data, "m", "--checkpoint", "c")
-    assert message.startswith("c: holds a checkpoint of an earlier training; go on from it with")
+    assert message.startswith("c: holds a checkpoint of an earlier training; continue it with")

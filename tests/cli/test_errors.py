@@ -64,7 +64,7 @@ ROOT = os.geteuid() == 0
         ("train tiny m --checkpoint nix/c", "cannot write to nix/c: no such file or directory"),
         ("train tiny m --checkpoint tiny", "cannot write to tiny: is no folder"),
         ("train tiny m --resume nix", "nix: no such file or directory; check the name"),
-        ("train tiny m --resume .", ".: holds no checkpoint to go on from"),
+        ("train tiny m --resume .", ".: holds no checkpoint to resume from"),
         ("train tiny m --resume a --checkpoint b", "argument --resume: writes to its own folder"),
         ("train tiny m --checkpoint-minutes 5", "argument --checkpoint-minutes: goes with --check"),
         (
@@ -273,7 +273,7 @@ def test_a_damaged_checkpoint_is_named_as_it_is(run, tiny, here):
     message = run.fails("train", "tiny", "m", "--resume", "./ck/")
     assert message.startswith("ck/checkpoint-00000")
     message = run.fails("train", "tiny", "m", "--checkpoint", "./ck/")
-    assert message.endswith("go on from it with --resume ./ck/, or choose another folder")
+    assert message.endswith("continue it with --resume ./ck/, or choose another folder")
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_goes_on_from_a_checkpoint(run, data, tmp_path):
     logistic = ["train", data, model, "--formulation", "logistic"]
     run.works(*logistic, "--checkpoint", folder, "--tol", "0.5")
     told = run.fails(*logistic, "--force", "--checkpoint", folder)
-    assert told.endswith(f"go on from it with --resume {folder}, or choose another folder")
+    assert told.endswith(f"continue it with --resume {folder}, or choose another folder")
     lines = run.works(*logistic, "--force", "--resume", folder)
     assert any(line.startswith("going on after epoch ") for line in lines)
     assert "proven" in lines[-2]

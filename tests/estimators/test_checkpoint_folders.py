@@ -38,7 +38,7 @@ def test_folders_that_cannot_be(folder, tmp_path):
     folder.write_text("a file")
     with pytest.raises(NotADirectoryError):
         model(folder).fit(X, Y)
-    with pytest.raises(ValueError, match="holds no checkpoint to go on from"):
+    with pytest.raises(ValueError, match="holds no checkpoint to resume from"):
         model(tmp_path, resume=True).fit(X, Y)
     with pytest.raises(ValueError, match="resume=True needs a folder"):
         model(resume=True).fit(X, Y)
@@ -79,7 +79,7 @@ def test_a_damaged_newest_one_gives_way_to_the_older(damage, folder):
     newest, older = found_in(folder)
     newest.write_bytes(damage(newest.read_bytes()))
     with pytest.warns(
-        UserWarning, match=f"{newest}: is damaged.*going on from an older one, {older}"
+        UserWarning, match=f"{newest}: is damaged.*resuming from an older one, {older}"
     ):
         again = model(folder, resume=True, tol=1e-4, checkpoint_minutes=9).fit(X, Y)
     assert again.n_iter_ > 3
@@ -102,7 +102,9 @@ def test_a_full_disk_is_told_once_and_training_goes_on(folder):
     first = MulticlassSVC(checkpoint=folder, tol=0.9, random_state=0).fit(wide, Y)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     options = {"tol": 1e-5, "checkpoint_minutes": 0, "resume": True}
-    words = f"could not be written: {folder}/checkpoint-000003: file too large.*; training goes on$"
+    words = (
+        f"could not be written: {folder}/checkpoint-000003: file too large.*; training continues$"
+    )
     with file_size_limit(500), pytest.warns(UserWarning, match=words) as told:
         again = first.set_params(**options).fit(wide, Y)
     assert len(told) == 1

@@ -79,7 +79,7 @@ def test_another_problem_is_refused(folder, params, differs):
 def test_nothing_is_overwritten(folder):
     broken_off(folder)
     before = names(folder)
-    with pytest.raises(ValueError, match="go on from it with resume=True"):
+    with pytest.raises(ValueError, match="continue it with resume=True"):
         fit(folder)
     assert names(folder) == before
 

@@ -1,4 +1,4 @@
-"""Checkpoint files: format, schedule, and what identifies the problem they belong to.
+"""Checkpoint files: format, schedule, and the identity of their problem.
 
 May import problem and below. Begin with manager.py.
 """

@@ -1,4 +1,4 @@
-"""Checkpoints of a training, in a folder: when one is written, and which are kept.
+"""Checkpoints of a training in a folder: schedule, writing and cleaning.
 
 Files ``checkpoint-000001``, ``checkpoint-000002``, ...: the newest two are kept, the older one for
 the case that the newest is damaged. Where there are ranks, rank 0 alone writes and reads.
@@ -61,11 +61,11 @@ def check(folder: Path, *, resume: bool) -> None:
     found = found_in(folder) if resume or folder.exists() else []
     if found and not resume:
         raise ValueError(
-            f"{folder}: holds a checkpoint of an earlier training; go on from it with resume=True, "
+            f"{folder}: holds a checkpoint of an earlier training; continue it with resume=True, "
             "or choose another folder"
         )
     if resume and not found:
-        raise ValueError(f"{folder}: holds no checkpoint to go on from; begin with resume=False")
+        raise ValueError(f"{folder}: holds no checkpoint to resume from; begin with resume=False")
 
 
 class Checkpoints:
@@ -92,7 +92,7 @@ class Checkpoints:
         self.facts = facts
         self.ranks = ranks
         self.seed = seed
-        self.start: Start | None = None  # where training goes on
+        self.start: Start | None = None  # where training resumes
         self.newest: Path | None = None
         self._last = time.monotonic()
         self._warned = False
@@ -106,7 +106,7 @@ class Checkpoints:
             self.write(progress.start())
 
     def write(self, start: Start) -> None:
-        """Write a checkpoint; if that is not possible, warn (once): training is worth more."""
+        """Write a checkpoint; on failure warn once, and continue training."""
         if self.folder is None or self.ranks.rank != 0:
             return
         try:
@@ -114,7 +114,7 @@ class Checkpoints:
         except OSError as error:
             if not self._warned:
                 warnings.warn(
-                    f"a checkpoint could not be written: {explain(error)}; training goes on",
+                    f"a checkpoint could not be written: {explain(error)}; training continues",
                     stacklevel=2,
                 )
             self._warned = True
@@ -159,10 +159,10 @@ class Checkpoints:
                 damaged.append(str(error))
                 continue
             if damaged:
-                warnings.warn(f"{damaged[0]}; going on from an older one, {path}", stacklevel=2)
+                warnings.warn(f"{damaged[0]}; resuming from an older one, {path}", stacklevel=2)
             self.newest = path
             return tensors
-        raise ValueError("; ".join(damaged) + "; begin anew, in another folder")
+        raise ValueError("; ".join(damaged) + "; start again in another folder")
 
     def _check_same(self, path: Path, facts: Facts) -> None:
         differ = one_line(differences(facts, self.facts, ("there", "here")), LONGEST)
@@ -209,7 +209,7 @@ def opened(
             start = start_of_tensors(Path(folder), told, problem)
             if same_seed:
                 checkpoints.seed = seed_of_tensors(Path(folder), told)
-            # Nothing is done yet: begin as any training does, not from z = 0 as it stands.
+            # An empty checkpoint means a cold start.
             checkpoints.start = start if start.history or start.duals.nnz else None
         yield checkpoints
 
@@ -217,7 +217,7 @@ def opened(
 def _open(
     stack: contextlib.ExitStack, checkpoints: Checkpoints, problem: Problem, *, resume: bool
 ) -> Tensors:
-    """On rank 0, take hold of the folder, and read its newest checkpoint or write the first."""
+    """On rank 0, lock the folder, and read its newest checkpoint or write the first."""
     if checkpoints.ranks.rank != 0:
         return {}
     folder = checkpoints.folder
@@ -225,7 +225,7 @@ def _open(
     check(folder, resume=resume)
     folder.mkdir(exist_ok=True)
     stack.enter_context(_held(folder))
-    check(folder, resume=resume)  # nobody was faster
+    check(folder, resume=resume)  # another process may have written one
     if resume:
         return checkpoints.read(problem)
     data = problem.dataset
@@ -235,7 +235,7 @@ def _open(
 
 @contextlib.contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """Keep other trainings out of a folder; the system lets go of it when this process ends."""
+    """Lock a folder against other trainings; the lock is released on exit."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:

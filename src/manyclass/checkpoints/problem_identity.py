@@ -1,4 +1,4 @@
-"""What identifies a training problem: facts that ranks, or a checkpoint and a training, share."""
+"""Identity of a training problem, compared between ranks, or a checkpoint and a training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manyclass.version import __version__
 
 
 def facts_of_problem(problem: Problem, classes: Array) -> Facts:
-    """Return what two trainings of the same problem have in common; looks at all of X once.
+    """Return the facts that identify a training problem; reads all of X once.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
 
 
 def facts_of_rank(problem: Facts, params: Settings) -> Facts:
-    """Return what the ranks of one training have in common: version, parameters, problem."""
+    """Return the facts that all ranks must share: version, parameters, problem."""
     given = {name: fact(value) for name, value in params.items()}
     return {"version of manyclass": __version__, **given, **problem}
 

@@ -181,7 +181,7 @@ def build_parser() -> CommandParser:
     convert_options(
         command("convert", convert, "write a data file as one that training maps", CONVERTED)
     )
-    demo = command("demo", _demo, "train on digits and on made-up text, beside LinearSVC")
+    demo = command("demo", _demo, "train on digits and synthetic text, and compare with LinearSVC")
     demo.set_defaults(needs=["manyclass.cli.demo"])
     return parser
 

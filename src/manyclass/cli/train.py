@@ -86,7 +86,7 @@ def _resumable(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
             yield
     except KeyboardInterrupt as interrupt:
         if Path(args.checkpoint).is_dir() and found_in(Path(args.checkpoint)):
-            interrupt.add_note(f"to go on: --resume {args.checkpoint}")
+            interrupt.add_note(f"to continue: --resume {args.checkpoint}")
         raise
 
 

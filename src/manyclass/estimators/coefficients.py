@@ -1,4 +1,4 @@
-"""Coefficients and intercepts, as users have them, from W, as training has it, and back."""
+"""Conversion between W and the coefficients and intercepts of an estimator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def split_weights(
     bias : float
         Value of the appended feature; 0 = no intercept.
     one_is_enough : bool, default=False
-        When k = 2: whether the second class's weights alone tell, not their difference.
+        When k = 2: whether the coefficients are the second class's weights, not the difference.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What every linear classifier does once it is fitted: scores, classes, sparse coefficients."""
+"""Methods of every fitted linear classifier: scores, classes, sparse coefficients."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ class LinearClassifier(ClassifierMixin):
     def top_features(
         self, n: int = 10, feature_names: ArrayLike | None = None
     ) -> dict[Label, list[tuple[Label, float]]]:
-        """List the features that speak most for each class: those of its largest weights.
+        """List the features of the largest weights of each class.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class LinearClassifier(ClassifierMixin):
         }
 
     def _as_of_now(self) -> Self:
-        """Return a model of its own with all that this one has now; other threads may train it."""
+        """Return a snapshot of this model; other threads may train it."""
         now = object.__new__(type(self))
         now.__dict__ = self.__dict__.copy()
         return now

@@ -67,8 +67,8 @@ class MultinomialLogisticRegression(
     checkpoint_minutes : float, default=10.0
         Minutes between two checkpoints, at least.
     resume : bool, default=False
-        Whether to go on from the newest checkpoint in `checkpoint`, of the same problem. Training
-        begins anew at its weights, so it may take a few epochs more than without a break.
+        Whether to continue from the newest checkpoint in `checkpoint`, of the same problem.
+        Training restarts at its weights, so it may take a few epochs more than without a break.
     verbose : int, default=0
         1 shows the progress: a bar in a terminal, else one line per epoch.
         2: lines in a terminal, too.
@@ -184,7 +184,7 @@ class MultinomialLogisticRegression(
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Examples; float32 trains in float32, all else in float64. CSR without duplicate entries
-            is used where it lies, and so is an array in C order unless most of it is zero;
+            is not copied, nor is an array in C order unless most of it is zero;
             anything else is copied.
         y : array-like of shape (n_samples,)
             Classes: numbers or strings, at least two of them.

@@ -1,4 +1,4 @@
-"""``sparsify`` of the support vector machines: small weights left out, and what that costs."""
+"""``sparsify`` of the support vector machines: removal of small weights, and its report."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SparsifyMixin(LinearClassifier):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Leave out small weights, keep the others as a sparse array, and tell what that cost.
+        """Remove small weights, keep the others as a sparse array, and report the effect.
 
         Sets ``sparsity_report_``. Where it makes a weight zero, ``certificate_`` becomes None: what
         was proven was proven of other weights. With the data of ``fit`` the report has a new proof:
@@ -120,7 +120,7 @@ class SparsifyMixin(LinearClassifier):
         y: ArrayLike,
         sample_weight: ArrayLike | None,
     ) -> SparsityReport:
-        """Return the report with what data say of this model and the sparse one."""
+        """Return the report with objective and accuracy of both models on data."""
         problem, n_jobs = self._problem_like(X, y, sample_weight), effective_n_jobs(self.n_jobs)
         before, after = (
             primal_of(problem, model._coefficients, model.intercept_, n_jobs)
@@ -153,7 +153,7 @@ class SparsifyMixin(LinearClassifier):
 
 @dataclass(frozen=True, slots=True)
 class SparsityReport:
-    """What ``sparsify`` did to a model.
+    """Effect of ``sparsify`` on a model.
 
     Attributes
     ----------

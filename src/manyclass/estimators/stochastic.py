@@ -86,7 +86,7 @@ class StochasticClassifier(
         Weight of each class; a class of weight 0 is left out by ``fit``. "balanced" weights class c
         by n / (k n_c), in ``fit`` only.
     warm_start : bool, default=False
-        Whether the next fit with the same classes goes on where this one ended. Also makes a fit
+        Whether the next fit with the same classes continues from this one. Also makes a fit
         that Ctrl-C stopped resumable.
     weights : {"auto", "dense", "sparse"}, default="auto"
         How W is held in memory. "sparse": a table of classes for every feature, for "hinge" and
@@ -231,7 +231,7 @@ class StochasticClassifier(
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Examples; float32 trains in float32, all else in float64. CSR without duplicate entries
-            is used where it lies; anything else is converted to CSR.
+            is not copied; anything else is converted to CSR.
         y : array-like of shape (n_samples,)
             Classes: numbers or strings, at least two of them.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -344,7 +344,7 @@ class StochasticClassifier(
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Go on training with some rows, each of them visited once.
+        """Continue training with some rows, each of them visited once.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class StochasticClassifier(
         no batch is cut: pieces of a multiple of `batch_size` rows. After Ctrl-C the steps that were
         made count. `max_iter`, `max_steps` and `tol` are for ``fit``. An int as `random_state`
         gives every piece of the same length the same order. A mean of the coefficients (`average`)
-        begins anew after ``load_model``, and after a ``fit`` without ``warm_start``.
+        restarts after ``load_model``, and after a ``fit`` without ``warm_start``.
 
         Threads that share a model take turns in ``fit``, ``fit_blocks`` and ``partial_fit``; those
         that predict meanwhile do so with the model before or after a call.

@@ -1,4 +1,4 @@
-"""How a stochastic classifier is trained, and what it has learnt."""
+"""Fit of a stochastic classifier, and its fitted weights."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ from manyclass.utils.sparse_check import is_sparse
 from manyclass.utils.threads import effective_n_jobs
 from manyclass.utils.types import Array, DType, Rows, Settings
 
-# The locks of models, which are no part of them: of their copies, for one.
+# Locks of models, kept outside them so that copies do not share them.
 TURNS: WeakKeyDictionary[StochasticModel, threading.RLock] = WeakKeyDictionary()
 TURNS_CHANGE = threading.Lock()
 OF_INPUT = (*INPUT_ATTRIBUTES, "objective_")
 
 
 class StochasticModel(LinearClassifier):
-    """Mixin whose coefficients are put together when they are asked for.
+    """Mixin whose coefficients are computed on access.
 
     To turn the sums of a run into coefficients takes a pass over all of them, which a stream of
     small pieces could not afford after each of them.
     """
 
-    _learnt: Learnt | None  # what predicts, if it is not the run
-    _running: Running | None  # what training goes on with
+    _learnt: Learnt | None  # the weights of predictions, if not those of the run
+    _running: Running | None  # the run that training continues
 
     @property
     def _coefficients(self) -> Coefficients:
@@ -89,7 +89,7 @@ class StochasticModel(LinearClassifier):
         self.__dict__.update(_learnt=learnt, _running=None)
 
     def _as_of_now(self) -> Self:
-        """Return a model that no step of another thread reaches any more."""
+        """Return a snapshot that other threads do not modify."""
         now = super()._as_of_now()
         if now.__dict__.get("_running") is not None:
             now._learnt = now._now()
@@ -102,12 +102,12 @@ class StochasticModel(LinearClassifier):
         return super()._as_of_now()
 
     def _turn(self) -> threading.RLock:
-        """Return the lock of whoever trains this model."""
+        """Return the lock for training this model."""
         with TURNS_CHANGE:
             return TURNS.setdefault(self, threading.RLock())
 
     def _manner_of(self, X: Rows, *, go_on: bool) -> Manner:
-        """Return how rows like these are taken; a run that goes on keeps its feature's value."""
+        """Return the preprocessing settings of rows like these; resuming keeps the bias value."""
         shares_little = is_sparse(X) and few_are_shared(X.nnz, *X.shape)
         bias = 0.0
         if self.fit_intercept and self.intercept_scaling == "auto":
@@ -118,7 +118,7 @@ class StochasticModel(LinearClassifier):
         return Manner(bias, shares_little, 0 if X is None else np.shape(X)[0])
 
     def _dtype(self) -> DType:
-        """Type of the weights, without putting them together."""
+        """Type of the weights, without computing them."""
         running: Running | None = self.__dict__.get("_running")
         return self._now()[1].dtype if running is None else running.run.shape.dtype
 
@@ -179,7 +179,7 @@ class StochasticModel(LinearClassifier):
         return Running(run, classes, manner.bias)
 
     def _suits(self, running: Running, shape: Shape, classes: Array, manner: Manner) -> bool:
-        """Whether a run can go on with the parameters of now."""
+        """Whether a run can continue with the current parameters."""
         return (
             np.array_equal(running.classes, classes)
             and running.bias == manner.bias
@@ -200,8 +200,8 @@ class StochasticModel(LinearClassifier):
         given: Self,
         score: Callable[[Running], float] | None = None,
     ) -> Status:
-        """Train until the end, and become what was learnt from input like that of ``given``."""
-        if self.warm_start:  # an interrupt leaves the model, and where the next fit goes on
+        """Train to the end, and adopt the fitted weights; the input was like that of ``given``."""
+        if self.warm_start:  # an interrupt leaves the model, and the run for the next fit
             old = self._now() if hasattr(self, "classes_") else None
             self.__dict__.update(_learnt=old, _running=running)
 
@@ -248,7 +248,7 @@ class StochasticModel(LinearClassifier):
         given: Self,
         learnt: Learnt | None = None,
     ) -> None:
-        """Become what a run has come to, which goes on unless it has ended in ``learnt``.
+        """Take the weights of a run, which continues unless it has ended in ``learnt``.
 
         All at once: other threads that predict have the old model or the new one.
         """
@@ -268,13 +268,13 @@ class StochasticModel(LinearClassifier):
         self.__dict__ = state
 
     def _input_attributes(self) -> Settings:
-        """Return what is known from the rows alone."""
+        """Return the fitted attributes of the input."""
         return {name: self.__dict__[name] for name in OF_INPUT if name in self.__dict__}
 
     def _scorer(
         self, X: Rows, y: Array, weights: NDArray[np.float64]
     ) -> Callable[[Running], float]:
-        """Return what tells the accuracy of a run on these rows."""
+        """Return a function that computes the accuracy of a run on these rows."""
         n_jobs = effective_n_jobs(self.n_jobs)
 
         def score(running: Running) -> float:

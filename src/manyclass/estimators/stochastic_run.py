@@ -1,4 +1,4 @@
-"""A stochastic training under way: its weights, classes and blocks of data."""
+"""A stochastic training run: its weights, classes and blocks of data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Learnt = tuple[Coefficients, Array]  # coefficients and intercepts
 
 
 class Running:
-    """A run that may go on, and the coefficients that it has come to.
+    """A run that may continue, and its current coefficients.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Running:
     Attributes
     ----------
     moving : RLock
-        Held while there are steps: whoever reads W waits for the last of them.
+        Held during steps: readers of W wait for the last of them.
     """
 
     def __init__(self, run: Stochastic, classes: Array, bias: float) -> None:
@@ -51,7 +51,7 @@ class Running:
         self._learnt: tuple[int, Learnt] | None = None
 
     def learnt(self) -> Learnt:
-        """Return coefficients and intercepts as of the last step, put together once."""
+        """Return coefficients and intercepts after the last step, computed once."""
         with self.moving:
             steps = self.run.clock.steps
             if self._learnt is None or self._learnt[0] != steps:
@@ -69,7 +69,7 @@ class Running:
         return coef, intercept
 
     def __getstate__(self) -> Settings:
-        """Leave out what can be put together again; steps of other threads wait for the copy."""
+        """Drop what can be recomputed; steps of other threads wait for the copy."""
         with self.moving:
             state = {**self.__dict__, "_learnt": None, "run": copy.deepcopy(self.run)}
         del state["moving"]
@@ -81,7 +81,7 @@ class Running:
 
 
 class Manner(NamedTuple):
-    """What rows are like, and how they are taken."""
+    """Settings of the input: bias, sparsity, batch size."""
 
     bias: float  # value of the appended feature
     is_sparse: bool  # whether they share few features
@@ -107,7 +107,7 @@ class Blocks:
 
 
 def shape_of(dataset: Dataset) -> Shape:
-    """Return what W is like for these examples."""
+    """Return the shape of W for these examples."""
     return Shape(dataset.n_features, dataset.n_classes, dataset.dtype)
 
 
@@ -125,7 +125,7 @@ def two_at_least(classes: Array) -> Array:
 
 
 def fitted_attributes(running: Running) -> Settings:
-    """Return what prediction needs."""
+    """Return the attributes for prediction."""
     coef, intercept = running.learnt()
     return {"classes_": running.classes, "coef_": coef, "intercept_": intercept}
 

@@ -20,7 +20,7 @@ from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, Settings
 
 FLOATS = [np.float64, np.float32]
-# What the validation of the input sets.
+# Attributes that the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 
@@ -61,7 +61,7 @@ def validated(
         estimator, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=reset
     )
     with warnings.catch_warnings():
-        # Many classes, which is what this is for.
+        # Many classes are the purpose of this package.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         check_classification_targets(targets)
     return rows, targets
@@ -76,7 +76,7 @@ def training_data(
     *,
     keeps_dense: bool = True,
 ) -> tuple[Dataset, Array]:
-    """Turn rows and their classes into a data set; rows of weight 0 go.
+    """Turn rows and their classes into a data set; rows of weight zero are dropped.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a search has found: fits and scores of every fold at every C, and the C that was chosen."""
+"""Result of a search: fits and scores of every fold at every C, and the chosen C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def scores_of(table: list[Column]) -> Numbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """A table of fits, and what was chosen.
+    """A table of fits, and the chosen C.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What ``MulticlassSVCCV`` and ``MultinomialLogisticRegressionCV`` share: the choice of C."""
+"""Base of ``MulticlassSVCCV`` and ``MultinomialLogisticRegressionCV``: the choice of C."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
     random_state: int | np.random.RandomState | None
     verbose: int
 
-    _listener: Callable[[float, Column], None] | None = None  # is told instead of printing
+    _listener: Callable[[float, Column], None] | None = None  # called instead of printing
     _model_class: ClassVar[type[Classifier]]
     _cv_constraints: ClassVar[dict[str, list[object]]] = {
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like", StrOptions({PATH})],
@@ -128,7 +128,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         return float(self._scorer()(self, X, y, **score_params))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return what the splitter and the scorer ask for."""
+        """Return the metadata that the splitter and the scorer request."""
         to_splitter = MethodMapping().add(caller="fit", callee="split")
         to_scorer = MethodMapping().add(caller="score", callee="score")
         return (
@@ -160,7 +160,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         params: Settings,
         random: np.random.RandomState,
     ) -> Choice:
-        """Choose C; sets nothing but what the validation of the input sets."""
+        """Choose C; sets only the attributes of the input validation."""
         Cs = self._grid()
         rows, targets = validated(self, X, y)
         weights = None
@@ -209,7 +209,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         return Cs, search.table, among
 
     def _refitted(self, choice: Choice, random: np.random.RandomState) -> Classifier:
-        """Return a model that was trained on all rows with what was chosen."""
+        """Return a model that was trained on all rows with the chosen parameters."""
         model = self._model(
             C=choice.C,
             random_state=int(random.randint(2**31 - 1)),
@@ -253,7 +253,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         return Cs
 
     def _routed(self, weights: Array | None, params: Settings) -> Bunch:
-        """Return what goes to the splitter and the scorer."""
+        """Return the metadata of the splitter and the scorer."""
         if _routing_enabled():
             if weights is not None:
                 params = {**params, "sample_weight": weights}
@@ -269,7 +269,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         return scorer
 
     def _warn(self, gap: float) -> None:
-        """Tell if the fits that were compared are not as near to their optimum as was asked for."""
+        """Warn if the compared fits have a larger gap than requested."""
         if not isinstance(self.Cs, str) and gap > self.tol:
             warnings.warn(
                 f"the folds' fits stopped at relative gaps up to {gap:.2e} (asked for: "

@@ -1,4 +1,4 @@
-"""The folds of a data set: how models are trained and scored on them."""
+"""The folds of a data set; training and scoring of models on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Split = tuple[Indices, Indices]  # rows to train and to test on
 
 
 class Scorer(Protocol):
-    """What scikit-learn's ``check_scoring`` returns."""
+    """Protocol of the result of scikit-learn's ``check_scoring``."""
 
     def __call__(self, estimator: object, X: ArrayLike, y: ArrayLike, **metadata: Any) -> float:
         """Score a model, the better the larger."""

@@ -34,7 +34,7 @@ REFUSED = {"warm_start", "checkpoint", "resume", "communicator", "solver", "weig
 
 
 class LeaveOneOutBounds(NamedTuple):
-    """What one fit proves of all models that lack one example.
+    """Bounds from one fit for all models that lack one example.
 
     Attributes
     ----------

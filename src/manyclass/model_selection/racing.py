@@ -1,4 +1,4 @@
-"""Which values of C are still in the running, from their scores in the folds.
+"""Comparison of values of C by their scores in the folds.
 
 Two values are compared by the corrected resampled t-test on the differences of their scores in J
 folds (Nadeau, Bengio: Inference for the generalization error, Machine Learning 52, 2003, eq. 9):
@@ -20,7 +20,7 @@ PATIENCE = 2
 
 
 def worse(scores: Scores, test_share: float) -> NDArray[np.bool_]:
-    """Tell which columns are significantly worse than that of the best mean.
+    """Return which columns are significantly worse than that of the best mean.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def has_passed(scores: Scores, test_share: float) -> bool:
 
 
 def near_best(scores: Scores) -> NDArray[np.bool_]:
-    """Tell which columns' means are within one standard error of the best one's."""
+    """Return which columns' means are within one standard error of the best one's."""
     means = scores.mean(axis=0)
     best = int(np.argmax(means))
     if len(scores) < 2:

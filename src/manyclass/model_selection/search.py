@@ -124,7 +124,7 @@ class Search:
             self._done[j][f].set()
 
     def _forget(self) -> None:
-        """Drop what no fit can start from any more, and what does not fit into memory."""
+        """Drop starts that no fit needs any more, and those that do not fit into memory."""
         dropped = worse(scores_of(self.table), self.folds.test_share)
         left = SHARE_FOR_STARTS * available_memory()
         # The last column is what the next one starts from.

@@ -15,8 +15,8 @@ def in_order(
 ) -> Generator[T]:
     """Run tasks, the first ones first, and give their results in the order of the tasks.
 
-    Close the iterator to leave out the rest. It does so by itself after an error or Ctrl-C: tasks
-    that have not begun never do, and the others are told to end, and waited for.
+    Close the iterator to leave out the rest. After an error or Ctrl-C, pending tasks are cancelled,
+    running ones are signalled and joined.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def in_order(
     n_threads : int
         1 runs each task in the caller's thread when its result is asked for.
     stop : Event, default=None
-        That event, where others look at it, too.
+        Shared cancellation event.
     """
     stop = stop or Event()
     if n_threads == 1:

@@ -19,7 +19,7 @@ class Refusal(NamedTuple):
     kind : type
         Of the step.
     parameter : str
-        What they get wrong.
+        Their wrong result.
     applies : callable
         Takes the step and whether the graph is of float64.
     why : str

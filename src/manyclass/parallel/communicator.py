@@ -1,4 +1,4 @@
-"""Communicators: one process, or MPI. Messages are arrays as they lie in memory, not pickles."""
+"""Communicators: one process, or MPI. Messages are buffers of arrays, not pickles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINE_SECONDS = 0.5  # the launcher drops what it has not read when it ends all
 
 
 class Communicator(Protocol):
-    """What ranks can do together; every rank must call the same methods in the same order."""
+    """Collective operations; every rank must call the same methods in the same order."""
 
     @property
     def rank(self) -> int:
@@ -24,7 +24,7 @@ class Communicator(Protocol):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of processes."""
 
     def send_receive(
         self,
@@ -67,9 +67,9 @@ class Serial:
         incoming: Array | None,  # noqa: ARG002 (MPI's sends it)
         source: int | None,
     ) -> None:
-        """Refuse: there is nobody to send to."""
+        """Refuse: there is no other rank."""
         if destination is not None or source is not None:
-            raise ValueError("one process alone has nobody to send to")
+            raise ValueError("send_receive needs at least two ranks")
 
     def all_sum(self, values: Array) -> Array:
         """Return a copy."""
@@ -91,7 +91,7 @@ class Serial:
         return [0]
 
     def abort(self, error: BaseException) -> None:
-        """Leave the error to the caller, who is alone."""
+        """Do nothing: the caller raises."""
 
 
 class MPICommunicator:
@@ -160,7 +160,7 @@ class MPICommunicator:
         return [int(rank) for rank in np.concatenate(self.all_gather(first))]
 
     def abort(self, error: BaseException) -> None:
-        """Say what happened in one line, and end all processes."""
+        """Report the error in one line, and end all processes."""
         interrupted = isinstance(error, KeyboardInterrupt)
         what = "interrupted; no model was written" if interrupted else f"error: {_line(error)}"
         where = f"rank {self.rank} of {self.size}"
@@ -186,7 +186,7 @@ def as_communicator(communicator: Any) -> Communicator:
     if communicator is None:
         return Serial()
     if hasattr(communicator, "Get_rank"):
-        # One process alone has nobody to end with its errors.
+        # One process alone has no others to abort.
         return MPICommunicator(communicator) if communicator.Get_size() > 1 else Serial()
     chosen: Communicator = communicator
     return chosen

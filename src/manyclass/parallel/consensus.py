@@ -1,4 +1,4 @@
-"""What ranks must agree on before they train, so that none waits for another for ever."""
+"""Agreement of ranks before training: equal arguments and data, shared errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
 
     Returns
     -------
-    What the step returns.
+    Result of the step.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
 
 @contextmanager
 def abort_others(communicator: Communicator) -> Iterator[None]:
-    """Abort all ranks if the block raises on one; the others would wait for it for ever.
+    """Abort all ranks if the block raises on one.
 
     Errors that all ranks know are left to the caller: with ``reported_by``, and FloatingPointError,
     which every rank raises.

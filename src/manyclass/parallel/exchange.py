@@ -1,4 +1,4 @@
-"""Arrays that change places between ranks."""
+"""Exchange of arrays between ranks."""
 
 from __future__ import annotations
 

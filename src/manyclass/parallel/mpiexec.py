@@ -1,4 +1,4 @@
-"""What mpiexec tells the processes that it starts, before MPI is used. Needs no NumPy."""
+"""Rank and number of processes from the environment of mpiexec, without MPI or NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def started() -> int:
 
 
 def is_first() -> bool:
-    """Whether this process is the one that speaks for all."""
+    """Whether this process is rank 0."""
     return not any(_numbers(RANKS))
 
 

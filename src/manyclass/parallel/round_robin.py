@@ -1,4 +1,4 @@
-"""Which class blocks meet when, and where.
+"""Round-robin schedule of the pairs of class blocks.
 
 Classes are put into class blocks; in a round every rank holds two of them. Over an epoch every pair
 of class blocks meets once. Source: Alber et al. 2017, algorithm 5 (the
@@ -76,8 +76,8 @@ def balanced_blocks(
     >>> sorted(len(block) for block in blocks)
     [2, 2]
     """
-    # So many random classes at a time go one to each class block, the costliest where there is
-    # least.
+    # This many random classes at a time are shared among the class blocks, the costliest where
+    # there is least.
     order = rng.permutation(len(work))
     block_of = np.empty(len(work), np.int64)
     loads = np.zeros(n_blocks)
@@ -92,7 +92,7 @@ def balanced_blocks(
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What one rank does between two rounds: one class block goes, one comes, or neither."""
+    """Exchange of a rank between two rounds: one class block sent, one received, or neither."""
 
     outgoing: int | None = None
     destination: int | None = None
@@ -131,7 +131,7 @@ class Schedule:
 
     @property
     def n_pairs(self) -> int:
-        """How many times two class blocks meet, or one is alone, in an epoch."""
+        """Number of pairs of class blocks, and of single ones, in an epoch."""
         return sum(len(held) > 0 for round_ in self.rounds for held in round_)
 
     def pairs_of(self, rank: int) -> list[tuple[int, int]]:
@@ -139,7 +139,7 @@ class Schedule:
         return [pair for held in self.rounds for pair in itertools.permutations(held[rank], 2)]
 
     def move(self, before: int, rank: int) -> Move:
-        """Say what a rank sends and receives between a round and the next."""
+        """Return the exchange of a rank between a round and the next."""
         after = before + 1
         held, wanted = self.rounds[before][rank], self.rounds[after][rank]
         outgoing = next((b for b in held if b not in wanted), None)

@@ -87,7 +87,7 @@ class _Lines:
         return ValueError(f"{os.fspath(self._path)}:{max(1, self._number)}: {one_line(why)}")
 
     def fields(self, most: int) -> list[bytes]:
-        """Return the words of the next line, which has at most so many."""
+        """Return the words of the next line, at most ``most``."""
         limit = LONGEST_FIELD * most
         line = self._file.readline(limit + 1)
         self._number += 1

@@ -39,7 +39,7 @@ KINDS = {kind.__name__: kind for kind in LEARNED}
 OF_TEXT = (CountVectorizer, HashingVectorizer)  # a TfidfVectorizer is one of the former
 SEEN = "n_samples_seen_"
 NUMBERS = ("float64", "float32", "int64", "int32", "int16", "int8")
-ADVICE = "save the classifier apart (save_model(path, pipeline[-1])), or the pipeline with skops"
+ADVICE = "save the classifier alone (save_model(path, pipeline[-1])), or the pipeline with skops"
 LONGEST_PATTERN = 1000  # characters
 
 

@@ -1,4 +1,4 @@
-"""Models whose weights stay spread over ranks: trained, and written to a file in parts."""
+"""Models with weights partitioned over ranks: training, and writing a file in parts."""
 
 from __future__ import annotations
 

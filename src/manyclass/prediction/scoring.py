@@ -178,7 +178,7 @@ class NumPyModel:
 
 
 def model_of(rows: Rows, coef: Coefficients, intercept: Array, check: Check) -> Model:
-    """Return what scores such rows with these coefficients; checks rows that it will not."""
+    """Return the scorer of such rows and coefficients; checks rows that the scorer does not."""
     dtype = np.result_type(rows.dtype, coef.dtype)
     dense = not isinstance(coef, SparseCoefficients)
     if is_sparse(rows) or not (dense and dtype in CORE_DTYPES):
@@ -279,7 +279,7 @@ def _parts(n_rows: int, work: float, n_jobs: int) -> list[slice]:
 
 
 def _for_each(parts: list[slice], fill: Callable[[slice], None], n_jobs: int) -> None:
-    """Call ``fill`` for every part, in so many threads, of which the caller's is one."""
+    """Call ``fill`` for every part in threads, one of them the caller's."""
     queue = iter(parts)
 
     def work() -> None:

@@ -144,7 +144,7 @@ class SparseCoefficients:
 
     @classmethod
     def from_rows(cls, weights: CsrArray, n_features: int) -> SparseCoefficients:
-        """Take the first rows of a SciPy CSR array (features, n_classes) as they lie in memory."""
+        """Take the first rows of a SciPy CSR array (features, n_classes) without a copy."""
         if not weights.has_canonical_format:
             weights = weights.copy()
             weights.sum_duplicates()
@@ -161,7 +161,7 @@ class SparseCoefficients:
         """Copy a SciPy sparse matrix (n_classes, n_features)."""
         if not (np.isrealobj(coef) and coef.ndim == 2):
             raise ValueError("coef_ must be a matrix of real numbers")
-        check_sparse(coef)  # SciPy turns it round without looking
+        check_sparse(coef)  # SciPy reverses it without a check
         return cls.from_rows(sp.csr_array(coef.T, copy=True), coef.shape[1])
 
 

@@ -140,7 +140,7 @@ def paragraph(*content: Child) -> Markup:
 
 
 def side_by_side(*figures: Markup | None) -> Markup | None:
-    """Return figures beside each other where there is room."""
+    """Return figures in one row where there is room."""
     given = [figure for figure in figures if figure is not None]
     return element("div", joined(given), class_="figures") if given else None
 

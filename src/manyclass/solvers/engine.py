@@ -16,7 +16,7 @@ Engine = Literal[
 
 
 def select_engine(formulation: Formulation, n_ranks: int) -> Engine:
-    """Return the solver that trains a formulation on so many ranks."""
+    """Return the solver that trains a formulation on a number of ranks."""
     if formulation.is_separable:
         return "one_vs_rest"
     if formulation.centred:

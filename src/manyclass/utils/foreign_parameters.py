@@ -1,4 +1,4 @@
-"""Errors for parameters of other libraries' estimators, which say what to write instead."""
+"""Errors for parameters of other libraries' estimators, which name the equivalent."""
 
 from __future__ import annotations
 

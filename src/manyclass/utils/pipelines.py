@@ -1,4 +1,4 @@
-"""Pipelines of scikit-learn: their steps, without those that do nothing."""
+"""Steps of scikit-learn pipelines, without the empty ones."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_signals_write_a_last_checkpoint(number, data, tmp_path):
     code, told = outcome(process)
     assert code == 128 + number
     word = "terminated" if number == signal.SIGTERM else "interrupted"
-    assert told == f"manyclass: {word}; to go on: --resume {folder}\n"
+    assert told == f"manyclass: {word}; to continue: --resume {folder}\n"
     assert not model.exists()
     check_folder(folder)
     finish(1, data, model, "--resume", folder)

@@ -1,4 +1,4 @@
-"""How many examples a pair of class blocks visits between two exchanges of W."""
+"""Batch sizes: examples visited between two exchanges of W."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BATCHES = {False: 160, True: 400}
 def batch_size(
     n_examples: int, n_nonzero: int, n_classes: int, n_ranks: int, *, has_intercept: bool
 ) -> int:
-    """Return how many examples ranks that share a mean visit before they set it anew.
+    """Return how many examples ranks that share a mean visit between two updates of it.
 
     A loop has ``BATCHES`` batches, where there are examples enough: more with an intercept, along
     which all examples move the classes. And none takes a rank more than ``BATCH_WORK``

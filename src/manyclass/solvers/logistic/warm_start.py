@@ -1,4 +1,4 @@
-"""What the next fit of logistic regression may begin with."""
+"""Warm start of logistic regression."""
 
 from __future__ import annotations
 

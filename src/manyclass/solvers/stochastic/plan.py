@@ -37,7 +37,7 @@ class StochasticRecord:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How rows are visited.
+    """Settings of the visits of rows.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Plan:
 
 
 class NoImprovement:
-    """Ends training when a number has not fallen by ``tol`` for so many epochs."""
+    """Ends training when a number has not fallen by ``tol`` for ``n_iter_no_change`` epochs."""
 
     def __init__(self, tol: float | None, n_iter_no_change: int) -> None:
         self._tol = -np.inf if tol is None else tol

@@ -1,4 +1,4 @@
-"""How many classes of one-vs-rest are trained at a time, by the memory that there is."""
+"""Number of one-vs-rest classes trained at a time, by the available memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHUNK_SHARE = 0.25
 
 
 def chunk_bytes(problem: Problem, n_jobs: int, sharing: int = 1) -> int:
-    """Bytes of a part's weights and z, where so many processes share the memory."""
+    """Bytes of a part's weights and z for each process that shares the memory."""
     data = problem.dataset
     groups = -(-data.n_classes // classes_in_group(data.dtype))
     return min(groups, _groups_in_part(problem, n_jobs, sharing)) * _group_bytes(problem)

@@ -1,4 +1,4 @@
-"""How the kernels lay out W and z for a problem: blocks of 64 bytes, lanes, groups of classes."""
+"""Layout of W and z in the kernels: blocks of 64 bytes, lanes, groups of classes."""
 
 from __future__ import annotations
 

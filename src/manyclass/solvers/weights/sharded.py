@@ -1,4 +1,4 @@
-"""W whose classes are spread over ranks: gathered on all of them, or received to one in parts."""
+"""W with classes partitioned over ranks: gathered on all of them, or sent to one in parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether W is stored dense or sparse: what fits into memory, then what is faster."""
+"""Choice of dense or sparse storage of W: by memory, then by speed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyclass.utils.memory import available_memory
 from manyclass.utils.types import DType
 
 Kind = Literal["dense", "sparse"]
-# From so many classes on, Crammer-Singer and Weston-Watkins are faster with sparse weights.
+# Number of classes from which Crammer-Singer and Weston-Watkins are faster with sparse weights.
 MANY_CLASSES = 2000
 # Dense weights that take more than this share of the memory give way to sparse ones.
 LARGE_SHARE = 0.25
@@ -75,7 +75,7 @@ class Choice:
 def choose_weights(
     problem: Problem, wanted: str, n_jobs: int = 1, *, keeps_duals: bool = True
 ) -> Choice:
-    """Choose how W is held.
+    """Choose the storage of W.
 
     Parameters
     ----------
