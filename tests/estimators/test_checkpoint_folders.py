@@ -92,7 +92,7 @@ def test_nothing_whole_is_one_error(folder):
     begun(folder)
     for path in found_in(folder):
         path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"is damaged.*is damaged.*begin anew"):
+    with pytest.raises(ValueError, match=r"is damaged.*is damaged.*start again"):
         model(folder, resume=True).fit(X, Y)
     assert len(names(folder)) == 2
 
