@@ -131,7 +131,7 @@ void bind_loops(nb::class_<Held>& trainer) {
           "factors"_a);
 }
 
-// What sum-to-zero formulations need when the classes are distributed.
+// Methods for sum-to-zero formulations with distributed classes.
 template <class T, class Duals, class Held>
 void bind_sum_to_zero(nb::class_<Held>& trainer) {
   trainer

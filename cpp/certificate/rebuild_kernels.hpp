@@ -11,7 +11,7 @@
 
 namespace manyclass {
 
-// How far W is from W(z).
+// Distance of W from W(z).
 struct RebuildError {
   double squared = 0;    // ||W - computed W(z)||^2
   double magnitude = 0;  // sum_ic |a_ic| ||x_i||

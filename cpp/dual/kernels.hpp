@@ -15,7 +15,7 @@
 
 namespace manyclass {
 
-// `Duals` is how z is kept: DualLists<T>, or DualLanes<T> where the classes are few.
+// `Duals` is the storage of z: DualLists<T>, or DualLanes<T> where the classes are few.
 template <class T, class Duals>
 struct Kernels {
   // Visit the examples `order`; write those that stay active to `active` (may be `order`). Examples

@@ -117,8 +117,8 @@ class LogisticTrainer : public TrainingSet<T> {
   }
 
  private:
-  // A thread adds what its rows bring to an array like W of its own; adding these up should cost
-  // less than so many times reading the rows.
+  // A thread adds the terms of its rows to its own array of the shape of W; adding these up should
+  // cost less than this many passes over the rows.
   static constexpr double kWorthSums = 4;
 
   template <class Part>

@@ -47,7 +47,7 @@ inline double log_own(double rest, double otherwise) {
   return rest < 0.5 ? std::log1p(-rest) : otherwise;
 }
 
-// What a pass knows of an example: C_i times its loss, and sum_{c != y} p_c.
+// Results of a pass for an example: C_i times its loss, and sum_{c != y} p_c.
 struct LossAndRest {
   double loss, rest;
 };

@@ -44,7 +44,7 @@ class OwnedShardScratch {
   OwnedShardScratch(const OwnedShardScratch&) = delete;
   OwnedShardScratch& operator=(const OwnedShardScratch&) = delete;
 
-  // With room for what a batch of these lists may change.
+  // Resized for the steps of this batch.
   ShardScratch<T> view(const DualLists<T>& z, std::span<const std::int32_t> rows, T* carry) {
     std::size_t size = 0;
     for (const std::int32_t i : rows) {
@@ -98,7 +98,7 @@ class ShardTeam {
   }
 
   int capacity() const { return team_.capacity(); }
-  // So many threads work, each for some shards.
+  // Set the number of threads, each with some shards.
   void limit(int n_threads) { team_.limit(n_threads); }
 
   // Visit the rows; those that stay active go to `active` (may be `rows`).

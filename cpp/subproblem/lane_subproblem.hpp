@@ -20,7 +20,7 @@ namespace manyclass::MANYCLASS_ISA {
 template <class T>
 inline constexpr T kNoSlack = -std::numeric_limits<T>::max() / 1024;
 
-// What one visit sees of an example; B blocks of 64 bytes hold its classes.
+// Input of one visit of an example; B blocks of 64 bytes hold its classes.
 template <class T, int B>
 struct LaneView {
   static constexpr int kV = B * static_cast<int>(kBlockBytes / kVectorBytes);
@@ -47,7 +47,7 @@ class LaneSubproblem {
   // The best z of an example.
   Lanes solve(const View& e) const { return without_noise(f_.maximum ? simplex(e) : box(e)); }
 
-  // What is lost beside the largest z is noise of the scores, and would look like a violation.
+  // What is lost relative to the largest z is noise of the scores, and would look like a violation.
   static Lanes without_noise(const Lanes& z) {
     const Lanes noise = Lanes::all(z.largest() * std::numeric_limits<T>::epsilon());
     return select(z > noise, z, zero());

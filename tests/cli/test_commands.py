@@ -232,7 +232,7 @@ def test_training_goes_on_from_a_checkpoint(run, corpus, here):
     assert (code, len(err)) == (0, 1)
     assert names(Path("c")) == ["checkpoint-000001", "checkpoint-000002"]
     out = run.works("train", data, "m", "--resume", "c", "--checkpoint-minutes", 1, "--tol", 1e-4)
-    assert out[1] == "going on after epoch 2, from c/checkpoint-000002"
+    assert out[1] == "continuing after epoch 2, from c/checkpoint-000002"
     assert out[2].startswith("epoch    3 ")
     assert load_model("m").certificate_.relative_gap <= 1e-4
     assert names(Path("c")) == ["checkpoint-000002", "checkpoint-000003"]

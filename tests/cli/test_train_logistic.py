@@ -66,5 +66,5 @@ def test_goes_on_from_a_checkpoint(run, data, tmp_path):
     told = run.fails(*logistic, "--force", "--checkpoint", folder)
     assert told.endswith(f"continue it with --resume {folder}, or choose another folder")
     lines = run.works(*logistic, "--force", "--resume", folder)
-    assert any(line.startswith("going on after epoch ") for line in lines)
+    assert any(line.startswith("continuing after epoch ") for line in lines)
     assert "proven" in lines[-2]

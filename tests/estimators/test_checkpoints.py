@@ -209,5 +209,5 @@ def test_a_resumed_fit_says_so(folder, capsys):
     capsys.readouterr()
     model(folder, resume=True, verbose=1).fit(X, Y)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"going on after epoch 2, from {folder}/checkpoint-000004"
+    assert lines[0] == f"continuing after epoch 2, from {folder}/checkpoint-000004"
     assert lines[1].startswith("epoch    3 ")

@@ -1,4 +1,4 @@
-"""Checkpoint files: from where a training can go on. Reading one runs no code.
+"""Checkpoint files: the state from which training can resume. Reading one runs no code.
 
 Format: safetensors. Tensors: z as CSR, ``duals.indptr`` (n + 1, int64), ``duals.classes`` (int32)
 and ``duals.values`` (of the type of X); ``weights`` (features + 1, classes), a W that is not W(z),
@@ -37,7 +37,7 @@ from manyclass.utils.types import Array, CsrArray, DType
 
 DUALS = ("duals.indptr", "duals.classes", "duals.values")
 SEEDS = 2**31
-# By how much rounding may have let z exceed its bounds.
+# Relative excess of z over its bounds that rounding may cause.
 ROUNDING = {4: 1e-4, 8: 1e-8}
 
 
@@ -87,7 +87,7 @@ def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts) -> None:
 
 
 def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
-    """Return what a checkpoint holds, and the facts of its problem.
+    """Return the contents of a checkpoint, and the facts of its problem.
 
     Raises
     ------

@@ -120,7 +120,7 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--resume",
         metavar="DIR",
-        help="go on from the last checkpoint in this folder, and save more there: same DATA, F, C, "
+        help="resume from the last checkpoint in this folder and save more there: same DATA, F, C, "
         "loss, weights and intercept; anything else may differ",
     )
 

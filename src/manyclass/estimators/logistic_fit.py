@@ -1,4 +1,4 @@
-"""How ``MultinomialLogisticRegression`` trains: from the arguments of ``fit`` to what is proven."""
+"""Fit of ``MultinomialLogisticRegression``: from arguments to certificate."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class LogisticTrainingMixin(BaseEstimator):
             start = checkpoints.start or self._start(problem, classes)
             n_before = 0 if start is None else len(start.history)
             if self.verbose and n_before:
-                print(f"going on after epoch {n_before}, from {checkpoints.newest}", flush=True)
+                print(f"continuing after epoch {n_before}, from {checkpoints.newest}", flush=True)
             try:
                 solution = train_logistic(
                     problem,
@@ -124,7 +124,7 @@ class LogisticTrainingMixin(BaseEstimator):
             )
 
     def __getstate__(self) -> Settings:
-        """Leave out where a warm start may begin: it has a number for every example and class."""
+        """Drop the warm start, which has a number for every example and class."""
         state: Settings = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_warm_start"}
 
@@ -147,7 +147,7 @@ class LogisticTrainingMixin(BaseEstimator):
         return on_epoch
 
     def _facts(self, problem: Problem, classes: Array) -> Facts:
-        """Return what tells a checkpoint's problem from others."""
+        """Return the facts that identify the problem of a checkpoint."""
         if self.checkpoint is None:
             return {}
         own = {"C": repr(float(self.C)), "regularize_intercept": str(self.regularize_intercept)}
@@ -201,6 +201,6 @@ class LogisticTrainingMixin(BaseEstimator):
 
 
 def _attributes(W: Weights, classes: Array, bias: float) -> Settings:
-    """Return what prediction needs, from W of shape (d + 1, k)."""
+    """Return the attributes for prediction, from W of shape (d + 1, k)."""
     coef, intercept = split_weights(W, bias)
     return {"classes_": classes, "coef_": coef, "intercept_": intercept}

@@ -49,7 +49,7 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         save time. "sequential_dual": that method alone. For comparison: "exponentiated_gradient"
         and "most_violating" (for "crammer_singer" and "weston_watkins" with hinge loss),
         "cutting_plane" (for these and "one_vs_rest", both losses). They train in one process, hold
-        W dense and n_samples x n_classes numbers beside it, and are slower.
+        a dense W and n_samples x n_classes further numbers, and are slower.
     tol : float, default=1e-3
         With ``stopping="gap"``, relative duality gap (P - D) / P at which training stops: the
         objective is then proven to be within a share ``tol`` of the optimum. With "kkt", the
@@ -93,14 +93,14 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         parameters, and has the same fitted model afterwards; rank 0 alone prints and warns. An
         error on one rank ends all of them.
     checkpoint : str or path-like, default=None
-        Folder for checkpoints of the training, from which it goes on after a crash, with `resume`;
+        Folder for checkpoints of the training, from which it resumes after a crash, with `resume`;
         rank 0 writes them. The last one is of the end. Must hold none yet, unless with `resume`.
     checkpoint_minutes : float, default=10.0
         Between two checkpoints, at least; they are written after an epoch, and on Ctrl-C.
     resume : bool, default=False
-        Whether to go on from the newest checkpoint in `checkpoint`, which must be of the same X, y,
-        weights, formulation, C, loss and intercept; all else, such as the number of processes, may
-        differ. ``history_`` goes on, and its epochs count for `max_iter`.
+        Whether to continue from the newest checkpoint in `checkpoint`, which must be of the same X,
+        y, weights, formulation, C, loss and intercept; all else, such as the number of processes,
+        may differ. ``history_`` continues, and its epochs count for `max_iter`.
     verbose : int, default=0
         1 shows the progress: a bar in a terminal, else one line per epoch; and before
         it how large weights are held, and why.
@@ -228,7 +228,7 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Examples; float32 trains in float32, all else in float64. CSR without duplicate entries
-            is used where it lies, and so is an array in C order (which may be mapped from a file)
+            is not copied, nor is an array in C order (which may be mapped from a file)
             unless most of it is zero; anything else is copied.
         y : array-like of shape (n_samples,)
             Classes: numbers or strings, at least two of them.

@@ -1,4 +1,4 @@
-"""How ``MulticlassSVC`` trains: from what ``fit`` is given to what it has proven."""
+"""Fit of ``MulticlassSVC``: from arguments to certificate."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from manyclass.utils.types import Array, Rows, Settings
 
 
 class _Given(NamedTuple):
-    """What ``fit`` makes of its arguments."""
+    """Validated arguments of ``fit``."""
 
     rows: Rows
     targets: Array
@@ -86,7 +86,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
             parts = in_parts(problem, choice.kind)
             max_epochs = None if parts else self.max_iter
             task = FitTask(self, given.rows, given.targets, metadata, max_epochs)
-            gathers = gathers or len(classes) == 2  # whose weights are told by their difference
+            gathers = gathers or len(classes) == 2  # binary models store w_1 - w_0
             solution = self._solve(given, facts, task, ranks, gathers=gathers)
             self._set_fitted(solution, classes)
             self._remember(problem, solution.start, classes)
@@ -143,7 +143,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         del params["communicator"], params["verbose"], params["random_state"], params["n_jobs"]
         others = {
             "how weights are returned": given.choice.kind,
-            "an earlier fit to go on from": hasattr(self, "_warm_start"),
+            "an earlier fit to continue": hasattr(self, "_warm_start"),
         }
         check_same(ranks, facts_of_rank(facts, {**params, **others}))
 
@@ -171,7 +171,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
             n_before = 0 if start is None else len(start.history)
             seed = checkpoints.seed
             if tells and n_before:
-                print(f"going on after epoch {n_before}, from {checkpoints.newest}", flush=True)
+                print(f"continuing after epoch {n_before}, from {checkpoints.newest}", flush=True)
 
             def on_epoch(now: Progress) -> bool:
                 show(now, now.proven_gap or now.record.relative_gap)
@@ -216,7 +216,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
 
     @property
     def _keeps_duals(self) -> bool:
-        """Whether something goes on from z later."""
+        """Whether z is needed later."""
         return self.warm_start or self.checkpoint is not None
 
     @property
@@ -225,7 +225,7 @@ class TrainingMixin(SparsifyMixin, BaseEstimator):
         return self.intercept_scaling if self.fit_intercept else 0.0
 
     def _attributes(self, W: Weights, classes: Array) -> Settings:
-        """Return what prediction needs, from W of shape (d + 1, k)."""
+        """Return the attributes for prediction, from W of shape (d + 1, k)."""
         separate = named(self.formulation).is_separable
         coef, intercept = split_weights(W, self._bias, one_is_enough=separate)
         return {"classes_": classes, "coef_": coef, "intercept_": intercept}

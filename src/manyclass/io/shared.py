@@ -34,7 +34,7 @@ ALIGNMENT = 64
 
 
 class _Part(NamedTuple):
-    """What a rank has read."""
+    """Part of the data that a rank has read."""
 
     rows: CsrArray
     codes: NDArray[np.int32]  # of the rows' labels, by their order in this part

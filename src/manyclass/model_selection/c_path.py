@@ -57,7 +57,7 @@ class CPath:
 
     @property
     def Cs(self) -> Numbers:
-        """Where models were trained."""
+        """Values of C at which models were trained."""
         return self.envelope.Cs
 
     @property
@@ -89,7 +89,7 @@ class CPath:
         return self.model_at(C).intercept_
 
     def gap_at(self, C: float) -> float:
-        """Return how far from the optimum that model is at most: (P - P*) / P*."""
+        """Return a bound of (P - P*) / P* of that model."""
         return float(self.envelope.gap(self._checked(C)))
 
     def bounds_at(self, C: float) -> tuple[float, float]:
@@ -140,7 +140,7 @@ def c_path(
     validation : (X, y), default=None
         Rows on which the models' accuracies are computed.
     max_fits : int, default=200
-        Models at most; a warning tells if they were not enough.
+        Models at most; a warning says if they were not enough.
     random_state : int, RandomState instance, default=None
         Orders the visits.
     verbose : int, default=0

@@ -85,7 +85,7 @@ def save_liblinear(
 
 
 def liblinear_text(model: Estimator, *, number_labels: bool = False) -> Iterator[bytes]:
-    """Return what ``save_liblinear`` writes, in parts; all is checked before but the weights.
+    """Return the text of ``save_liblinear`` in parts; all but the weights is checked before.
 
     Raises
     ------

@@ -215,7 +215,7 @@ def _number(model: Settings, name: str) -> float:
     return float(stored)
 
 
-# What the estimators do not have in common.
+# Differences between the estimators.
 
 
 def _exact_facts(estimator: MulticlassSVC | MultinomialLogisticRegression) -> Settings:
@@ -280,7 +280,7 @@ def _describe_stochastic(estimator: StochasticClassifier) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class ModelKind(Generic[E]):
-    """An estimator: its class, what it knows beside weights, and how that is checked and shown."""
+    """An estimator: its class, its attributes other than weights, and their checks."""
 
     estimator: type[E]
     facts: Callable[[E], Settings]

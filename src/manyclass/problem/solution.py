@@ -22,7 +22,7 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """How far the returned weights are from the optimum, at most.
+    """Upper bound of the distance of the returned weights from the optimum.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class EpochRecord:
 
 
 class Status(Enum):
-    """How training ended; the value says what to do about it."""
+    """Reason why training ended; its value is advice for the user."""
 
     CONVERGED = "converged to the tolerance that was asked for"
     MAX_ITER = "max_iter ended training first; scale the features, or raise max_iter or tol"
@@ -121,7 +121,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:
-    """Where training may begin, or go on.
+    """A state from which training may begin or continue.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class Solution:
         W, which is W(z) or (where the Newton phase found one) a W with a lower P; the last row
         belongs to the appended constant feature (zeros without an intercept).
     start : Start
-        Where another training may go on.
+        The state from which another training may continue.
     history : list of EpochRecord
     status : Status
     certificate : Certificate
@@ -199,7 +199,7 @@ def relative(gap: float, primal: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a training run shows after each epoch, and may be asked for.
+    """State of a training run after an epoch.
 
     ``proven_gap`` is the relative gap of the last certificate, where one was computed because the
     estimates met the rule, and did not meet it itself.

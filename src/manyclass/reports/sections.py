@@ -114,7 +114,7 @@ def trained_section(about: About) -> Markup:
     ]
     return section(
         "trained",
-        "What was trained",
+        "Training problem",
         paragraph(element("strong", f"{name[0].upper()}{name[1:]}."), " ", words),
         formula,
         _before(about.steps),
@@ -138,7 +138,7 @@ def proven_section(about: About) -> Markup:
     if proof is None:
         why = NO_PROOF if about.model.n_iter_ else NO_PROOF_OF_OTHERS
         why = NO_PROOF_OF_STEPS if about.is_stochastic else why
-        return section("proven", "What is proven", paragraph("Nothing. ", why))
+        return section("proven", "Certificate", paragraph("Nothing. ", why))
     far = percent(proof.relative_gap, 3)
     meaning = paragraph(
         "The smallest possible value of the objective lies between D and P. So the objective of "
@@ -153,7 +153,7 @@ def proven_section(about: About) -> Markup:
         ("relative gap", f"{proof.relative_gap:.3g}"),
         (_violation(about), f"{proof.max_violation:.3g}"),
     ]
-    return section("proven", "What is proven", meaning, facts(numbers), _asked(about, proof))
+    return section("proven", "Certificate", meaning, facts(numbers), _asked(about, proof))
 
 
 def _violation(about: About) -> str:

@@ -1,9 +1,9 @@
-"""Training in float32 that goes on in float64 where rounding slows it down.
+"""Training in float32 that continues in float64 where rounding stalls it.
 
 In float32 the steps along x_i round W by its last digit each, and the gap stays near 1e-6 of P. In
-float64 training goes on from the same z; in the end W is rounded to float32 once.
-Given: a problem in float32 and the z that it was left with. Returned: W in float32 and its own
-certificate, P of the rounded W less D of the z in float64.
+float64 training continues from the same z; in the end W is rounded to float32 once. Given: a
+problem in float32 and the z that it was left with. Returned: W in float32 and its own certificate,
+P of the rounded W less D of the z in float64.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def go_on(
     rule: StoppingRule,
     on_epoch: Callable[[Progress], bool] | None,
 ) -> Solution:
-    """Go on from where training in float32 was left.
+    """Continue a stalled float32 run in float64.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def go_on(
     train : callable
         Trains a problem from a start.
     rule : StoppingRule
-        What the returned W is to meet.
+        Stopping rule for the returned W.
     on_epoch : callable or None
 
     Returns

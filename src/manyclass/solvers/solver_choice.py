@@ -1,4 +1,4 @@
-"""Which solvers an estimator offers, and what each of them can train."""
+"""Solvers that an estimator offers, with the problems of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When to stop: at a proven relative gap, or when every example is epsilon-optimal.
+"""Stopping rules: a proven relative gap, or epsilon-optimality of every example.
 
 A rule also says when the loops over the shrunk problem have done enough, and asks for more of them
 as the gap falls ("cooling"; Keerthi et al. 2008, sec. 2.3).
@@ -36,7 +36,7 @@ class Findings(Protocol):
 
 
 class StoppingRule(Protocol):
-    """What the loop asks of a rule."""
+    """Interface of a stopping rule to the training loop."""
 
     def promising(self, full: Findings, primal: float) -> bool:
         """Whether a full loop's estimates say that ``met`` is worth its price."""

@@ -26,7 +26,7 @@ from manyclass.solvers.stopping import StoppingRule
 PATIENCE = 50
 PROGRESS = 0.99
 HALVES = 0.9
-# Where training may go on in float64, float32 is left when a certificate that was computed because
+# Where training may continue in float64, float32 ends when a certificate that was computed because
 # the estimates met the rule does not lower the least proven gap to that part, or when the gap, once
 # below NEAR of P, has not fallen to FALL of the least before in SHORT epochs.
 SHORT, NEAR, FALL = 6, 1e-4, 0.7
@@ -62,7 +62,7 @@ class Solver(Protocol[S]):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during training; ``start`` is where it can go on."""
+    """Ctrl-C during training; it can resume from ``start``."""
 
     def __init__(self, start: Start) -> None:
         super().__init__("training was interrupted")
@@ -89,12 +89,12 @@ def solve(
     max_iter : int
         Epochs at most, those of `start` counted.
     start : Start, default=None
-        Where to begin; at z = 0 when None. Its history goes on.
+        Where to begin; at z = 0 when None. Its history is continued.
     on_epoch : callable, default=None
         Called after each epoch; training stops when it returns True.
     leaves_early : bool, default=False
-        Whether to end as stalled as soon as rounding seems to slow training down, since it can go
-        on with more digits.
+        Whether to end as stalled as soon as rounding seems to stall training, since it can continue
+        with more digits.
 
     Returns
     -------

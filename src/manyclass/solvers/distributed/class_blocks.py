@@ -57,7 +57,7 @@ class ClassBlocks:
 
 
 class ClassBlockStore:
-    """W of the class blocks that this rank holds, with their own z, as they go from rank to rank.
+    """W of the class blocks that this rank holds, with their own z; exchanged between ranks.
 
     A rank has room for two class blocks: slots side by side in one array, so that the kernels see
     one W.

@@ -1,4 +1,4 @@
-"""When the mean of sum-to-zero W moves within visits on ranks, and the trainer that moves it."""
+"""Extrapolation of the mean of a sum-to-zero W during visits on ranks, and its trainer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyclass.solvers.kernels import core_classes, trainer_arguments
 # The largest C_i ||x_i||^2 with which m drifts: few visits bring a z from 0 to C_i anyway. With
 # larger ones all z that rise alike would go to C_i and have to come back.
 DRIFTS_TO = 4.0
-# m drifts as long as a batch brings at least so much of what its visits see.
+# m drifts while the gain of a batch is at least this share of its visits' estimate.
 TRUSTED = 0.5
 
 

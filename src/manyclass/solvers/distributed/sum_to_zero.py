@@ -1,4 +1,4 @@
-"""Sums of losses of absolute margins, sum_c w_c = 0, with the classes spread over ranks.
+"""Sums of losses of absolute margins, sum_c w_c = 0, with the classes partitioned over ranks.
 
     max_{z, m}  sum_ic gamma_c z_ic - 1/2 sum_c ||u_c(z) - m||^2 [- sum_ic z_ic^2 / (4 C_i)]
     s.t.        0 <= z_ic <= C_i;     w_c = u_c - m, at the optimum m = mean_c u_c
@@ -229,8 +229,8 @@ class DistributedSumToZero(DistributedSolver):
     ) -> PassTotals:
         """Visit what is active here of some examples; they and their order are every rank's.
 
-        In the first epoch the ranks tell, too, what the last batch brought: as visits saw it, and
-        after m had followed.
+        In the first epoch the reduction also carries the dual gain of the last batch: as visits
+        estimated it, and after the step of m.
         """
         here, core = PassTotals(), state.trainer
         seed = int(self.common.integers(2**63))

@@ -1,17 +1,18 @@
-"""Weston-Watkins with its classes spread over ranks.
+"""Weston-Watkins with its classes partitioned over ranks.
 
     max_z  D(z) = sum_ic z_ic - 1/2 ||W(z)||^2 [- sum_ic z_ic^2 / (4 C_i)]    s.t. 0 <= z_ic <= C_i
 
 z_{i,c} reads and changes w_{y_i} and w_c alone. So where two class blocks meet, the z that
 their examples have in their classes can move while other ranks move those of other class blocks. In
-an epoch W goes round the ranks, two class blocks on each, until every pair has met. Where two meet,
-all their examples are visited, against all classes of the other class block and those of their own
-with z > 0 (in the first round, against all of both), then those that still move until little of the
-pair's gap is left. So every score is computed once in an epoch for those visits, and each of them
-solves the z of an example in both class blocks together. Each epoch has new class blocks at random:
-with the same ones in all epochs what is to move between class blocks moves very slowly (measured on
-news20, two ranks: 14 epochs to a gap of 1e-3, against more than 300). Between epochs each rank is
-told all z, which are few numbers per example, and builds W of its next two class blocks from them.
+an epoch class blocks are exchanged round-robin, two on each rank, until every pair has met. Where
+two meet, all their examples are visited, against all classes of the other class block and those of
+their own with z > 0 (in the first round, against all of both), then those that still move until
+little of the pair's gap is left. So every score is computed once in an epoch for those visits, and
+each of them solves the z of an example in both class blocks together. Each epoch has new class
+blocks at random: with the same ones in all epochs what is to move between class blocks moves very
+slowly (measured on news20, two ranks: 14 epochs to a gap of 1e-3, against more than 300). Between
+epochs z is all-gathered, a few numbers per example, and each rank builds W of its next two class
+blocks from it.
 
 W is held dense, or, for very many classes, as one table per feature and class block
 (hash_tables.hpp); then of the classes that violate an example's conditions only those enter its

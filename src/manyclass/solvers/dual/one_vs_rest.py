@@ -1,4 +1,4 @@
-"""One-vs-rest: its classes are independent, so small groups of them train apart, on all threads.
+"""One-vs-rest: its classes are independent, so small groups of them train separately, in threads.
 
     min_w  1/2 ||w_c||^2 + sum_i C_i max(0, 1 -+ w_c . x_i)     for each class c
 
@@ -57,7 +57,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class PooledFindings:
-    """What the full loops of all groups found."""
+    """Findings of the full loops of all groups."""
 
     gap: float
     max_violation: float
@@ -105,7 +105,7 @@ class OneVsRest:
 
         def train(group: Group) -> EpochRecord:
             if group.rule is None:
-                group.rule = copy.copy(rule)  # each group cools by itself
+                group.rule = copy.copy(rule)  # each group has its own cooling
             return group.solver.epoch(group.problem, group.state, group.rule)
 
         todo = [group for group in state.members if not group.has_converged()] or state.members

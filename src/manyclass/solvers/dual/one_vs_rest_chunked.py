@@ -1,4 +1,4 @@
-"""One-vs-rest for so many classes that W and z do not fit into memory all at once.
+"""One-vs-rest in chunks of classes, where W and z of all do not fit into memory.
 
 The classes are independent, so some groups of them are trained to the end, certified and packed
 (what is not zero of W), then the next ones; ranks share out the classes of each part. Given and
@@ -34,7 +34,7 @@ from manyclass.utils.types import CsrArray
 
 @dataclass(slots=True, eq=False)
 class Finished:
-    """What the parts that are done amount to."""
+    """Results of the finished parts."""
 
     problem: Problem
     keep_duals: bool

@@ -1,4 +1,4 @@
-"""The Newton phase: where examples far outnumber features, it takes over from descent.
+"""The Newton phase, for many more examples than features.
 
     min_W  1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - eps/2 ||z - zbar_i||^2]
 
@@ -21,24 +21,24 @@ from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.utils.types import Array
 
-# Where descent leaves off: its gap is at most this part of P, or it has had so many epochs,
+# Coordinate ascent ends when its gap is at most this part of P, or after this many epochs,
 START, LATE = 0.3, 20
-# ... and it were to need more than so many passes over the examples.
+# ... and if it would need more than this many passes over the examples.
 NEWTON_PASSES = 25
 # The first eps, in gaps over ||z||^2: large enough for Newton's method to take whole steps.
 FIRST_EPSILON = 5.0
-# eps follows the number of Newton steps in a round: with up to so many, it is multiplied by this.
+# eps follows the number of Newton steps of a round: (steps at most, factor of eps).
 IDLE_STEPS = 1
 EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (10, 4.0))
-# A round ends after so many passes over the examples; the next one then goes on with the same eps.
-# Some good ones need hundreds.
+# Passes over the examples after which a round ends; the next one then continues with the same
+# eps. Some good ones need hundreds.
 ROUND_PASSES = 1000
-# W(zbar) and the scores are rebuilt after so many rounds.
+# Rounds between rebuilds of W(zbar) and the scores.
 REBUILD_EVERY = 10
-# The phase ends after so many rounds in a row that do not lower the least gap to this part, or only
-# at this part of the pace that descent had; descent then has so many epochs before it is tried
-# again, and twice as many each time. A round of next to no steps counts for little: eps was so
-# large that it cost nothing.
+# The phase ends after this many rounds in a row that do not lower the least gap to this part, or
+# only at this part of the pace that descent had; descent then has this many epochs before it is
+# tried again, and twice as many each time. A round of next to no steps counts for little: eps was
+# so large that it cost nothing.
 PATIENCE = 3
 IDLE_SHARE = 0.25
 PROGRESS = 0.9
@@ -69,9 +69,9 @@ class NewtonPhase:
         self._begin(gap, rate)
 
     def resume(self, gap: float, primal: float) -> None:
-        """Go on from ``weights``, whose P this is, where another phase ended; ``gap`` is W(z)'s.
+        """Continue from ``weights``, whose P this is, where another phase ended; ``gap`` is W(z)'s.
 
-        That gap and not theirs, or eps would begin too small for whole steps.
+        Use the gap of W(z): a smaller eps would shorten the first steps.
         """
         self.core.write_weights(self.weights)
         self.core.rebuild(anew=False)
@@ -129,7 +129,7 @@ class Pace:
         self._seen = [*self._seen, (distance, passes)][-3:]
 
     def correct(self, distance: float) -> None:
-        """Take note of what a certificate proved: the estimates may be too good by much."""
+        """Correct the estimates, which may be far too good, by a certificate."""
         if self._seen:
             self._hidden = max(0.0, distance - self._seen[-1][0])
 

@@ -1,4 +1,4 @@
-"""Where Crammer-Singer training begins: after one epoch of stochastic steps.
+"""Initial z of Crammer-Singer from one epoch of stochastic steps.
 
 They minimise the same objective (sgd.py: the hinge, with v_i = C_i and
 alpha = 1 / sum_i C_i, a row a step, every row once). With m_i the class that was moved against
@@ -6,7 +6,7 @@ row i, if any was,
 
     z_ic = C_i [c = m_i]
 
-is feasible, and S / (alpha T) = S, the W that the steps led to, is W(z): training goes on from
+is feasible, and S / (alpha T) = S, the W that the steps led to, is W(z): training continues from
 there as from any other z. More epochs (then z_ic = C_i n_ic / E, with n_ic the number of times that
 c was moved against i in E epochs) are no clear gain (docs/stochastic.md).
 
@@ -27,7 +27,7 @@ from manyclass.solvers.kernels import trainer_arguments
 from manyclass.utils.core_class import core_class
 from manyclass.utils.types import Array, CsrArray
 
-# It saves time where there are so many examples for each weight: most z of the optimum are then 0
+# Examples per weight from which it saves time: most z of the optimum are then 0
 # or C_i, as those here. Where there are fewer, more lie between (measured: a tenth slower on dna).
 EXAMPLES_PER_WEIGHT = 6
 # ... and where C_i q_i is so large, in the mean. A first visit of descent from z = 0 moves W by

@@ -1,4 +1,4 @@
-"""What an estimator remembers for its next fit.
+"""Warm start: the state that an estimator keeps for its next fit.
 
 z is scaled with C: from the optimum, the gap at t C between t z and W is 1/2 (t - 1)^2 ||W||^2,
 little for steps of 1.2 and much for steps of 3. Other starts that were tried gain little or nothing

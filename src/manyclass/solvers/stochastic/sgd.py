@@ -41,7 +41,7 @@ from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
 from manyclass.utils.types import Settings
 
-# What the core's clock counts.
+# Counters of the core's clock.
 CLOCK = (
     "alpha",
     "seen",
@@ -65,7 +65,7 @@ def new_clock(alpha: float, average: bool | int) -> _core.StochasticClock:
 
 
 class Stochastic:
-    """A training run: S, how far it has come, and how it goes on.
+    """A training run: S, its progress, and its settings.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Stochastic:
 
     @property
     def shape(self) -> Shape:
-        """What W is like."""
+        """Shape of W."""
         return self.sums.shape
 
     @property
@@ -128,7 +128,7 @@ class Stochastic:
         return loss / max(self.clock.seen - before, np.finfo(float).tiny)
 
     def suits(self, shape: Shape, loss: str, alpha: float, average: bool | int) -> bool:
-        """Whether a run with these can go on from here."""
+        """Whether a run with these settings can continue from here."""
         like = new_clock(alpha, average)
         return (
             shape == self.shape
@@ -138,7 +138,7 @@ class Stochastic:
         )
 
     def resume(self, weights: Weights, seen: float, steps: int) -> None:
-        """Go on from a W that steps on examples of so much weight led to; averages begin anew."""
+        """Continue from a W after steps on examples of this total weight; averages restart."""
         self._count_in(seen / max(1, steps))
         self.clock.seen, self.clock.steps = seen / self.unit, steps
         self.sums.load(weights, self.clock.alpha * self.clock.seen)
@@ -154,7 +154,7 @@ class Stochastic:
         return self.sums.finish(self.clock)
 
     def forget(self) -> None:
-        """Let go of the examples of the last call."""
+        """Release the examples of the last call."""
         self._trainer = None
 
     def _count_in(self, weight: float) -> None:

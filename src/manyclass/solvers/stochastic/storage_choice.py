@@ -1,4 +1,4 @@
-"""Whether the stochastic solver stores W dense or sparse."""
+"""Choice of dense or sparse storage in the stochastic solver."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from manyclass.solvers.weights.storage_choice import LARGE_SHARE, Choice, Kind, 
 from manyclass.solvers.weights.tables import TableAccumulator
 from manyclass.utils.memory import available_memory
 
-# From so many classes on, hinge and perceptron are faster with sparse weights.
+# Number of classes from which hinge and perceptron are faster with sparse weights.
 MANY_CLASSES = 2000
 
 
@@ -30,7 +30,7 @@ def check_weights(loss: str, wanted: str) -> None:
 def choose_sums(
     shape: Shape, loss: str, wanted: str, *, averages: bool, is_sparse: bool, batch_size: int
 ) -> Choice:
-    """Choose how W is held.
+    """Choose the storage of W.
 
     Parameters
     ----------
