@@ -1,6 +1,6 @@
 """Prediction by sparse weights: the kernels against NumPy, refusals.
 
-Rows and weights are small whole numbers, as in test_prediction.py.
+Rows and weights are small whole numbers, as in test_scoring.py.
 """
 
 from __future__ import annotations
