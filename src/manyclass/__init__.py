@@ -29,16 +29,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CPath": "manyclass.model_selection.c_path",
+    "CPath": "manyclass.model_selection.path",
     "CPathDisplay": "manyclass.displays.c_path_display",
     "ConfusionPairs": "manyclass.reports.confusion",
     "ConvergenceDisplay": "manyclass.displays.convergence_display",
     "MulticlassSVC": "manyclass.estimators.svc",
-    "MulticlassSVCCV": "manyclass.model_selection.svc_cv",
+    "MulticlassSVCCV": "manyclass.model_selection.estimators",
     "MultinomialLogisticRegression": "manyclass.estimators.logistic",
-    "MultinomialLogisticRegressionCV": "manyclass.model_selection.logistic_cv",
+    "MultinomialLogisticRegressionCV": "manyclass.model_selection.estimators",
     "StochasticClassifier": "manyclass.estimators.stochastic",
-    "c_path": "manyclass.model_selection.c_path",
+    "c_path": "manyclass.model_selection.path",
     "load_data": "manyclass.io.dataset_file",
     "load_liblinear": "manyclass.persistence.liblinear_format",
     "load_model": "manyclass.persistence.model_file",

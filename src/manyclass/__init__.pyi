@@ -10,13 +10,13 @@ from manyclass.estimators.svc import MulticlassSVC as MulticlassSVC
 from manyclass.io.dataset_file import load_data as load_data
 from manyclass.io.dataset_file import save_data as save_data
 from manyclass.io.svmlight import load_svmlight as load_svmlight
-from manyclass.model_selection.c_path import CPath as CPath
-from manyclass.model_selection.c_path import c_path as c_path
-from manyclass.model_selection.leave_one_out import loo_error_bounds as loo_error_bounds
-from manyclass.model_selection.logistic_cv import (
+from manyclass.model_selection.estimators import MulticlassSVCCV as MulticlassSVCCV
+from manyclass.model_selection.estimators import (
     MultinomialLogisticRegressionCV as MultinomialLogisticRegressionCV,
 )
-from manyclass.model_selection.svc_cv import MulticlassSVCCV as MulticlassSVCCV
+from manyclass.model_selection.leave_one_out import loo_error_bounds as loo_error_bounds
+from manyclass.model_selection.path import CPath as CPath
+from manyclass.model_selection.path import c_path as c_path
 from manyclass.persistence.liblinear_format import load_liblinear as load_liblinear
 from manyclass.persistence.liblinear_format import save_liblinear as save_liblinear
 from manyclass.persistence.model_file import load_model as load_model

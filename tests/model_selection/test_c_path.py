@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, c_path
-from manyclass.model_selection.fitting import penalty_of
+from manyclass.model_selection.folds import penalty_of
 from manyclass.problem.formulations import FORMULATIONS
 from tests.helpers.iris import IRIS
 

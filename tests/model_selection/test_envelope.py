@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from manyclass.model_selection.envelope import Envelope
+from manyclass.model_selection.path import Envelope
 
 
 def lines(seed, n):

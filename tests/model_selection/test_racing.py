@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from manyclass.model_selection.racing import chosen, has_passed, near_best, worse
+from manyclass.model_selection.search import chosen, has_passed, near_best, worse
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from manyclass.model_selection.workers import in_order
+from manyclass.model_selection.folds import in_order
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -23,9 +23,11 @@ from manyclass.cli.train_options import check_loss
 from manyclass.problem.formulations import LOSSES
 
 if TYPE_CHECKING:
-    from manyclass.model_selection.choice import Choice
-    from manyclass.model_selection.logistic_cv import MultinomialLogisticRegressionCV
-    from manyclass.model_selection.svc_cv import MulticlassSVCCV
+    from manyclass.model_selection.estimators import (
+        MulticlassSVCCV,
+        MultinomialLogisticRegressionCV,
+    )
+    from manyclass.model_selection.folds import SearchResult
     from manyclass.utils.types import Settings
 
 SCORINGS = {"accuracy": "accuracy", "macro_f1": "f1_macro", "log_loss": "neg_log_loss"}
@@ -103,7 +105,7 @@ def cv(args: argparse.Namespace) -> None:
         )
     if not args.quiet and not args.json:
         model._listener = _Table(args.scoring, args.tol)
-    found: list[Choice] = []
+    found: list[SearchResult] = []
     random = check_random_state(args.seed)
     seconds = timed(args, lambda: found.append(model._choose(X, y, None, {}, random)))
     choice = found[0]
@@ -122,12 +124,12 @@ def estimator(
     """Return the estimator of a command line."""
     settings = {**parameters(args), **settings}
     if args.formulation != LOGISTIC:
-        from manyclass.model_selection.svc_cv import MulticlassSVCCV
+        from manyclass.model_selection.estimators import MulticlassSVCCV
 
         solver = getattr(args, "solver", "dual")
         settings["solver"] = "auto" if solver == "dual" else solver
         return MulticlassSVCCV(formulation=args.formulation, **settings)
-    from manyclass.model_selection.logistic_cv import MultinomialLogisticRegressionCV
+    from manyclass.model_selection.estimators import MultinomialLogisticRegressionCV
 
     del settings["loss"], settings["weights"]
     regularized = bool(args.regularize_intercept)
@@ -231,7 +233,7 @@ def _search(args: argparse.Namespace) -> Settings:
     return settings
 
 
-def _as_json(choice: Choice, scoring: str, seconds: float) -> Settings:
+def _as_json(choice: SearchResult, scoring: str, seconds: float) -> Settings:
     import numpy as np
 
     def rows(values: Any) -> list[list[float | None]]:
@@ -250,7 +252,7 @@ def _as_json(choice: Choice, scoring: str, seconds: float) -> Settings:
     }
 
 
-def _plot(choice: Choice, scoring: str, file: str) -> None:
+def _plot(choice: SearchResult, scoring: str, file: str) -> None:
     from matplotlib import pyplot as plt
 
     from manyclass.displays.c_path_display import CPathDisplay

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.displays import axes_for
-from manyclass.model_selection.c_path import CPath
 from manyclass.model_selection.cross_validation import CrossValidationMixin
+from manyclass.model_selection.path import CPath
 
 Numbers = NDArray[np.float64]
 N_POINTS = 400  # of the curve of a gap

@@ -1,4 +1,7 @@
-"""The choice of C: the certified path, cross-validation."""
+"""SearchResult of C: certified paths, cross-validation, leave-one-out bounds.
+
+May import estimators and below. Begin with path.py and search.py.
+"""
 
 from typing import TYPE_CHECKING
 

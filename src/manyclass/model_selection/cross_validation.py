@@ -1,4 +1,4 @@
-"""Base of ``MulticlassSVCCV`` and ``MultinomialLogisticRegressionCV``: the choice of C."""
+"""Fit of the estimators that choose C by cross-validation."""
 
 from __future__ import annotations
 
@@ -26,13 +26,17 @@ from sklearn.utils.validation import _check_sample_weight
 
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.validation import input_restored, validated
-from manyclass.model_selection.choice import Choice, Column, scores_of
-from manyclass.model_selection.fitting import Classifier
-from manyclass.model_selection.folds import Folds, Scorer, checked_splits
-from manyclass.model_selection.path_search import search_paths
-from manyclass.model_selection.racing import chosen
-from manyclass.model_selection.search import Search
-from manyclass.model_selection.tracing import check_range
+from manyclass.model_selection.folds import (
+    Classifier,
+    Column,
+    Folds,
+    Scorer,
+    SearchResult,
+    checked_splits,
+    scores_of,
+)
+from manyclass.model_selection.path import check_range
+from manyclass.model_selection.search import Search, chosen, search_paths
 from manyclass.utils.threads import effective_n_jobs
 from manyclass.utils.types import Array, Settings
 
@@ -159,7 +163,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         sample_weight: ArrayLike | None,
         params: Settings,
         random: np.random.RandomState,
-    ) -> Choice:
+    ) -> SearchResult:
         """Choose C; sets only the attributes of the input validation."""
         Cs = self._grid()
         rows, targets = validated(self, X, y)
@@ -174,7 +178,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         scores = scores_of(table)[:, among]
         best = among[chosen(scores, one_standard_error=self.one_standard_error)]
         self._warn(max(entry.certificate.relative_gap for entry in table[best]))
-        return Choice(folds, Cs, table, best)
+        return SearchResult(folds, Cs, table, best)
 
     def _searched(
         self, folds: Folds, Cs: NDArray[np.float64] | None, random: np.random.RandomState
@@ -203,12 +207,12 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
             seeds=seeds,
             n_threads=n_threads,
             keeps_models=not self.refit,
-            tell=self._tell,
+            on_column=self._tell,
         )
         among = search.run(one_standard_error=self.one_standard_error)
         return Cs, search.table, among
 
-    def _refitted(self, choice: Choice, random: np.random.RandomState) -> Classifier:
+    def _refitted(self, choice: SearchResult, random: np.random.RandomState) -> Classifier:
         """Return a model that was trained on all rows with the chosen parameters."""
         model = self._model(
             C=choice.C,
@@ -220,7 +224,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         model.fit(folds.X, folds.y, folds.sample_weight)
         return model
 
-    def _set_fitted(self, model: Classifier, choice: Choice) -> None:
+    def _set_fitted(self, model: Classifier, choice: SearchResult) -> None:
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         self.best_estimator_ = model
@@ -293,7 +297,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
             )
 
 
-def mean_model(choice: Choice) -> Classifier:
+def mean_model(choice: SearchResult) -> Classifier:
     """Return a model with the mean weights of the folds' models.
 
     Raises

@@ -1,25 +1,33 @@
-"""The folds of a data set; training and scoring of models on them."""
+"""Fits and scores on the folds of a data set, in threads."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from threading import Event
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import log_loss
 
-from manyclass.model_selection.fitting import Classifier, Fit, fit
-from manyclass.problem.solution import Certificate
-from manyclass.utils.types import Array, Rows
+from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.svc import MulticlassSVC
+from manyclass.problem.solution import Certificate, Weights
+from manyclass.solvers.logistic.warm_start import WarmStart
+from manyclass.utils.types import Array, Rows, Settings
 
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]  # rows to train and to test on
+LOGISTIC = "logistic"
+Classifier = MulticlassSVC | MultinomialLogisticRegression
+T = TypeVar("T")
+Numbers = NDArray[np.float64]
 
 
 class Scorer(Protocol):
@@ -40,7 +48,7 @@ class Scored:
         None where it is no longer needed.
     score : float
     certificate : Certificate
-        Of the model at the C that it stands for.
+        Of the model at the C of its column.
     seconds : float
     """
 
@@ -50,7 +58,7 @@ class Scored:
     seconds: float
 
     def at(self, C: float) -> Scored:
-        """Return the same model as one for a larger C, with what is proven of it there."""
+        """Return the same model for a larger C, with its certificate there."""
         assert self.fit is not None
         primal = self.fit.penalty + C * self.fit.loss
         gap = max(0.0, primal - self.fit.dual_objective)
@@ -137,13 +145,13 @@ class Folds:
 
 
 def with_labels(scorer: Scorer, classes: Array) -> Scorer:
-    """Return a scorer of the log loss that knows the classes, of which a fold may lack some."""
+    """Return a log loss scorer with all classes, of which a fold may lack some."""
     settings = getattr(scorer, "_kwargs", {})
     if getattr(scorer, "_score_func", None) is not log_loss or "labels" in settings:
         return scorer
-    knowing = copy(scorer)
-    vars(knowing)["_kwargs"] = {**settings, "labels": classes}
-    return knowing
+    complete = copy(scorer)
+    vars(complete)["_kwargs"] = {**settings, "labels": classes}
+    return complete
 
 
 def checked_splits(splits: Iterable[Split], y: Array) -> list[Split]:
@@ -172,3 +180,183 @@ def checked_splits(splits: Iterable[Split], y: Array) -> list[Split]:
 
 def _sliced(value: Any, rows: Indices, n: int) -> Any:
     return np.asarray(value)[rows] if np.ndim(value) and len(value) == n else value
+
+
+@dataclass(slots=True, eq=False)
+class Fit:
+    """A model, its line N + C L, and its lower bound of the optimum.
+
+    Attributes
+    ----------
+    model : MulticlassSVC or MultinomialLogisticRegression
+    C, penalty, loss, dual_objective : float
+    gap : float
+        Relative, as proven at C.
+    start : object
+        Start of another fit on the same rows.
+    """
+
+    model: Classifier
+    C: float
+    penalty: float
+    loss: float
+    dual_objective: float
+    gap: float
+    start: Any
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate bytes of the model and its start."""
+        kept = getattr(self.start, "start", None)
+        z = 0 if kept is None else kept.duals.data.nbytes + kept.duals.indices.nbytes
+        coef = self.model.coef_
+        return int(z + 2 * (coef.data.nbytes if sp.issparse(coef) else coef.nbytes))
+
+    def gap_at(self, C: float) -> float:
+        """Return the proven relative gap at a larger C: P* does not fall."""
+        if not self.dual_objective > 0:
+            return np.inf
+        upper = self.penalty + C * self.loss
+        return (upper - self.dual_objective) / self.dual_objective
+
+
+def estimator_for(formulation: str, parameters: Settings) -> Classifier:
+    """Return the estimator of a formulation, "logistic" among them."""
+    if formulation == LOGISTIC:
+        return MultinomialLogisticRegression(**parameters)
+    return MulticlassSVC(formulation=formulation, **parameters)
+
+
+def fit(
+    model: Classifier,
+    X: Rows,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    start: Any = None,
+    stop: Event | None = None,
+) -> Fit:
+    """Fit a model, from the start of another fit if there is one.
+
+    Gives no warning when the tolerance is not reached (see `gap`). Thread-safe.
+    """
+    model.set_params(warm_start=True)
+    model._warm_start = start
+    model._stop = stop or Event()
+    try:
+        model._validate_params()
+        solution = model._fit(X, y, sample_weight)
+    finally:
+        then = model.__dict__.pop("_warm_start", None)
+        del model._stop
+        model.set_params(warm_start=False)
+    proof = model.certificate_
+    penalty = penalty_of(model, solution.weights)
+    loss = max(0.0, (proof.primal_objective - penalty) / model.C)
+    if isinstance(then, WarmStart):
+        then = replace(then, log_u=None)  # recomputed from W in one loop over the examples
+    return Fit(model, model.C, penalty, loss, proof.dual_objective, proof.relative_gap, then)
+
+
+def penalty_of(model: Classifier, W: Weights) -> float:
+    """Return 1/2 ||W||^2 of what is regularised, in the units of the certificate."""
+    free = isinstance(model, MultinomialLogisticRegression) and not model.regularize_intercept
+    part: Any = W[:-1] if free else W
+    values = part.data if sp.issparse(part) else np.asarray(part).ravel(order="K")
+    squares = float(np.einsum("i,i->", values, values, dtype=np.float64))
+    halves = isinstance(model, MultinomialLogisticRegression) and W.shape[1] == 2
+    return squares if halves else 0.5 * squares
+
+
+def in_order(
+    tasks: Sequence[Callable[[Event], T]], n_threads: int, stop: Event | None = None
+) -> Generator[T]:
+    """Run tasks in order and yield their results in the same order.
+
+    Close the iterator to leave out the rest. After an error or Ctrl-C, pending tasks are cancelled,
+    running ones are signalled and joined.
+
+    Parameters
+    ----------
+    tasks : sequence of callables
+        Each takes an event that is set when its result is no longer wanted.
+    n_threads : int
+        1 runs each task in the caller's thread when its result is asked for.
+    stop : Event, default=None
+        Shared cancellation event.
+    """
+    stop = stop or Event()
+    if n_threads == 1:
+        for task in tasks:
+            yield task(stop)
+        return
+    with ThreadPoolExecutor(n_threads) as executor:
+        results = [executor.submit(task, stop) for task in tasks]
+        try:
+            for result in results:
+                yield result.result()
+        finally:
+            stop.set()
+            executor.shutdown(wait=True, cancel_futures=True)
+
+
+Column = list[Scored]  # the folds at one C
+
+
+def scores_of(table: list[Column]) -> Numbers:
+    """Return the scores of a table, shape (n_folds, n_Cs)."""
+    return np.array([[entry.score for entry in column] for column in table], np.float64).T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchResult:
+    """A table of fits, and the chosen C.
+
+    Attributes
+    ----------
+    folds : Folds
+    Cs : ndarray of shape (n_Cs,)
+        Ascending.
+    table : list of lists of Scored
+        By C, then by fold; may end before the last C.
+    best : int
+        Index of the chosen C.
+    """
+
+    folds: Folds
+    Cs: Numbers
+    table: list[Column]
+    best: int
+
+    @property
+    def C(self) -> float:
+        """The chosen C."""
+        return float(self.Cs[self.best])
+
+    @property
+    def scores(self) -> Numbers:
+        """Scores, shape (n_folds, n_Cs); NaN where nothing was trained."""
+        return self._filled([[entry.score for entry in column] for column in self.table])
+
+    @property
+    def gaps(self) -> Numbers:
+        """Relative gaps that were proven, likewise."""
+        columns = [[e.certificate.relative_gap for e in column] for column in self.table]
+        return self._filled(columns)
+
+    @property
+    def seconds(self) -> Numbers:
+        """Of training and scoring, likewise."""
+        return self._filled([[entry.seconds for entry in column] for column in self.table])
+
+    def certificates(self) -> NDArray[np.object_]:
+        """Return the certificates, shape (n_folds, n_Cs); None where nothing was trained."""
+        found = np.full((len(self.folds.splits), len(self.Cs)), None)
+        for j, column in enumerate(self.table):
+            for f, entry in enumerate(column):
+                found[f, j] = entry.certificate
+        return found
+
+    def _filled(self, columns: list[list[float]]) -> Numbers:
+        found = np.full((len(self.folds.splits), len(self.Cs)), np.nan)
+        found[:, : len(columns)] = np.array(columns, np.float64).T
+        return found

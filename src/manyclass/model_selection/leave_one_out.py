@@ -22,7 +22,7 @@ from sklearn.utils.extmath import row_norms
 
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import training_data, validated
-from manyclass.model_selection.fitting import fit
+from manyclass.model_selection.folds import fit
 from manyclass.problem.formulations import named
 from manyclass.problem.objective import coefficients_of, losses_of
 from manyclass.problem.problem import Problem

@@ -1,14 +1,21 @@
-"""Cross-validation over a grid of C, without the fits that cannot matter.
+"""Cross-validation over a grid of C, without fits that cannot win, or over a range by paths.
 
 1. All folds are trained to a coarse tolerance, at one C after the other, ascending; each fit starts
-   where the last one of its fold ended. A model that is proven to be good enough at the next C,
-   too, stays. The climb ends after two C in a row that are significantly worse than the best.
+   from the previous one of its fold. A model that is proven to be good enough at the next C, too,
+   is kept. The climb ends after two C in a row that are significantly worse than the best.
 2. The C that are not significantly worse than the best are trained to the wanted tolerance, each
    fit from its coarse one.
+
+Two values are compared by the corrected resampled t-test on the differences of their scores in J
+folds (Nadeau, Bengio: Inference for the generalization error, Machine Learning 52, 2003, eq. 9):
+
+    t = mean / sqrt((1/J + n_test / n_train) var)
 """
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -16,19 +23,24 @@ from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student_t
+from sklearn.exceptions import ConvergenceWarning
 
-from manyclass.model_selection.choice import Column, scores_of
-from manyclass.model_selection.fitting import Classifier
-from manyclass.model_selection.folds import Folds, Scored
-from manyclass.model_selection.racing import has_passed, near_best, worse
-from manyclass.model_selection.workers import in_order
+from manyclass.model_selection.folds import Classifier, Column, Folds, Scored, in_order, scores_of
+from manyclass.model_selection.path import SHARE, Tracer
+from manyclass.problem.solution import Certificate
 from manyclass.utils.memory import available_memory
 
 COARSE = 1e-2
-SHARE_FOR_STARTS = 0.2  # of the memory: what coarse fits may keep for the fine ones
+SHARE_FOR_STARTS = 0.2  # of the memory, for starts that coarse fits keep for the fine ones
 
 Maker = Callable[[float, float, int], Classifier]  # of C, tol, seed
-Tell = Callable[[float, Column], None]
+OnColumn = Callable[[float, Column], None]
+Scores = NDArray[np.float64]  # of shape (n_folds, n_Cs)
+LEVEL = 0.05  # of the one-sided test
+# The search stops climbing after so many values in a row that are significantly worse.
+PATIENCE = 2
+MAX_FITS = 200  # of a fold
 
 
 class Search:
@@ -47,8 +59,8 @@ class Search:
     n_threads : int
     keeps_models : bool
         Whether the models of the fine fits are wanted.
-    tell : callable
-        Is given each C with its fits when they are done.
+    on_column : callable
+        Called with each C and its fits when they are done.
     """
 
     def __init__(
@@ -61,7 +73,7 @@ class Search:
         seeds: NDArray[np.integer],
         n_threads: int,
         keeps_models: bool,
-        tell: Tell,
+        on_column: OnColumn,
     ) -> None:
         self.folds = folds
         self.Cs = Cs
@@ -70,7 +82,7 @@ class Search:
         self.seeds = seeds
         self.n_threads = n_threads
         self.keeps_models = keeps_models
-        self.tell = tell
+        self.on_column = on_column
         self.table: list[Column] = []
         self._last: list[Scored | None] = [None] * len(folds.splits)
         self._done = [[Event() for _ in folds.splits] for _ in Cs]
@@ -101,7 +113,7 @@ class Search:
         with closing(in_order(tasks, self.n_threads)) as results:
             for C in self.Cs:
                 self.table.append([next(results) for _ in range(n_folds)])
-                self.tell(float(C), self.table[-1])
+                self.on_column(float(C), self.table[-1])
                 self._forget()
                 if has_passed(scores_of(self.table), self.folds.test_share):
                     break
@@ -142,7 +154,7 @@ class Search:
         with closing(in_order(tasks, self.n_threads)) as results:
             for j in finalists:
                 self.table[j] = [next(results) for _ in self.folds.splits]
-                self.tell(float(self.Cs[j]), self.table[j])
+                self.on_column(float(self.Cs[j]), self.table[j])
 
     def _fine(self, j: int, f: int, stop: Event) -> Scored:
         known = self.table[j][f]
@@ -158,3 +170,131 @@ class Search:
 
     def _model(self, stage: int, j: int, f: int, tol: float) -> Classifier:
         return self.make(float(self.Cs[j]), tol, int(self.seeds[stage, f, j]))
+
+
+def worse(scores: Scores, test_share: float) -> NDArray[np.bool_]:
+    """Return which columns are significantly worse than that of the best mean.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_folds, n_Cs)
+    test_share : float
+        n_test / n_train, on average.
+
+    Returns
+    -------
+    ndarray of shape (n_Cs,)
+        All False with one fold.
+    """
+    n_folds = len(scores)
+    best = int(np.argmax(scores.mean(axis=0)))
+    differences = scores[:, [best]] - scores
+    if n_folds < 2:
+        return np.zeros(scores.shape[1], np.bool_)
+    variance = differences.var(axis=0, ddof=1)
+    error = np.sqrt((1 / n_folds + test_share) * variance)
+    quantile = float(student_t.ppf(1 - LEVEL, n_folds - 1))
+    return np.asarray(differences.mean(axis=0) > quantile * error)
+
+
+def has_passed(scores: Scores, test_share: float) -> bool:
+    """Whether the last few columns are all significantly worse than the best."""
+    return bool(worse(scores, test_share)[-PATIENCE:].sum() == PATIENCE)
+
+
+def near_best(scores: Scores) -> NDArray[np.bool_]:
+    """Return which columns' means are within one standard error of the best one's."""
+    means = scores.mean(axis=0)
+    best = int(np.argmax(means))
+    if len(scores) < 2:
+        return np.asarray(means == means[best])
+    error = float(scores[:, best].std(ddof=1) / np.sqrt(len(scores)))
+    return np.asarray(means >= means[best] - error)
+
+
+def chosen(scores: Scores, *, one_standard_error: bool) -> int:
+    """Return the column of the best mean, or the first one within one standard error of it.
+
+    Columns are ascending in C.
+    """
+    candidates = near_best(scores) if one_standard_error else scores.mean(axis=0)
+    return int(np.argmax(candidates))
+
+
+def search_paths(
+    folds: Folds,
+    C_range: tuple[float, float],
+    epsilon: float,
+    make: Maker,
+    random: np.random.RandomState,
+    n_threads: int,
+    *,
+    keeps: bool,
+) -> tuple[NDArray[np.float64], list[Column]]:
+    """Score models that are proven to be within epsilon of the optimum, for all C of a range.
+
+    Returns
+    -------
+    Cs : ndarray of shape (n_Cs,)
+        All at which some fold was trained, ascending.
+    table : list of lists of Scored
+        By C, then by fold: the fold's model with the least objective at that C.
+    """
+    seeds = random.randint(2**31 - 1, size=len(folds.splits))
+    tasks = [
+        partial(_traced, folds, f, C_range, epsilon, make, int(seed))
+        for f, seed in enumerate(seeds)
+    ]
+    with closing(in_order(tasks, n_threads)) as results:
+        paths = [next(results) for _ in tasks]
+    Cs = np.unique([found.C for path in paths for found in path.tracer.fits])
+    table = [[path.scored_at(float(C), keeps=keeps) for path in paths] for C in Cs]
+    return Cs, table
+
+
+class _Path:
+    """The path of a fold, and the scores of its models."""
+
+    def __init__(self, tracer: Tracer, scores: list[float], seconds: float) -> None:
+        self.tracer = tracer
+        self.envelope = tracer.envelope()
+        self.scores = scores
+        self.seconds = seconds / len(scores)
+
+    def scored_at(self, C: float, *, keeps: bool) -> Scored:
+        """Return the best model at a C, its score and its certificate there."""
+        best = int(self.envelope.best(C))
+        primal, dual = float(self.envelope.upper(C)), float(self.envelope.lower(C))
+        gap = max(0.0, primal - dual)
+        proof = Certificate(primal, dual, gap, gap / primal, np.nan)
+        is_own = self.tracer.fits[best].C == C
+        found = self.tracer.fits[best] if keeps else None
+        return Scored(found, self.scores[best], proof, self.seconds if is_own else 0.0)
+
+
+def _traced(
+    folds: Folds,
+    number: int,
+    C_range: tuple[float, float],
+    epsilon: float,
+    make: Maker,
+    seed: int,
+    stop: Event,
+) -> _Path:
+    began = time.perf_counter()
+
+    def model(C: float, seed: int) -> Classifier:
+        return make(C, SHARE * epsilon, seed)
+
+    tracer = Tracer(folds.training_data(number), model, np.random.RandomState(seed), stop)
+    with folds.naming(number):
+        C, gap = tracer.trace(*C_range, epsilon, MAX_FITS)
+    if gap > epsilon and not stop.is_set():
+        warnings.warn(
+            f"fold {number + 1}: the path is proven to {gap:.2e} at C = {C:g} (asked for: "
+            f"{epsilon:g}); raise max_iter",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    scores = [folds.score(number, found.model) for found in tracer.fits]
+    return _Path(tracer, scores, time.perf_counter() - began)

@@ -14,8 +14,7 @@ from skl2onnx.common.utils_classifier import get_label_classes
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.model_selection.logistic_cv import MultinomialLogisticRegressionCV
-from manyclass.model_selection.svc_cv import MulticlassSVCCV
+from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.types import Array, DType
 

@@ -1,4 +1,4 @@
-"""``MulticlassSVC`` with a choice of C."""
+"""``MulticlassSVCCV`` and ``MultinomialLogisticRegressionCV``: estimators that choose C."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cross_validation import CrossValidationMixin
 from manyclass.problem.solution import Certificate, EpochRecord
-from manyclass.utils.foreign_parameters import OF_SVC, explains
+from manyclass.utils.foreign_parameters import OF_LOGISTIC, OF_SVC, explains
 from manyclass.utils.types import ClassWeight
 
 
@@ -165,6 +167,153 @@ class MulticlassSVCCV(CrossValidationMixin):
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.weights = weights
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
+    """Multinomial logistic regression whose C is chosen by cross-validation.
+
+    Folds are trained in the order of C, each from where it ended before, first to a relative gap of
+    0.01. The search ends after two values that are significantly worse than the best one (corrected
+    resampled t-test, 5 %). Those that are not significantly worse are trained to `tol`; C is chosen
+    among them.
+
+    Parameters
+    ----------
+    Cs : int, array-like or "path", default=10
+        Values of C to compare. An int: so many between 1e-4 and 1e4, evenly on a log scale. "path":
+        all of `C_range`, each fold by a certified path (see ``c_path``).
+    C_range : (float, float), default=(0.01, 100.0)
+        With ``Cs="path"``: C_min and C_max.
+    epsilon : float, default=0.01
+        With ``Cs="path"``: relative distance from the optimum to which the models of the folds are
+        proven.
+    cv : int, splitter or iterable, default=None
+        Folds: None for 5 stratified ones, an int for so many, or (train, test) pairs.
+    scoring : str or callable, default=None
+        As in scikit-learn; None is the accuracy.
+    refit : bool, default=True
+        Whether to train on all rows with the C that was chosen. Otherwise the weights are the mean
+        of those of the folds, and ``certificate_`` is None.
+    one_standard_error : bool, default=False
+        Whether to choose the smallest C whose mean score is within one standard error of the best.
+    tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, max_iter
+        As in ``MultinomialLogisticRegression``.
+    n_jobs : int, default=None
+        Threads (None = 1, -1 = all cores), which share the folds.
+    random_state : int, RandomState instance, default=None
+        Orders the visits. An int gives the same result every time, for the same `n_jobs`.
+    verbose : int, default=0
+        1 prints a line for each C, and the epochs of the last fit.
+
+    Attributes
+    ----------
+    C_ : float
+        What was chosen.
+    Cs_ : ndarray of shape (n_Cs,)
+        Ascending; with "path" all at which some fold was trained.
+    scores_ : ndarray of shape (n_folds, n_Cs)
+        NaN where nothing was trained, as smaller C were significantly better.
+    best_score_ : float
+        Mean of the folds' scores at `C_`.
+    gaps_ : ndarray of shape (n_folds, n_Cs)
+        Relative gap that is proven for each of these fits; at most `tol` for those among which C
+        was chosen, 0.01 for the others. With "path", at most `epsilon`.
+    certificates_ : ndarray of shape (n_folds, n_Cs)
+        Their Certificates, or None.
+    fit_times_ : ndarray of shape (n_folds, n_Cs)
+        Seconds; 0 where the model of a smaller C served.
+    refit_time_ : float
+        Seconds.
+    best_estimator_ : MultinomialLogisticRegression
+        The fitted model, which ``save_model`` takes.
+    classes_, coef_, intercept_, n_iter_, certificate_, history_
+        Its attributes.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape ``(n_features_in_,)``
+        When X had string column names.
+
+    See Also
+    --------
+    MultinomialLogisticRegression : The same for one C.
+    c_path : Models for all C of a range.
+
+    References
+    ----------
+    Nadeau, C., Bengio, Y.: Inference for the generalization error. Machine Learning 52, 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass import MultinomialLogisticRegressionCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MultinomialLogisticRegressionCV(
+    ...     Cs=[0.1, 1.0, 10.0], scoring="neg_log_loss", random_state=0
+    ... ).fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 3)
+    """
+
+    loss = "log_loss"  # what gives probabilities
+    _model_class = MultinomialLogisticRegression
+    certificate_: Certificate | None
+    history_: list[EpochRecord]
+    best_estimator_: MultinomialLogisticRegression
+
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
+        **CrossValidationMixin._cv_constraints,
+        **{
+            name: MultinomialLogisticRegression._parameter_constraints[name]
+            for name in (
+                "tol",
+                "fit_intercept",
+                "regularize_intercept",
+                "intercept_scaling",
+                "class_weight",
+                "max_iter",
+                "n_jobs",
+                "random_state",
+                "verbose",
+            )
+        },
+    }
+
+    @explains(OF_LOGISTIC)
+    def __init__(
+        self,
+        *,
+        Cs: int | str | Iterable[float] = 10,
+        C_range: tuple[float, float] = (0.01, 100.0),
+        epsilon: float = 0.01,
+        cv: Any = None,
+        scoring: Any = None,
+        refit: bool = True,
+        one_standard_error: bool = False,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        regularize_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        class_weight: ClassWeight = None,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.C_range = C_range
+        self.epsilon = epsilon
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.one_standard_error = one_standard_error
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.regularize_intercept = regularize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
