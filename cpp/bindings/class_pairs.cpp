@@ -190,6 +190,7 @@ void bind_tables(nb::module_& m, const char* name) {
   nb::class_<Tables>(m, name)
       .def(nb::new_(&new_tables<T>), "n_rows"_a, "width"_a, "dense_from"_a)
       .def("squared_norm", &Tables::squared_norm)
+      .def("intercepts", [](const Tables& w) { return to_numpy(w.intercepts()); })
       .def("clear", &Tables::clear)
       .def_prop_ro("n_slots", &Tables::n_slots)
       .def_prop_ro("n_bytes", &Tables::n_bytes);

@@ -4,6 +4,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -11,6 +12,8 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/examples.hpp"
+#include "certificate/gap_sums.hpp"
+#include "certificate/sum_of_squares.hpp"
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
 #include "data/formulation.hpp"
@@ -195,6 +198,23 @@ void bind_row_trainer(nb::module_& m, const char* name) {
   trainer.def("use_threads", &Held::use_threads, "n_threads"_a);
 }
 
+// A matrix with neighbouring numbers in its rows or in its columns.
+template <class T>
+using Strided = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+
+template <class T>
+double squares_of(Strided<T> matrix) {
+  if (matrix.size() == 0) return 0;
+  const std::size_t along = matrix.stride(1) == 1 ? 1 : 0, across = 1 - along;
+  require(matrix.stride(along) == 1 || matrix.shape(along) == 1,
+          "numbers must be neighbours in rows or in columns");
+  const nb::gil_scoped_release release;
+  return sum_of_squares(matrix.data(), static_cast<std::int64_t>(matrix.shape(across)),
+                        static_cast<std::int64_t>(matrix.shape(along)), matrix.stride(across));
+}
+
+constexpr const char* kSumOfSquares = "Squared norm of a matrix, compensated.";
+
 }  // namespace
 
 void bind_dual(nb::module_& m) {
@@ -234,6 +254,12 @@ void bind_dual(nb::module_& m) {
       .def_ro("evaluations", &SweepResult::evaluations)
       .def_ro("steps", &SweepResult::steps)
       .def_ro("n_active", &SweepResult::n_active);
+  nb::class_<GapSums>(m, "GapSums")
+      .def_prop_ro("gap", [](const GapSums& found) { return found.gap.value(); })
+      .def_prop_ro("loss", [](const GapSums& found) { return found.loss.value(); })
+      .def_ro("max_violation", &GapSums::max_violation);
+  m.def("sum_of_squares", &squares_of<float>, "matrix"_a.noconvert(), kSumOfSquares);
+  m.def("sum_of_squares", &squares_of<double>, "matrix"_a.noconvert(), kSumOfSquares);
   nb::class_<ShrunkGoal>(m, "ShrunkGoal")
       .def(nb::init<double, double, std::int64_t, double>(), "gap"_a, "violation"_a,
            "evaluations"_a, "min_gap"_a);

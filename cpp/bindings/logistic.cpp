@@ -98,8 +98,8 @@ void bind_trainer(nb::module_& m, const char* name) {
 
 void bind_logistic(nb::module_& m) {
   nb::class_<LogisticSums>(m, "LogisticSums")
-      .def_ro("loss", &LogisticSums::loss)
-      .def_ro("gap", &LogisticSums::gap)
+      .def_prop_ro("loss", [](const LogisticSums& found) { return found.loss.value(); })
+      .def_prop_ro("gap", [](const LogisticSums& found) { return found.gap.value(); })
       .def_ro("entropy", &LogisticSums::entropy);
   bind_trainer<float>(m, "LogisticTrainer32");
   bind_trainer<double>(m, "LogisticTrainer64");

@@ -63,6 +63,7 @@ void bind_weights(nb::module_& m, const char* name) {
           },
           "indptr"_a, "labels"_a, "values"_a, "places"_a)
       .def("squared_norm", &Weights::squared_norm)
+      .def("intercepts", [](const Weights& w) { return to_numpy(w.intercepts()); })
       .def("clear", &Weights::clear)
       .def_prop_ro("n_slots", &Weights::n_slots)
       .def_prop_ro("n_bytes", &Weights::n_bytes);

@@ -1,14 +1,23 @@
 #pragma once
-// The duality gap in double, term by term (mathematics: P - D as a sum over the examples), with a
-// bound of the rounding error: every slack xi is known to within +-e, and each term is taken where
-// it is largest. So the returned gap is never below the true one.
+// The duality gap in double, term by term, with a bound of the rounding error:
+//
+//     P - D = sum_i [C_i loss(xi_i) - z_i . xi_i + R_i] + 1/2 ||W - W(z)||^2,   xi_i at W,
+//
+// R_i = sum_c z_ic^2 / (4 C_i) for the squared hinge, else 0. It holds for every W and feasible z.
+// Every xi is known to within +-e, so that gap_i = C_i loss(xi_i + e) - z_i . (xi_i - e) + R_i >= 0
+// is no less than the exact term, and C_i loss(xi_i) - gap_i no more than the exact z_i . xi_i -
+// R_i: P is at most the computed P plus the gap, and the computed P less the gap is at most D. What
+// is rounded after xi is a share of each term (Higham 2002, sec. 3.1), which the certificate adds.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 
 #include "certificate/certified_weights.hpp"
 #include "certificate/double_scores.hpp"
 #include "certificate/feasible.hpp"
+#include "certificate/gap_sums.hpp"
 #include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "data/formulation.hpp"
@@ -21,12 +30,16 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// How far a computed slack of an example may be from the exact one: two inner products of nnz terms
-// each, |w_c . x| <= ||W|| ||x|| (Higham 2002, sec. 3.1), and a few operations more.
+inline constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
+
+// How far a computed slack of an example may be from the exact one: inner products of nnz terms,
+// and a few operations more (Higham 2002, sec. 3.1). |w_c . x| <= ||w_c|| ||x||, and ||w_y|| +
+// ||w_c|| <= sqrt(2) ||W||; of absolute margins there is one, and that of the mean where one is
+// taken off.
 template <class T>
-double slack_error(const Formulation& f, const Row<T>& row, double q, double norm) {
-  constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
-  const double size = std::max(f.gamma, f.gamma_own) + 2 * norm * std::sqrt(q);
+double slack_error(const Formulation& f, const Row<T>& row, double q, const CertifiedWeights& at) {
+  const double products = f.relative ? std::numbers::sqrt2 : at.common ? 2 : 1;
+  const double size = std::max(f.gamma, f.gamma_own) + products * at.norm * std::sqrt(q);
   return kUnit * static_cast<double>(row.nnz + 8) * size;
 }
 
@@ -34,6 +47,7 @@ double slack_error(const Formulation& f, const Row<T>& row, double q, double nor
 struct Terms {
   double losses = 0;  // sum of the targets' losses
   double gap = 0;     // upper bound of the sum of C loss - z xi [+ z^2 / (4 C)]
+  double n_duals = 0;
   double z_dot_xi = 0;
   double sum_z = 0;
   double xi_max = -kInfinity;
@@ -51,12 +65,12 @@ class GapCertificate {
   // where there is no class; this call overwrites them. `s_y` is w_y . x.
   template <class Duals>
   void add(std::int64_t i, const Duals& z, double s_y, double* s, std::size_t n,
-           SweepResult& result) const {
+           GapSums& result) const {
     const Formulation& f = examples_.formulation;
     const Row<T> row = examples_.x.row(i);
     const double cost = examples_.costs[i], q = examples_.norms[i];
     const double shift = common_score(row);
-    const double e = slack_error(f, row, q, at_.norm);
+    const double e = slack_error(f, row, q, at_);
     const double offset = f.gamma - (f.relative ? s_y : shift);
     const std::int32_t y = examples_.labels[i];
     Terms terms;
@@ -87,7 +101,7 @@ class GapCertificate {
     return sum;
   }
 
-  // C loss(xi) - z xi [+ z^2 / (4 C)] of a sum of losses, without cancellation: convex in xi.
+  // C loss(xi) - z xi [+ z^2 / (4 C)] of a sum of losses, without cancellation.
   double term(double z, double xi, double cost) const {
     if (!examples_.formulation.squared) return xi > 0 ? (cost - z) * xi : -z * xi;
     const double half = z / (2 * cost);
@@ -96,6 +110,7 @@ class GapCertificate {
 
   void add_class(double z, double xi, double e, double cost, Terms& terms) const {
     const Formulation& f = examples_.formulation;
+    ++terms.n_duals;
     terms.z_dot_xi += z * xi;
     terms.sum_z += z;
     terms.xi_max = std::max(terms.xi_max, xi);
@@ -103,7 +118,7 @@ class GapCertificate {
     if (f.maximum) return;
     const double loss = std::max(0.0, xi);
     terms.losses += f.squared ? loss * loss : loss;
-    terms.gap += std::max(term(z, xi + e, cost), term(z, xi - e, cost));
+    terms.gap += term(z, xi + e, cost) + 2 * e * z;
     const double gradient = f.squared ? xi - z / (2 * cost) : xi;
     const double bound = f.squared ? kInfinity : cost * kAtBound<T>;
     if (z < bound) terms.violation = std::max(terms.violation, gradient);
@@ -122,21 +137,28 @@ class GapCertificate {
     terms.violation = std::max(terms.violation, best);
   }
 
-  void sum_up(const Terms& terms, double e, double cost, bool has_features,
-              SweepResult& result) const {
+  void sum_up(const Terms& terms, double e, double cost, bool has_features, GapSums& result) const {
     const bool maximum = examples_.formulation.maximum;
     const double loss = cost * (maximum ? std::max(0.0, terms.xi_max) : terms.losses);
-    result.loss += loss;
+    result.loss.add(loss);
     if (!has_features) return;  // the loss is constant, and best z, though unseen, attain it
     double gap = terms.gap, violation = terms.violation;
     if (maximum) {
-      gap = cost * std::max(0.0, terms.xi_max + e) - terms.z_dot_xi + e * terms.sum_z;
+      gap = cost * std::max(0.0, terms.xi_max + e) - terms.z_dot_xi + e * terms.sum_z +
+            rounding(terms);
       const bool at_bound = terms.sum_z >= cost * kAtBound<T>;
       const double low = at_bound ? terms.xi_min : std::min(terms.xi_min, 0.0);
       violation = std::max(0.0, terms.xi_max) - low;
     }
-    result.gap += gap < 0 ? 0 : gap;
+    result.gap.add(gap < 0 ? 0 : gap);
     result.max_violation = std::max(result.max_violation, violation);
+  }
+
+  // Of z . xi, and of the scale that makes sum z at most C.
+  static double rounding(const Terms& terms) {
+    if (terms.sum_z == 0) return 0;
+    const double largest_xi = std::max(std::abs(terms.xi_max), std::abs(terms.xi_min));
+    return kUnit * (2 * terms.n_duals + 8) * terms.sum_z * largest_xi;
   }
 
   const Examples<T>& examples_;
@@ -145,12 +167,12 @@ class GapCertificate {
 
 // Gap, loss and largest violation of rows [begin, end), W dense. Column k of W is ignored.
 template <class T, class Duals>
-SweepResult inspect(const Examples<T>& examples, const WeightsView<T>& w, const Duals& z,
-                    const CertifiedWeights& at, Scratch<T> scratch, std::int64_t begin,
-                    std::int64_t end) {
+GapSums inspect(const Examples<T>& examples, const WeightsView<T>& w, const Duals& z,
+                const CertifiedWeights& at, Scratch<T> scratch, std::int64_t begin,
+                std::int64_t end) {
   const GapCertificate<T> certify(examples, at);
   double* const s = scratch.exact;
-  SweepResult result;
+  GapSums result;
   for (std::int64_t i = begin; i < end; ++i) {
     double_scores(w, examples.x.row(i), w.stride, s);
     const std::int32_t y = examples.labels[i];

@@ -20,10 +20,11 @@ struct RebuildError {
     squared += other.squared;
     magnitude += other.magnitude;
   }
-  // Upper bound of ||W - W(z)||: sums of n terms in double, and of the mean that is subtracted.
-  double bound(std::int64_t n_rows) const {
+  // Upper bound of ||W - W(z)||: sums in double over the rows, after sums over the classes, and
+  // those of the mean that is subtracted.
+  double bound(std::int64_t n_rows_and_classes) const {
     constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
-    return std::sqrt(squared) + 2 * static_cast<double>(n_rows + 2) * kUnit * magnitude;
+    return std::sqrt(squared) + 2 * static_cast<double>(n_rows_and_classes + 2) * kUnit * magnitude;
   }
 };
 

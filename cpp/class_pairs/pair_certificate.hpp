@@ -8,6 +8,7 @@
 #include "certificate/certified_weights.hpp"
 #include "certificate/double_scores.hpp"
 #include "certificate/gap.hpp"
+#include "certificate/gap_sums.hpp"
 #include "class_pairs/pair_kernels.hpp"
 #include "data/csr.hpp"
 #include "data/examples.hpp"
@@ -55,12 +56,12 @@ void own_scores(const Examples<T>& examples, const View& pair, std::span<const s
 }
 
 template <class T, class View>
-SweepResult inspect_pair(const Examples<T>& examples, const View& pair, const double* own_scores,
-                         const DualLists<T>& z, const CertifiedWeights& at, Scratch<T> scratch,
-                         std::int64_t begin, std::int64_t end) {
+GapSums inspect_pair(const Examples<T>& examples, const View& pair, const double* own_scores,
+                     const DualLists<T>& z, const CertifiedWeights& at, Scratch<T> scratch,
+                     std::int64_t begin, std::int64_t end) {
   const GapCertificate<T> certify(examples, at);
   double* const s = scratch.exact;
-  SweepResult result;
+  GapSums result;
   for (std::int64_t i = begin; i < end; ++i) {
     scores_of_classes(pair, examples.x.row(i), s);
     certify.add(i, z, own_scores[i], s, 2 * static_cast<std::size_t>(pair.width), result);

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "certificate/certified_weights.hpp"
+#include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
 #include "subproblem/coordinate.hpp"
@@ -58,9 +59,8 @@ struct PairKernels {
                      double* out);
   // Gap, loss and violation of examples of any class block with the classes of these two, given
   // w_y . x of all examples; changes nothing.
-  SweepResult (*inspect)(const Examples<T>&, const View&, const double* own_scores,
-                         const DualLists<T>&, const CertifiedWeights&, Scratch<T>,
-                         std::int64_t begin, std::int64_t end);
+  GapSums (*inspect)(const Examples<T>&, const View&, const double* own_scores, const DualLists<T>&,
+                     const CertifiedWeights&, Scratch<T>, std::int64_t begin, std::int64_t end);
   // Crammer-Singer (class_pairs/crammer_singer.hpp).
   SweepResult (*trade)(const Examples<T>&, const View&, DualLists<T>& shares, Scratch<T>,
                        std::span<const std::int32_t> order, const std::uint8_t* scored,

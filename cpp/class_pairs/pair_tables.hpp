@@ -2,7 +2,9 @@
 // W of a pair of class blocks in hash tables, one set per block: a block is sent without the other.
 #include <cstdint>
 #include <utility>
+#include <vector>
 
+#include "simd/compensated_sum.hpp"
 #include "weights/hash_tables.hpp"
 
 namespace manyclass {
@@ -24,7 +26,19 @@ class PairTables {
   void clear() {
     for (HashTables<T>& slot : slots_) slot.clear();
   }
-  double squared_norm() const { return slots_[0].squared_norm() + slots_[1].squared_norm(); }
+  double squared_norm() const {
+    CompensatedSum sum;
+    for (const HashTables<T>& slot : slots_) slot.add_squares(sum);
+    return sum.value();
+  }
+  // The last row's weights that are not 0, in any order.
+  std::vector<T> intercepts() const {
+    std::vector<T> found;
+    for (const HashTables<T>& slot : slots_) {
+      slot.for_each(n_rows() - 1, [&](std::uint32_t, T weight) { found.push_back(weight); });
+    }
+    return found;
+  }
   std::int64_t n_slots() const { return slots_[0].n_slots() + slots_[1].n_slots(); }
   std::int64_t n_bytes() const { return slots_[0].n_bytes() + slots_[1].n_bytes(); }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "certificate/coefficient_blocks.hpp"
+#include "certificate/gap_sums.hpp"
 #include "certificate/rebuild.hpp"
 #include "certificate/rebuild_kernels.hpp"
 #include "class_pairs/pair_kernels.hpp"
@@ -116,14 +117,14 @@ class PairTrainer : public TrainingSet<T> {
 
   // Gap, loss and violation in double, over the classes of the pair.
   template <class Pair, class Weights>
-  SweepResult inspect(const ClassPair& class_pair, Weights weights, const DualLists<T>& z,
-                      std::span<const double> own_scores, double norm) const {
+  GapSums inspect(const ClassPair& class_pair, Weights weights, const DualLists<T>& z,
+                  std::span<const double> own_scores, double norm) const {
     require(own_scores.size() == class_pair.labels.size(), "there must be one score per example");
     const Pair pair = pair_of<Pair>(class_pair, weights);
     check_lists(z, class_pair);
     const Examples<T> examples = labelled(class_pair);
     OwnedScratch<T> scratch = scratch_of(class_pair);
-    SweepResult sum;
+    GapSums sum;
     in_chunks([&](std::int64_t begin, std::int64_t end) {
       sum.add(kernels<Pair>().inspect(examples, pair.view, own_scores.data(), z, {nullptr, norm},
                                       scratch.view(), begin, end));
@@ -150,7 +151,7 @@ class PairTrainer : public TrainingSet<T> {
       const std::int32_t y = examples.labels[i];
       if (y != kElsewhere && totals.data()[i] > 0) f(y, totals.data()[i]);
     };
-    return rebuild_slots(pair.view, examples, each).bound(this->n_rows());
+    return rebuild_slots(pair.view, examples, each).bound(this->n_rows() + this->n_classes());
   }
 
  private:

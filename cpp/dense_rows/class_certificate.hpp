@@ -10,6 +10,7 @@
 #include "certificate/certified_weights.hpp"
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/gap.hpp"
+#include "certificate/gap_sums.hpp"
 #include "certificate/rebuild_kernels.hpp"
 #include "data/csr.hpp"
 #include "data/examples.hpp"
@@ -43,12 +44,12 @@ void double_products(const ClassMajorView<T>& w, T bias, const InspectMemory& me
 
 // Gap, loss and largest violation of rows [begin, end).
 template <class T>
-SweepResult inspect_rows(const Examples<T>& examples, const ClassMajorView<T>& w,
-                         const DualLists<T>& z, const CertifiedWeights& at,
-                         const InspectMemory& memory, std::int64_t begin, std::int64_t end) {
+GapSums inspect_rows(const Examples<T>& examples, const ClassMajorView<T>& w, const DualLists<T>& z,
+                     const CertifiedWeights& at, const InspectMemory& memory, std::int64_t begin,
+                     std::int64_t end) {
   const GapCertificate<T> certify(examples, at);
   const std::int64_t ld = score_stride<T>(w.n_classes);
-  SweepResult result;
+  GapSums result;
   for (std::int64_t i = begin; i < end; i += kInspectedRows) {
     const std::int64_t n = std::min(kInspectedRows, end - i);
     for (std::int64_t b = 0; b < n; ++b) {

@@ -6,6 +6,7 @@
 
 #include "certificate/certified_weights.hpp"
 #include "certificate/coefficient_blocks.hpp"
+#include "certificate/gap_sums.hpp"
 #include "certificate/rebuild_kernels.hpp"
 #include "data/csr.hpp"
 #include "data/examples.hpp"
@@ -38,9 +39,9 @@ struct RowKernels {
   SweepResult (*single)(const Examples<T>&, const ClassMajorView<T>&, DualLists<T>&, Scratch<T>,
                         T* row, std::span<const std::int32_t> order, double min_gap,
                         std::int32_t* active);
-  SweepResult (*inspect)(const Examples<T>&, const ClassMajorView<T>&, const DualLists<T>&,
-                         const CertifiedWeights&, const InspectMemory&, std::int64_t begin,
-                         std::int64_t end);
+  GapSums (*inspect)(const Examples<T>&, const ClassMajorView<T>&, const DualLists<T>&,
+                     const CertifiedWeights&, const InspectMemory&, std::int64_t begin,
+                     std::int64_t end);
   RebuildError (*rebuild_class)(const Examples<T>&, std::span<const Coefficient>,
                                 const double* common, const ClassMajorView<T>&, std::int32_t c,
                                 double* sums);

@@ -14,6 +14,7 @@
 #include "certificate/certified_weights.hpp"
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/feasible.hpp"
+#include "certificate/gap_sums.hpp"
 #include "certificate/rebuild_kernels.hpp"
 #include "data/array_views.hpp"
 #include "data/examples.hpp"
@@ -76,8 +77,8 @@ class RowTrainer : public TrainingSet<T> {
 
   // Gap, loss and violation of rows [begin, end) in double. `common` is subtracted from every w_c
   // (empty: nothing), `norm` is ||W||.
-  SweepResult inspect(MatrixView<T> weights, const DualLists<T>& z, std::span<const double> common,
-                      double norm, std::int64_t begin, std::int64_t end) const {
+  GapSums inspect(MatrixView<T> weights, const DualLists<T>& z, std::span<const double> common,
+                  double norm, std::int64_t begin, std::int64_t end) const {
     this->check_rows(begin, end);
     const ClassMajorView<T> w = view(weights, z);
     const auto stride = static_cast<std::size_t>(w.stride);
@@ -111,7 +112,7 @@ class RowTrainer : public TrainingSet<T> {
     });
     RebuildError error;
     for (const RebuildError& part : errors) error.add(part);
-    return error.bound(this->n_rows());
+    return error.bound(this->n_rows() + this->n_classes());
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "certificate/certified_weights.hpp"
+#include "certificate/gap_sums.hpp"
 #include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "subproblem/coordinate.hpp"
@@ -23,9 +24,9 @@ struct Kernels {
   using Sweep = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, Duals&, Scratch<T>,
                                 std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
-  using Inspect = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, const Duals&,
-                                  const CertifiedWeights&, Scratch<T>, std::int64_t begin,
-                                  std::int64_t end);
+  using Inspect = GapSums (*)(const Examples<T>&, const WeightsView<T>&, const Duals&,
+                              const CertifiedWeights&, Scratch<T>, std::int64_t begin,
+                              std::int64_t end);
   Sweep full_sweep;    // over all classes
   Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
   Inspect inspect;     // gap, loss and violation of rows [begin, end), in double; changes nothing

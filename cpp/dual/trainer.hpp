@@ -13,6 +13,7 @@
 
 #include "certificate/certified_weights.hpp"
 #include "certificate/feasible.hpp"
+#include "certificate/gap_sums.hpp"
 #include "certificate/rebuild.hpp"
 #include "certificate/rebuild_kernels.hpp"
 #include "data/array_views.hpp"
@@ -115,8 +116,8 @@ class Trainer : public TrainingSet<T> {
 
   // Gap, loss and violation of rows [begin, end) in double. `common` is subtracted from every w_c
   // (empty: nothing), `norm` is ||W||.
-  SweepResult inspect(MatrixView<T> weights, const Duals& z, std::span<const double> common,
-                      double norm, std::int64_t begin, std::int64_t end) const {
+  GapSums inspect(MatrixView<T> weights, const Duals& z, std::span<const double> common,
+                  double norm, std::int64_t begin, std::int64_t end) const {
     this->check_rows(begin, end);
     const WeightsView<T> w = view(weights, z);
     const CertifiedWeights certified{this->common_of(common), norm};
@@ -129,7 +130,7 @@ class Trainer : public TrainingSet<T> {
     const WeightsView<T> w = view(weights, z);
     return manyclass::rebuild(rebuild_kernels_, this->examples(), w, z, this->common_of(common),
                               this->poll())
-        .bound(this->n_rows());
+        .bound(this->n_rows() + this->n_classes());
   }
 
  private:

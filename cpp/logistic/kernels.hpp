@@ -15,6 +15,7 @@
 #include <span>
 
 #include "data/examples.hpp"
+#include "simd/compensated_sum.hpp"
 
 namespace manyclass {
 
@@ -47,13 +48,13 @@ struct ClassShift {
 };
 
 struct LogisticSums {
-  double loss = 0;     // sum_i C_i (log sum_c exp(s_ic) - s_i,y_i)
-  double gap = 0;      // the sum of the terms of P - D
-  double entropy = 0;  // -sum_i C_i sum_c u_ic log u_ic
+  CompensatedSum loss;  // sum_i C_i (log sum_c exp(s_ic) - s_i,y_i)
+  CompensatedSum gap;   // the sum of the terms of P - D
+  double entropy = 0;   // -sum_i C_i sum_c u_ic log u_ic
 
   void add(const LogisticSums& other) {
-    loss += other.loss;
-    gap += other.gap;
+    loss.add(other.loss);
+    gap.add(other.gap);
     entropy += other.entropy;
   }
 };

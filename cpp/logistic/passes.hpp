@@ -228,9 +228,9 @@ LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights
         if (v) duals_of(v + i * v_ld, w.n_classes, u);
         shift(by, k, u);
         rest = rest_of(u, n_lanes, y);
-        found.loss += cost * loss;
+        found.loss.add(cost * loss);
         const double entropy = entropy_of(u, k, y, rest);
-        found.gap += cost * gap_of(s, k, y, u, rest, loss, entropy);
+        found.gap.add(cost * gap_of(s, k, y, u, rest, loss, entropy));
         found.entropy += cost * entropy;
         add_totals(examples, i, k, rest, totals, u);
       },

@@ -7,6 +7,7 @@
 #include "certificate/certified_weights.hpp"
 #include "certificate/double_scores.hpp"
 #include "certificate/gap.hpp"
+#include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
@@ -20,13 +21,13 @@ namespace manyclass::MANYCLASS_ISA {
 // Gap, loss and largest violation of rows [begin, end). `all` has room for all classes, `some` for
 // those of a shard.
 template <class T>
-SweepResult inspect_shards(const Examples<T>& examples, const ShardedWeights<T>& w,
-                           const DualLists<T>& z, const CertifiedWeights& at, double* all,
-                           double* some, std::int64_t begin, std::int64_t end) {
+GapSums inspect_shards(const Examples<T>& examples, const ShardedWeights<T>& w,
+                       const DualLists<T>& z, const CertifiedWeights& at, double* all, double* some,
+                       std::int64_t begin, std::int64_t end) {
   const GapCertificate<T> certify(examples, at);
   constexpr std::int64_t kL = kLanes<double>;
   const std::int64_t n = (w.n_classes + kL - 1) / kL * kL;
-  SweepResult result;
+  GapSums result;
   for (std::int64_t i = begin; i < end; ++i) {
     for (int shard = 0; shard < w.size(); ++shard) {
       const HashTables<T>& tables = w.shards[static_cast<std::size_t>(shard)];

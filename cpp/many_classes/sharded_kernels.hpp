@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "certificate/certified_weights.hpp"
+#include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
 #include "subproblem/coordinate.hpp"
@@ -85,9 +86,9 @@ struct ShardKernels {
                 bool shrunk, int shard, Scratch<T>, Batch<T>&);
   // Gap, loss and largest violation of rows [begin, end), in double; nothing changes. `all` has
   // room for the scores of all classes, `some` for those of a shard, aligned to 64 bytes.
-  SweepResult (*inspect)(const Examples<T>&, const ShardedWeights<T>&, const DualLists<T>&,
-                         const CertifiedWeights&, double* all, double* some, std::int64_t begin,
-                         std::int64_t end);
+  GapSums (*inspect)(const Examples<T>&, const ShardedWeights<T>&, const DualLists<T>&,
+                     const CertifiedWeights&, double* all, double* some, std::int64_t begin,
+                     std::int64_t end);
   // The steps and the new z of the rows.
   SweepResult (*solve)(const Examples<T>&, const DualLists<T>&, Rows, bool shrunk, double min_gap,
                        Batch<T>&, const ShardScratch<T>&);

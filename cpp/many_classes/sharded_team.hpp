@@ -12,6 +12,7 @@
 #include "certificate/certified_weights.hpp"
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/feasible.hpp"
+#include "certificate/gap_sums.hpp"
 #include "certificate/rebuild.hpp"
 #include "certificate/rebuild_kernels.hpp"
 #include "data/examples.hpp"
@@ -129,10 +130,10 @@ class ShardTeam {
   }
 
   // Gap, loss and largest violation of rows [begin, end), some for each thread; nothing changes.
-  SweepResult inspect(const Examples<T>& examples, const DualLists<T>& z,
-                      const CertifiedWeights& at, std::int64_t begin, std::int64_t end) {
+  GapSums inspect(const Examples<T>& examples, const DualLists<T>& z, const CertifiedWeights& at,
+                  std::int64_t begin, std::int64_t end) {
     const auto size = static_cast<std::int64_t>(team_.size());
-    std::vector<SweepResult> found(static_cast<std::size_t>(size));
+    std::vector<GapSums> found(static_cast<std::size_t>(size));
     team_.run([&](int member) {
       const OwnedShardScratch<T>& scratch = *scratch_[static_cast<std::size_t>(member)];
       const std::int64_t first = begin + (end - begin) * member / size;
@@ -140,8 +141,8 @@ class ShardTeam {
       found[static_cast<std::size_t>(member)] = kernels_.inspect(
           examples, w_, z, at, scratch.all_scores(), scratch.shard_scores(), first, last);
     });
-    SweepResult sum;
-    for (const SweepResult& part : found) sum.add(part);
+    GapSums sum;
+    for (const GapSums& part : found) sum.add(part);
     return sum;
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
 #include "data/require.hpp"
 #include "dual/shrinking_loops.hpp"
@@ -54,12 +55,12 @@ class ShardedTrainer : public TrainingSet<T> {
   }
 
   // Gap, loss and violation of rows [begin, end) in double; `norm` is ||W||.
-  SweepResult inspect(ShardedWeights<T>& weights, const DualLists<T>& z, double norm,
-                      std::int64_t begin, std::int64_t end) const {
+  GapSums inspect(ShardedWeights<T>& weights, const DualLists<T>& z, double norm,
+                  std::int64_t begin, std::int64_t end) const {
     this->check_rows(begin, end);
     check(weights, z);
     ShardTeam<T> team(kernels_, weights);
-    SweepResult sum;
+    GapSums sum;
     const auto step = static_cast<std::int64_t>(kRowsAtOnce) * weights.size();
     for (std::int64_t row = begin; row < end; row += step) {
       sum.add(team.inspect(this->examples(), z, {nullptr, norm}, row, std::min(row + step, end)));
@@ -72,7 +73,8 @@ class ShardedTrainer : public TrainingSet<T> {
   double rebuild(ShardedWeights<T>& weights, const DualLists<T>& z) const {
     check(weights, z);
     ShardTeam<T> team(kernels_, weights);
-    return team.rebuild(this->examples(), z, this->poll()).bound(this->n_rows());
+    return team.rebuild(this->examples(), z, this->poll())
+        .bound(this->n_rows() + this->n_classes());
   }
 
  private:

@@ -180,14 +180,14 @@ std::int64_t HashTables<T>::n_bytes() const {
 }
 
 template <class T>
-double HashTables<T>::squared_norm() const {
-  double total = 0;
+void HashTables<T>::add_squares(CompensatedSum& sum) const {
   for (std::int64_t j = 0; j < n_rows(); ++j) {
+    double row = 0;
     for_each(j, [&](std::uint32_t, T weight) {
-      total += static_cast<double>(weight) * static_cast<double>(weight);
+      row += static_cast<double>(weight) * static_cast<double>(weight);
     });
+    sum.add(row);
   }
-  return total;
 }
 
 template class HashTables<float>;

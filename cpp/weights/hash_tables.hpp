@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "data/csr.hpp"
+#include "simd/compensated_sum.hpp"
 
 namespace manyclass {
 
@@ -96,7 +97,13 @@ class HashTables {
   void clear();                  // W = 0
   std::int64_t n_slots() const;  // weights that a pass over all features reads
   std::int64_t n_bytes() const;
-  double squared_norm() const;
+  // Add ||W||^2; what each feature has is summed without compensation.
+  void add_squares(CompensatedSum& sum) const;
+  double squared_norm() const {
+    CompensatedSum sum;
+    add_squares(sum);
+    return sum.value();
+  }
   // Call `take(label, weight)` for the weights of a feature that are not 0, in no order.
   template <class Take>
   void for_each(std::int64_t j, Take take) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "simd/compensated_sum.hpp"
 #include "weights/hash_tables.hpp"
 
 namespace manyclass {
@@ -30,7 +31,17 @@ struct ShardedWeights {
     return sum;
   }
   double squared_norm() const {
-    return total([](const HashTables<T>& shard) { return shard.squared_norm(); });
+    CompensatedSum sum;
+    for (const HashTables<T>& shard : shards) shard.add_squares(sum);
+    return sum.value();
+  }
+  // The last row's weights that are not 0, in any order.
+  std::vector<T> intercepts() const {
+    std::vector<T> found;
+    for (const HashTables<T>& shard : shards) {
+      shard.for_each(n_rows() - 1, [&](std::uint32_t, T weight) { found.push_back(weight); });
+    }
+    return found;
   }
   std::int64_t n_slots() const {
     return total([](const HashTables<T>& shard) { return shard.n_slots(); });

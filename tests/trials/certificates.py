@@ -4,7 +4,8 @@
 
 P is computed of ``coef_`` and ``intercept_`` as the user gets them (where sum_c w_c = 0 is asked
 for, of their projection), D of z made feasible, both exactly (exact.py). A claim is FALSE when
-P - D exceeds the claimed gap, or the claim is negative or no number. For the worst of them a
+P - D exceeds the claimed gap, the claimed D that of z, or P the claimed one plus the gap, or where
+the claim is negative or no number. For the worst of them a
 second fit looks for a better W: ``refuted`` means that it found a P that the claim excludes.
 """
 

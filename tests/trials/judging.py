@@ -17,7 +17,6 @@ from manyclass.problem.solution import Certificate, Solution
 from tests.trials.exact import Exact, ExactProblem
 from tests.trials.random_problems import RandomProblem
 
-ROUNDING_OF_CLAIM = Fraction(1, 10**9)  # the claim itself is a float
 REFERENCE_EPOCHS = 2000
 
 
@@ -61,11 +60,20 @@ class Verdict:
 
     @property
     def is_false(self) -> bool:
-        """Whether the true gap exceeds the claim."""
+        """Whether the true gap exceeds the claim, or D or P is not where it is claimed to be."""
         if not np.isfinite(self.claim.gap):
             return bool(np.isnan(self.claim.gap))
         claim = Fraction(self.claim.gap)
-        return claim < 0 or self.primal - self.dual > claim * (1 + ROUNDING_OF_CLAIM)
+        return claim < 0 or self.primal - self.dual > claim or self.is_misplaced
+
+    @property
+    def is_misplaced(self) -> bool:
+        """Whether the claimed D is above that of z, or P above the claimed one plus the gap."""
+        lower, upper = self.claim.dual_objective, self.claim.primal_objective
+        if not np.isfinite(lower):
+            return False
+        gap = Fraction(self.claim.gap)
+        return Fraction(lower) > self.dual or self.primal > Fraction(upper) + gap
 
     @property
     def cause(self) -> str:
@@ -73,7 +81,9 @@ class Verdict:
         if np.isnan(self.claim.gap):
             return "no number"
         claim = Fraction(self.claim.gap)
-        if self.primal_inside - self.dual <= max(claim, Fraction(0)) * (1 + ROUNDING_OF_CLAIM):
+        if self.primal - self.dual <= claim:
+            return "P or D misplaced"
+        if self.primal_inside - self.dual <= max(claim, Fraction(0)):
             return "negative" if claim < 0 else "coef_/intercept_ rounded"
         off_primal = abs(self.primal - Fraction(self.claim.primal_objective))
         off_dual = abs(self.dual - Fraction(self.claim.dual_objective))

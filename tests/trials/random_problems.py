@@ -76,6 +76,8 @@ def _data(rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.int64]]:
     k = int(rng.integers(2, min(8, n) + 1))
     if rng.random() < 0.03:  # examples enough for the Newton phase
         n, d, k = int(rng.integers(100, 200)), int(rng.integers(1, 3)), int(rng.integers(2, 4))
+    elif rng.random() < 0.02:  # so many that the rounding of their sums counts
+        n, d, k = int(10 ** rng.uniform(2.5, 4)), int(rng.integers(1, 3)), int(rng.integers(2, 4))
     y = np.append(np.arange(k), rng.integers(0, k, n - k))
     X = _features(rng, y, d)
     if rng.random() < 0.3:
@@ -104,6 +106,8 @@ def _features(rng: np.random.Generator, y: NDArray[np.int64], d: int) -> NDArray
     elif scale == 4:
         lengths = np.linalg.norm(X, axis=1, keepdims=True)
         X = np.divide(X, lengths, where=lengths > 0, out=X)
+    if rng.random() < 0.1:  # far from the origin
+        X += 10.0 ** rng.uniform(0, 9)
     return np.asarray(X)
 
 
@@ -117,7 +121,9 @@ def _parameters(rng: np.random.Generator) -> dict[str, Any]:
         "tol": 10.0 ** rng.uniform(-10, -1),
         "stopping": "gap" if rng.random() < 0.8 else "kkt",
         "fit_intercept": bool(rng.random() < 0.6),
-        "intercept_scaling": float(rng.choice([1.0, 1.0, 10.0 ** rng.uniform(-6, 6)])),
+        "intercept_scaling": float(
+            rng.choice([1.0, 10.0 ** rng.uniform(-2, 2), 10.0 ** rng.uniform(-6, 6)])
+        ),
         "class_weight": "balanced" if rng.random() < 0.2 else None,
         "max_iter": int(rng.choice([3, 30, 100, 300])),
         "weights": "sparse" if has_sparse and rng.random() < 0.4 else "dense",

@@ -8,17 +8,25 @@ P of the rounded W less D of the z in float64.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate, Progress, Solution, Start, Status, Weights
-from manyclass.solvers.kernels import as_returned, core_classes, trainer_arguments
+from manyclass.problem.solution import (
+    Certificate,
+    Progress,
+    Solution,
+    Start,
+    Status,
+    Weights,
+    exact_sum,
+    rounding_share,
+)
+from manyclass.solvers.certificates import Returned, as_returned, half_square
+from manyclass.solvers.kernels import core_classes, trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.training_loop import Interrupted
 from manyclass.solvers.weights.dense import allocate_weights
@@ -79,7 +87,9 @@ def go_on(
     certificate = certify_rounded(problem, W, found.certificate)
     status = Status.STALLED if found.status is Status.CONVERGED else found.status
     if certificate.primal_objective > reached.certificate.primal_objective:
-        W, certificate = reached.weights, _with_dual(reached.certificate, certificate)
+        W = reached.weights
+        again = certify_rounded(problem, W, found.certificate)
+        certificate = min(reached.certificate, again, key=lambda proven: proven.gap)
     return Solution(
         W,
         found.start,
@@ -94,36 +104,29 @@ def certify_rounded(problem: Problem, W: Array, before: Certificate) -> Certific
 
     The violation is that before rounding.
     """
-    square, common, found, constant = _inspect(problem, W)
-    norm = 0.5 * (square - problem.dataset.n_classes * float(common @ common))
+    n, k = problem.dataset.n_examples, problem.dataset.n_classes
+    at, found, constant = _inspect(problem, W)
+    norm = half_square(at, k)
     # Terms at z = 0 are C_i times the loss, with the bound of its rounding.
     upper = norm + found.gap + constant
-    unit = np.finfo(np.float64).eps * (problem.dataset.n_examples + 100)
-    gap = upper - before.dual_objective + unit * upper
-    return Certificate.from_gap(norm + found.loss, gap, before.max_violation)
+    gap = upper - before.dual_objective
+    primal = norm + found.loss
+    return Certificate.from_gap(primal, gap, before.max_violation, rounding_share(n, k))
 
 
-def _with_dual(certificate: Certificate, other: Certificate) -> Certificate:
-    """Return a certificate with the better D of two."""
-    gap = min(certificate.gap, certificate.primal_objective - other.dual_objective)
-    return Certificate.from_gap(certificate.primal_objective, gap, certificate.max_violation)
-
-
-def _inspect(
-    problem: Problem, W: Array
-) -> tuple[float, NDArray[np.float64], _core.SweepResult, float]:
-    """||W||^2, the mean that is taken off, what a pass at z = 0 finds, the loss of empty rows."""
+def _inspect(problem: Problem, W: Array) -> tuple[Returned, _core.GapSums, float]:
+    """W as users have it, what a pass at z = 0 finds, the loss of empty rows."""
     data = problem.dataset
     n, k = data.n_examples, data.n_classes
     trainer_of, duals_of = core_classes(problem)
     trainer = trainer_of(**trainer_arguments(problem))
     _, padded = allocate_weights(len(W), k + mean_apart(problem), data.dtype)
     padded[:, :k] = W
-    common, square, _ = as_returned(problem, W)
-    arguments = (padded, duals_of(n, k), common, math.sqrt(square))
+    at = as_returned(problem, W)
+    arguments = (padded, duals_of(n, k), at.common, at.norm(k))
     empty = np.flatnonzero(trainer.squared_norms() == 0).tolist()
-    constant = sum(trainer.inspect(*arguments, i, i + 1).loss for i in empty)
-    return square, common, trainer.inspect(*arguments, 0, n), float(constant)
+    constant = exact_sum(trainer.inspect(*arguments, i, i + 1).loss for i in empty)
+    return at, trainer.inspect(*arguments, 0, n), constant
 
 
 def shown_in_single(

@@ -7,42 +7,12 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.solvers.weights.dense import class_means, squared_norm
 from manyclass.solvers.weights.layout import in_lanes
 from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
-from manyclass.utils.types import Array, Settings
+from manyclass.utils.types import Settings
 
 NO_COMMON = np.empty(0)  # nothing is taken off every class
-
-
-def as_returned(problem: Problem, weights: Array) -> tuple[NDArray[np.float64], float, float]:
-    """Describe a dense W as users have it: intercepts are bias * w, rounded to the type of W.
-
-    Returns
-    -------
-    common : ndarray of shape (d + 1,), or empty
-        What rounding leaves of the mean where W is to sum to zero.
-    square : float
-        ||W||^2.
-    moved : float
-        How far that W is from the given one.
-    """
-    data = problem.dataset
-    k = data.n_classes
-    common = class_means(weights, k) if problem.formulation.centred else NO_COMMON
-    square = squared_norm(weights, k, apart=False)
-    if data.bias in (-1, 0, 1):  # nothing is rounded
-        return common, square, 0.0
-    w = weights[-1, :k]
-    held = w.astype(np.float64)
-    returned = (w * w.dtype.type(data.bias)).astype(np.float64) / data.bias
-    if len(common):
-        common[-1] = returned.mean()
-    with np.errstate(over="ignore", invalid="ignore"):  # W that overflows is refused later
-        moved = float(np.linalg.norm(returned - held))
-        square += float(returned @ returned - held @ held)
-    return common, square, moved
 
 
 def core_classes(

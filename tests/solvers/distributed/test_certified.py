@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -23,6 +25,7 @@ from manyclass.solvers.training_loop import Interrupted, solve
 from tests.helpers.catalog import five_points, make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks
 from tests.helpers.reference import optimal_objective
+from tests.trials.exact import Exact, ExactProblem
 
 SOLVERS = {
     "crammer_singer": DistributedCrammerSinger,
@@ -33,6 +36,7 @@ SOLVERS = {
     "reinforced": DistributedSumToZero,
     "mmr": DistributedSumToZero,
 }
+SPARSE = [("crammer_singer", True), ("weston_watkins", True)]
 RNG = np.random.default_rng(0)
 machines = pytest.mark.parametrize("name", SOLVERS)
 combinations = pytest.mark.parametrize(
@@ -223,3 +227,33 @@ def test_interrupted_alone_it_can_go_on():
     z = caught.value.start.duals
     assert z.nnz > 0
     assert len(train_on(1, problem, start=caught.value.start)[0].history) > 0
+
+
+@pytest.mark.parametrize(("name", "sparse"), [*((n, False) for n in SOLVERS), *SPARSE])
+@pytest.mark.parametrize("size", [1, 3])
+def test_certificates_hold_without_rounding(name, sparse, size):
+    """In float32, with intercepts that are rounded, and rows enough for their sums to be."""
+    rng = np.random.default_rng(0)
+    y = np.append(np.arange(4), rng.integers(0, 4, 596))
+    X = (rng.normal(size=(600, 3)) + rng.normal(size=(4, 3))[y]).astype(np.float32)
+    X[5] = 0
+    problem = make_problem(X, y, n_classes=4, formulation=name, C=0.3, bias=0.37)
+    solution = train_on(size, problem, tol=1e-6, sparse=sparse, max_iter=100)[0]
+    claim = solution.certificate
+    primal, dual = exact_objectives(problem, X, solution)
+    assert primal - dual <= Fraction(claim.gap)
+    assert Fraction(claim.dual_objective) <= dual
+
+
+def exact_objectives(problem, X, solution):
+    """P of W as users have it, and D of z."""
+    data, formulation = problem.dataset, problem.formulation
+    exact = ExactProblem.of(
+        X, data.labels, problem.costs, data.n_classes, formulation, bias=data.bias, squared=False
+    )
+    held = dense(solution.weights)
+    coef, last = Exact.of(held[:-1]), Exact.of(held[-1:] * held.dtype.type(data.bias))
+    last = last.over(Fraction(data.bias))
+    W = Exact(np.vstack([coef.ints * last.unit, last.ints * coef.unit]), coef.unit * last.unit)
+    W = W.centred() if formulation.centred else W
+    return exact.primal(W), exact.dual(solution.duals.toarray())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.parallel.communicator import Communicator, Serial
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import EpochRecord, Weights
+from manyclass.problem.solution import UNIT, EpochRecord, Weights, exact_sum
+from manyclass.solvers.certificates import Found
 from manyclass.solvers.distributed.coo_duals import CooDuals
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.sharded import ShardedWeights
@@ -138,6 +140,18 @@ class DistributedSolver(ABC):
         """Return D, as training keeps it along."""
         return state.dual
 
+    def _gather_found(self, found: _core.GapSums | None) -> list[Found]:
+        """Return what the passes of all ranks found for a certificate."""
+        mine = (0.0, 0.0, 0.0) if found is None else (found.gap, found.loss, found.max_violation)
+        everywhere = self.communicator.all_gather(np.array(mine))
+        return [Found(*values.tolist()) for values in everywhere]
+
+    def _gather_norm(self, square: float, distance: float) -> tuple[float, float]:
+        """Return ||W||^2, and how far W is from W(z) at most, given both of this rank."""
+        everywhere = self.communicator.all_gather(np.array([square, distance * distance]))
+        squares, distances = np.array(everywhere).T.tolist()
+        return exact_sum(squares), math.sqrt(exact_sum(distances))
+
     def _end_epoch(
         self, state: DistributedState, found: PassTotals, dual: float, n_weights: int
     ) -> EpochRecord:
@@ -179,8 +193,7 @@ def slack_errors(problem: Problem, norms: NDArray[np.float64], norm: float) -> N
     ``norms`` are the ||x_i||^2, ``norm`` is ||W||.
     """
     nnz = np.diff(problem.dataset.indptr)
-    unit = np.finfo(np.float64).eps / 2
-    return np.asarray(unit * (nnz + 8) * (1 + 2 * norm * np.sqrt(norms)))
+    return np.asarray(UNIT * (nnz + 8) * (1 + math.sqrt(2) * norm * np.sqrt(norms)))
 
 
 def gather_duals(communicator: Communicator, mine: CooDuals) -> CooDuals:

@@ -17,7 +17,7 @@ from manyclass.parallel.round_robin import Move, Schedule, balanced_blocks
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.solution import Weights
 from manyclass.solvers.distributed.coo_duals import CooDuals
-from manyclass.solvers.weights.dense import allocate_weights, squared_norm
+from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.layout import BLOCK_BYTES
 from manyclass.solvers.weights.sharded import Block, ShardedWeights
 from manyclass.utils.core_class import core_class
@@ -149,8 +149,14 @@ class ClassBlockStore:
     def squared_norm(self) -> float:
         """Return ||W||^2 of the class blocks that this rank holds."""
         if isinstance(self.weights, np.ndarray):
-            return squared_norm(self.weights, 2 * self.width, apart=False)
+            return _core.sum_of_squares(self.weights)
         return float(self.weights.squared_norm())
+
+    def intercepts(self) -> Array:
+        """Return the last row of W, perhaps without zeros."""
+        if isinstance(self.weights, np.ndarray):
+            return np.asarray(self.weights[-1])
+        return np.asarray(self.weights.intercepts())
 
     def spread(self, *, sparse: bool) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""

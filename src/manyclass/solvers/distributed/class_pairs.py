@@ -22,6 +22,7 @@ from manyclass.parallel.communicator import Communicator
 from manyclass.parallel.round_robin import BLOCKS_PER_RANK, Schedule, work_of_classes
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start
+from manyclass.solvers.certificates import Returned, returned_square
 from manyclass.solvers.distributed.base import (
     DistributedSolver,
     DistributedState,
@@ -32,7 +33,7 @@ from manyclass.solvers.distributed.base import (
 from manyclass.solvers.distributed.class_blocks import ClassBlocks, ClassBlockStore
 from manyclass.solvers.distributed.coo_duals import CooDuals, start_duals, to_core
 from manyclass.solvers.dual.table_weights import SHRUNK_LOOPS
-from manyclass.solvers.kernels import check_squared_norms, trainer_arguments
+from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.solvers.weights.tables import dense_from
@@ -221,11 +222,12 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
         state.trainer.own_scores(core, state.round.weights, rows, scores)
         return self.communicator.all_sum(scores)
 
-    def _norm_and_rounding(self, state: S) -> tuple[float, float]:
-        """Return ||W||^2, and how far W is from W(z) at most, squared; of all ranks."""
-        mine = np.array([state.round.squared_norm(), state.rounding * state.rounding])
-        square, rounding = self.communicator.all_sum(mine).tolist()
-        return square, rounding
+    def _as_returned(self, problem: Problem, state: S) -> tuple[Returned, float]:
+        """Return W as users have it, and how far the given W is from W(z) at most; of all ranks."""
+        held = state.round.squared_norm(), state.round.intercepts()
+        square, moved = returned_square(*held, problem.dataset.bias)
+        square, distance = self._gather_norm(square, moved + state.rounding)
+        return Returned(NO_COMMON, square, 0.0), distance
 
     def _core_pair(self, problem: Problem, state: S) -> tuple[_core.ClassPair, NDArray[np.int32]]:
         """Return the pair of class blocks held, and the column of every y_i, -1 elsewhere."""

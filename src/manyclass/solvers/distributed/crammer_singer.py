@@ -23,7 +23,6 @@ Alber et al. 2017, algorithm 5, for the schedule of pairs. The split of the simp
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,7 +30,8 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate
+from manyclass.problem.solution import UNIT, Certificate, exact_sum
+from manyclass.solvers.certificates import Found, certificate_of
 from manyclass.solvers.distributed.base import PassTotals, aborts_all_ranks, slack_errors
 from manyclass.solvers.distributed.class_pairs import ClassPairSolver, State
 from manyclass.solvers.distributed.coo_duals import CooDuals, concatenate, from_core
@@ -62,22 +62,41 @@ class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
         All w_{y_i} . x_i are exchanged first, then the largest slacks.
         """
         largest, smallest, z_dot_xi = self._survey(problem, state)
-        square, rounding = self._norm_and_rounding(state)
-        totals, scale = self._feasible(problem, state.duals)
-        gap = self.communicator.all_sum(np.array([-float(scale @ z_dot_xi)]))[0]
+        at, distance = self._as_returned(problem, state)
         worst = self.communicator.all_max(largest)
         least = -self.communicator.all_max(-smallest)
+        z_dot_xi = self.communicator.all_sum(z_dot_xi)
+        norm = at.norm(problem.dataset.n_classes)
+        e = slack_errors(problem, state.trainer.squared_norms(), norm)
+        gaps = self._gaps(problem, state, worst, least, z_dot_xi, e)
         least = np.where(_at_bound(problem, state.duals), least, np.minimum(least, 0))
-        filled, costs = state.filled, problem.costs
-        e = slack_errors(problem, state.trainer.squared_norms(), math.sqrt(square))
-        gap += float((costs * np.maximum(0, worst + e) + e * totals)[filled].sum())
-        proof = Certificate.from_gap(
-            0.5 * square + float((costs * np.maximum(0, worst))[filled].sum()) + state.constant,
-            gap + 0.5 * rounding,
-            float((np.maximum(0, worst) - least)[filled].max(initial=0.0)),
+        violations = (np.maximum(0, worst) - least)[state.filled]
+        losses = problem.costs * np.maximum(0, worst)
+        found = Found(
+            exact_sum(gaps[state.filled].tolist()),
+            exact_sum(losses.tolist()),
+            float(violations.max(initial=0.0)),
         )
+        proof = certificate_of(problem, at, [found], distance)
         state.dual = proof.dual_objective  # free of the rounding of many small gains
         return proof
+
+    def _gaps(
+        self,
+        problem: Problem,
+        state: CrammerSingerState,
+        worst: NDArray[np.float64],
+        least: NDArray[np.float64],
+        z_dot_xi: NDArray[np.float64],
+        e: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Bound the term of P - D of every example, as gap.hpp does, shape (n,)."""
+        totals, scale = self._feasible(problem, state.duals)
+        n_duals = np.bincount(state.duals.rows, minlength=len(totals))
+        largest = np.where(totals > 0, np.maximum(np.abs(worst), np.abs(least)), 0)
+        rounding = UNIT * (2 * n_duals + 8 + self.communicator.size) * totals * largest
+        terms = problem.costs * np.maximum(0, worst + e) - scale * z_dot_xi + e * totals
+        return np.asarray(np.maximum(0, terms + rounding))
 
     def _survey(
         self, problem: Problem, state: CrammerSingerState

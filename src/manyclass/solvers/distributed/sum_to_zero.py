@@ -22,7 +22,6 @@ Source: Alber et al. 2017, algorithm 1 (there the mean itself is sent, ten times
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +33,12 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, start_of
+from manyclass.solvers.certificates import (
+    Returned,
+    certificate_of,
+    returned_intercepts,
+    returned_square,
+)
 from manyclass.solvers.distributed.base import (
     DistributedSolver,
     DistributedState,
@@ -47,7 +52,7 @@ from manyclass.solvers.distributed.coo_duals import CooDuals
 from manyclass.solvers.distributed.mean_drift import TRUSTED, drift_from_zero, drifting_trainer
 from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, core_classes
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.dense import allocate_weights, class_means, squared_norm
+from manyclass.solvers.weights.dense import allocate_weights, class_means
 from manyclass.solvers.weights.sharded import Block, ShardedWeights
 from manyclass.utils.types import Array
 
@@ -98,7 +103,8 @@ class DistributedSumToZero(DistributedSolver):
         if state.problem is not None:
             norms = state.trainer.squared_norms()
             for i in np.flatnonzero(norms == 0).tolist():
-                here.add(state.trainer.inspect(state.weights, state.z, NO_COMMON, 0.0, i, i + 1))
+                found = state.trainer.inspect(state.weights, state.z, NO_COMMON, 0.0, i, i + 1)
+                here.loss += found.loss
         norms = self.communicator.all_max(norms)  # for ranks without classes
         check_squared_norms(norms)
         state.rows = np.flatnonzero(norms > 0).astype(np.int32)
@@ -166,19 +172,12 @@ class DistributedSumToZero(DistributedSolver):
         """Rebuild W from z, then one pass over all examples that changes nothing."""
         n, k = problem.dataset.n_examples, problem.dataset.n_classes
         rounding = self._rebuild(problem, state)
-        mean = self._means(problem, state)[1]  # what rounding leaves of it
-        mine = [squared_norm(state.weights, self._size(state), apart=False), rounding * rounding]
-        square, distance = self.communicator.all_sum(np.array(mine)).tolist()
-        here = PassTotals()
+        at, distance = self._as_returned(problem, state, rounding)
+        here = None
         if state.problem is not None:
             look = state.trainer.inspect
-            here.add(look(state.weights, state.z, mean, math.sqrt(square), 0, n))
-        found = here.over(self.communicator)
-        proof = Certificate.from_gap(
-            0.5 * (square - k * float(mean @ mean)) + found.loss,
-            found.gap + 0.5 * distance,
-            found.max_violation,
-        )
+            here = look(state.weights, state.z, at.common, at.norm(k), 0, n)
+        proof = certificate_of(problem, at, self._gather_found(here), distance)
         state.dual = proof.dual_objective
         return proof
 
@@ -271,6 +270,18 @@ class DistributedSumToZero(DistributedSolver):
             rounding = state.trainer.rebuild(state.weights, state.z, mean)
         state.mean.restart(self._size(state) * self._means(problem, state)[0])
         return rounding
+
+    def _as_returned(
+        self, problem: Problem, state: State, rounding: float
+    ) -> tuple[Returned, float]:
+        """Return W as users have it, and how far the given W is from W(z) at most; of all ranks."""
+        data, W = problem.dataset, state.weights[:, : self._size(state)]
+        common = self._means(problem, state)[1]  # what rounding leaves of it
+        intercepts = np.array([returned_intercepts(W[-1], data.bias).sum()])
+        common[-1] = self.communicator.all_sum(intercepts)[0] / data.n_classes
+        square, moved = returned_square(_core.sum_of_squares(W), W[-1], data.bias)
+        square, distance = self._gather_norm(square, moved + rounding)
+        return Returned(common, square, 0.0), distance
 
     def _means(
         self, problem: Problem, state: State

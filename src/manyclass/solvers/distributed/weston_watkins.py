@@ -29,7 +29,6 @@ Keerthi et al. 2008 for the visits.
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +37,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate
+from manyclass.solvers.certificates import certificate_of
 from manyclass.solvers.distributed.base import PassTotals, aborts_all_ranks
 from manyclass.solvers.distributed.class_pairs import ClassPairSolver, State
 from manyclass.solvers.distributed.coo_duals import CooDuals, concatenate, from_core
@@ -66,14 +66,10 @@ class DistributedWestonWatkins(ClassPairSolver[WestonWatkinsState]):
         own_scores = self._own_scores(problem, state)
         core, _ = self._core_pair(problem, state)
         z = self._core_duals(state, state.duals)
-        square, rounding = self._norm_and_rounding(state)
-        norm = math.sqrt(square)
-        here = PassTotals()
-        here.add(state.trainer.inspect(core, state.round.weights, z, own_scores, norm))
-        found = here.over(self.communicator)
-        proof = Certificate.from_gap(
-            0.5 * square + found.loss, found.gap + 0.5 * rounding, found.max_violation
-        )
+        at, distance = self._as_returned(problem, state)
+        norm = at.norm(problem.dataset.n_classes)
+        here = state.trainer.inspect(core, state.round.weights, z, own_scores, norm)
+        proof = certificate_of(problem, at, self._gather_found(here), distance)
         state.dual = proof.dual_objective  # free of the rounding of many small gains
         return proof
 

@@ -145,9 +145,7 @@ class OneVsRest:
         parts = self._map(
             state, lambda group: group.solver.certify(group.problem, group.state), state.members
         )
-        primal = sum(part.primal_objective for part in parts)
-        gap = sum(part.gap for part in parts)
-        return Certificate.from_gap(primal, gap, max(part.max_violation for part in parts))
+        return Certificate.sum_of(parts)
 
     def start(self, problem: Problem, state: Groups) -> Start:
         """Return z, and the W of all groups if one of them has a W that is not W(z)."""

@@ -23,6 +23,7 @@ from manyclass.problem.solution import (
     Solution,
     Start,
     Status,
+    rounding_share,
     start_of,
 )
 from manyclass.solvers.stopping import StoppingRule
@@ -47,6 +48,7 @@ class Finished:
     primal: float = 0.0
     gap: float = 0.0
     violation: float = 0.0
+    certificates: list[Certificate] = field(default_factory=list)
     began: float = 0.0  # seconds until the part at hand
     status: Status = Status.CONVERGED
     is_to_stop: bool = False  # says a callback, perhaps in the last epoch of a part
@@ -61,11 +63,16 @@ class Finished:
         self.n_weights += int(W.row_counts().sum()) if isinstance(W, ShardedWeights) else W.nnz
         self._check_memory()
         self.n_duals += part.duals.nnz
-        self.primal += part.certificate.primal_objective
-        self.gap += part.certificate.gap
-        self.violation = max(self.violation, part.certificate.max_violation)
+        self._prove(part.certificate)
         if part.status is Status.STOPPED or self.status is Status.CONVERGED:
             self.status = part.status
+
+    def _prove(self, certificate: Certificate) -> None:
+        """Add the certificate of some classes."""
+        self.certificates.append(certificate)
+        self.primal += certificate.primal_objective
+        self.gap += certificate.gap
+        self.violation = max(self.violation, certificate.max_violation)
 
     def _check_memory(self) -> None:
         """Refuse parts that cannot be joined: the system would end the process instead."""
@@ -103,16 +110,14 @@ class Finished:
         self.weights.append(_held_like(self.weights, zero))
         self.starts.append(self._at_zero(left))
         loss, gap = self._untrained(left)
-        self.primal += loss
-        self.gap += gap
-        self.violation = max(self.violation, 1.0)
+        self._prove(Certificate.from_gap(loss, gap, 1.0, rounding_share(data.n_examples, left)))
         self.n_classes = data.n_classes
 
     def solution(self, rule: StoppingRule) -> Solution:
         """Return the joined parts; the rule applies to the whole."""
         weights = _joined(self.weights)
         self.weights.clear()
-        certificate = Certificate.from_gap(self.primal, self.gap, self.violation)
+        certificate = Certificate.sum_of(self.certificates)
         status = Status.CONVERGED if rule.met(certificate) else self.status
         return Solution(weights, self.start([]), self.history, status, certificate)
 

@@ -8,7 +8,6 @@ The certificate is the same as with dense W: it takes a loop over all examples a
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
 from typing import Any
@@ -20,9 +19,10 @@ from numpy.typing import NDArray
 
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate
+from manyclass.solvers.certificates import Returned, certificate_of, returned_square
 from manyclass.solvers.dual.state import State
 from manyclass.solvers.dual.weight_store import NEGLIGIBLE
-from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.kernels import NO_COMMON, trainer_arguments
 from manyclass.solvers.weights.tables import csr_on, dense_from, inverse
 from manyclass.utils.core_class import core_class
 from manyclass.utils.types import CsrArray
@@ -79,13 +79,12 @@ class TableStore:
         n_jobs: int,  # noqa: ARG002 (one thread for each shard)
     ) -> Certificate:
         """Compute P at some W and D at z; ``distance`` is an upper bound of ||W - W(z)||."""
-        square = weights.squared_norm()
-        found = state.trainer.inspect(
-            weights, state.z, math.sqrt(square), 0, problem.dataset.n_examples
-        )
-        primal = 0.5 * square + found.loss
-        gap = found.gap + 0.5 * distance * distance
-        return Certificate.from_gap(primal, gap, found.max_violation)
+        data = problem.dataset
+        held = weights.squared_norm(), weights.intercepts()
+        at = Returned(NO_COMMON, *returned_square(*held, data.bias))
+        norm = at.norm(data.n_classes)
+        found = state.trainer.inspect(weights, state.z, norm, 0, data.n_examples)
+        return certificate_of(problem, at, [found], distance)
 
     def stored(self, state: State, duals: CsrArray) -> CsrArray:
         """Return z, shape (n, k), with the classes in the order of the store."""

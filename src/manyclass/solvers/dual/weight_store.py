@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,10 +14,10 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Weights
+from manyclass.solvers.certificates import as_returned, certificate_of
 from manyclass.solvers.dual.state import State
 from manyclass.solvers.kernels import (
     NO_COMMON,
-    as_returned,
     core_classes,
     rows_per_call,
     trainer_arguments,
@@ -145,21 +144,15 @@ class DenseStore:
         by_feature = self._by_feature(problem, weights)
         if k == 2 and not problem.formulation.is_separable:
             distance += antisymmetric(by_feature)
-        common, square, moved = as_returned(problem, by_feature)
-        distance += moved
+        at = as_returned(problem, by_feature)
+        norm = at.norm(k)
 
-        def inspect(part: tuple[int, int]) -> _core.SweepResult:
-            found: _core.SweepResult = state.trainer.inspect(
-                weights, state.z, common, math.sqrt(square), *part
-            )
+        def inspect(part: tuple[int, int]) -> _core.GapSums:
+            found: _core.GapSums = state.trainer.inspect(weights, state.z, at.common, norm, *part)
             return found
 
         found = list(_map(inspect, list(_ranges(problem, n_jobs)), n_jobs))
-        return Certificate.from_gap(
-            0.5 * (square - k * float(common @ common)) + sum(part.loss for part in found),
-            sum(part.gap for part in found) + 0.5 * distance * distance,
-            max((part.max_violation for part in found), default=0.0),
-        )
+        return certificate_of(problem, at, found, distance)
 
     def _by_feature(self, problem: Problem, weights: Array) -> Array:  # noqa: ARG002 (class-major W needs it)
         """W with a row for each feature, on the same memory."""
@@ -201,8 +194,8 @@ def _ranges(problem: Problem, n_jobs: int) -> Iterator[tuple[int, int]]:
 
 
 def _map(
-    call: Callable[[tuple[int, int]], _core.SweepResult], parts: list[tuple[int, int]], n_jobs: int
-) -> Iterator[_core.SweepResult]:
+    call: Callable[[tuple[int, int]], _core.GapSums], parts: list[tuple[int, int]], n_jobs: int
+) -> Iterator[_core.GapSums]:
     if n_jobs == 1:
         yield from map(call, parts)
         return

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate
+from manyclass.problem.solution import Certificate, rounding_share
 from manyclass.solvers.logistic.state import (
     State,
     as_matrix,
@@ -172,6 +172,8 @@ def _from(
     part = as_matrix if regularize_intercept else features_of
     W = part(wide, problem, class_major=state.class_major)
     apart = W - part(sums, problem, class_major=state.class_major)
-    primal = 0.5 * float(np.vdot(W, W)) + loss
-    gap = terms + 0.5 * float(np.vdot(apart, apart))
-    return Certificate.from_gap(primal, gap, float(np.sqrt(2 * gap)))
+    data = problem.dataset
+    primal = 0.5 * _core.sum_of_squares(W) + loss
+    gap = terms + 0.5 * _core.sum_of_squares(apart)
+    share = rounding_share(data.n_examples, data.n_classes)
+    return Certificate.from_gap(primal, gap, float(np.sqrt(2 * gap)), share)

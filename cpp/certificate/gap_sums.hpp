@@ -1,0 +1,21 @@
+#pragma once
+// What a certificate's pass over examples finds (certificate/gap.hpp).
+#include <algorithm>
+
+#include "simd/compensated_sum.hpp"
+
+namespace manyclass {
+
+struct GapSums {
+  CompensatedSum gap;        // sum_i of upper bounds of the terms of P - D
+  CompensatedSum loss;       // sum_i C_i loss_i
+  double max_violation = 0;  // largest v_i (Keerthi et al. 2008, eq. 6)
+
+  [[gnu::always_inline]] void add(const GapSums& part) {
+    gap.add(part.gap);
+    loss.add(part.loss);
+    max_violation = std::max(max_violation, part.max_violation);
+  }
+};
+
+}  // namespace manyclass

@@ -1,0 +1,131 @@
+"""Certificates of W as users have it, from what the passes of the core find (gap.hpp).
+
+Users have intercepts bias * w, rounded to the type of W, and, where W is to sum to zero, it is its
+projection that counts: of rounding, a mean is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, exact_sum, rounding_share
+from manyclass.solvers.kernels import NO_COMMON
+from manyclass.solvers.weights.dense import class_means
+from manyclass.utils.types import Array
+
+
+class Returned(NamedTuple):
+    """W as users have it.
+
+    Attributes
+    ----------
+    common : ndarray of shape (d + 1,), or empty
+        The mean, which is taken off every class.
+    square : float
+        ||W||^2, the mean included.
+    moved : float
+        An upper bound of its distance from the given W.
+    """
+
+    common: NDArray[np.float64]
+    square: float
+    moved: float
+
+    def norm(self, n_classes: int) -> float:
+        """||W||, for the bound of the rounding of scores.
+
+        The computed mean is off by u sqrt(k) ||W|| at most; the bound has 16 u ||W|| or more.
+        """
+        unknown = math.sqrt(n_classes) / 16 if len(self.common) else 0.0
+        return math.sqrt(self.square) * (1 + unknown)
+
+
+class Found(NamedTuple):
+    """What a pass found of some examples or classes; as GapSums of the core."""
+
+    gap: float
+    loss: float
+    max_violation: float
+
+
+class Findings(Protocol):
+    """Found, or GapSums."""
+
+    @property
+    def gap(self) -> float:
+        """Upper bound of the sum of the terms of P - D."""
+
+    @property
+    def loss(self) -> float:
+        """sum_i C_i loss_i."""
+
+    @property
+    def max_violation(self) -> float:
+        """Largest v_i."""
+
+
+def as_returned(problem: Problem, weights: Array) -> Returned:
+    """Describe a dense W, shape (d + 1, k) or wider, as users have it."""
+    data = problem.dataset
+    k = data.n_classes
+    W = weights[:, :k]
+    common = class_means(weights, k) if problem.formulation.centred else NO_COMMON
+    if len(common):
+        common[-1] = returned_intercepts(W[-1], data.bias).mean()
+    return Returned(common, *returned_square(_core.sum_of_squares(W), W[-1], data.bias))
+
+
+def returned_square(square: float, intercepts: Array, bias: float) -> tuple[float, float]:
+    """Return ||W||^2 with intercepts as users have them, and a bound of their distance.
+
+    Parameters
+    ----------
+    square : float
+        ||W||^2 as it is held.
+    intercepts : ndarray
+        The last row of W; zeros may be left out.
+    bias : float
+    """
+    held = intercepts.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # W that overflows is refused later
+        returned = returned_intercepts(intercepts, bias)
+        change = returned - held
+        moved = np.linalg.norm(change) + np.finfo(np.float64).eps * np.linalg.norm(held)
+        return square + float(change @ (returned + held)), float(moved)
+
+
+def certificate_of(
+    problem: Problem, at: Returned, found: Sequence[Findings], distance: float
+) -> Certificate:
+    """Return the certificate of W, given what the passes found.
+
+    ``distance`` is an upper bound of that of the given W from W(z).
+    """
+    n, k = problem.dataset.n_examples, problem.dataset.n_classes
+    apart = distance + at.moved
+    return Certificate.from_gap(
+        half_square(at, k) + exact_sum(part.loss for part in found),
+        exact_sum(part.gap for part in found) + 0.5 * apart * apart,
+        max((part.max_violation for part in found), default=0.0),
+        rounding_share(n, k),
+    )
+
+
+def half_square(at: Returned, n_classes: int) -> float:
+    """1/2 ||W||^2 without the mean."""
+    return 0.5 * (at.square - n_classes * _core.sum_of_squares(at.common[None]))
+
+
+def returned_intercepts(intercepts: Array, bias: float) -> NDArray[np.float64]:
+    """Return bias * w, rounded to the type of W, over bias."""
+    if bias == 0:
+        return intercepts.astype(np.float64)
+    returned = intercepts * intercepts.dtype.type(bias)
+    return np.asarray(returned.astype(np.float64) / bias)
