@@ -1,5 +1,5 @@
 #pragma once
-// What a certificate's pass over examples finds (certificate/gap.hpp).
+// Sums and largest violation of a certificate pass over examples (certificate/gap.hpp).
 #include <algorithm>
 
 #include "simd/compensated_sum.hpp"
