@@ -257,6 +257,7 @@ void bind_dual(nb::module_& m) {
   nb::class_<GapSums>(m, "GapSums")
       .def_prop_ro("gap", [](const GapSums& found) { return found.gap.value(); })
       .def_prop_ro("loss", [](const GapSums& found) { return found.loss.value(); })
+      .def_prop_ro("most_loss", [](const GapSums& found) { return found.most_loss.value(); })
       .def_ro("max_violation", &GapSums::max_violation);
   m.def("sum_of_squares", &squares_of<float>, "matrix"_a.noconvert(), kSumOfSquares);
   m.def("sum_of_squares", &squares_of<double>, "matrix"_a.noconvert(), kSumOfSquares);

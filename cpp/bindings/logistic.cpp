@@ -66,8 +66,8 @@ void bind_trainer(nb::module_& m, const char* name) {
           "weights"_a, "v"_a, "class_major"_a)
       .def(
           "inspect",
-          [](Held<T>& t, Matrix<double> weights, std::optional<Matrix<T>> v,
-             Vector<const double> leaves, Vector<const double> enters,
+          [](Held<T>& t, Matrix<double> weights, Vector<const double> largest,
+             std::optional<Matrix<T>> v, Vector<const double> leaves, Vector<const double> enters,
              std::optional<Matrix<double>> sums, Vector<double> left, bool class_major) {
             const ClassShift by = shift_of(t.n_classes(), leaves, enters);
             const nb::gil_scoped_release release;
@@ -75,10 +75,10 @@ void bind_trainer(nb::module_& m, const char* name) {
             MatrixView<double> into{};
             if (v) duals = view_of(*v);
             if (sums) into = view_of(*sums);
-            return t.inspect(view_of(weights), v ? &duals : nullptr, by, sums ? &into : nullptr,
-                             view_of(left), class_major);
+            return t.inspect(view_of(weights), view_of(largest), v ? &duals : nullptr, by,
+                             sums ? &into : nullptr, view_of(left), class_major);
           },
-          "weights"_a, "v"_a.none(), "leaves"_a, "enters"_a, "sums"_a.none(), "left"_a,
+          "weights"_a, "largest"_a, "v"_a.none(), "leaves"_a, "enters"_a, "sums"_a.none(), "left"_a,
           "class_major"_a)
       .def(
           "dual_sums",
@@ -100,7 +100,10 @@ void bind_logistic(nb::module_& m) {
   nb::class_<LogisticSums>(m, "LogisticSums")
       .def_prop_ro("loss", [](const LogisticSums& found) { return found.loss.value(); })
       .def_prop_ro("gap", [](const LogisticSums& found) { return found.gap.value(); })
-      .def_ro("entropy", &LogisticSums::entropy);
+      .def_prop_ro("entropy", [](const LogisticSums& found) { return found.entropy.value(); })
+      .def_ro("loss_error", &LogisticSums::loss_error)
+      .def_ro("moved_by_features", &LogisticSums::moved_by_features)
+      .def_ro("moved_by_bias", &LogisticSums::moved_by_bias);
   bind_trainer<float>(m, "LogisticTrainer32");
   bind_trainer<double>(m, "LogisticTrainer64");
 }

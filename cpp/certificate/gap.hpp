@@ -45,8 +45,9 @@ double slack_error(const Formulation& f, const Row<T>& row, double q, const Cert
 
 // Sums over the classes of an example.
 struct Terms {
-  double losses = 0;  // sum of the targets' losses
-  double gap = 0;     // upper bound of the sum of C loss - z xi [+ z^2 / (4 C)]
+  double losses = 0;       // sum of the targets' losses
+  double most_losses = 0;  // ... at xi + e
+  double gap = 0;          // upper bound of the sum of C loss - z xi [+ z^2 / (4 C)]
   double n_duals = 0;
   double z_dot_xi = 0;
   double sum_z = 0;
@@ -116,8 +117,9 @@ class GapCertificate {
     terms.xi_max = std::max(terms.xi_max, xi);
     if (z > 0) terms.xi_min = std::min(terms.xi_min, xi);
     if (f.maximum) return;
-    const double loss = std::max(0.0, xi);
+    const double loss = std::max(0.0, xi), most_loss = std::max(0.0, xi + e);
     terms.losses += f.squared ? loss * loss : loss;
+    terms.most_losses += f.squared ? most_loss * most_loss : most_loss;
     terms.gap += term(z, xi + e, cost) + 2 * e * z;
     const double gradient = f.squared ? xi - z / (2 * cost) : xi;
     const double bound = f.squared ? kInfinity : cost * kAtBound<T>;
@@ -133,7 +135,9 @@ class GapCertificate {
     terms.xi_max = std::max(terms.xi_max, best);
     if (f.maximum || best + e <= 0) return;
     terms.losses += sum_of_losses(s, n, offset, f.squared);
-    terms.gap += cost * sum_of_losses(s, n, offset + e, f.squared);
+    const double most_losses = sum_of_losses(s, n, offset + e, f.squared);
+    terms.most_losses += most_losses;
+    terms.gap += cost * most_losses;
     terms.violation = std::max(terms.violation, best);
   }
 
@@ -141,6 +145,7 @@ class GapCertificate {
     const bool maximum = examples_.formulation.maximum;
     const double loss = cost * (maximum ? std::max(0.0, terms.xi_max) : terms.losses);
     result.loss.add(loss);
+    result.most_loss.add(cost * (maximum ? std::max(0.0, terms.xi_max + e) : terms.most_losses));
     if (!has_features) return;  // the loss is constant, and best z, though unseen, attain it
     double gap = terms.gap, violation = terms.violation;
     if (maximum) {

@@ -48,21 +48,27 @@ struct ClassShift {
 };
 
 struct LogisticSums {
-  CompensatedSum loss;  // sum_i C_i (log sum_c exp(s_ic) - s_i,y_i)
-  CompensatedSum gap;   // the sum of the terms of P - D
-  double entropy = 0;   // -sum_i C_i sum_c u_ic log u_ic
+  CompensatedSum loss;     // sum_i C_i (log sum_c exp(s_ic) - s_i,y_i)
+  CompensatedSum gap;      // the sum of upper bounds of the terms of P - D
+  CompensatedSum entropy;  // -sum_i C_i sum_c u_ic log u_ic
+  double loss_error = 0;   // bounds the rounding of the terms of `loss`
+  // Upper bounds of sum_i ||x_i|| ||C_i (e_{y_i} - u_i)||, x_i without and of the appended feature.
+  double moved_by_features = 0, moved_by_bias = 0;
 
   void add(const LogisticSums& other) {
     loss.add(other.loss);
     gap.add(other.gap);
-    entropy += other.entropy;
+    entropy.add(other.entropy);
+    loss_error += other.loss_error;
+    moved_by_features += other.moved_by_features;
+    moved_by_bias += other.moved_by_bias;
   }
 };
 
 // What a pass adds up; null: not wanted.
 struct LogisticTotals {
   const LogisticWeights<double>* sums = nullptr;  // += W(u)
-  double* left = nullptr;                         // += C_i (e_y - u_i)
+  CompensatedSum* left = nullptr;                 // += C_i (e_y - u_i)
 };
 
 template <class T>
@@ -91,10 +97,11 @@ struct LogisticKernels {
   // v = log softmax of the scores at W.
   void (*log_softmax)(const Examples<T>&, const LogisticWeights<T>&, T* v, const LogisticMemory<T>&,
                       std::int64_t begin, std::int64_t end);
-  // In double, at W and u = exp(v) (null: softmax of the scores), shifted.
-  LogisticSums (*inspect)(const Examples<T>&, const LogisticWeights<double>&, const T* v,
-                          const ClassShift&, const LogisticTotals&, const LogisticMemory<double>&,
-                          std::int64_t begin, std::int64_t end);
+  // In double, at W and u = exp(v) (null: softmax of the scores), shifted. `largest`: max_c |w_jc|
+  // of the d + 1 features, which bounds the rounding of the scores.
+  LogisticSums (*inspect)(const Examples<T>&, const LogisticWeights<double>&, const double* largest,
+                          const T* v, const ClassShift&, const LogisticTotals&,
+                          const LogisticMemory<double>&, std::int64_t begin, std::int64_t end);
   // The totals and the entropy of u = exp(v), shifted; `shape` tells the layout.
   LogisticSums (*dual_sums)(const Examples<T>&, const LogisticWeights<double>& shape, const T* v,
                             const ClassShift&, const LogisticTotals&, const LogisticMemory<double>&,

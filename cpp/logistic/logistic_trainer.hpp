@@ -22,6 +22,7 @@
 #include "logistic/kernels.hpp"
 #include "logistic/logistic_batches.hpp"
 #include "logistic/logistic_memory.hpp"
+#include "simd/compensated_sum.hpp"
 #include "simd/dispatch.hpp"
 #include "threads/interrupt_poll.hpp"
 #include "threads/thread_choice.hpp"
@@ -94,13 +95,17 @@ class LogisticTrainer : public TrainingSet<T> {
   }
 
   // At W in double and u = exp(v), or the softmax where v is null; `sums`, if it is not null, and
-  // `left`, if it is not empty, are added to.
-  LogisticSums inspect(MatrixView<double> weights, const MatrixView<T>* v, const ClassShift& by,
-                       const MatrixView<double>* sums, std::span<double> left, bool class_major) {
+  // `left`, if it is not empty, are added to. `largest`: max_c |w_jc| of the d + 1 features.
+  LogisticSums inspect(MatrixView<double> weights, std::span<const double> largest,
+                       const MatrixView<T>* v, const ClassShift& by, const MatrixView<double>* sums,
+                       std::span<double> left, bool class_major) {
     const LogisticWeights<double> w = view<double>(weights, class_major);
+    require(length(largest) == this->n_features() + 1,
+            "largest must have a number for every feature and the appended one");
     if (v) check_duals(*v);
     return totals(w, sums, left, [&](const auto&... rest) {
-      return kernels_.inspect(this->examples(), w, v ? v->data : nullptr, by, rest...);
+      return kernels_.inspect(this->examples(), w, largest.data(), v ? v->data : nullptr, by,
+                              rest...);
     });
   }
 
@@ -157,7 +162,8 @@ class LogisticTrainer : public TrainingSet<T> {
     std::optional<ThreadSums<double>> out;
     if (sums) out.emplace(view<double>(*sums, w.class_major), n_members());
     std::vector<LogisticSums> found(n);
-    std::vector<std::vector<double>> of_classes(n, std::vector<double>(left.size()));
+    std::vector<std::vector<CompensatedSum>> of_classes(n,
+                                                        std::vector<CompensatedSum>(left.size()));
     by_threads(w, longest_row(), [&](int member, const auto& memory, auto begin, auto end) {
       const auto m = static_cast<std::size_t>(member);
       const LogisticTotals into{out ? &out->of(member) : nullptr,
@@ -165,10 +171,11 @@ class LogisticTrainer : public TrainingSet<T> {
       found[m].add(pass(into, memory, begin, end));
     });
     if (out) out->add_up();
-    for (std::size_t m = 0; m < n; ++m) {
-      for (std::size_t c = 0; c < left.size(); ++c) left[c] += of_classes[m][c];
-      if (m > 0) found[0].add(found[m]);
+    for (std::size_t m = 1; m < n; ++m) {
+      for (std::size_t c = 0; c < left.size(); ++c) of_classes[0][c].add(of_classes[m][c]);
+      found[0].add(found[m]);
     }
+    for (std::size_t c = 0; c < left.size(); ++c) left[c] += of_classes[0][c].value();
     return found[0];
   }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 
 #include "data/examples.hpp"
 #include "dense_rows/class_major.hpp"
@@ -16,6 +17,8 @@
 #include "simd/vector.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
+
+inline constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
 
 // Call each(i, b) for the examples of every batch, between before(n, at) and after(n, at).
 template <class Before, class Each, class After>
@@ -181,31 +184,66 @@ inline void add_totals(const Examples<T>& examples, std::int64_t i, std::int64_t
   const double cost = examples.costs[i];
   for (std::int64_t c = 0; c < n; ++c) u[c] *= -cost;
   u[examples.labels[i]] = cost * rest;
-  for (std::int64_t c = 0; totals.left && c < n; ++c) totals.left[c] += u[c];
+  for (std::int64_t c = 0; totals.left && c < n; ++c) totals.left[c].add(u[c]);
   std::fill(u + n, u + score_stride<double>(static_cast<std::int32_t>(n)), 0.0);
 }
 
+// Of an example: how far its computed scores may be from the exact ones (Higham 2002, sec. 3.1),
+// and
+// ||x||^2 without the appended feature.
+struct RowBounds {
+  double score_error, square;
+};
+
+template <class T>
+inline RowBounds bounds_of(const Csr<T>& x, std::int64_t i, const double* largest) {
+  constexpr int kSums = 4;  // under way at once
+  const Row<T> row = x.row(i);
+  double sizes[kSums] = {}, squares[kSums] = {};
+  const auto add = [&](int u, std::int64_t p) {
+    const double value = std::abs(static_cast<double>(row.values[p]));
+    sizes[u] += value * largest[row.indices[p]];
+    squares[u] += value * value;
+  };
+  std::int64_t p = 0;
+  for (; p + kSums <= row.nnz; p += kSums) {
+    for (int u = 0; u < kSums; ++u) add(u, p + u);
+  }
+  for (; p < row.nnz; ++p) add(0, p);
+  const double bias = std::abs(static_cast<double>(row.bias)) * largest[x.n_features];
+  const double size = (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]) + bias;
+  return {kUnit * static_cast<double>(row.nnz + 8) * size,
+          (squares[0] + squares[1]) + (squares[2] + squares[3])};
+}
+
 // sum_c u_c log(u_c / p_c), with p the softmax of s and loss = -log p_y: the term of P - D of one
-// example, with a bound of the rounding in it and in its loss. As u sums to 1, it is the loss less
-// sum_{c != y} u_c (s_c - s_y) and the entropy of u. Where u and p are near e_y, all three are
-// small, and so is their rounding.
-inline double gap_of(const double* s, std::int64_t n, std::int64_t y, const double* u, double rest,
-                     double loss, double entropy) {
+// example. As u sums to 1, it is the loss less sum_{c != y} u_c (s_c - s_y) and the entropy of u.
+// Where u and p are near e_y, all three are small, and so is their rounding. Returned: an upper
+// bound of the term, and one of the rounding of the loss, whose derivative by the scores is p - e_y
+// and 1 - p_y <= min(1, loss).
+struct GapAndError {
+  double gap, loss_error;
+};
+
+inline GapAndError gap_of(const double* s, std::int64_t n, std::int64_t y, const double* u,
+                          double rest, double loss, double entropy, double score_error) {
   double moved = 0, largest = 0;
   for (std::int64_t c = 0; c < n; ++c) {
     moved += u[c] * (s[c] - s[y]);
     largest = std::max(largest, std::abs(s[c]));
   }
-  const double rounding = (16 + static_cast<double>(n)) * std::numeric_limits<double>::epsilon();
-  const double sizes = (1 + largest) * (std::min(1.0, loss) + rest) + loss + entropy;
-  return std::max(0.0, loss - moved - entropy) + rounding * sizes;
+  const double rounding = (32 + 2 * static_cast<double>(n)) * kUnit;
+  const double of_scores = rounding * (1 + largest) + 2 * score_error;
+  const double loss_error = of_scores * std::min(1.0, loss) + rounding * loss;
+  const double gap = std::max(0.0, loss - moved - entropy);
+  return {gap + loss_error + of_scores * rest + rounding * entropy, loss_error};
 }
 
 template <class T>
 LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights<double>& w,
-                              const T* v, const ClassShift& by, const LogisticTotals& totals,
-                              const LogisticMemory<double>& memory, std::int64_t begin,
-                              std::int64_t end) {
+                              const double* largest, const T* v, const ClassShift& by,
+                              const LogisticTotals& totals, const LogisticMemory<double>& memory,
+                              std::int64_t begin, std::int64_t end) {
   const std::int64_t ld = score_stride<double>(w.n_classes), v_ld = score_stride<T>(w.n_classes);
   const std::int64_t k = w.n_classes;
   const auto n_lanes = static_cast<std::size_t>(ld);
@@ -228,10 +266,16 @@ LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights
         if (v) duals_of(v + i * v_ld, w.n_classes, u);
         shift(by, k, u);
         rest = rest_of(u, n_lanes, y);
-        found.loss.add(cost * loss);
         const double entropy = entropy_of(u, k, y, rest);
-        found.gap.add(cost * gap_of(s, k, y, u, rest, loss, entropy));
-        found.entropy += cost * entropy;
+        const RowBounds row = bounds_of(examples.x, i, largest);
+        const GapAndError bounds = gap_of(s, k, y, u, rest, loss, entropy, row.score_error);
+        found.loss.add(cost * loss);
+        found.gap.add(cost * bounds.gap);
+        found.entropy.add(cost * entropy);
+        found.loss_error += cost * bounds.loss_error;
+        const double step = std::numbers::sqrt2 * cost * rest;  // at least ||C_i (e_y - u)||
+        found.moved_by_features += step * std::sqrt(row.square);
+        found.moved_by_bias += step * std::abs(static_cast<double>(examples.x.bias));
         add_totals(examples, i, k, rest, totals, u);
       },
       [&](std::int64_t n, auto at) {
@@ -257,7 +301,7 @@ LogisticSums logistic_dual_sums(const Examples<T>& examples, const LogisticWeigh
         const std::int64_t y = examples.labels[i];
         const double rest =
             rest_of(u, static_cast<std::size_t>(score_stride<double>(shape.n_classes)), y);
-        found.entropy += examples.costs[i] * entropy_of(u, k, y, rest);
+        found.entropy.add(examples.costs[i] * entropy_of(u, k, y, rest));
         add_totals(examples, i, k, rest, totals, u);
       },
       [&](std::int64_t n, auto at) {

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.problem import objective
@@ -109,6 +110,16 @@ def test_logistic_objective_is_that_of_the_returned_weights(n_classes, dtype, in
             model.fit(X, y)
         claimed = model.certificate_.primal_objective
         assert abs(claimed / logistic_objective(model, X, y) - 1) <= 1e-14
+
+
+def test_logistic_objective_of_many_rows_keeps_its_digits():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200_000, 1)) + 3, rng.integers(0, 2, 200_000)
+    with pytest.warns(ConvergenceWarning):
+        model = MultinomialLogisticRegression(max_iter=1, random_state=0).fit(X, y)
+    proof, P = model.certificate_, logistic_objective(model, X, y)
+    assert abs(proof.primal_objective / P - 1) <= 4e-16
+    assert P <= np.longdouble(proof.penalty) + proof.loss <= P * (1 + 1e-13)
 
 
 def test_the_epoch_line_shows_what_was_proven_where_it_lags():

@@ -140,6 +140,7 @@ def test_inspect_sums_what_numpy_sums(setting, from_scores, shifted):
     sums, left = setting.zeros(np.float64), np.zeros(k)
     found = setting.trainer.inspect(
         W,
+        np.abs(setting.matrix(W)).max(axis=1),
         None if from_scores else v,
         shift.leaves,
         shift.enters,
@@ -162,6 +163,20 @@ def test_inspect_sums_what_numpy_sums(setting, from_scores, shifted):
     )
     assert other.entropy == pytest.approx(found.entropy, rel=1e-12)
     np.testing.assert_allclose(again, sums, atol=1e-12 * max(1, np.abs(sums).max()))
+
+
+def test_inspect_bounds_its_rounding(setting):
+    problem = setting.problem
+    W = 10 * setting.random(np.float64)
+    largest = np.abs(setting.matrix(W)).max(axis=1)
+    found = setting.trainer.inspect(W, largest, None, NONE, NONE, None, NONE, setting.class_major)
+    S = setting.X.astype(np.longdouble) @ setting.matrix(W)
+    S -= S[np.arange(len(S)), problem.dataset.labels][:, None]
+    best = S.max(axis=1)
+    losses = best + np.log(np.exp(S - best[:, None]).sum(axis=1))
+    off = abs(found.loss - problem.costs @ losses)
+    assert off <= found.loss_error + 1e-15 * found.loss
+    assert found.loss_error <= 1e-11 * found.loss
 
 
 def test_log_softmax(setting):
@@ -192,8 +207,9 @@ def test_threads_change_rounding_alone(setting):
         s.trainer.dual_sums(v[m], NONE, NONE, wide[m], left[m], s.class_major)
     np.testing.assert_allclose(wide[0], wide[1], atol=1e-10)
     np.testing.assert_allclose(left[0], left[1])
+    largest = np.abs(setting.matrix(wide[0])).max(axis=1)
     found = [
-        s.trainer.inspect(wide[0], v[0], NONE, NONE, None, NONE, s.class_major)
+        s.trainer.inspect(wide[0], largest, v[0], NONE, NONE, None, NONE, s.class_major)
         for s in (alone, several)
     ]
     assert found[0].gap == pytest.approx(found[1].gap, rel=1e-9)

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, c_path
-from manyclass.model_selection.folds import penalty_of
 from manyclass.problem.formulations import FORMULATIONS
 from tests.helpers.iris import IRIS
+from tests.trials import long_paths
 
 X, y = IRIS
 CASES = [(name, loss) for name, f in FORMULATIONS.items() for loss in f.losses()]
@@ -62,7 +62,7 @@ def test_upper_bound_is_the_objective_of_the_stored_model():
         rivals = scores + 1
         rivals[np.arange(len(y)), y] -= 1
         loss = np.sum(rivals.max(axis=1) - scores[np.arange(len(y)), y])
-        penalty = penalty_of(model, weights_of(model))
+        penalty = 0.5 * np.sum(weights_of(model) ** 2)
         assert path.bounds_at(C)[1] == pytest.approx(penalty + C * loss, rel=1e-9)
         assert path.weights_at(C) is model.coef_
         assert path.intercept_at(C) is model.intercept_
@@ -76,6 +76,22 @@ def test_ends_early_where_nothing_changes_any_more():
     assert path.gap_at(1e6) <= 0.01
     direct = MulticlassSVC(C=1e6, random_state=0).fit(separable, labels)
     assert path.bounds_at(1e6)[1] <= 1.01 * direct.certificate_.primal_objective
+
+
+@pytest.mark.parametrize("number", [4, 5, 36, 49])
+def test_long_paths_claim_no_less_than_the_true_gap(number):
+    """P = 1/2 ||W||^2 + C L, with L of the size of rounding and C up to 1e12."""
+    figures = long_paths.run(0, [number])
+    assert figures.paths == 1
+    assert not figures.false
+
+
+def test_a_range_where_rounding_exceeds_epsilon_warns():
+    rng = np.random.default_rng(6)
+    rows, labels = rng.normal(size=(5, 5)), np.r_[np.arange(3), rng.integers(0, 3, 2)]
+    with pytest.warns(ConvergenceWarning, match="path is proven to .* smaller C_max"):
+        path = c_path(rows, labels, C_min=0.3, C_max=3e16, fit_intercept=False, random_state=0)
+    assert path.gap_at(3e16) > 0.01
 
 
 def test_sparse_weights_stay_sparse():

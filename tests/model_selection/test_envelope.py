@@ -42,6 +42,12 @@ def test_by_hand():
     assert envelope.best([1.0, 4.0]).tolist() == [0, 1]
 
 
+def test_bounds_are_widened_by_their_rounding():
+    envelope = Envelope(*np.array([[1.0], [1.0], [1.0], [2.0]]))
+    assert envelope.lower(1.0) < 2.0 < envelope.upper(1.0)
+    assert 0 < envelope.gap(1.0) < 1e-14
+
+
 def test_beyond_the_last_model_the_optimum_does_not_fall():
     envelope = Envelope(*np.array([[1.0, 4], [1, 4], [4, 0], [5, 4]]))
     assert envelope.lower(100.0) == pytest.approx(5.0)

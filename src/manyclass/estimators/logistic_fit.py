@@ -22,14 +22,7 @@ from manyclass.estimators.validation import check_size, training_data, validated
 from manyclass.parallel.communicator import Serial
 from manyclass.problem.formulations import LOGISTIC
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import (
-    Certificate,
-    Progress,
-    Solution,
-    Start,
-    Status,
-    Weights,
-)
+from manyclass.problem.solution import Progress, Solution, Start, Status, Weights
 from manyclass.solvers.logistic.state import duals_fit, memory_of_duals
 from manyclass.solvers.logistic.train import train_logistic
 from manyclass.solvers.logistic.warm_start import WarmStart
@@ -170,14 +163,7 @@ class LogisticTrainingMixin(BaseEstimator):
             setattr(self, name, value)
         # In units of the binary problem.
         factor = 2.0 if len(classes) == 2 else 1.0
-        found = solution.certificate
-        self.certificate_ = Certificate(
-            factor * found.primal_objective,
-            factor * found.dual_objective,
-            factor * found.gap,
-            found.relative_gap,
-            np.sqrt(factor) * found.max_violation,
-        )
+        self.certificate_ = solution.certificate.times(factor)
         self.history_ = [
             replace(
                 record,

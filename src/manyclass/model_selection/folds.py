@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss
 
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.problem.solution import Certificate, Weights
+from manyclass.problem.solution import Certificate
 from manyclass.solvers.logistic.warm_start import WarmStart
 from manyclass.utils.types import Array, Rows, Settings
 
@@ -184,7 +184,7 @@ def _sliced(value: Any, rows: Indices, n: int) -> Any:
 
 @dataclass(slots=True, eq=False)
 class Fit:
-    """A model, its line N + C L, and its lower bound of the optimum.
+    """A model, an upper bound N + C L of its P at every C, and a lower bound of the optimum.
 
     Attributes
     ----------
@@ -244,27 +244,17 @@ def fit(
     model._stop = stop or Event()
     try:
         model._validate_params()
-        solution = model._fit(X, y, sample_weight)
+        model._fit(X, y, sample_weight)
     finally:
         then = model.__dict__.pop("_warm_start", None)
         del model._stop
         model.set_params(warm_start=False)
     proof = model.certificate_
-    penalty = penalty_of(model, solution.weights)
-    loss = max(0.0, (proof.primal_objective - penalty) / model.C)
+    loss = proof.loss / model.C
     if isinstance(then, WarmStart):
         then = replace(then, log_u=None)  # recomputed from W in one loop over the examples
-    return Fit(model, model.C, penalty, loss, proof.dual_objective, proof.relative_gap, then)
-
-
-def penalty_of(model: Classifier, W: Weights) -> float:
-    """Return 1/2 ||W||^2 of what is regularised, in the units of the certificate."""
-    free = isinstance(model, MultinomialLogisticRegression) and not model.regularize_intercept
-    part: Any = W[:-1] if free else W
-    values = part.data if sp.issparse(part) else np.asarray(part).ravel(order="K")
-    squares = float(np.einsum("i,i->", values, values, dtype=np.float64))
-    halves = isinstance(model, MultinomialLogisticRegression) and W.shape[1] == 2
-    return squares if halves else 0.5 * squares
+    bound = proof.dual_objective
+    return Fit(model, model.C, proof.penalty, loss, bound, proof.relative_gap, then)
 
 
 def in_order(

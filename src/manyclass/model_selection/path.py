@@ -16,6 +16,10 @@ trained at C_j bounds the optimum P*(C) at every C:
 P* is a minimum of lines in C with slopes L >= 0, for every formulation and loss here, so it is
 concave and does not fall; P*(0) = 0. The model with the lowest line at C is then proven to be
 within (upper - lower) of the optimum there.
+
+N_j and L_j are upper bounds with their rounding (Certificate), D_j are lower bounds. Every bound
+here is a sum of few numbers that are not negative, within some u of the exact one; it is widened
+by ROUNDING. So is the product of C and the weights of examples, by which P* changes as much.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ LADDER = 10.0  # between the first few C, until the path is constant
 # Tolerance of the fits as a share of epsilon: smaller means longer fits, larger more of them.
 SHARE = 0.2
 NEAR = 1e-4  # relative distance from a trained C within which more fits prove no more
+ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a bound, as a share of it
 Numbers = NDArray[np.float64]
 
 
@@ -174,6 +179,13 @@ def c_path(
     ValueError
         If the range is empty, or as the estimator's ``fit``.
 
+    Warns
+    -----
+    ConvergenceWarning
+        If some C has no model that is proven to `epsilon`: after too few fits or epochs, or where C
+        times the rounding of the losses exceeds `epsilon` times the optimum. ``gap_at`` says what
+        is proven.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -199,7 +211,8 @@ def c_path(
     if gap > epsilon:
         warnings.warn(
             f"the path is proven to {gap:.2e} at C = {C:g} (asked for: {epsilon:g}) after "
-            f"{len(tracer.fits)} fits; raise max_fits or max_iter, or lower tol",
+            f"{len(tracer.fits)} fits; raise max_fits or max_iter, lower tol, or choose a smaller "
+            "C_max, by which the rounding of losses is multiplied",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -337,14 +350,14 @@ class Envelope:
 
     def upper(self, C: ArrayLike) -> Numbers:
         """Return that model's objective."""
-        return np.asarray(self._lines(C).min(axis=0))
+        return np.asarray(self._lines(C).min(axis=0) * (1 + ROUNDING))
 
     def lower(self, C: ArrayLike) -> Numbers:
         """Return a lower bound of the optimum at each C."""
         wanted = np.asarray(C, np.float64)
         highest = np.maximum.accumulate(self.dual_objectives)
         Cs, bounds = np.append(0.0, self.Cs), np.append(0.0, highest)
-        return np.asarray(np.interp(wanted, Cs, np.maximum(bounds, 0.0)))
+        return np.asarray(np.interp(wanted, Cs, np.maximum(bounds, 0.0)) * (1 - ROUNDING))
 
     def gap(self, C: ArrayLike) -> Numbers:
         """Return (upper - lower) / lower at each C."""

@@ -21,7 +21,7 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensor_format import check_ascending, class_names, strings
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name, named
-from manyclass.problem.solution import Certificate, EpochRecord
+from manyclass.problem.solution import PARTS, Certificate, EpochRecord
 from manyclass.solvers.stochastic.plan import StochasticRecord
 from manyclass.utils.types import Array, Settings
 
@@ -194,7 +194,7 @@ def _classes(tensors: dict[str, Array], model: Settings) -> Array:
 def _certificate(stored: Settings | None) -> Certificate | None:
     if stored is None:
         return None
-    numbers = {field.name: stored[field.name] for field in fields(Certificate)}
+    numbers = {f.name: stored[f.name] for f in fields(Certificate) if f.name not in PARTS}
     ok = all(type(v) in (int, float) and math.isfinite(v) for v in numbers.values())
     if len(stored) != len(numbers) or not ok:
         raise ValueError("the certificate must be five finite numbers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ Weights: TypeAlias = "Array | CsrArray"
 UNIT = float(np.finfo(np.float64).eps) / 2  # u, the unit roundoff
 # Of a few sums in float64, as a share: P is a number of 53 bits, and D is P less the gap.
 ROUNDING = 16 * UNIT
+PARTS = ("penalty", "loss")  # of P
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class Certificate:
         gap / P.
     max_violation : float
         Largest violation v_i of the optimality conditions of an example, in units of the score.
+    penalty, loss : float
+        Upper bounds of 1/2 ||W||^2 and of the sum of C_i times the losses, rounding included: with
+        all C_i multiplied by t, P is at most penalty + t * loss. Model files do not have them, and
+        they are NaN then.
     """
 
     primal_objective: float
@@ -46,17 +51,27 @@ class Certificate:
     gap: float
     relative_gap: float
     max_violation: float
+    penalty: float = field(default=math.nan, repr=False, compare=False)
+    loss: float = field(default=math.nan, repr=False, compare=False)
 
     @classmethod
     def from_gap(
-        cls, primal: float, gap: float, max_violation: float, share: float = ROUNDING
+        cls,
+        primal: float,
+        gap: float,
+        max_violation: float,
+        share: float = ROUNDING,
+        *,
+        penalty: float,
+        loss: float,
     ) -> Certificate:
-        """Return the certificate of P and P - D, both rounded by a share of them at most.
+        """Return the certificate of P and P - D, each number rounded by a share of it at most.
 
-        That is added to the gap, so that P - gap is at most D.
+        That is added to the gap, so that P - gap is at most D, and to the parts of P.
         """
         gap += share * (abs(primal) + gap)
-        return cls(primal, primal - gap, gap, relative(gap, primal), max_violation)
+        shown = primal, primal - gap, gap, relative(gap, primal), max_violation
+        return cls(*shown, penalty * (1 + share), loss * (1 + share))
 
     @classmethod
     def sum_of(cls, parts: Sequence[Certificate]) -> Certificate:
@@ -65,11 +80,25 @@ class Certificate:
             exact_sum(part.primal_objective for part in parts),
             exact_sum(part.gap for part in parts),
             max((part.max_violation for part in parts), default=0.0),
+            penalty=exact_sum(part.penalty for part in parts),
+            loss=exact_sum(part.loss for part in parts),
+        )
+
+    def times(self, factor: float) -> Certificate:
+        """Return the certificate of a multiple of the problem, by a power of 2."""
+        return Certificate(
+            factor * self.primal_objective,
+            factor * self.dual_objective,
+            factor * self.gap,
+            self.relative_gap,
+            math.sqrt(factor) * self.max_violation,
+            factor * self.penalty,
+            factor * self.loss,
         )
 
     def as_dict(self) -> dict[str, float]:
-        """Return the five numbers by name."""
-        return asdict(self)
+        """Return the five numbers by name, without the parts of P."""
+        return {name: value for name, value in asdict(self).items() if name not in PARTS}
 
 
 @dataclass(frozen=True, slots=True)

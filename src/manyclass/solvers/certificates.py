@@ -52,6 +52,7 @@ class Found(NamedTuple):
 
     gap: float
     loss: float
+    most_loss: float
     max_violation: float
 
 
@@ -65,6 +66,10 @@ class Findings(Protocol):
     @property
     def loss(self) -> float:
         """sum_i C_i loss_i."""
+
+    @property
+    def most_loss(self) -> float:
+        """Upper bound of that sum."""
 
     @property
     def max_violation(self) -> float:
@@ -110,11 +115,14 @@ def certificate_of(
     """
     n, k = problem.dataset.n_examples, problem.dataset.n_classes
     apart = distance + at.moved
+    penalty = half_square(at, k)
     return Certificate.from_gap(
-        half_square(at, k) + exact_sum(part.loss for part in found),
+        penalty + exact_sum(part.loss for part in found),
         exact_sum(part.gap for part in found) + 0.5 * apart * apart,
         max((part.max_violation for part in found), default=0.0),
         rounding_share(n, k),
+        penalty=penalty,
+        loss=exact_sum(part.most_loss for part in found),
     )
 
 

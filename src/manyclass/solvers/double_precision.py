@@ -108,10 +108,12 @@ def certify_rounded(problem: Problem, W: Array, before: Certificate) -> Certific
     at, found, constant = _inspect(problem, W)
     norm = half_square(at, k)
     # Terms at z = 0 are C_i times the loss, with the bound of its rounding.
-    upper = norm + found.gap + constant
-    gap = upper - before.dual_objective
-    primal = norm + found.loss
-    return Certificate.from_gap(primal, gap, before.max_violation, rounding_share(n, k))
+    most_loss = found.gap + constant
+    gap = norm + most_loss - before.dual_objective
+    primal, share = norm + found.loss, rounding_share(n, k)
+    return Certificate.from_gap(
+        primal, gap, before.max_violation, share, penalty=norm, loss=most_loss
+    )
 
 
 def _inspect(problem: Problem, W: Array) -> tuple[Returned, _core.GapSums, float]:

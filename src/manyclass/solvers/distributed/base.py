@@ -142,7 +142,9 @@ class DistributedSolver(ABC):
 
     def _gather_found(self, found: _core.GapSums | None) -> list[Found]:
         """Return what the passes of all ranks found for a certificate."""
-        mine = (0.0, 0.0, 0.0) if found is None else (found.gap, found.loss, found.max_violation)
+        mine = Found(0.0, 0.0, 0.0, 0.0)
+        if found is not None:
+            mine = Found(found.gap, found.loss, found.most_loss, found.max_violation)
         everywhere = self.communicator.all_gather(np.array(mine))
         return [Found(*values.tolist()) for values in everywhere]
 

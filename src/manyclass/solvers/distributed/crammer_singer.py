@@ -71,10 +71,11 @@ class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
         gaps = self._gaps(problem, state, worst, least, z_dot_xi, e)
         least = np.where(_at_bound(problem, state.duals), least, np.minimum(least, 0))
         violations = (np.maximum(0, worst) - least)[state.filled]
-        losses = problem.costs * np.maximum(0, worst)
+        losses, most_losses = problem.costs * np.maximum(0, [worst, worst + e])
         found = Found(
             exact_sum(gaps[state.filled].tolist()),
             exact_sum(losses.tolist()),
+            exact_sum(most_losses.tolist()),
             float(violations.max(initial=0.0)),
         )
         proof = certificate_of(problem, at, [found], distance)

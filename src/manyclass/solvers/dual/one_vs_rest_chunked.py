@@ -110,7 +110,8 @@ class Finished:
         self.weights.append(_held_like(self.weights, zero))
         self.starts.append(self._at_zero(left))
         loss, gap = self._untrained(left)
-        self._prove(Certificate.from_gap(loss, gap, 1.0, rounding_share(data.n_examples, left)))
+        share = rounding_share(data.n_examples, left)
+        self._prove(Certificate.from_gap(loss, gap, 1.0, share, penalty=0.0, loss=loss))
         self.n_classes = data.n_classes
 
     def solution(self, rule: StoppingRule) -> Solution:

@@ -9,6 +9,7 @@ example, and what an example's classes give up is dealt out among those with too
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate, rounding_share
+from manyclass.problem.solution import UNIT, Certificate, rounding_share
 from manyclass.solvers.logistic.state import (
     State,
     as_matrix,
@@ -83,10 +84,10 @@ def certify_weights(
     shift = NO_SHIFT
     if problem.dataset.bias and not regularize_intercept:
         left = np.zeros(problem.dataset.n_classes)
-        _inspect(state, wide, None, NO_SHIFT, None, left)
+        _inspect(problem, state, wide, None, NO_SHIFT, None, left)
         shift = class_shift(problem, left)
-    found = _inspect(state, wide, None, shift, sums, NONE)
-    return _from(problem, state, wide, sums, found.loss, found.gap, regularize_intercept)
+    found = _inspect(problem, state, wide, None, shift, sums, NONE)
+    return _from(problem, state, wide, sums, found, regularize_intercept)
 
 
 def _certify_duals(problem: Problem, state: State, regularize_intercept: bool) -> Certificate:
@@ -104,8 +105,8 @@ def _certify_duals(problem: Problem, state: State, regularize_intercept: bool) -
         sums = rebuild(problem, state, NONE, keeps_bias=False)
     W = returned(problem, state, regularize_intercept=regularize_intercept)
     wide = as_returned(problem, state, W)
-    found = _inspect(state, wide, state.log_u, shift, None, NONE)
-    return _from(problem, state, wide, sums, found.loss, found.gap, regularize_intercept)
+    found = _inspect(problem, state, wide, state.log_u, shift, None, NONE)
+    return _from(problem, state, wide, sums, found, regularize_intercept)
 
 
 def rebuild(
@@ -150,6 +151,7 @@ def _dual_sums(
 
 
 def _inspect(
+    problem: Problem,
     state: State,
     wide: NDArray[np.float64],
     v: Array | None,
@@ -157,7 +159,11 @@ def _inspect(
     sums: NDArray[np.float64] | None,
     left: NDArray[np.float64],
 ) -> _core.LogisticSums:
-    return state.trainer.inspect(wide, v, shift.leaves, shift.enters, sums, left, state.class_major)
+    W = as_matrix(wide, problem, class_major=state.class_major)
+    largest = np.maximum(W.max(axis=1), -W.min(axis=1))
+    return state.trainer.inspect(
+        wide, largest, v, shift.leaves, shift.enters, sums, left, state.class_major
+    )
 
 
 def _from(
@@ -165,15 +171,23 @@ def _from(
     state: State,
     wide: NDArray[np.float64],
     sums: NDArray[np.float64],
-    loss: float,
-    terms: float,
+    found: _core.LogisticSums,
     regularize_intercept: bool,
 ) -> Certificate:
     part = as_matrix if regularize_intercept else features_of
     W = part(wide, problem, class_major=state.class_major)
     apart = W - part(sums, problem, class_major=state.class_major)
-    data = problem.dataset
-    primal = 0.5 * _core.sum_of_squares(W) + loss
-    gap = terms + 0.5 * _core.sum_of_squares(apart)
-    share = rounding_share(data.n_examples, data.n_classes)
-    return Certificate.from_gap(primal, gap, float(np.sqrt(2 * gap)), share)
+    n, k = problem.dataset.n_examples, problem.dataset.n_classes
+    moved = math.hypot(found.moved_by_features, found.moved_by_bias * regularize_intercept)
+    # W(u) is a sum over the examples (Higham 2002, sec. 3.1).
+    distance = math.sqrt(_core.sum_of_squares(apart)) + UNIT * (n + 8) * moved
+    gap = found.gap + 0.5 * distance * distance
+    penalty = 0.5 * _core.sum_of_squares(W)
+    return Certificate.from_gap(
+        penalty + found.loss,
+        gap,
+        math.sqrt(2 * gap),
+        rounding_share(n, k),
+        penalty=penalty,
+        loss=found.loss + found.loss_error,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -99,8 +100,10 @@ def _rounded(
     own = certify_weights(problem, state, W, regularize_intercept=regularize_intercept)
     # P of the rounded W less D as it was proven before, where that is nearer.
     before = found.certificate.dual_objective
-    gap = min(own.gap, own.primal_objective - before)
-    certificate = own.from_gap(own.primal_objective, gap, float(np.sqrt(2 * max(gap, 0.0))))
+    gap = max(0.0, min(own.gap, own.penalty + own.loss - before))
+    certificate = own.from_gap(
+        own.primal_objective, gap, math.sqrt(2 * gap), penalty=own.penalty, loss=own.loss
+    )
     status: Status = Status.STALLED if found.status is Status.CONVERGED else found.status
     if rule.met(certificate):
         status = Status.CONVERGED
