@@ -167,7 +167,8 @@ def test_inspect_sums_what_numpy_sums(setting, from_scores, shifted):
 
 def test_inspect_bounds_its_rounding(setting):
     problem = setting.problem
-    W = 10 * setting.random(np.float64)
+    W = setting.random(np.float64)
+    W *= 10
     largest = np.abs(setting.matrix(W)).max(axis=1)
     found = setting.trainer.inspect(W, largest, None, NONE, NONE, None, NONE, setting.class_major)
     S = setting.X.astype(np.longdouble) @ setting.matrix(W)

@@ -21,10 +21,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from manyclass.model_selection.fitting import estimator_for
 from numpy.typing import NDArray
 
 from manyclass import MultinomialLogisticRegression, c_path
+from manyclass.model_selection.folds import estimator_for
 from manyclass.problem.formulations import FORMULATIONS
 from tests.trials.exact import Exact, ExactProblem
 from tests.trials.judging import bias_of, returned_weights, to_float
