@@ -1,4 +1,4 @@
-"""Which of the compiled core's classes serve a problem, and the problem as they take it."""
+"""Select the classes of the compiled core for a problem, and build their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the solvers of several ranks share: sums, z and W of all, errors that end all."""
+"""Base of the solvers on several ranks: reductions, gathering of z and W, collective errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @dataclass(slots=True)
 class PassTotals:
-    """What loops found, summed up; of the violation and the number of loops the largest."""
+    """Sums over loops; of the violation and the number of loops the maximum."""
 
     gap: float = 0.0
     loss: float = 0.0
@@ -42,7 +42,7 @@ class PassTotals:
     loops: float = 0.0
 
     def add(self, other: PassTotals | _core.SweepResult) -> None:
-        """Add what another loop found."""
+        """Add the findings of another loop."""
         self.gap += other.gap
         self.loss += other.loss
         self.dual_gain += other.dual_gain
@@ -78,12 +78,12 @@ class DistributedState:
 
 
 def aborts_all_ranks(method: F) -> F:
-    """Let an error in a solver's method end all ranks, which would wait for this one for ever."""
+    """Abort all ranks if the method raises."""
 
     @wraps(method)
     def call(self: DistributedSolver, *args: object, **kwargs: object) -> object:
         try:
-            # Interrupted between two methods: the other ranks are elsewhere and will not answer.
+            # Interrupted between two methods: the other ranks do not take part.
             if isinstance(sys.exception(), KeyboardInterrupt) and self.communicator.size > 1:
                 raise KeyboardInterrupt
             return method(self, *args, **kwargs)
@@ -97,7 +97,7 @@ def aborts_all_ranks(method: F) -> F:
 
 
 class DistributedSolver(ABC):
-    """What every solver of several ranks begins with.
+    """Base class of the solvers on several ranks.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class DistributedSolver(ABC):
         return rule.promising(state.full, state.primal)
 
     def dual_objective(self, state: DistributedState) -> float:
-        """Return D, as training keeps it along."""
+        """Return the running dual objective."""
         return state.dual
 
     def _gather_found(self, found: _core.GapSums | None) -> list[Found]:
@@ -190,7 +190,7 @@ class DistributedSolver(ABC):
 
 
 def slack_errors(problem: Problem, norms: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
-    """Return how far a slack of an example may be off by rounding; as gap.hpp, shape (n,).
+    """Return bounds of the rounding errors of slacks, as gap.hpp; shape (n,).
 
     ``norms`` are the ||x_i||^2, ``norm`` is ||W||.
     """

@@ -4,14 +4,14 @@
     w_c(z) = sum_i (C_i [c = y_i] - z_ic) x_i,    dD / dz_ic = a_ic = [c != y_i] + w_c . x_i
 
 Here z_{i,y_i} is the slack of sum_c z_ic <= C_i. So every z_{i,c} reads and changes w_c alone, and
-is stored with w_c: class blocks go round the ranks with their W and z. Where two blocks are paired,
+is stored with w_c: class blocks move between ranks with their W and z. Where two blocks are paired,
 a visit moves z among their classes at a constant sum, while other ranks do the same for other
 pairs: all sums stay C_i, and no rank reads a stale W.
 
 The home block of an example is the class block with its largest sum of z when an epoch begins.
 Where the home block is paired with another, a visit scores all classes of that one, as a full visit
 does; every other visit is restricted to the classes with z > 0. At an optimum no class has a larger
-gradient than those of the home block with z > 0. Class blocks are drawn anew for each epoch.
+gradient than those of the home block with z > 0. Class blocks are drawn for each epoch.
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank.
 Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and a
@@ -102,7 +102,7 @@ class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
     def _survey(
         self, problem: Problem, state: CrammerSingerState
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return what the classes here say of each example: extreme slacks, and z . xi."""
+        """Return extreme slacks and z . xi of each example over the classes of this rank."""
         own_scores = self._own_scores(problem, state)
         core, _ = self._core_pair(problem, state)
         z = self._core_duals(state, state.duals)

@@ -33,7 +33,7 @@ from manyclass.solvers.weights.sharded import ShardedWeights, blocks_of
 
 @dataclass(slots=True, eq=False)
 class State(DistributedState):
-    """Where the classes of this rank stand, and what all ranks found."""
+    """State of the classes of this rank, and the findings of all ranks."""
 
     problem: Problem | None = None  # of the classes here; None where there are none
     groups: Groups | None = None

@@ -1,4 +1,4 @@
-"""How the sequential dual method stores W and z: the interface, and dense W."""
+"""Storage of W and z in the sequential dual method: the interface, and dense W."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class DenseStore:
         return classes_of(weights, k, apart=apart).copy()
 
     def release(self, problem: Problem, state: State) -> Array:
-        """Return W, shape (d + 1, k), packed where it lies; the state has none afterwards."""
+        """Return W, shape (d + 1, k), packed in place; the state has none afterwards."""
         rows = problem.dataset.n_features + 1
         k, apart = problem.dataset.n_classes, mean_apart(problem)
         if state.returned is not None:
