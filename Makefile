@@ -10,7 +10,7 @@ PROSE := docs examples README.md CHANGELOG.md CONTRIBUTING.md src cpp \
 # Processes that run tests at the same time.
 TEST_JOBS ?= 2
 # Whole solvers on the slowest instruction set; the tests of the kernels run all sets by themselves.
-BASELINE_TESTS := tests/solvers/dual/test_coordinate_ascent.py
+BASELINE_TESTS := tests/solvers/test_sequential_dual.py
 # Of the developers' build: warnings of the compiler are errors, and the core has tests of its own.
 INSTALL := $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=build/editable \
   -Ccmake.define.MANYCLASS_WERROR=ON -Ccmake.define.MANYCLASS_TESTS=ON -e

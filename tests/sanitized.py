@@ -22,9 +22,9 @@ TESTS = {
     ],
     "solvers": [
         "tests/prediction/test_sparse_scoring.py",
-        "tests/solvers/dual/test_proximal_newton.py",
-        "tests/solvers/dual/test_stochastic_init.py",
-        "tests/solvers/dual/test_table_weights.py",
+        "tests/solvers/test_newton_phase.py",
+        "tests/solvers/test_stochastic_init.py",
+        "tests/solvers/test_tables.py",
         f"{SUM_TO_ZERO}::test_w_is_kept_along_with_z",
         f"{SUM_TO_ZERO}::test_the_sum_of_w_is_kept_along",
         f"{SUM_TO_ZERO}::test_intercepts_are_built_anew_to_their_last_digit",

@@ -22,8 +22,10 @@ import numpy as np
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.problem.solution import Start, Weights
+from manyclass.solvers.engines import DenseEngine
 from manyclass.solvers.kernels import NO_COMMON
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.training_loop import solve
 from measuring.datasets.base import find_datasets
@@ -48,10 +50,10 @@ COLUMNS = [
 
 
 class Timed(SequentialDual):
-    """The solver, keeping the seconds of each phase and the state that training ends in."""
+    """The solver, keeping the seconds of each phase, and W after its end."""
 
-    def __init__(self) -> None:
-        super().__init__(np.random.default_rng(0))
+    def __init__(self, problem: Problem, start: Start | None) -> None:
+        super().__init__(problem, start, np.random.default_rng(0))
         self.seconds: dict[str, float] = defaultdict(float)
         for name in PHASES:
             if hasattr(self, name):
@@ -67,10 +69,9 @@ class Timed(SequentialDual):
 
         return call
 
-    def finish(self, problem: Problem, state: Any) -> Any:  # noqa: ARG002 (solve passes it)
-        """Keep the state: its visits are measured next."""
-        self.state = state
-        return np.empty((0, 0))
+    def finish(self) -> Weights:
+        """Keep W: its visits are measured next."""
+        return self.weights()
 
 
 def nanoseconds(call: Callable[[], object], n: int) -> float:
@@ -85,20 +86,25 @@ def nanoseconds(call: Callable[[], object], n: int) -> float:
 
 def profile(problem: Problem) -> list[str]:
     """Cells of the table, from the seconds on."""
-    solver = Timed()
+    made: list[Timed] = []
+
+    def make(problem: Problem, start: Start | None) -> Timed:
+        made.append(Timed(problem, start))
+        return made[0]
+
     began = time.perf_counter()
-    solution = solve(problem, solver, GapRule(1e-3), max_iter=1000)
+    solution = solve(problem, make, GapRule(1e-3), max_iter=1000)
     seconds = time.perf_counter() - began
-    data, state = problem.dataset, solver.state
-    n = data.n_examples
-    look = nanoseconds(
-        lambda: state.trainer.inspect(state.weights, state.z, NO_COMMON, 0.0, 0, n), n
-    )
+    data, solver = problem.dataset, made[0]
+    n, engine = data.n_examples, solver.engine
+    assert isinstance(engine, DenseEngine)
+    rows = np.flatnonzero(engine.norms > 0).astype(np.int32)
+    look = nanoseconds(lambda: engine.trainer.inspect(engine.W, engine.z, NO_COMMON, 0.0, 0, n), n)
     visit = nanoseconds(
-        lambda: state.trainer.full_loop(state.weights, state.z, state.rows, state.active, -1.0, 1),
-        len(state.rows),
+        lambda: engine.full_loop(rows, np.empty_like(rows), -1.0, 1),
+        len(rows),
     )
-    row_bytes = state.weights.shape[1] * state.weights.itemsize
+    row_bytes = engine.W.shape[1] * engine.W.itemsize
     rate = len(data.values) / n * row_bytes / look
     shares = [f"{100 * solver.seconds[name] / seconds:.0f} %" for name in PHASES]
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from manyclass.problem.solution import Progress
 from manyclass.solvers.comparison.cutting_plane import CuttingPlane
 from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
 from manyclass.solvers.comparison.most_violating import MostViolating
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.stopping import GapRule, StoppingRule
 from manyclass.solvers.train import serial_solver
-from manyclass.solvers.training_loop import solve
+from manyclass.solvers.training_loop import Solver, solve
 
 # A point of a curve is recorded when this share more seconds have passed.
 SPACING = 1.1
@@ -35,23 +36,21 @@ TOLERANCES = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)
 class WithoutHeuristics(SequentialDual):
     """The sequential dual method without shrinking and cooling: full loops in random order."""
 
-    def _shrunk_loops(self, problem: Problem, state: Any, rule: Any) -> tuple[int, int]:  # noqa: ARG002 (overrides)
-        state.n_active = 0
+    def _shrunk_loops(self, _rule: StoppingRule) -> tuple[int, int]:
+        self._n_active = 0
         return 0, 0
 
 
-def _ascent(rng: np.random.Generator, problem: Problem) -> Any:
-    return serial_solver(problem, "dense", rng, 1, "sequential_dual")
-
-
-METHODS: dict[str, Callable[[np.random.Generator, Problem], Any]] = {
-    "SDM": _ascent,
-    "SDM without heuristics": lambda rng, _: WithoutHeuristics(rng, ascent_only=True),
-    "default": lambda rng, problem: serial_solver(problem, "dense", rng, 1),
-    "EG": lambda rng, _: ExponentiatedGradient(rng),
-    "cutting plane": lambda rng, _: CuttingPlane(rng),
-    "cutting plane without line search": lambda rng, _: CuttingPlane(rng, line_search=False),
-    "most violating": lambda rng, _: MostViolating(rng),
+_default = partial(serial_solver, weights="dense", n_jobs=1)
+# Each makes a solver of a problem and a start, with a generator `rng`.
+METHODS: dict[str, Callable[..., Solver]] = {
+    "SDM": partial(_default, solver="sequential_dual"),
+    "SDM without heuristics": partial(WithoutHeuristics, ascent_only=True),
+    "default": _default,
+    "EG": ExponentiatedGradient,
+    "cutting plane": CuttingPlane,
+    "cutting plane without line search": partial(CuttingPlane, line_search=False),
+    "most violating": MostViolating,
 }
 
 
@@ -84,7 +83,7 @@ def make_problem(split: Split, formulation: str, C: float) -> Problem:
 def optimum(problem: Problem, tol: float, limit: float) -> float:
     """Return D of a run of the default solver to a relative gap, or until the limit in seconds."""
     began = time.perf_counter()
-    solver = METHODS["default"](np.random.default_rng(1), problem)
+    solver = partial(METHODS["default"], rng=np.random.default_rng(1))
     solution = solve(
         problem,
         solver,
@@ -101,7 +100,7 @@ def record(method: str, split: Split, problem: Problem, best: float, limit: floa
     The seconds are those of training, without what recording takes.
     """
     curve = Curve(method)
-    solver = METHODS[method](np.random.default_rng(0), problem)
+    solver = partial(METHODS[method], rng=np.random.default_rng(0))
     began, spent, loops = time.perf_counter(), 0.0, 0
 
     def on_epoch(progress: Progress) -> bool:

@@ -13,8 +13,8 @@ import pytest
 from manyclass import MulticlassSVC, load_model, save_model
 from manyclass.checkpoints import manager
 from manyclass.checkpoints.manager import found_in
-from manyclass.solvers.dual import proximal_newton
-from manyclass.solvers.dual.proximal_newton import Pace
+from manyclass.solvers import newton_phase
+from manyclass.solvers.newton_phase import Pace
 from tests.helpers.checkpointed import X, Y, begun, model, names, objective, undisturbed
 from tests.helpers.ranks import on_ranks
 
@@ -132,7 +132,7 @@ def test_a_checkpoint_of_the_beginning_is_a_beginning(folder):
 
 def test_the_weights_of_the_newton_phase_survive(folder, monkeypatch):
     """They are not W(z); also where each rank has those of some classes."""
-    monkeypatch.setattr(proximal_newton, "START", 10.0)
+    monkeypatch.setattr(newton_phase, "START", 10.0)
     monkeypatch.setattr(Pace, "is_slow", lambda self: True)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 400)

@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
 from manyclass import MulticlassSVC
-from manyclass.solvers.dual import proximal_newton
-from manyclass.solvers.dual.proximal_newton import Pace
+from manyclass.solvers import newton_phase
+from manyclass.solvers.newton_phase import Pace
 from manyclass.utils.threads import effective_n_jobs
 from tests.helpers.clusters import clusters
 
@@ -90,7 +90,7 @@ def train_and_predict(name, queue):
 @pytest.mark.parametrize("name", ["one_vs_rest", "crammer_singer"])
 def test_a_forked_process_trains_in_threads_after_its_parent_did(name, monkeypatch):
     """Groups of classes in threads, and the team of the Newton phase."""
-    monkeypatch.setattr(proximal_newton, "START", 10.0)
+    monkeypatch.setattr(newton_phase, "START", 10.0)
     monkeypatch.setattr(Pace, "is_slow", lambda _: True)
     model = train(name)
     context = multiprocessing.get_context("fork")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, StochasticClassifier, load_svmlight
-from manyclass.solvers.dual import proximal_newton
-from manyclass.solvers.dual.proximal_newton import Pace
+from manyclass.solvers import newton_phase
+from manyclass.solvers.newton_phase import Pace
 from manyclass.solvers.stochastic import sgd
 from tests.helpers.catalog import PAIRS
 from tests.helpers.clusters import clusters
@@ -50,7 +50,7 @@ def test_training_with_sparse_weights(name):
     ("name", "loss"), [("crammer_singer", "hinge"), ("one_vs_rest", "squared_hinge")]
 )
 def test_the_newton_phase(name, loss, monkeypatch):
-    monkeypatch.setattr(proximal_newton, "START", 10.0)
+    monkeypatch.setattr(newton_phase, "START", 10.0)
     monkeypatch.setattr(Pace, "is_slow", lambda _: True)
     X, y = clusters(4000, 20, 5, dense=True)
     fits = [fit(X.astype(np.float64), y, name, loss, n_jobs, tol=1e-6) for n_jobs in (1, 3, 3)]

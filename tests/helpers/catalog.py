@@ -14,7 +14,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training_loop import solve
 
@@ -224,7 +224,7 @@ def train(
     """Solve a problem tightly; W is an ndarray."""
     solution = solve(
         problem,
-        solver(np.random.default_rng(seed)),
+        partial(solver, rng=np.random.default_rng(seed)),
         RULES[stopping](tol),
         max_iter=max_iter,
         **options,

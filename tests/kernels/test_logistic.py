@@ -6,8 +6,14 @@ from scipy.special import logsumexp, softmax
 
 from manyclass import _core
 from manyclass.solvers.kernels import trainer_arguments
-from manyclass.solvers.logistic.certificate import NO_SHIFT, class_shift
-from manyclass.solvers.logistic.state import as_matrix, class_counts, new_log_u, new_weights
+from manyclass.solvers.logistic_certificate import class_shift
+from manyclass.solvers.logistic_engine import (
+    NO_SHIFT,
+    as_matrix,
+    class_counts,
+    new_log_u,
+    new_weights,
+)
 from manyclass.utils.core_class import core_class
 from tests.helpers.dense_data import rows_with_bias
 from tests.helpers.logistic import gradient, random_logistic

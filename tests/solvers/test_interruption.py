@@ -14,12 +14,12 @@ import pytest
 from manyclass import MulticlassSVC
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
+from manyclass.solvers import newton_phase
 from manyclass.solvers.comparison.cutting_plane import CuttingPlane
 from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
 from manyclass.solvers.comparison.most_violating import MostViolating
-from manyclass.solvers.dual import proximal_newton
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.dual.proximal_newton import NewtonPhase, Pace
+from manyclass.solvers.newton_phase import NewtonPhase, Pace
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.training_loop import Interrupted, solve
 from tests.helpers.catalog import make_problem, random_problem, train
@@ -53,7 +53,7 @@ def ctrl_c(monkeypatch):
                 os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(NewtonPhase, "round", watched)
-    monkeypatch.setattr(proximal_newton, "START", 10.0)
+    monkeypatch.setattr(newton_phase, "START", 10.0)
     monkeypatch.setattr(Pace, "is_slow", lambda self: True)
     finger = threading.Thread(target=press)
     finger.start()
@@ -67,7 +67,7 @@ def ctrl_c(monkeypatch):
 def test_a_signal_is_heard_inside_a_newton_round(formulation, n_jobs, ctrl_c):
     X, y = clouds()
     problem = make_problem(X, y, n_classes=10, formulation=formulation)
-    solver = SequentialDual(np.random.default_rng(0), n_jobs)
+    solver = partial(SequentialDual, rng=np.random.default_rng(0), n_jobs=n_jobs)
     with pytest.raises(Interrupted) as caught:
         solve(problem, solver, GapRule(1e-12), max_iter=100)
     frames = [frame.name for frame in traceback.extract_tb(caught.value.__cause__.__traceback__)]

@@ -17,9 +17,13 @@ def test_duals_that_nobody_wants_are_not_kept(weights):
 
     def solution(keeps_duals):
         rng = np.random.default_rng(0)
+
+        def make(problem, start):
+            return serial_solver(problem, start, weights, rng, 1, keeps_duals=keeps_duals)
+
         return solve(
             problem,
-            serial_solver(problem, weights, rng, 1, keeps_duals=keeps_duals),
+            make,
             GapRule(1e-3),
             max_iter=100,
         )

@@ -23,9 +23,9 @@ from manyclass.parallel.communicator import Serial
 from manyclass.problem.formulations import LOGISTIC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status, Weights
-from manyclass.solvers.logistic.state import duals_fit, memory_of_duals
-from manyclass.solvers.logistic.train import train_logistic
-from manyclass.solvers.logistic.warm_start import WarmStart
+from manyclass.solvers.logistic_engine import duals_fit, memory_of_duals
+from manyclass.solvers.logistic_train import train_logistic
+from manyclass.solvers.logistic_warm_start import WarmStart
 from manyclass.solvers.training_loop import Interrupted
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.progress import Show, progress

@@ -24,11 +24,11 @@ from manyclass.parallel.consensus import abort_others, agreed, check_same, of_fi
 from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Progress, Solution, Start, Status, Weights
-from manyclass.solvers.dual.warm_start import WarmStart
 from manyclass.solvers.solver_choice import DEFAULT, check_solver
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import check_ranks, in_parts, train
 from manyclass.solvers.training_loop import Interrupted
+from manyclass.solvers.warm_start import WarmStart
 from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.solvers.weights.storage_choice import Choice, choose_for_ranks, choose_weights
 from manyclass.utils.fingerprints import Facts

@@ -19,7 +19,7 @@ from sklearn.metrics import log_loss
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.solution import Certificate
-from manyclass.solvers.logistic.warm_start import WarmStart
+from manyclass.solvers.logistic_warm_start import WarmStart
 from manyclass.utils.types import Array, Rows, Settings
 
 Indices = NDArray[np.intp]

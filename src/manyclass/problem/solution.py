@@ -105,7 +105,7 @@ class Certificate:
 class EpochRecord:
     """One epoch of training: the loops over the shrunk problem, then one over everything.
 
-    Or a round of the Newton phase (solvers/dual/proximal_newton.py), which knows P and the gap as
+    Or a round of the Newton phase (solvers/newton_phase.py), which knows P and the gap as
     they are then.
 
     Attributes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass
 from typing import Protocol
 
 from manyclass.problem.solution import Certificate
@@ -33,6 +34,14 @@ class Findings(Protocol):
     @property
     def max_violation(self) -> float:
         """Largest v_i."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Findings that a solver has put together."""
+
+    gap: float
+    max_violation: float
 
 
 class StoppingRule(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from manyclass.parallel.communicator import Communicator, Serial
 from manyclass.parallel.consensus import abort_others, any_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
+from manyclass.solvers.class_chunks import solve_in_chunks
 from manyclass.solvers.comparison.cutting_plane import CuttingPlane
 from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
 from manyclass.solvers.comparison.most_violating import MostViolating
@@ -19,10 +19,9 @@ from manyclass.solvers.distributed.one_vs_rest import DistributedOneVsRest
 from manyclass.solvers.distributed.sum_to_zero import DistributedSumToZero
 from manyclass.solvers.distributed.weston_watkins import DistributedWestonWatkins
 from manyclass.solvers.double_precision import go_on, may_go_on
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.dual.one_vs_rest import OneVsRest
-from manyclass.solvers.dual.one_vs_rest_chunked import solve_in_chunks
 from manyclass.solvers.engine import select_engine
+from manyclass.solvers.one_vs_rest import OneVsRest
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.solver_choice import DEFAULT
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.training_loop import Solver, solve
@@ -90,11 +89,13 @@ def train(
     ranks = Serial() if communicator is None else communicator
     several = ranks.size > 1
 
-    def solver_of() -> Solver[Any]:
+    def make(problem: Problem, start: Start | None) -> Solver:
         if not several:
-            return serial_solver(problem, weights, rng, n_jobs, solver, keeps_duals=keep_duals)
+            return serial_solver(
+                problem, start, weights, rng, n_jobs, solver, keeps_duals=keep_duals
+            )
         return distributed_solver(
-            problem, weights, rng, ranks, n_jobs, gathers=gathers, keeps_duals=keep_duals
+            problem, start, weights, rng, ranks, n_jobs, gathers=gathers, keeps_duals=keep_duals
         )
 
     if several:
@@ -110,7 +111,7 @@ def train(
         if in_parts(problem, weights):
             return solve_in_chunks(
                 problem,
-                solver_of,
+                make,
                 rule_of,
                 part_size=classes_in_chunk(problem, n_jobs, ranks),
                 max_iter=max_iter,
@@ -120,7 +121,7 @@ def train(
             )
         reached = solve(
             problem,
-            solver_of(),
+            make,
             rule_of(),
             max_iter=max_iter,
             start=start,
@@ -148,36 +149,42 @@ def _training_in_double(
     ) -> Solution:
         rule = rule_of()
         rule.tighten()  # for what rounding W to float32 adds
-        method = serial_solver(problem, weights, rng, n_jobs, solver)
-        return solve(problem, method, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
+
+        def make(problem: Problem, start: Start | None) -> Solver:
+            return serial_solver(problem, start, weights, rng, n_jobs, solver)
+
+        return solve(problem, make, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
 
     return train_in_double
 
 
 def serial_solver(
     problem: Problem,
+    start: Start | None,
     weights: Kind,
     rng: np.random.Generator,
     n_jobs: int,
     solver: str = "auto",
     *,
     keeps_duals: bool = True,
-) -> Solver[Any]:
+) -> Solver:
     """Return the solver of one process.
 
     `weights` is how W is stored; one-vs-rest stores it dense, and in chunks where it is sparse.
     """
     match solver:
         case "exponentiated_gradient":
-            return ExponentiatedGradient(rng, n_jobs)
+            return ExponentiatedGradient(problem, start, rng, n_jobs)
         case "cutting_plane":
-            return CuttingPlane(rng, n_jobs)
+            return CuttingPlane(problem, start, rng, n_jobs)
         case "most_violating":
-            return MostViolating(rng, n_jobs)
+            return MostViolating(problem, start, rng, n_jobs)
     ascent_only = solver == "sequential_dual"
     if select_engine(problem.formulation, 1) == "one_vs_rest":
-        return OneVsRest(rng, n_jobs, ascent_only=ascent_only)
+        return OneVsRest(problem, start, rng, n_jobs, ascent_only=ascent_only)
     return SequentialDual(
+        problem,
+        start,
         rng,
         n_jobs,
         storage="tables" if weights == "sparse" else None,
@@ -188,6 +195,7 @@ def serial_solver(
 
 def distributed_solver(
     problem: Problem,
+    start: Start | None,
     weights: Kind,
     rng: np.random.Generator,
     ranks: Communicator,
@@ -195,7 +203,7 @@ def distributed_solver(
     *,
     gathers: bool = True,
     keeps_duals: bool = True,
-) -> Solver[Any]:
+) -> Solver:
     """Return the solver that partitions the classes over ranks.
 
     `weights` is how W is stored; of one-vs-rest, how it is returned.
@@ -205,13 +213,15 @@ def distributed_solver(
     options = {"gathers": gathers, "keeps_duals": keeps_duals}
     match select_engine(problem.formulation, max(2, ranks.size)):
         case "one_vs_rest":
-            return DistributedOneVsRest(rng, ranks, n_jobs, sparse=sparse, **options)
+            return DistributedOneVsRest(
+                problem, start, rng, ranks, n_jobs, sparse=sparse, **options
+            )
         case "sum_to_zero":
-            return DistributedSumToZero(rng, ranks, **options)
+            return DistributedSumToZero(problem, start, rng, ranks, **options)
         case "class_blocks_simplex":
-            return DistributedCrammerSinger(rng, ranks, sparse=sparse, **options)
+            return DistributedCrammerSinger(problem, start, rng, ranks, sparse=sparse, **options)
         case _:
-            return DistributedWestonWatkins(rng, ranks, sparse=sparse, **options)
+            return DistributedWestonWatkins(problem, start, rng, ranks, sparse=sparse, **options)
 
 
 def check_ranks(problem: Problem) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,35 +30,35 @@ HALVES = 0.9
 # the estimates met the rule does not lower the least proven gap to that part, or when the gap, once
 # below NEAR of P, has not fallen to FALL of the least before in SHORT epochs.
 SHORT, NEAR, FALL = 6, 1e-4, 0.7
-S = TypeVar("S")
 
 
-class Solver(Protocol[S]):
-    """The methods of a solver, on a state S that is opaque to the loop."""
+class Solver(Protocol):
+    """A training run: made with its problem, from z = 0 or from where another one ended."""
 
-    def init(self, problem: Problem, start: Start | None) -> S:
-        """Begin from z = 0, or where another training ended."""
+    @property
+    def dual(self) -> float:
+        """D, as training keeps it."""
 
-    def epoch(self, problem: Problem, state: S, rule: StoppingRule) -> EpochRecord:
+    def epoch(self, rule: StoppingRule) -> EpochRecord:
         """Train for one epoch."""
 
-    def promising(self, state: S, rule: StoppingRule) -> bool:
+    def promising(self, rule: StoppingRule) -> bool:
         """Whether the last epoch's estimates say that the rule may be met."""
 
-    def dual_objective(self, state: S) -> float:
-        """Return D."""
-
-    def certify(self, problem: Problem, state: S) -> Certificate:
+    def certify(self) -> Certificate:
         """Compute the duality-gap certificate of z and the W that is to be returned."""
 
-    def start(self, problem: Problem, state: S) -> Start:
+    def start(self) -> Start:
         """Return the warm-start state."""
 
-    def weights(self, problem: Problem, state: S) -> Weights:
-        """Return W, shape (d, k), last row the appended feature's."""
+    def weights(self) -> Weights:
+        """Return W, shape (d + 1, k), last row the appended feature's."""
 
-    def finish(self, problem: Problem, state: S) -> Weights:
-        """Return W like ``weights``, in the state's memory, which must not be used afterwards."""
+    def finish(self) -> Weights:
+        """Return W like ``weights``, in the run's memory, which must not be used afterwards."""
+
+
+Make: TypeAlias = Callable[[Problem, "Start | None"], Solver]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -71,7 +71,7 @@ class Interrupted(KeyboardInterrupt):
 
 def solve(
     problem: Problem,
-    solver: Solver[S],
+    make: Make,
     rule: StoppingRule,
     *,
     max_iter: int,
@@ -84,7 +84,8 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : Solver
+    make : callable
+        Makes the solver of the problem, from a start.
     rule : StoppingRule
     max_iter : int
         Epochs at most, those of `start` counted.
@@ -107,8 +108,8 @@ def solve(
     FloatingPointError
         If the weights overflow.
     """
-    state = solver.init(problem, start)
-    run = _Run(problem, solver, state, start)
+    solver = make(problem, start)
+    run = _Run(problem, solver, start)
     then: Start | None = None
     try:
         status, certificate = _epochs(run, rule, max_iter, on_epoch, leaves_early)
@@ -117,16 +118,16 @@ def solve(
             raise FloatingPointError(
                 "the weights overflow; scale the features to about one, lower C or use float64"
             )
-        return Solution(solver.finish(problem, state), then, run.history, status, certificate)
+        return Solution(solver.finish(), then, run.history, status, certificate)
     except KeyboardInterrupt as interrupt:
         raise Interrupted(then or run.start()) from interrupt
 
 
-class _Run(Generic[S]):
+class _Run:
     """A training run, and the epochs before it that count as the same training's."""
 
-    def __init__(self, problem: Problem, solver: Solver[S], state: S, start: Start | None) -> None:
-        self.problem, self.solver, self.state = problem, solver, state
+    def __init__(self, problem: Problem, solver: Solver, start: Start | None) -> None:
+        self.problem, self.solver = problem, solver
         self.history = [] if start is None else list(start.history)
         self.n_epochs = 0 if start is None else start.n_epochs
         self.seconds_before = self.history[-1].seconds if self.history else 0.0
@@ -136,35 +137,29 @@ class _Run(Generic[S]):
 
     def epoch(self, rule: StoppingRule) -> Progress:
         """Train for one epoch."""
-        record = self.solver.epoch(self.problem, self.state, rule)
+        record = self.solver.epoch(rule)
         seconds = self.seconds_before + record.seconds
         record = replace(record, epoch=len(self.history) + 1, seconds=seconds)
         self.history.append(record)
         self.n_epochs += 1
         self.gaps.append(record.gap_estimate)
-        self.duals.append(self.solver.dual_objective(self.state))
-        return Progress(
-            record,
-            lambda: self.solver.weights(self.problem, self.state),
-            self.start,
-            self.proven_gap,
-        )
+        self.duals.append(self.solver.dual)
+        return Progress(record, self.solver.weights, self.start, self.proven_gap)
 
     def certify(self) -> Certificate:
         """Compute the duality-gap certificate of z and the W that is to be returned."""
-        certificate = self.solver.certify(self.problem, self.state)
+        certificate = self.solver.certify()
         self.proven_gap = certificate.relative_gap
         return certificate
 
     def start(self) -> Start:
         """Return the warm-start state."""
         epochs = np.full(self.problem.dataset.n_classes, self.n_epochs, np.int64)
-        reached = self.solver.start(self.problem, self.state)
-        return replace(reached, history=tuple(self.history), epochs=epochs)
+        return replace(self.solver.start(), history=tuple(self.history), epochs=epochs)
 
 
 def _epochs(
-    run: _Run[S],
+    run: _Run,
     rule: StoppingRule,
     max_iter: int,
     on_epoch: Callable[[Progress], bool] | None,
@@ -178,7 +173,7 @@ def _epochs(
         progress = run.epoch(rule)
         stop = on_epoch is not None and on_epoch(progress)
         n_new = len(run.duals)
-        if n_new >= next_try and run.solver.promising(run.state, rule):
+        if n_new >= next_try and run.solver.promising(rule):
             certificate = run.certify()
             if rule.met(certificate):
                 return Status.CONVERGED, certificate

@@ -15,7 +15,7 @@ from manyclass.solvers.comparison import simplex_qp
 from manyclass.solvers.comparison.cutting_plane import CuttingPlane
 from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
 from manyclass.solvers.comparison.most_violating import MostViolating
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.sequential_dual import SequentialDual
 from tests.helpers.catalog import PAIRS, five_points, make_problem, random_problem, train
 from tests.helpers.reference import optimal_objective
 

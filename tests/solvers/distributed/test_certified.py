@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from manyclass.solvers.distributed.crammer_singer import DistributedCrammerSinge
 from manyclass.solvers.distributed.one_vs_rest import DistributedOneVsRest
 from manyclass.solvers.distributed.sum_to_zero import DistributedSumToZero
 from manyclass.solvers.distributed.weston_watkins import DistributedWestonWatkins
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import distributed_solver
 from manyclass.solvers.training_loop import Interrupted, solve
@@ -49,8 +50,12 @@ def train_on(size, problem, *, tol=1e-9, stopping="gap", max_iter=2000, sparse=F
     """The solutions of all ranks."""
 
     def call(rank):
-        solver = distributed_solver(
-            problem, "sparse" if sparse else "dense", np.random.default_rng(0), rank, 1
+        solver = partial(
+            distributed_solver,
+            weights="sparse" if sparse else "dense",
+            rng=np.random.default_rng(0),
+            ranks=rank,
+            n_jobs=1,
         )
         return solve(problem, solver, RULES[stopping](tol), max_iter=max_iter, **options)
 
@@ -83,7 +88,8 @@ def test_five_points_by_hand(name, loss, size):
     solutions = train_on(size, solved.problem)
     check(solved.problem, solutions, solved.objective)
     np.testing.assert_allclose(solutions[0].weights, solved.weights, atol=1e-3)
-    assert isinstance(distributed_solver(solved.problem, "dense", RNG, Serial(), 1), SOLVERS[name])
+    made = distributed_solver(solved.problem, None, "dense", RNG, Serial(), 1)
+    assert isinstance(made, SOLVERS[name])
 
 
 @pytest.mark.slow
@@ -207,7 +213,13 @@ def test_an_error_on_one_rank_ends_all(name):
     def call(rank):
         if rank.rank == 1:
             rank.all_gather = broken
-        solver = distributed_solver(problem, "dense", np.random.default_rng(0), rank, 1)
+        solver = partial(
+            distributed_solver,
+            weights="dense",
+            rng=np.random.default_rng(0),
+            ranks=rank,
+            n_jobs=1,
+        )
         return solve(problem, solver, RULES["gap"](1e-3), max_iter=10)
 
     with pytest.raises(RuntimeError, match="one rank fails"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,7 +19,12 @@ from tests.helpers.ranks import on_ranks
 
 def train_on(size, problem, start=None, tol=1e-10, max_iter=300, sparse=False):
     def call(rank):
-        solver = DistributedCrammerSinger(np.random.default_rng(0), rank, sparse=sparse)
+        solver = partial(
+            DistributedCrammerSinger,
+            rng=np.random.default_rng(0),
+            communicator=rank,
+            sparse=sparse,
+        )
         return solve(problem, solver, RULES["gap"](tol), max_iter=max_iter, start=start)
 
     return on_ranks(size, call)[0]

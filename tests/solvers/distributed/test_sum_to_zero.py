@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,15 +20,10 @@ def after_epochs(problem, size, n_epochs):
     """W, the dual variables and D of rank 0, without the certificate that sets W anew."""
 
     def call(rank):
-        solver = DistributedSumToZero(np.random.default_rng(0), rank)
-        state = solver.init(problem, None)
+        solver = DistributedSumToZero(problem, None, np.random.default_rng(0), rank)
         for _ in range(n_epochs):
-            solver.epoch(problem, state, RULES["gap"](1e-9))
-        return (
-            solver.weights(problem, state),
-            solver.start(problem, state).duals,
-            solver.dual_objective(state),
-        )
+            solver.epoch(RULES["gap"](1e-9))
+        return solver.weights(), solver.start().duals, solver.dual
 
     return on_ranks(size, call)[0]
 
@@ -49,27 +45,25 @@ def test_the_sum_of_w_is_kept_along(name, size):
     problem = random_problem(1, name, "hinge")
 
     def call(rank):
-        solver = DistributedSumToZero(np.random.default_rng(0), rank)
-        state = solver.init(problem, None)
-        drift = state.drift
+        solver = DistributedSumToZero(problem, None, np.random.default_rng(0), rank)
+        drift = solver.drift
         for _ in range(2):
-            solver.epoch(problem, state, RULES["gap"](1e-9))
-        here = state.weights[:, : len(state.classes[rank.rank])]
-        np.testing.assert_allclose(state.mean.sum, here.sum(axis=1), atol=1e-10)
-        return drift, state.drift
+            solver.epoch(RULES["gap"](1e-9))
+        here = solver.W[:, : len(solver.classes[rank.rank])]
+        np.testing.assert_allclose(solver.mean.sum, here.sum(axis=1), atol=1e-10)
+        return drift, solver.drift
 
     assert all(before > 0 and after == 0 for before, after in on_ranks(size, call))
 
 
 def one_row(dtype, x, names=3):
-    """A problem of one example with one feature, and a state in which m does not drift."""
+    """A problem of one example with one feature, and a solver whose m does not drift."""
     problem = make_problem(
         np.array([[x]], dtype), [0], n_classes=names, formulation="lee_lin_wahba"
     )
-    solver = DistributedSumToZero(np.random.default_rng(0))
-    state = solver.init(problem, None)
-    solver._drift(problem, state, 0.0)
-    return state
+    solver = DistributedSumToZero(problem, None, np.random.default_rng(0))
+    solver._drift(0.0)
+    return solver
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -78,27 +72,27 @@ def test_nothing_is_left_to_be_taken_off(dtype, relaxation):
     """Where m comes back to where it was, too."""
     row, none = np.zeros(1, np.int32), np.zeros(1)
     for x in (0.25, 1.0, 2.75):
-        state = one_row(dtype, x)
+        solver = one_row(dtype, x)
         for step in (1.0, -1.0):
-            state.trainer.follow_mean(
-                state.weights, state.z, row, none, np.array([step]), relaxation, state.mean
+            solver.trainer.follow_mean(
+                solver.W, solver.z, row, none, np.array([step]), relaxation, solver.mean
             )
-        assert state.weights[0, 3] != 0
-        state.trainer.settle_mean(state.weights, state.z, state.mean)
-        assert state.weights[0, 3] == 0
-        np.testing.assert_allclose(state.weights, 0, atol=1e-6)
+        assert solver.W[0, 3] != 0
+        solver.trainer.settle_mean(solver.W, solver.z, solver.mean)
+        assert solver.W[0, 3] == 0
+        np.testing.assert_allclose(solver.W, 0, atol=1e-6)
 
 
 @pytest.mark.parametrize("moved", [0.0, 1.0])
 def test_m_is_the_same_on_ranks_that_moved_and_others(moved):
     """Two ranks may move an example against each other, by nothing in all."""
     row, none = np.zeros(1, np.int32), np.zeros(1)
-    state = one_row(np.float64, 1.0)
+    solver = one_row(np.float64, 1.0)
     for here, step in ((0.0, 1.0), (moved, 0.0)):
-        state.trainer.follow_mean(
-            state.weights, state.z, row, np.array([here]), none + step, 1.9, state.mean
+        solver.trainer.follow_mean(
+            solver.W, solver.z, row, np.array([here]), none + step, 1.9, solver.mean
         )
-    assert state.weights[0, 3] == 1.9
+    assert solver.W[0, 3] == 1.9
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -109,7 +103,7 @@ def test_from_zero_ranks_need_few_more_epochs_than_one_process(size, bias, loss)
     problem = replace(problem, dataset=replace(problem.dataset, bias=bias))
 
     def epochs(rank):
-        solver = DistributedSumToZero(np.random.default_rng(0), rank)
+        solver = partial(DistributedSumToZero, rng=np.random.default_rng(0), communicator=rank)
         return len(solve(problem, solver, RULES["gap"](1e-3), max_iter=50).history)
 
     assert on_ranks(size, epochs)[0] <= len(train(problem, tol=1e-3).history) + 2
@@ -122,13 +116,12 @@ def test_the_mean_does_not_drift_away(loss, C):
     problem = replace(text_problem("lee_lin_wahba", loss, np.float64, n=300, d=50, k=4), C=C)
 
     def duals(rank):
-        solver = DistributedSumToZero(np.random.default_rng(0), rank)
-        state = solver.init(problem, None)
-        assert (state.drift > 0) == (loss == "hinge" and C < 4)
+        solver = DistributedSumToZero(problem, None, np.random.default_rng(0), rank)
+        assert (solver.drift > 0) == (loss == "hinge" and C < 4)
         found = []
         for _ in range(3):
-            solver.epoch(problem, state, RULES["gap"](1e-3))
-            found.append(solver.dual_objective(state))
+            solver.epoch(RULES["gap"](1e-3))
+            found.append(solver.dual)
         return found
 
     optimum = train(problem).certificate.primal_objective
@@ -144,7 +137,7 @@ def test_a_large_mean_does_not_drown_w(size):
     problem = replace(problem, dataset=replace(problem.dataset, bias=1.0))
 
     def call(rank):
-        solver = DistributedSumToZero(np.random.default_rng(0), rank)
+        solver = partial(DistributedSumToZero, rng=np.random.default_rng(0), communicator=rank)
         return solve(problem, solver, RULES["gap"](1e-3), max_iter=100)
 
     found = on_ranks(size, call)[0]
@@ -162,7 +155,7 @@ def test_intercepts_are_built_anew_to_their_last_digit(name, bias):
     problem = replace(problem, dataset=replace(problem.dataset, bias=bias))
 
     def call(rank):
-        solver = DistributedSumToZero(np.random.default_rng(0), rank)
+        solver = partial(DistributedSumToZero, rng=np.random.default_rng(0), communicator=rank)
         return solve(problem, solver, RULES["gap"](1e-6), max_iter=2)
 
     solution = on_ranks(2, call)[0]
@@ -178,7 +171,7 @@ def test_w_sums_to_zero_where_most_classes_have_equal_weights(name, size):
     problem = text_problem(name, n=2000, k=1000)
 
     def call(rank):
-        solver = DistributedSumToZero(np.random.default_rng(0), rank)
+        solver = partial(DistributedSumToZero, rng=np.random.default_rng(0), communicator=rank)
         return solve(problem, solver, RULES["gap"](1e-6), max_iter=3)
 
     solution = on_ranks(size, call)[0]

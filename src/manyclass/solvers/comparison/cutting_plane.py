@@ -24,18 +24,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass import _core
 from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Start
 from manyclass.solvers.comparison.base import (
     ComparisonSolver,
-    ComparisonState,
     LoopFindings,
-    set_duals,
 )
 from manyclass.solvers.comparison.line_search import Line
 from manyclass.solvers.comparison.simplex_qp import solve_simplex_qp
 from manyclass.solvers.kernels import NO_COMMON
-from manyclass.solvers.weights.dense import allocate_weights, squared_norm
+from manyclass.solvers.weights.dense import squared_norm
 from manyclass.utils.core_class import core_class
 from manyclass.utils.memory import available_memory
 from manyclass.utils.types import Array, CsrArray
@@ -94,23 +92,12 @@ class Master(NamedTuple):
 NO_CUTS = Master([], np.zeros((0, 0)), np.zeros(0))
 
 
-@dataclass(slots=True, eq=False)
-class Cuts:
-    """The master problem, and where the next cut is taken."""
-
-    lists: _core.Duals64  # z of a new cut
-    spare: Array  # W of a new cut, then the W where the next one is taken
-    master: Master = NO_CUTS
-    primal: float = np.inf  # of the best W
-    scores: Array | None = None  # of the best W, where a line search is made
-
-
-class CuttingPlane(ComparisonSolver[Cuts]):
+class CuttingPlane(ComparisonSolver):
     """Solver for formulations without sum-to-zero constraint.
 
     Parameters
     ----------
-    rng, n_jobs
+    problem, start, rng, n_jobs
         As for all comparison solvers.
     line_search : bool, default=True
         Whether to search the line between the best W and the master's (OCAS), where the scores of
@@ -118,131 +105,132 @@ class CuttingPlane(ComparisonSolver[Cuts]):
     """
 
     def __init__(
-        self, rng: np.random.Generator, n_jobs: int = 1, *, line_search: bool = True
+        self,
+        problem: Problem,
+        start: Start | None,
+        rng: np.random.Generator,
+        n_jobs: int = 1,
+        *,
+        line_search: bool = True,
     ) -> None:
-        super().__init__(rng, n_jobs)
         self.line_search = line_search
+        super().__init__(problem, start, rng, n_jobs)
 
-    def _begin(self, problem: Problem, state: ComparisonState, z: CsrArray | None) -> None:
-        data = problem.dataset
-        rows = data.n_features + 1
-        lists = core_class("Duals", data.dtype)(data.n_examples, data.n_classes)
-        own = state.own = Cuts(lists, allocate_weights(rows, data.n_classes, data.dtype)[1])
-        state.best = allocate_weights(rows, data.n_classes, data.dtype)[1]
-        stride = own.spare.shape[1]
-        n_bytes = 4 * data.n_examples * stride * 8
+    def _begin(self, z: CsrArray | None) -> None:
+        data, engine = self.problem.dataset, self.engine
+        self._lists = core_class("Duals", data.dtype)(data.n_examples, data.n_classes)  # of a cut
+        self._spare = engine.new_weights()  # of a new cut, then where the next one is taken
+        self.best = engine.new_weights()
+        self._master = NO_CUTS
+        self._scores: Array | None = None  # of the best W, where a line search is made
+        n_bytes = 4 * data.n_examples * self._spare.shape[1] * 8
         if self.line_search and n_bytes < available_memory() / 2:
-            own.scores = allocate_weights(data.n_examples, data.n_classes, data.dtype)[1]
+            self._scores = self._scores_like(data.n_examples)
         if z is not None:  # any feasible z is a cut
-            set_duals(problem, lists, z)
-            self._add_cut(problem, state)
-            own.master = own.master._replace(weights=np.ones(1))
-            self._move_to_master(problem, state)
-            np.copyto(own.spare, state.store.weights)
-        own.primal = self._primal(problem, state, own.spare)
-        np.copyto(state.best, own.spare)
-        if own.scores is not None:
-            state.kernels.scores(own.spare, own.scores, 0, data.n_examples)
+            dtype = data.dtype
+            self._lists.from_csr(
+                z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(dtype)
+            )
+            self._add_cut()
+            self._master = self._master._replace(weights=np.ones(1))
+            self._move_to_master()
+            np.copyto(self._spare, engine.W)
+        self._primal = self._primal_at(self._spare)  # of the best W
+        np.copyto(self.best, self._spare)
+        if self._scores is not None:
+            self.kernels.scores(self._spare, self._scores, 0, data.n_examples)
 
-    def _loop(self, problem: Problem, state: ComparisonState) -> LoopFindings:
-        own, held = state.own, state.store
-        found = state.kernels.separate(own.spare, own.lists)  # at the W of the last round
-        self._add_cut(problem, state)
-        tol = MASTER_SHARE * max(own.primal - held.dual, 1e-12 * abs(own.primal))
-        ridge = RIDGE * float(np.finfo(problem.dataset.dtype).eps)
-        master = own.master
+    def _loop(self) -> LoopFindings:
+        found = self.kernels.separate(self._spare, self._lists)  # at the W of the last round
+        self._add_cut()
+        tol = MASTER_SHARE * max(self._primal - self.dual, 1e-12 * abs(self._primal))
+        ridge = RIDGE * float(np.finfo(self.problem.dataset.dtype).eps)
+        master = self._master
         weights = solve_simplex_qp(master.gram, master.constants(), master.weights, tol, ridge)
-        own.master = master._replace(weights=weights)
-        self._move_to_master(problem, state)
-        if own.scores is None:
-            np.copyto(own.spare, held.weights)
-            self._keep_best(problem, state)
+        self._master = master._replace(weights=weights)
+        self._move_to_master()
+        if self._scores is None:
+            np.copyto(self._spare, self.engine.W)
+            self._keep_best()
         else:
-            self._search(problem, state)
-        own.master = own.master.without_idle()
-        gap = max(own.primal - held.dual, 0.0)
-        return LoopFindings(gap, np.inf, found.evaluations, len(own.master.cuts))
+            self._search(self._scores)
+        self._master = self._master.without_idle()
+        gap = max(self._primal - self.dual, 0.0)
+        return LoopFindings(gap, np.inf, found.evaluations, len(self._master.cuts))
 
-    def _put_duals(self, problem: Problem, state: ComparisonState) -> None:
+    def _put_duals(self) -> None:
         """Write sum_j lambda_j z_j."""
-        data, master = problem.dataset, state.own.master
+        data, master = self.problem.dataset, self._master
         used = [(cut, w) for cut, w in zip(master.cuts, master.weights, strict=True) if w > 0]
         shape = data.n_examples, data.n_classes
         none: NDArray[np.int32] = np.empty(0, np.int32)
         rows = np.concatenate([none, *(cut.rows for cut, _ in used)])
         labels = np.concatenate([none, *(cut.labels for cut, _ in used)])
         values = np.concatenate([np.empty(0), *(w * cut.values for cut, w in used)])
-        set_duals(problem, state.store.z, sp.csr_array((values, (rows, labels)), shape=shape))
+        self.engine.load(sp.csr_array((values, (rows, labels)), shape=shape))
 
-    def _add_cut(self, problem: Problem, state: ComparisonState) -> None:
-        """Append the z of ``own.lists``: its b, and its row of the master's matrix."""
-        own, held = state.own, state.store
-        indptr, labels, values = own.lists.to_csr()
+    def _add_cut(self) -> None:
+        """Append the z of the lists as a cut: its b, and its row of the master's matrix."""
+        indptr, labels, values = self._lists.to_csr()
         rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
-        keep = state.filled[rows]  # x_i = 0 adds a constant to P and D
+        keep = self.filled[rows]  # x_i = 0 adds a constant to P and D
         cut = Cut(rows[keep], labels[keep], values[keep].astype(np.float64), 0.0)
-        cut.b = _constant_term(problem, cut)
-        held.trainer.rebuild(own.spare, own.lists, NO_COMMON)
-        products = self._products(problem, state, [*own.master.cuts, cut])
-        own.master = own.master.with_cut(cut, products)
+        cut.b = _constant_term(self.problem, cut)
+        self.engine.trainer.rebuild(self._spare, self._lists, NO_COMMON)
+        products = self._products([*self._master.cuts, cut])
+        self._master = self._master.with_cut(cut, products)
 
-    def _products(
-        self, problem: Problem, state: ComparisonState, cuts: list[Cut]
-    ) -> NDArray[np.float64]:
+    def _products(self, cuts: list[Cut]) -> NDArray[np.float64]:
         """<W(z_j), W> of cuts and a new one's W: sums of z_ic times the margin of (i, c) at W."""
-        data, W = problem.dataset, state.own.spare
+        data, W = self.problem.dataset, self._spare
         totals = np.zeros(len(cuts))
         step = max(1, SCORES_AT_A_TIME // W.shape[1])
-        _, scores = allocate_weights(min(step, data.n_examples), data.n_classes, data.dtype)
+        scores = self._scores_like(min(step, data.n_examples))
         for begin in range(0, data.n_examples, step):
             end = min(begin + step, data.n_examples)
-            state.kernels.scores(W, scores[: end - begin], begin, end)
-            margins = _margins(problem, scores[: end - begin, : data.n_classes], begin)
+            self.kernels.scores(W, scores[: end - begin], begin, end)
+            margins = _margins(self.problem, scores[: end - begin, : data.n_classes], begin)
             for j, cut in enumerate(cuts):
                 some = slice(*np.searchsorted(cut.rows, (begin, end)))
                 at = margins[cut.rows[some] - begin, cut.labels[some]]
                 totals[j] += float(cut.values[some] @ at)
         return totals
 
-    def _move_to_master(self, problem: Problem, state: ComparisonState) -> None:
+    def _move_to_master(self) -> None:
         """W <- W(z) of the master's z, and D."""
-        own, held = state.own, state.store
-        self._put_duals(problem, state)
-        self.store.rebuild(problem, held)
-        held.dual = held.constant + own.master.dual()
+        self._put_duals()
+        self.engine.rebuild()
+        self.dual = self.constant + self._master.dual()
 
-    def _primal(self, problem: Problem, state: ComparisonState, W: Array) -> float:
-        """P at W; leaves z of the most violated constraint there in ``own.lists``."""
-        loss = state.kernels.separate(W, state.own.lists).loss
-        return 0.5 * squared_norm(W, problem.dataset.n_classes, apart=False) + float(loss)
+    def _primal_at(self, W: Array) -> float:
+        """P at W; leaves z of the most violated constraint there in the lists."""
+        loss = self.kernels.separate(W, self._lists).loss
+        return 0.5 * squared_norm(W, self.engine.k, apart=False) + float(loss)
 
-    def _keep_best(self, problem: Problem, state: ComparisonState) -> None:
+    def _keep_best(self) -> None:
         """Keep the master's W if it is the best so far."""
-        own = state.own
-        primal = self._primal(problem, state, own.spare)
-        if primal < own.primal:
-            own.primal = primal
-            assert state.best is not None
-            np.copyto(state.best, own.spare)
+        primal = self._primal_at(self._spare)
+        if primal < self._primal:
+            self._primal = primal
+            assert self.best is not None
+            np.copyto(self.best, self._spare)
 
-    def _search(self, problem: Problem, state: ComparisonState) -> None:
+    def _search(self, scores: Array) -> None:
         """Move the best W towards the master's; the next cut is taken a little further on."""
-        own, best, data = state.own, state.best, problem.dataset
-        assert own.scores is not None
+        best, spare, k = self.best, self._spare, self.engine.k
         assert best is not None
-        k = data.n_classes
-        np.subtract(state.store.weights, best, out=own.spare)
-        change = allocate_weights(data.n_examples, k, data.dtype)[1]
-        state.kernels.scores(own.spare, change, 0, data.n_examples)
-        cross = float(np.einsum("ij,ij->", best, own.spare, dtype=np.float64))
-        squares = [squared_norm(W, k, apart=False) for W in (best, own.spare)]
-        line = Line(problem, own.scores[:, :k], change[:, :k], (squares[0], cross, squares[1]))
+        np.subtract(self.engine.W, best, out=spare)
+        change = self._scores_like(self.engine.n)
+        self.kernels.scores(spare, change, 0, self.engine.n)
+        cross = float(np.einsum("ij,ij->", best, spare, dtype=np.float64))
+        squares = [squared_norm(W, k, apart=False) for W in (best, spare)]
+        line = Line(self.problem, scores[:, :k], change[:, :k], (squares[0], cross, squares[1]))
         mu = line.best()
-        own.primal = min(own.primal, line.objective(mu))
-        best += best.dtype.type(mu) * own.spare
-        own.scores += own.scores.dtype.type(mu) * change
-        own.spare *= own.spare.dtype.type(AHEAD * (1 - mu))
-        own.spare += best
+        self._primal = min(self._primal, line.objective(mu))
+        best += best.dtype.type(mu) * spare
+        scores += scores.dtype.type(mu) * change
+        spare *= spare.dtype.type(AHEAD * (1 - mu))
+        spare += best
 
 
 def _margins(problem: Problem, scores: Array, begin: int) -> NDArray[np.float64]:

@@ -14,8 +14,6 @@ Sources: Collins et al. 2008 (JMLR 9:1775); Keerthi et al. 2008, sec. 2.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -23,12 +21,9 @@ from numpy.typing import NDArray
 from manyclass.problem.problem import Problem
 from manyclass.solvers.comparison.base import (
     ComparisonSolver,
-    ComparisonState,
     LoopFindings,
-    set_duals,
 )
-from manyclass.solvers.weights.dense import allocate_weights
-from manyclass.utils.types import Array, CsrArray
+from manyclass.utils.types import CsrArray
 
 FIRST_RATE = 0.5
 # A warm start gives every class this share of uniform u: log u = -inf would never move.
@@ -36,45 +31,37 @@ MIXED = 1e-4
 REBUILD_EVERY = 16  # epochs
 
 
-@dataclass(slots=True, eq=False)
-class Logarithms:
-    """Log u (Crammer-Singer) or logit u (Weston-Watkins), and the step length of each example."""
-
-    values: Array  # (n, stride), -inf where u = 0 always
-    rates: NDArray[np.float64]
-
-
-class ExponentiatedGradient(ComparisonSolver[Logarithms]):
+class ExponentiatedGradient(ComparisonSolver):
     """Solver for Crammer-Singer and Weston-Watkins with hinge loss."""
 
-    def _begin(self, problem: Problem, state: ComparisonState, z: CsrArray | None) -> None:
-        data = problem.dataset
-        _, values = allocate_weights(data.n_examples, data.n_classes, data.dtype)
-        values.fill(-np.inf)
-        values[:, : data.n_classes] = _first_logarithms(problem, z)
-        state.own = Logarithms(values, np.full(data.n_examples, FIRST_RATE))
+    def _begin(self, z: CsrArray | None) -> None:
+        data = self.problem.dataset
+        # log u (Crammer-Singer) or logit u (Weston-Watkins), -inf where u = 0 always.
+        self._logs = self._scores_like(data.n_examples)
+        self._logs.fill(-np.inf)
+        self._logs[:, : data.n_classes] = _first_logarithms(self.problem, z)
+        self._rates = np.full(data.n_examples, FIRST_RATE)  # step lengths
 
-    def _loop(self, problem: Problem, state: ComparisonState) -> LoopFindings:
-        own, held = state.own, state.store
-        if held.epoch and held.epoch % REBUILD_EVERY == 0:
-            self._put_duals(problem, state)
-            self.store.rebuild(problem, held)
-        found = state.kernels.exponentiated_gradient(
-            held.weights, own.values, own.rates, held.rows, self._seed()
+    def _loop(self) -> LoopFindings:
+        if self._n_epochs and self._n_epochs % REBUILD_EVERY == 0:
+            self._put_duals()
+            self.engine.rebuild()
+        found = self.kernels.exponentiated_gradient(
+            self.engine.W, self._logs, self._rates, self.rows, self._seed()
         )
-        held.dual += found.dual_gain
+        self.dual += found.dual_gain
         return LoopFindings(found.gap, found.max_violation, found.evaluations)
 
-    def _put_duals(self, problem: Problem, state: ComparisonState) -> None:
-        data = problem.dataset
-        values = state.own.values[:, : data.n_classes].astype(np.float64)
+    def _put_duals(self) -> None:
+        problem, data = self.problem, self.problem.dataset
+        values = self._logs[:, : data.n_classes].astype(np.float64)
         with np.errstate(over="ignore", under="ignore"):
             u = np.exp(values) if problem.formulation.takes_maximum else 1 / (1 + np.exp(-values))
-        u[~state.filled] = 0
+        u[~self.filled] = 0
         u[np.arange(data.n_examples), data.labels] = 0
         if problem.formulation.takes_maximum:
             u /= np.maximum(1, u.sum(axis=1, keepdims=True))
-        set_duals(problem, state.store.z, sp.csr_array(u * problem.costs[:, None]))
+        self.engine.load(sp.csr_array(u * problem.costs[:, None]))
 
 
 def _first_logarithms(problem: Problem, z: CsrArray | None) -> NDArray[np.float64]:

@@ -11,72 +11,46 @@ Sources: Crammer and Singer 2001 (JMLR 2:265); Keerthi et al. 2008, sec. 2.2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate
 from manyclass.solvers.comparison.base import (
     ComparisonSolver,
-    ComparisonState,
     LoopFindings,
-    set_duals,
 )
-from manyclass.solvers.weights.dense import allocate_weights
-from manyclass.utils.types import Array, CsrArray
+from manyclass.utils.types import CsrArray
 
 
-@dataclass(slots=True, eq=False)
-class Scores:
-    """All w_c . x_i, all v_i, and X by feature."""
-
-    values: Array  # (n, stride)
-    violations: NDArray[np.float64]
-    indptr: NDArray[np.int64]
-    rows: NDArray[np.int32]
-    entries: Array
-
-
-class MostViolating(ComparisonSolver[Scores]):
+class MostViolating(ComparisonSolver):
     """Solver for Crammer-Singer and Weston-Watkins with hinge loss."""
 
-    def _begin(self, problem: Problem, state: ComparisonState, z: CsrArray | None) -> None:
-        data = problem.dataset
+    def _begin(self, z: CsrArray | None) -> None:
+        data = self.problem.dataset
         columns = sp.csc_array(data.matrix())
-        state.own = Scores(
-            allocate_weights(data.n_examples, data.n_classes, data.dtype)[1],
-            np.zeros(data.n_examples),
+        self._scores = self._scores_like(data.n_examples)  # all w_c . x_i
+        self._violations = np.zeros(data.n_examples)  # all v_i
+        self._by_feature = (
             columns.indptr.astype(np.int64),
             columns.indices.astype(np.int32),
             columns.data,
         )
         if z is not None:
-            set_duals(problem, state.store.z, z)
+            self.engine.load(z)
 
-    def certify(self, problem: Problem, state: ComparisonState) -> Certificate:
-        """Compute the certificate; all scores are computed anew from W(z)."""
-        found = super().certify(problem, state)
-        own, n = state.own, problem.dataset.n_examples
-        state.kernels.scores(state.store.weights, own.values, 0, n)
-        state.kernels.violations(own.values, state.store.z, own.violations)
+    def certify(self) -> Certificate:
+        """Compute the certificate; all scores are computed again, from W(z)."""
+        found = super().certify()
+        self.kernels.scores(self.engine.W, self._scores, 0, self.engine.n)
+        self.kernels.violations(self._scores, self.engine.z, self._violations)
         return found
 
-    def _loop(self, problem: Problem, state: ComparisonState) -> LoopFindings:
-        own = state.own
-        found = state.kernels.most_violating(
-            own.values,
-            state.store.z,
-            own.violations,
-            own.indptr,
-            own.rows,
-            own.entries,
-            problem.dataset.n_examples,
+    def _loop(self) -> LoopFindings:
+        found = self.kernels.most_violating(
+            self._scores, self.engine.z, self._violations, *self._by_feature, self.engine.n
         )
-        at_z = self.certify(problem, state)
+        at_z = self.certify()
         return LoopFindings(at_z.gap, at_z.max_violation, found.evaluations, found.steps)
 
-    def _put_duals(self, problem: Problem, state: ComparisonState) -> None:
+    def _put_duals(self) -> None:
         """Do nothing: the steps change z in its place."""

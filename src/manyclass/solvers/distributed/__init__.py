@@ -1,4 +1,4 @@
 """Solvers whose classes are partitioned over MPI ranks.
 
-May import solvers.dual, solvers.weights and below. Begin with base.py.
+May import solvers and below. Begin with base.py.
 """

@@ -8,9 +8,9 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,21 +62,6 @@ class PassTotals:
         return total
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class DistributedState:
-    """Training state that all ranks share."""
-
-    began: float = field(default_factory=time.perf_counter)
-    dual: float = 0.0
-    epoch: int = 0
-    full: PassTotals = field(default_factory=PassTotals)  # of the last epoch
-
-    @property
-    def primal(self) -> float:
-        """P, as the last epoch estimates it."""
-        return self.dual + self.full.gap
-
-
 def aborts_all_ranks(method: F) -> F:
     """Abort all ranks if the method raises."""
 
@@ -101,6 +86,8 @@ class DistributedSolver(ABC):
 
     Parameters
     ----------
+    problem : Problem
+        The same on every rank.
     rng : numpy.random.Generator
         In the same state on every rank.
     communicator : Communicator, default=None
@@ -115,16 +102,24 @@ class DistributedSolver(ABC):
     communicator : Communicator
     common, rng : numpy.random.Generator
         The same on every rank; another on each.
+    dual : float
+        D, as training keeps it.
     """
 
     def __init__(
         self,
+        problem: Problem,
         rng: np.random.Generator,
         communicator: Communicator | None = None,
         *,
         gathers: bool = True,
         keeps_duals: bool = True,
     ) -> None:
+        self._began = time.perf_counter()
+        self.problem = problem
+        self.dual = 0.0
+        self._n_epochs = 0
+        self._full = PassTotals()  # of the last epoch
         self.gathers = gathers
         self.keeps_duals = keeps_duals
         self.communicator = Serial() if communicator is None else communicator
@@ -132,13 +127,14 @@ class DistributedSolver(ABC):
         self.common = np.random.default_rng(seed)
         self.rng = np.random.default_rng([seed, self.communicator.rank])
 
-    def promising(self, state: DistributedState, rule: StoppingRule) -> bool:
-        """Whether the last epoch's estimates say that the rule may be met."""
-        return rule.promising(state.full, state.primal)
+    @property
+    def primal(self) -> float:
+        """P, as the last epoch estimates it."""
+        return self.dual + self._full.gap
 
-    def dual_objective(self, state: DistributedState) -> float:
-        """Return the running dual objective."""
-        return state.dual
+    def promising(self, rule: StoppingRule) -> bool:
+        """Whether the last epoch's estimates say that the rule may be met."""
+        return rule.promising(self._full, self.primal)
 
     def _gather_found(self, found: _core.GapSums | None) -> list[Found]:
         """Return what the passes of all ranks found for a certificate."""
@@ -154,16 +150,14 @@ class DistributedSolver(ABC):
         squares, distances = np.array(everywhere).T.tolist()
         return exact_sum(squares), math.sqrt(exact_sum(distances))
 
-    def _end_epoch(
-        self, state: DistributedState, found: PassTotals, dual: float, n_weights: int
-    ) -> EpochRecord:
+    def _end_epoch(self, found: PassTotals, dual: float, n_weights: int) -> EpochRecord:
         """Keep what all ranks found in an epoch, and D; return its record."""
-        state.full, state.dual = found, dual
-        state.epoch += 1
+        self._full, self.dual = found, dual
+        self._n_epochs += 1
         return EpochRecord(
-            epoch=state.epoch,
-            seconds=time.perf_counter() - state.began,
-            primal_estimate=state.primal,
+            epoch=self._n_epochs,
+            seconds=time.perf_counter() - self._began,
+            primal_estimate=self.primal,
             gap_estimate=found.gap,
             violation=found.max_violation,
             active_share=found.n_active / max(1.0, found.n_visited),
@@ -174,18 +168,18 @@ class DistributedSolver(ABC):
         )
 
     @abstractmethod
-    def spread(self, problem: Problem, state: Any) -> ShardedWeights:
+    def spread(self) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
 
     @aborts_all_ranks
-    def weights(self, problem: Problem, state: Any) -> Weights:
+    def weights(self) -> Weights:
         """Return W, shape (d + 1, k), on every rank."""
-        return self.spread(problem, state).gather()
+        return self.spread().gather()
 
     @aborts_all_ranks
-    def finish(self, problem: Problem, state: Any) -> Weights | ShardedWeights:
-        """Return W, shape (d + 1, k), on every rank, or spread; the state ends."""
-        W = self.spread(problem, state)
+    def finish(self) -> Weights | ShardedWeights:
+        """Return W, shape (d + 1, k), on every rank, or spread; the run ends."""
+        W = self.spread()
         return W.gather() if self.gathers else W
 
 

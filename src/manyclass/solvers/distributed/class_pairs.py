@@ -8,11 +8,9 @@ blocks from them, so that W never drifts from W(z).
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +23,13 @@ from manyclass.problem.solution import Certificate, EpochRecord, Start
 from manyclass.solvers.certificates import Returned, returned_square
 from manyclass.solvers.distributed.base import (
     DistributedSolver,
-    DistributedState,
     PassTotals,
     aborts_all_ranks,
     gather_duals,
 )
 from manyclass.solvers.distributed.class_blocks import ClassBlocks, ClassBlockStore
 from manyclass.solvers.distributed.coo_duals import CooDuals, start_duals, to_core
-from manyclass.solvers.dual.table_weights import SHRUNK_LOOPS
+from manyclass.solvers.engines import SHRUNK_LOOPS
 from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, trainer_arguments
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.sharded import ShardedWeights
@@ -50,41 +47,32 @@ EFFORT = 5
 Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.SweepResult]
 
 
-@dataclass(slots=True, eq=False)
-class State(DistributedState):
-    """State of training on this rank."""
-
-    trainer: _core.PairTrainer64  # of the core
-    schedule: Schedule
-    work: NDArray[np.float64]  # of the classes
-    round: ClassBlockStore
-    duals: CooDuals  # all z, as they were before this epoch
-    filled: NDArray[np.bool_]  # whether x_i != 0
-    constant: float  # loss of the examples with x_i = 0
-    rounding: float = 0.0  # how far W is from W(z) at most, when an epoch begins
-    polishes: bool = True  # whether shrunk loops pay
-
-
-S = TypeVar("S", bound=State)
-
-
-class ClassPairSolver(DistributedSolver, Generic[S]):
+class ClassPairSolver(DistributedSolver):
     """The frame of a solver for relative margins.
 
     Parameters
     ----------
+    problem : Problem
+    start : Start or None
     rng : numpy.random.Generator
         Orders the loops and draws the class blocks; in the same state on every rank.
     communicator : Communicator, default=None
         One process alone when None.
     sparse : bool, default=False
         Whether W is held in tables, and returned as a CSR array.
-    """
 
-    state_of: type[S]
+    Attributes
+    ----------
+    duals : CooDuals
+        All z, as they were before this epoch.
+    filled : ndarray of shape (n,), bool
+        Whether x_i != 0.
+    """
 
     def __init__(
         self,
+        problem: Problem,
+        start: Start | None,
         rng: np.random.Generator,
         communicator: Communicator | None = None,
         *,
@@ -92,97 +80,93 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
         gathers: bool = True,
         keeps_duals: bool = True,
     ) -> None:
-        super().__init__(rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
+        super().__init__(problem, rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
         self.sparse = sparse
+        self._begin(start)
 
     @aborts_all_ranks
-    def init(self, problem: Problem, start: Start | None) -> S:
+    def _begin(self, start: Start | None) -> None:
         """Begin from z = 0, or where another training ended."""
-        began = time.perf_counter()
-        data = problem.dataset
+        problem, data = self.problem, self.problem.dataset
         n_ranks = self.communicator.size
-        schedule = Schedule.of(min(data.n_classes, BLOCKS_PER_RANK * n_ranks), n_ranks)
-        trainer = core_class("PairTrainer", data.dtype)(**trainer_arguments(problem))
-        norms = trainer.squared_norms()
+        self.schedule = Schedule.of(min(data.n_classes, BLOCKS_PER_RANK * n_ranks), n_ranks)
+        self.trainer = core_class("PairTrainer", data.dtype)(**trainer_arguments(problem))
+        norms = self.trainer.squared_norms()
         check_squared_norms(norms)
-        filled = norms > 0
-        work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
+        self.filled = norms > 0
+        self._work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
         tables = dense_from(problem, n_ranks) if self.sparse else None
-        going = ClassBlockStore(self.communicator, schedule, data, tables)
-        duals = start_duals(start, filled, data.dtype)
-        constant = float(problem.costs[~filled].sum()) * self._largest_loss(problem)
-        state = self.state_of(
-            trainer, schedule, work, going, duals, filled, constant, dual=constant, began=began
-        )
-        self._begin_epoch(problem, state)
+        self.round = ClassBlockStore(self.communicator, self.schedule, data, tables)
+        self.duals = start_duals(start, self.filled, data.dtype)
+        # Loss of the examples with x_i = 0.
+        self.constant = float(problem.costs[~self.filled].sum()) * self._largest_loss()
+        self.dual = self.constant
+        self._rounding = 0.0  # how far W is from W(z) at most, when an epoch begins
+        self._polishes = True  # whether shrunk loops pay
+        self._begin_epoch()
         if start is not None:
-            self.certify(problem, state)
-        return state
+            self.certify()
 
     @aborts_all_ranks
-    def epoch(self, problem: Problem, state: S, rule: StoppingRule) -> EpochRecord:
+    def epoch(self, rule: StoppingRule) -> EpochRecord:
         """Visit every pair of class blocks."""
         here = PassTotals()
-        state.round.run(lambda: here.add(self._visit_pair(problem, state, rule)))
+        self.round.run(lambda: here.add(self._visit_pair(rule)))
         found = here.over(self.communicator)
-        state.duals = gather_duals(self.communicator, self._moved(problem, state))
-        self._begin_epoch(problem, state)
-        found.n_duals = len(state.duals.rows)
-        dual = state.dual + found.dual_gain
-        record = self._end_epoch(state, found, dual, self._n_weights(problem, state))
-        rule.cool(found, state.primal)
+        self.duals = gather_duals(self.communicator, self._moved())
+        self._begin_epoch()
+        found.n_duals = len(self.duals.rows)
+        record = self._end_epoch(found, self.dual + found.dual_gain, self._n_weights())
+        rule.cool(found, self.primal)
         return record
 
     @abstractmethod
-    def certify(self, problem: Problem, state: S) -> Certificate:
+    def certify(self) -> Certificate:
         """Compute the certificate: each rank visits all examples with the classes that it holds.
 
         All w_{y_i} . x_i are exchanged first.
         """
 
-    def start(self, problem: Problem, state: S) -> Start:
+    def start(self) -> Start:
         """Return z as it was when the last epoch ended, which every rank knows."""
-        return Start(state.duals.matrix(problem.dataset.n_classes, len(state.filled)))
+        return Start(self.duals.matrix(self.problem.dataset.n_classes, len(self.filled)))
 
-    def spread(self, problem: Problem, state: S) -> ShardedWeights:  # noqa: ARG002 (DistributedSumToZero's needs it)
+    def spread(self) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
-        return state.round.spread(sparse=self.sparse)
+        return self.round.spread(sparse=self.sparse)
 
     @abstractmethod
-    def _largest_loss(self, problem: Problem) -> float:
+    def _largest_loss(self) -> float:
         """Return the loss of an example with x_i = 0."""
 
     @abstractmethod
-    def _feasible(
-        self, problem: Problem, z: CooDuals
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return sum_c z_ic, within the constraints, and by what to multiply z for it; (n,)."""
 
     @abstractmethod
-    def _share_out(self, problem: Problem, state: S) -> None:
+    def _share_out(self) -> None:
         """Keep what an epoch begins with of all z: where this rank may move them."""
 
     @abstractmethod
-    def _visit_pair(self, problem: Problem, state: S, rule: StoppingRule) -> PassTotals:
+    def _visit_pair(self, rule: StoppingRule) -> PassTotals:
         """Visit the examples whose z the pair held here may move."""
 
     @abstractmethod
-    def _moved(self, problem: Problem, state: S) -> CooDuals:
+    def _moved(self) -> CooDuals:
         """Return the z that this rank has at the end of an epoch; each is on one rank."""
 
-    def _begin_epoch(self, problem: Problem, state: S) -> None:
+    def _begin_epoch(self) -> None:
         """Draw class blocks; take W and z of the first ones from all z."""
-        blocks = ClassBlocks.of(state.work, state.schedule.n_blocks, self.common)
-        state.round.begin(blocks)
-        core, _ = self._core_pair(problem, state)
-        totals, scale = self._feasible(problem, state.duals)
-        z = self._core_duals(state, state.duals)
-        state.rounding = state.trainer.rebuild(core, state.round.weights, z, totals, scale)
-        self._share_out(problem, state)
+        blocks = ClassBlocks.of(self._work, self.schedule.n_blocks, self.common)
+        self.round.begin(blocks)
+        core, _ = self._core_pair()
+        totals, scale = self._feasible(self.duals)
+        z = self._core_duals(self.duals)
+        self._rounding = self.trainer.rebuild(core, self.round.weights, z, totals, scale)
+        self._share_out()
 
     def _loops(
         self,
-        state: S,
         z: _core.Duals64,
         rows: NDArray[np.int32],
         loop: Loop,
@@ -193,11 +177,11 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
         first = loop(rows, active, False)
         found = PassTotals(n_visited=float(len(rows)))
         found.add(first)
-        if not (state.polishes or state.round.is_first):
+        if not (self._polishes or self.round.is_first):
             return found
         n_active = int(first.n_active)
         gap, violation = rule.shrunk_goal()
-        goal = max(POLISHED * first.gap, gap / state.schedule.n_pairs)
+        goal = max(POLISHED * first.gap, gap / self.schedule.n_pairs)
         budget = EFFORT * first.evaluations
         if self.sparse:
             budget = min(budget, SHRUNK_LOOPS * (z.count + n_active))
@@ -206,44 +190,44 @@ class ClassPairSolver(DistributedSolver, Generic[S]):
             found.dual_gain += some.dual_gain
             found.evaluations += some.evaluations
             found.loops += 1
-            if state.round.is_first and found.loops == 1:
-                state.polishes = some.gap > POLISHED * first.gap
+            if self.round.is_first and found.loops == 1:
+                self._polishes = some.gap > POLISHED * first.gap
             n_active = some.n_active
             if some.gap <= goal or some.max_violation < violation:
                 break
         found.n_active = n_active
         return found
 
-    def _own_scores(self, problem: Problem, state: S) -> NDArray[np.float64]:
+    def _own_scores(self) -> NDArray[np.float64]:
         """Exchange w_{y_i} . x_i, shape (n,); each is known to one rank."""
-        core, labels = self._core_pair(problem, state)
+        core, labels = self._core_pair()
         scores = np.zeros(len(labels))
         rows = np.flatnonzero(labels >= 0).astype(np.int32)
-        state.trainer.own_scores(core, state.round.weights, rows, scores)
+        self.trainer.own_scores(core, self.round.weights, rows, scores)
         return self.communicator.all_sum(scores)
 
-    def _as_returned(self, problem: Problem, state: S) -> tuple[Returned, float]:
+    def _as_returned(self) -> tuple[Returned, float]:
         """Return W as users have it, and how far the given W is from W(z) at most; of all ranks."""
-        held = state.round.squared_norm(), state.round.intercepts()
-        square, moved = returned_square(*held, problem.dataset.bias)
-        square, distance = self._gather_norm(square, moved + state.rounding)
+        held = self.round.squared_norm(), self.round.intercepts()
+        square, moved = returned_square(*held, self.problem.dataset.bias)
+        square, distance = self._gather_norm(square, moved + self._rounding)
         return Returned(NO_COMMON, square, 0.0), distance
 
-    def _core_pair(self, problem: Problem, state: S) -> tuple[_core.ClassPair, NDArray[np.int32]]:
+    def _core_pair(self) -> tuple[_core.ClassPair, NDArray[np.int32]]:
         """Return the pair of class blocks held, and the column of every y_i, -1 elsewhere."""
         sizes = [0, 0]
-        for block, slot in state.round.slots.items():
-            sizes[slot] = len(state.round.blocks.classes[block])
-        labels = state.round.columns_of()[problem.dataset.labels]
-        own_too = state.round.is_first
-        return _core.ClassPair(state.round.width, sizes[0], sizes[1], labels, own_too), labels
+        for block, slot in self.round.slots.items():
+            sizes[slot] = len(self.round.blocks.classes[block])
+        labels = self.round.columns_of()[self.problem.dataset.labels]
+        own_too = self.round.is_first
+        return _core.ClassPair(self.round.width, sizes[0], sizes[1], labels, own_too), labels
 
-    def _core_duals(self, state: S, z: CooDuals) -> _core.Duals64:
+    def _core_duals(self, z: CooDuals) -> _core.Duals64:
         """Return z of the classes that are held, as the core takes it."""
-        return to_core(z, state.round.columns_of(), 2 * state.round.width, len(state.filled))
+        return to_core(z, self.round.columns_of(), 2 * self.round.width, len(self.filled))
 
-    def _n_weights(self, problem: Problem, state: S) -> int:
+    def _n_weights(self) -> int:
         """Count the numbers of W that all ranks hold together."""
         if not self.sparse:
-            return (problem.dataset.n_features + 1) * problem.dataset.n_classes
-        return int(self.communicator.all_sum(np.array([state.round.weights.n_slots]))[0])
+            return (self.problem.dataset.n_features + 1) * self.problem.dataset.n_classes
+        return int(self.communicator.all_sum(np.array([self.round.weights.n_slots]))[0])

@@ -23,8 +23,6 @@ Alber et al. 2017, algorithm 5, for the schedule of pairs. The split of the simp
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,7 +31,7 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import UNIT, Certificate, exact_sum
 from manyclass.solvers.certificates import Found, certificate_of
 from manyclass.solvers.distributed.base import PassTotals, aborts_all_ranks, slack_errors
-from manyclass.solvers.distributed.class_pairs import ClassPairSolver, State
+from manyclass.solvers.distributed.class_pairs import ClassPairSolver
 from manyclass.solvers.distributed.coo_duals import CooDuals, concatenate, from_core
 from manyclass.solvers.stopping import StoppingRule
 
@@ -42,120 +40,107 @@ AT_BOUND = {np.dtype(np.float32): _core.AT_BOUND32, np.dtype(np.float64): _core.
 NO_SLOTS = np.empty(0, np.uint8)
 
 
-@dataclass(slots=True, eq=False)
-class CrammerSingerState(State):
-    """Duals: all z of c != y_i; the own duals of its round: the shares of a class block."""
+class DistributedCrammerSinger(ClassPairSolver):
+    """Solver for the largest loss of relative margins; parameters as ClassPairSolver.
 
-    # Class block of each example's largest share, as of the epoch's beginning.
-    homes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    ``duals`` are all z of c != y_i; the own duals of its round: the shares of a class block.
+    """
 
-
-class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
-    """Solver for the largest loss of relative margins; parameters as ClassPairSolver."""
-
-    state_of = CrammerSingerState
+    _homes: NDArray[np.int32]  # class block of each example's largest share, as an epoch began
 
     @aborts_all_ranks
-    def certify(self, problem: Problem, state: CrammerSingerState) -> Certificate:
+    def certify(self) -> Certificate:
         """Compute the certificate: each rank visits all examples with the classes that it holds.
 
         All w_{y_i} . x_i are exchanged first, then the largest slacks.
         """
-        largest, smallest, z_dot_xi = self._survey(problem, state)
-        at, distance = self._as_returned(problem, state)
+        largest, smallest, z_dot_xi = self._survey()
+        problem = self.problem
+        at, distance = self._as_returned()
         worst = self.communicator.all_max(largest)
         least = -self.communicator.all_max(-smallest)
         z_dot_xi = self.communicator.all_sum(z_dot_xi)
-        norm = at.norm(problem.dataset.n_classes)
-        e = slack_errors(problem, state.trainer.squared_norms(), norm)
-        gaps = self._gaps(problem, state, worst, least, z_dot_xi, e)
-        least = np.where(_at_bound(problem, state.duals), least, np.minimum(least, 0))
-        violations = (np.maximum(0, worst) - least)[state.filled]
+        e = slack_errors(problem, self.trainer.squared_norms(), at.norm(problem.dataset.n_classes))
+        gaps = self._gaps(worst, least, z_dot_xi, e)
+        least = np.where(_at_bound(problem, self.duals), least, np.minimum(least, 0))
+        violations = (np.maximum(0, worst) - least)[self.filled]
         losses, most_losses = problem.costs * np.maximum(0, [worst, worst + e])
         found = Found(
-            exact_sum(gaps[state.filled].tolist()),
+            exact_sum(gaps[self.filled].tolist()),
             exact_sum(losses.tolist()),
             exact_sum(most_losses.tolist()),
             float(violations.max(initial=0.0)),
         )
         proof = certificate_of(problem, at, [found], distance)
-        state.dual = proof.dual_objective  # free of the rounding of many small gains
+        self.dual = proof.dual_objective  # free of the rounding of many small gains
         return proof
 
     def _gaps(
         self,
-        problem: Problem,
-        state: CrammerSingerState,
         worst: NDArray[np.float64],
         least: NDArray[np.float64],
         z_dot_xi: NDArray[np.float64],
         e: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Bound the term of P - D of every example, as gap.hpp does, shape (n,)."""
-        totals, scale = self._feasible(problem, state.duals)
-        n_duals = np.bincount(state.duals.rows, minlength=len(totals))
+        totals, scale = self._feasible(self.duals)
+        n_duals = np.bincount(self.duals.rows, minlength=len(totals))
         largest = np.where(totals > 0, np.maximum(np.abs(worst), np.abs(least)), 0)
         rounding = UNIT * (2 * n_duals + 8 + self.communicator.size) * totals * largest
-        terms = problem.costs * np.maximum(0, worst + e) - scale * z_dot_xi + e * totals
+        terms = self.problem.costs * np.maximum(0, worst + e) - scale * z_dot_xi + e * totals
         return np.asarray(np.maximum(0, terms + rounding))
 
-    def _survey(
-        self, problem: Problem, state: CrammerSingerState
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def _survey(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return extreme slacks and z . xi of each example over the classes of this rank."""
-        own_scores = self._own_scores(problem, state)
-        core, _ = self._core_pair(problem, state)
-        z = self._core_duals(state, state.duals)
+        own_scores = self._own_scores()
+        core, _ = self._core_pair()
+        z = self._core_duals(self.duals)
         largest, smallest, z_dot_xi = np.empty((3, len(own_scores)))
-        state.trainer.survey(core, state.round.weights, z, own_scores, largest, smallest, z_dot_xi)
+        self.trainer.survey(core, self.round.weights, z, own_scores, largest, smallest, z_dot_xi)
         return largest, smallest, z_dot_xi
 
-    def _feasible(
-        self, problem: Problem, z: CooDuals
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return sum_c z_ic with z scaled so that it is C_i at most, and the scale."""
-        totals = _totals(problem, z)
-        scale = problem.costs / np.maximum(problem.costs, totals)
+        costs, totals = self.problem.costs, _totals(self.problem, z)
+        scale = costs / np.maximum(costs, totals)
         return scale * totals, scale
 
-    def _largest_loss(self, problem: Problem) -> float:  # noqa: ARG002 (part of the base class)
+    def _largest_loss(self) -> float:
         """Return the loss of an example with x_i = 0."""
         return 1.0
 
-    def _begin_epoch(self, problem: Problem, state: CrammerSingerState) -> None:
+    def _begin_epoch(self) -> None:
         """Draw class blocks; take W and the shares of the first ones from all z, within budgets."""
-        state.duals = _within_budgets(problem, state.duals)
-        super()._begin_epoch(problem, state)
+        self.duals = _within_budgets(self.problem, self.duals)
+        super()._begin_epoch()
 
-    def _share_out(self, problem: Problem, state: CrammerSingerState) -> None:
+    def _share_out(self) -> None:
         """Keep the z of the class blocks that are held, and every example's home block."""
-        data, z = problem.dataset, state.duals
+        problem, data, z = self.problem, self.problem.dataset, self.duals
         left = (problem.costs - _totals(problem, z)).astype(data.dtype)
         rest = CooDuals(np.arange(data.n_examples, dtype=np.int32), data.labels, left)
         shares = concatenate(
-            [rest.of(state.filled & ~_at_bound(problem, z)), z],
+            [rest.of(self.filled & ~_at_bound(problem, z)), z],
             data.dtype,
         )
-        block = state.round.blocks.block_of[shares.labels]
-        state.round.own_duals = {b: shares.of(block == b) for b in state.round.held}
+        block = self.round.blocks.block_of[shares.labels]
+        self.round.own_duals = {b: shares.of(block == b) for b in self.round.held}
         ascending = np.lexsort((shares.values, shares.rows))
-        state.homes = np.zeros(data.n_examples, np.int32)
-        state.homes[shares.rows[ascending]] = block[ascending]  # the last one stays
+        self._homes = np.zeros(data.n_examples, np.int32)
+        self._homes[shares.rows[ascending]] = block[ascending]  # the last one stays
 
-    def _moved(self, problem: Problem, state: CrammerSingerState) -> CooDuals:
+    def _moved(self) -> CooDuals:
         """Return the z that this rank has at the end of an epoch; each is on one rank."""
-        shares = concatenate(list(state.round.own_duals.values()), problem.dataset.dtype)
-        return shares.of(shares.labels != problem.dataset.labels[shares.rows])
+        shares = concatenate(list(self.round.own_duals.values()), self.problem.dataset.dtype)
+        return shares.of(shares.labels != self.problem.dataset.labels[shares.rows])
 
-    def _visit_pair(
-        self, problem: Problem, state: CrammerSingerState, rule: StoppingRule
-    ) -> PassTotals:
+    def _visit_pair(self, rule: StoppingRule) -> PassTotals:
         """Visit the examples with a share in the pair, then those that still move."""
-        core, _ = self._core_pair(problem, state)
-        held, dtype = state.round.held, problem.dataset.dtype
-        shares = concatenate([state.round.own_duals[b] for b in held], dtype)
-        lists = self._core_duals(state, shares)
-        scored = self._slots_to_score(state)
+        core, _ = self._core_pair()
+        held, dtype = self.round.held, self.problem.dataset.dtype
+        shares = concatenate([self.round.own_duals[b] for b in held], dtype)
+        lists = self._core_duals(shares)
+        scored = self._slots_to_score()
         numbers = np.bincount(shares.rows, minlength=len(scored))
         rows = np.flatnonzero((numbers > 1) | ((numbers > 0) & (scored > 0))).astype(np.int32)
 
@@ -163,28 +148,28 @@ class DistributedCrammerSinger(ClassPairSolver[CrammerSingerState]):
             some: NDArray[np.int32], active: NDArray[np.int32], shrunk: bool
         ) -> _core.SweepResult:
             slots, seed = NO_SLOTS if shrunk else scored, int(self.rng.integers(2**63))
-            result: _core.SweepResult = state.trainer.trade(
-                core, state.round.weights, lists, some, active, slots, seed
+            result: _core.SweepResult = self.trainer.trade(
+                core, self.round.weights, lists, some, active, slots, seed
             )
             return result
 
-        found = self._loops(state, lists, rows, loop, rule)
-        moved = from_core(lists, state.round.classes_of())
-        block = state.round.blocks.block_of[moved.labels]
-        state.round.own_duals.update({b: moved.of(block == b) for b in held})
+        found = self._loops(lists, rows, loop, rule)
+        moved = from_core(lists, self.round.classes_of())
+        block = self.round.blocks.block_of[moved.labels]
+        self.round.own_duals.update({b: moved.of(block == b) for b in held})
         return found
 
-    def _slots_to_score(self, state: CrammerSingerState) -> NDArray[np.uint8]:
+    def _slots_to_score(self) -> NDArray[np.uint8]:
         """Return bit s of an example where it looks at all classes of slot s, shape (n,).
 
         Those that its home meets; in the first round of an epoch also the home's own.
         """
-        slots = state.round.slots
-        of_home = np.zeros(state.schedule.n_blocks, np.uint8)
+        slots = self.round.slots
+        of_home = np.zeros(self.schedule.n_blocks, np.uint8)
         for home in slots:
-            others = slots if state.round.is_first else slots.keys() - {home}
+            others = slots if self.round.is_first else slots.keys() - {home}
             of_home[home] = sum(1 << slots[b] for b in others)
-        return of_home[state.homes]
+        return of_home[self._homes]
 
 
 def _totals(problem: Problem, z: CooDuals) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ Returned: W, z and the certificate, the same on every rank; P, D and the gap are
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -19,24 +19,15 @@ from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, start_of
 from manyclass.solvers.distributed.base import (
     DistributedSolver,
-    DistributedState,
     PassTotals,
     aborts_all_ranks,
     gather_duals,
     shares,
 )
 from manyclass.solvers.distributed.coo_duals import CooDuals
-from manyclass.solvers.dual.one_vs_rest import Groups, OneVsRest
+from manyclass.solvers.one_vs_rest import OneVsRest
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.sharded import ShardedWeights, blocks_of
-
-
-@dataclass(slots=True, eq=False)
-class State(DistributedState):
-    """State of the classes of this rank, and the findings of all ranks."""
-
-    problem: Problem | None = None  # of the classes here; None where there are none
-    groups: Groups | None = None
 
 
 class DistributedOneVsRest(DistributedSolver):
@@ -44,6 +35,8 @@ class DistributedOneVsRest(DistributedSolver):
 
     Parameters
     ----------
+    problem : Problem
+    start : Start or None
     rng : numpy.random.Generator
         Orders the loops.
     communicator : Communicator, default=None
@@ -56,6 +49,8 @@ class DistributedOneVsRest(DistributedSolver):
 
     def __init__(
         self,
+        problem: Problem,
+        start: Start | None,
         rng: np.random.Generator,
         communicator: Communicator | None = None,
         n_jobs: int = 1,
@@ -64,35 +59,34 @@ class DistributedOneVsRest(DistributedSolver):
         gathers: bool = True,
         keeps_duals: bool = True,
     ) -> None:
-        super().__init__(rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
-        self.here = OneVsRest(self.rng, n_jobs)
+        super().__init__(problem, rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
         self.sparse = sparse
+        self._here: OneVsRest | None = None  # of the classes here; None where there are none
+        self._begin(start, n_jobs)
 
     @aborts_all_ranks
-    def init(self, problem: Problem, start: Start | None) -> State:
+    def _begin(self, start: Start | None, n_jobs: int) -> None:
         """Begin from z = 0, or where another training ended."""
-        state = State()
-        classes = self._classes(problem)[self.communicator.rank]
+        classes = self._classes()[self.communicator.rank]
         overflow = None
         if classes.stop > classes.start:
-            state.problem = problem_of(problem, classes)
+            part = problem_of(self.problem, classes)
             try:
-                state.groups = self.here.init(state.problem, start_of(start, classes))
+                self._here = OneVsRest(part, start_of(start, classes), self.rng, n_jobs)
             except FloatingPointError as error:
                 overflow = error
         if any_of(self.communicator, overflow is not None):  # ranks without classes see none
             raise overflow or FloatingPointError(
                 "the square of a row of X overflows; scale the features"
             )
-        state.dual = self._sum_of_duals(state)
-        return state
+        self.dual = self._sum_of_duals()
 
     @aborts_all_ranks
-    def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
+    def epoch(self, rule: StoppingRule) -> EpochRecord:
         """One epoch of the classes of every rank."""
         here = PassTotals()
-        if state.problem is not None and state.groups is not None:
-            record = self.here.epoch(state.problem, state.groups, rule)
+        if self._here is not None:
+            record = self._here.epoch(rule)
             here = PassTotals(
                 gap=record.gap_estimate,
                 evaluations=record.evaluations,
@@ -103,66 +97,57 @@ class DistributedOneVsRest(DistributedSolver):
                 loops=record.loops,
             )
         found = here.over(self.communicator)
-        n_weights = (problem.dataset.n_features + 1) * problem.dataset.n_classes
-        return self._end_epoch(state, found, self._sum_of_duals(state), n_weights)
+        data = self.problem.dataset
+        return self._end_epoch(found, self._sum_of_duals(), (data.n_features + 1) * data.n_classes)
 
     @aborts_all_ranks
-    def certify(self, problem: Problem, state: State) -> Certificate:  # noqa: ARG002 (part of the Solver protocol)
+    def certify(self) -> Certificate:
         """Certify the classes of every rank; the sums hold for all."""
-        part = Certificate.sum_of([])
-        if state.problem is not None and state.groups is not None:
-            part = self.here.certify(state.problem, state.groups)
+        part = Certificate.sum_of([]) if self._here is None else self._here.certify()
         parts = self.communicator.all_gather(np.array(astuple(part)))
         return Certificate.sum_of([Certificate(*values.tolist()) for values in parts])
 
     @aborts_all_ranks
-    def start(self, problem: Problem, state: State) -> Start:
+    def start(self) -> Start:
         """Return z of all ranks, and the W of all if one of them has a W that is not W(z)."""
-        data = problem.dataset
+        data = self.problem.dataset
         if not self.keeps_duals:
             return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
         apart = False
-        if state.problem is not None and state.groups is not None:
-            here = self.here.start(state.problem, state.groups)
+        if self._here is not None:
+            here = self._here.start()
             z, apart = sp.coo_array(here.duals), here.weights is not None
         W = None
         if any_of(self.communicator, apart):
-            W = self._spread(problem, state, self.here.weights, sparse=False).gather()
-        first = self._classes(problem)[self.communicator.rank].start
+            W = self._spread(OneVsRest.weights, sparse=False).gather()
+        first = self._classes()[self.communicator.rank].start
         mine = CooDuals(z.row.astype(np.int32), (z.col + first).astype(np.int32), z.data)
         everything = gather_duals(self.communicator, mine)
         return Start(everything.matrix(data.n_classes, data.n_examples), W)
 
-    def spread(self, problem: Problem, state: State) -> ShardedWeights:
+    def spread(self) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
-        return self._spread(problem, state, self.here.weights, sparse=self.sparse)
+        return self._spread(OneVsRest.weights, sparse=self.sparse)
 
     @aborts_all_ranks
-    def finish(self, problem: Problem, state: State) -> Weights | ShardedWeights:
-        """Return W, shape (d + 1, k), on every rank, or spread; the state ends."""
-        W = self._spread(problem, state, self.here.finish, sparse=self.sparse)
+    def finish(self) -> Weights | ShardedWeights:
+        """Return W, shape (d + 1, k), on every rank, or spread; the run ends."""
+        W = self._spread(OneVsRest.finish, sparse=self.sparse)
         return W.gather() if self.gathers else W
 
-    def _spread(
-        self,
-        problem: Problem,
-        state: State,
-        take: Callable[[Problem, Groups], Weights],
-        *,
-        sparse: bool,
-    ) -> ShardedWeights:
+    def _spread(self, take: Callable[[OneVsRest], Weights], *, sparse: bool) -> ShardedWeights:
         W: Any = None
-        if state.problem is not None and state.groups is not None:
-            W = take(state.problem, state.groups)
-            W = sp.csr_array(W) if sparse else W  # other parts follow (one_vs_rest_chunked.py)
-        data, ranks = problem.dataset, self.communicator
-        blocks = blocks_of(self._classes(problem), ranks.rank, W)
+        if self._here is not None:
+            W = take(self._here)
+            W = sp.csr_array(W) if sparse else W  # other parts follow (class_chunks.py)
+        data, ranks = self.problem.dataset, self.communicator
+        blocks = blocks_of(self._classes(), ranks.rank, W)
         return ShardedWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=sparse)
 
-    def _classes(self, problem: Problem) -> list[slice]:
-        return shares(problem.dataset.n_classes, self.communicator.size)
+    def _classes(self) -> list[slice]:
+        return shares(self.problem.dataset.n_classes, self.communicator.size)
 
-    def _sum_of_duals(self, state: State) -> float:
-        here = 0.0 if state.groups is None else self.here.dual_objective(state.groups)
+    def _sum_of_duals(self) -> float:
+        here = 0.0 if self._here is None else self._here.dual
         return PassTotals(dual_gain=here).over(self.communicator).dual_gain

@@ -22,8 +22,6 @@ Source: Alber et al. 2017, algorithm 1 (there the mean itself is sent, ten times
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,6 +29,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.parallel.communicator import Communicator
 from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, start_of
 from manyclass.solvers.certificates import (
@@ -41,7 +40,6 @@ from manyclass.solvers.certificates import (
 )
 from manyclass.solvers.distributed.base import (
     DistributedSolver,
-    DistributedState,
     PassTotals,
     aborts_all_ranks,
     gather_duals,
@@ -54,7 +52,6 @@ from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, core_class
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import allocate_weights, class_means
 from manyclass.solvers.weights.sharded import Block, ShardedWeights
-from manyclass.utils.types import Array
 
 # Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
@@ -65,157 +62,166 @@ SHRUNK_LOOPS = 10
 RELAXATION = 1.9
 
 
-@dataclass(slots=True, eq=False)
-class State(DistributedState):
-    """State of training on this rank."""
-
-    classes: list[NDArray[np.int64]]  # of every rank
-    problem: Problem | None  # of the classes here; None where there are none
-    weights: Array  # of these classes, and a last column that is taken off all of them
-    mean: _core.MeanFollower
-    batch: int  # examples
-    drift: float = 0.0  # of m within a visit, for a unit of what its step sums to
-    trainer: Any = None  # of the core, with the z that it takes
-    z: Any = None
-    rows: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # x_i != 0
-    # Of every example, as far as the classes here go: sigma_i, and whether z_i may still move.
-    sigma: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    active: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
-
-
 class DistributedSumToZero(DistributedSolver):
     """Solver for sums of losses of absolute margins whose weights sum to zero.
 
     Parameters
     ----------
+    problem : Problem
+    start : Start or None
     rng : numpy.random.Generator
         Orders the loops and spreads the classes; in the same state on every rank.
     communicator : Communicator, default=None
         One process alone when None.
+
+    Attributes
+    ----------
+    part : Problem or None
+        Of the classes here; None where there are none.
+    W : ndarray
+        Of these classes, and a last column that is subtracted from all of them.
+    batch : int
+        Examples that are visited before m moves.
+    drift : float
+        Of m within a visit, for a unit of the sum of its step.
+    sigma, active : ndarray of shape (n,)
+        Of every example, as far as the classes here go: sigma_i, and whether z_i may still move.
     """
 
+    def __init__(
+        self,
+        problem: Problem,
+        start: Start | None,
+        rng: np.random.Generator,
+        communicator: Communicator | None = None,
+        *,
+        gathers: bool = True,
+        keeps_duals: bool = True,
+    ) -> None:
+        super().__init__(problem, rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
+        self._begin(start)
+
     @aborts_all_ranks
-    def init(self, problem: Problem, start: Start | None) -> State:
+    def _begin(self, start: Start | None) -> None:
         """Begin from z = 0, or where another training ended."""
-        state = self._begin(problem)
-        n = problem.dataset.n_examples
+        self._allocate()
+        n = self.problem.dataset.n_examples
         here, norms = PassTotals(), np.zeros(n)
-        if state.problem is not None:
-            norms = state.trainer.squared_norms()
+        if self.part is not None:
+            norms = self.trainer.squared_norms()
             for i in np.flatnonzero(norms == 0).tolist():
-                found = state.trainer.inspect(state.weights, state.z, NO_COMMON, 0.0, i, i + 1)
-                here.loss += found.loss
+                here.loss += self.trainer.inspect(self.W, self.z, NO_COMMON, 0.0, i, i + 1).loss
         norms = self.communicator.all_max(norms)  # for ranks without classes
         check_squared_norms(norms)
-        state.rows = np.flatnonzero(norms > 0).astype(np.int32)
-        state.dual = here.over(self.communicator).loss
+        self.rows = np.flatnonzero(norms > 0).astype(np.int32)
+        self.dual = here.over(self.communicator).loss
         if start is not None:
-            self._warm_start(problem, state, start)
+            self._warm_start(start)
         else:
-            self._drift(problem, state, drift_from_zero(problem, norms, self._size(state)))
-        return state
+            self._drift(drift_from_zero(self.problem, norms, self._size()))
 
-    def _begin(self, problem: Problem) -> State:
+    def _allocate(self) -> None:
         """W = 0 and z = 0, for a share of the classes at random."""
-        began = time.perf_counter()
-        data = problem.dataset
+        data = self.problem.dataset
         names = self.common.permutation(data.n_classes)
-        classes = [np.sort(names[some]) for some in shares(data.n_classes, self.communicator.size)]
-        mine = classes[self.communicator.rank]
-        _, W = allocate_weights(data.n_features + 1, len(mine) + 1, data.dtype)
-        part = problem_of(problem, mine) if len(mine) else None
-        batch = batch_size(
+        self.classes = [  # of every rank
+            np.sort(names[some]) for some in shares(data.n_classes, self.communicator.size)
+        ]
+        mine = self.classes[self.communicator.rank]
+        self.W = allocate_weights(data.n_features + 1, len(mine) + 1, data.dtype)[1]
+        self.part = problem_of(self.problem, mine) if len(mine) else None
+        self.batch = batch_size(
             data.n_examples,
             len(data.values),
             data.n_classes,
-            len(classes),
+            len(self.classes),
             has_intercept=data.bias != 0,
         )
-        mean = _core.MeanFollower(data.n_features)
-        state = State(classes, part, W, mean, batch, began=began)
-        state.sigma = np.zeros(data.n_examples)
-        state.active = np.zeros(data.n_examples, np.uint8)
-        if part is not None:
-            _, duals_of = core_classes(part, shifted=True)
-            state.trainer = drifting_trainer(problem, part, 0.0)
-            state.z = duals_of(data.n_examples, len(mine), shifted=True)
-        return state
+        self.mean = _core.MeanFollower(data.n_features)
+        self.drift = 0.0
+        self.sigma = np.zeros(data.n_examples)
+        self.active = np.zeros(data.n_examples, np.uint8)
+        self.trainer: Any = None
+        self.z: Any = None
+        if self.part is not None:
+            _, duals_of = core_classes(self.part, shifted=True)
+            self.trainer = drifting_trainer(self.problem, self.part, 0.0)
+            self.z = duals_of(data.n_examples, len(mine), shifted=True)
 
     @aborts_all_ranks
-    def epoch(self, problem: Problem, state: State, rule: StoppingRule) -> EpochRecord:
+    def epoch(self, rule: StoppingRule) -> EpochRecord:
         """Visit what still moves until the inner stopping criterion is met, then all examples."""
-        here = self._shrunk_loops(problem, state, rule) if state.full.n_active else PassTotals()
-        state.active[state.rows] = state.trainer is not None
-        full = self._loop(problem, state, state.rows, shrunk=False)
-        full.n_visited, full.n_active = float(len(state.rows)), float(state.active.sum())
-        full.n_duals = 0.0 if state.z is None else float(state.z.count)
+        here = self._shrunk_loops(rule) if self._full.n_active else PassTotals()
+        self.active[self.rows] = self.trainer is not None
+        full = self._loop(self.rows, shrunk=False)
+        full.n_visited, full.n_active = float(len(self.rows)), float(self.active.sum())
+        full.n_duals = 0.0 if self.z is None else float(self.z.count)
         full.loops, full.evaluations = here.loops, full.evaluations + here.evaluations
         full.dual_gain += here.dual_gain
-        if state.trainer is not None:
-            full.dual_gain += state.trainer.settle_mean(state.weights, state.z, state.mean)
+        if self.trainer is not None:
+            full.dual_gain += self.trainer.settle_mean(self.W, self.z, self.mean)
         found = full.over(self.communicator)
-        if state.drift:
-            self._drift(problem, state, 0.0)
-        n_weights = (problem.dataset.n_features + 1) * problem.dataset.n_classes
-        record = self._end_epoch(state, found, state.dual + found.dual_gain, n_weights)
-        rule.cool(found, state.primal)
+        if self.drift:
+            self._drift(0.0)
+        data = self.problem.dataset
+        n_weights = (data.n_features + 1) * data.n_classes
+        record = self._end_epoch(found, self.dual + found.dual_gain, n_weights)
+        rule.cool(found, self.primal)
         return record
 
-    def _drift(self, problem: Problem, state: State, drift: float) -> None:
+    def _drift(self, drift: float) -> None:
         """Let m drift within visits; without, their steps are steps of ascent for all."""
-        state.drift = drift
-        if state.problem is not None:
-            state.trainer = drifting_trainer(problem, state.problem, drift)
+        self.drift = drift
+        if self.part is not None:
+            self.trainer = drifting_trainer(self.problem, self.part, drift)
 
     @aborts_all_ranks
-    def certify(self, problem: Problem, state: State) -> Certificate:
+    def certify(self) -> Certificate:
         """Rebuild W from z, then one pass over all examples that changes nothing."""
-        n, k = problem.dataset.n_examples, problem.dataset.n_classes
-        rounding = self._rebuild(problem, state)
-        at, distance = self._as_returned(problem, state, rounding)
+        n, k = self.problem.dataset.n_examples, self.problem.dataset.n_classes
+        at, distance = self._as_returned(self._rebuild())
         here = None
-        if state.problem is not None:
-            look = state.trainer.inspect
-            here = look(state.weights, state.z, at.common, at.norm(k), 0, n)
-        proof = certificate_of(problem, at, self._gather_found(here), distance)
-        state.dual = proof.dual_objective
+        if self.part is not None:
+            here = self.trainer.inspect(self.W, self.z, at.common, at.norm(k), 0, n)
+        proof = certificate_of(self.problem, at, self._gather_found(here), distance)
+        self.dual = proof.dual_objective
         return proof
 
     @aborts_all_ranks
-    def start(self, problem: Problem, state: State) -> Start:
+    def start(self) -> Start:
         """Return z of all ranks."""
-        data = problem.dataset
+        data = self.problem.dataset
         if not self.keeps_duals:
             return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
-        if state.z is not None:
-            indptr, labels, values = state.z.to_csr()
-            shape = (data.n_examples, self._size(state))
+        if self.z is not None:
+            indptr, labels, values = self.z.to_csr()
+            shape = (data.n_examples, self._size())
             z = sp.coo_array(sp.csr_array((values, labels, indptr), shape=shape))
-        classes = state.classes[self.communicator.rank].astype(np.int32)
+        classes = self.classes[self.communicator.rank].astype(np.int32)
         mine = CooDuals(z.row.astype(np.int32), classes[z.col], z.data)
         everything = gather_duals(self.communicator, mine)
         return Start(everything.matrix(data.n_classes, data.n_examples))
 
-    def spread(self, problem: Problem, state: State) -> ShardedWeights:
+    def spread(self) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
-        data, ranks = problem.dataset, self.communicator
+        data, ranks = self.problem.dataset, self.communicator
         blocks = [
-            Block(root, some, state.weights[:, : len(some)] if root == ranks.rank else None)
-            for root, some in enumerate(state.classes)
+            Block(root, some, self.W[:, : len(some)] if root == ranks.rank else None)
+            for root, some in enumerate(self.classes)
             if len(some)
         ]
         return ShardedWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=False)
 
-    def _shrunk_loops(self, problem: Problem, state: State, rule: StoppingRule) -> PassTotals:
+    def _shrunk_loops(self, rule: StoppingRule) -> PassTotals:
         """Visit what is active on some rank, until the inner stopping criterion is met."""
         here = PassTotals()
         goal, violation = rule.shrunk_goal()
         while here.loops < SHRUNK_LOOPS:
             here.loops += 1
-            anywhere = self.communicator.all_sum(state.active.astype(np.int32))
+            anywhere = self.communicator.all_sum(self.active.astype(np.int32))
             rows = np.flatnonzero(anywhere).astype(np.int32)
-            made = self._loop(problem, state, rows, shrunk=True)
+            made = self._loop(rows, shrunk=True)
             here.evaluations += made.evaluations
             here.dual_gain += made.dual_gain
             found = made.over(self.communicator)
@@ -223,89 +229,84 @@ class DistributedSumToZero(DistributedSolver):
                 break
         return here
 
-    def _loop(
-        self, problem: Problem, state: State, rows: NDArray[np.int32], *, shrunk: bool
-    ) -> PassTotals:
+    def _loop(self, rows: NDArray[np.int32], *, shrunk: bool) -> PassTotals:
         """Visit what is active here of some examples; they and their order are every rank's.
 
         In the first epoch the reduction also carries the dual gain of the last batch: as visits
         estimated it, and after the step of m.
         """
-        here, core = PassTotals(), state.trainer
+        here, core = PassTotals(), self.trainer
         seed = int(self.common.integers(2**63))
         order = rows if core is None else core.order(rows, seed)
         gains = np.zeros(2)
-        for begin in range(0, len(order), state.batch):
-            batch = order[begin : begin + state.batch]
-            told = np.append(np.zeros(len(batch)), gains[: 2 if state.epoch == 0 else 0])
-            moved, drift = told[: len(batch)], state.drift
+        for begin in range(0, len(order), self.batch):
+            batch = order[begin : begin + self.batch]
+            told = np.append(np.zeros(len(batch)), gains[: 2 if self._n_epochs == 0 else 0])
+            moved, drift = told[: len(batch)], self.drift
             gains[:] = 0
-            if state.trainer is not None:
-                found = state.trainer.visit(
-                    state.weights, state.z, batch, shrunk, state.active, state.sigma, moved
+            if self.trainer is not None:
+                found = self.trainer.visit(
+                    self.W, self.z, batch, shrunk, self.active, self.sigma, moved
                 )
                 here.add(found)
                 gains += found.dual_gain
             everywhere = self.communicator.all_sum(told)
-            steps = everywhere[: len(batch)] / problem.dataset.n_classes
-            if state.trainer is not None:
+            steps = everywhere[: len(batch)] / self.problem.dataset.n_classes
+            if self.trainer is not None:
                 steps -= drift * moved  # m is there already
                 relaxation = 1.0 if drift else RELAXATION
-                gains[1] += state.trainer.follow_mean(
-                    state.weights, state.z, batch, moved, steps, relaxation, state.mean
+                gains[1] += self.trainer.follow_mean(
+                    self.W, self.z, batch, moved, steps, relaxation, self.mean
                 )
                 here.dual_gain += gains[1] - gains[0]
             if drift and everywhere[-1] < TRUSTED * everywhere[-2]:
-                self._drift(problem, state, 0.0)
+                self._drift(0.0)
         return here
 
-    def _rebuild(self, problem: Problem, state: State) -> float:
+    def _rebuild(self) -> float:
         """Set W from z; return an upper bound of the distance that rounding leaves."""
-        assert not state.drift  # it ends with the first epoch
-        steps = self.communicator.all_sum(state.sigma) / problem.dataset.n_classes
-        state.weights.fill(0)
+        assert not self.drift  # it ends with the first epoch
+        steps = self.communicator.all_sum(self.sigma) / self.problem.dataset.n_classes
+        self.W.fill(0)
         rounding = 0.0
-        if state.problem is not None:
-            mean = state.trainer.sum_of_rows(steps)
-            rounding = state.trainer.rebuild(state.weights, state.z, mean)
-        state.mean.restart(self._size(state) * self._means(problem, state)[0])
+        if self.part is not None:
+            mean = self.trainer.sum_of_rows(steps)
+            rounding = self.trainer.rebuild(self.W, self.z, mean)
+        self.mean.restart(self._size() * self._means()[0])
         return rounding
 
-    def _as_returned(
-        self, problem: Problem, state: State, rounding: float
-    ) -> tuple[Returned, float]:
+    def _as_returned(self, rounding: float) -> tuple[Returned, float]:
         """Return W as users have it, and how far the given W is from W(z) at most; of all ranks."""
-        data, W = problem.dataset, state.weights[:, : self._size(state)]
-        common = self._means(problem, state)[1]  # what rounding leaves of it
+        data, W = self.problem.dataset, self.W[:, : self._size()]
+        common = self._means()[1]  # what rounding leaves of it
         intercepts = np.array([returned_intercepts(W[-1], data.bias).sum()])
         common[-1] = self.communicator.all_sum(intercepts)[0] / data.n_classes
         square, moved = returned_square(_core.sum_of_squares(W), W[-1], data.bias)
         square, distance = self._gather_norm(square, moved + rounding)
         return Returned(common, square, 0.0), distance
 
-    def _means(
-        self, problem: Problem, state: State
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _means(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean of W over the classes here and over those of all ranks, shape (d + 1,)."""
-        size = self._size(state)
-        here = np.zeros(len(state.weights))
+        size = self._size()
+        here = np.zeros(len(self.W))
         if size:
-            here += class_means(state.weights, size)
-        return here, self.communicator.all_sum(size * here) / problem.dataset.n_classes
+            here += class_means(self.W, size)
+        return here, self.communicator.all_sum(size * here) / self.problem.dataset.n_classes
 
-    def _warm_start(self, problem: Problem, state: State, start: Start) -> None:
-        part = start_of(start, state.classes[self.communicator.rank])
-        if state.problem is not None and part is not None:
-            visited = np.zeros(problem.dataset.n_examples, problem.dataset.dtype)
-            visited[state.rows] = 1
+    def _warm_start(self, start: Start) -> None:
+        part = start_of(start, self.classes[self.communicator.rank])
+        if self.part is not None and part is not None:
+            data = self.problem.dataset
+            visited = np.zeros(data.n_examples, data.dtype)
+            visited[self.rows] = 1
             z = sp.csr_array(sp.diags_array(visited) @ part.duals)
             z.eliminate_zeros()
-            dtype = problem.dataset.dtype
-            state.z.from_csr(
+            dtype = data.dtype
+            self.z.from_csr(
                 z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(dtype)
             )
-            state.trainer.row_sums(state.z, state.rows, state.sigma)
-        self.certify(problem, state)
+            self.trainer.row_sums(self.z, self.rows, self.sigma)
+        self.certify()
 
-    def _size(self, state: State) -> int:
-        return len(state.classes[self.communicator.rank])
+    def _size(self) -> int:
+        return len(self.classes[self.communicator.rank])

@@ -29,58 +29,51 @@ Keerthi et al. 2008 for the visits.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate
 from manyclass.solvers.certificates import certificate_of
 from manyclass.solvers.distributed.base import PassTotals, aborts_all_ranks
-from manyclass.solvers.distributed.class_pairs import ClassPairSolver, State
+from manyclass.solvers.distributed.class_pairs import ClassPairSolver
 from manyclass.solvers.distributed.coo_duals import CooDuals, concatenate, from_core
 from manyclass.solvers.stopping import StoppingRule
 
 
-@dataclass(slots=True, eq=False)
-class WestonWatkinsState(State):
-    """``round.own_duals`` has the z_ic with both y_i and c in a block that is held here."""
+class DistributedWestonWatkins(ClassPairSolver):
+    """Solver for sums of losses of relative margins; parameters as ClassPairSolver.
+
+    ``round.own_duals`` has the z_ic with both y_i and c in a block that is held here.
+    """
 
     # z_ic with y_i in one class block and c in another, of all pairs visited here.
-    mutual: dict[tuple[int, int], CooDuals] = field(default_factory=dict)
-
-
-class DistributedWestonWatkins(ClassPairSolver[WestonWatkinsState]):
-    """Solver for sums of losses of relative margins; parameters as ClassPairSolver."""
-
-    state_of = WestonWatkinsState
+    _mutual: dict[tuple[int, int], CooDuals]
 
     @aborts_all_ranks
-    def certify(self, problem: Problem, state: WestonWatkinsState) -> Certificate:
+    def certify(self) -> Certificate:
         """Compute the certificate: each rank visits all examples with the classes that it holds.
 
         All w_{y_i} . x_i are exchanged first.
         """
-        own_scores = self._own_scores(problem, state)
-        core, _ = self._core_pair(problem, state)
-        z = self._core_duals(state, state.duals)
-        at, distance = self._as_returned(problem, state)
-        norm = at.norm(problem.dataset.n_classes)
-        here = state.trainer.inspect(core, state.round.weights, z, own_scores, norm)
-        proof = certificate_of(problem, at, self._gather_found(here), distance)
-        state.dual = proof.dual_objective  # free of the rounding of many small gains
+        own_scores = self._own_scores()
+        core, _ = self._core_pair()
+        z = self._core_duals(self.duals)
+        at, distance = self._as_returned()
+        norm = at.norm(self.problem.dataset.n_classes)
+        here = self.trainer.inspect(core, self.round.weights, z, own_scores, norm)
+        proof = certificate_of(self.problem, at, self._gather_found(here), distance)
+        self.dual = proof.dual_objective  # free of the rounding of many small gains
         return proof
 
-    def _largest_loss(self, problem: Problem) -> float:
+    def _largest_loss(self) -> float:
         """Return the loss of an example with x_i = 0."""
-        return problem.dataset.n_classes - 1.0
+        return self.problem.dataset.n_classes - 1.0
 
-    def _feasible(
-        self, problem: Problem, z: CooDuals
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return sum_c z_ic with each z clipped to C_i; the core does that, too."""
+        problem = self.problem
         values = z.values.astype(np.float64)
         if not problem.squared:
             values = np.minimum(values, problem.costs[z.rows])
@@ -88,45 +81,43 @@ class DistributedWestonWatkins(ClassPairSolver[WestonWatkinsState]):
         totals = np.bincount(z.rows, values, minlength=n).astype(np.float64, copy=False)
         return totals, np.ones(n)
 
-    def _share_out(self, problem: Problem, state: WestonWatkinsState) -> None:
+    def _share_out(self) -> None:
         """Keep z within the held class blocks, and of all pairs of class blocks on this rank."""
-        block_of = state.round.blocks.block_of
-        own = [(b, b) for b in state.round.held]
-        met = state.schedule.pairs_of(self.communicator.rank)
-        parts = state.duals.by_pair(block_of[problem.dataset.labels], block_of, own + met)
-        state.round.own_duals = {b: parts[b, b] for b in state.round.held}
-        state.mutual = {pair: parts[pair] for pair in met}
+        block_of = self.round.blocks.block_of
+        own = [(b, b) for b in self.round.held]
+        met = self.schedule.pairs_of(self.communicator.rank)
+        parts = self.duals.by_pair(block_of[self.problem.dataset.labels], block_of, own + met)
+        self.round.own_duals = {b: parts[b, b] for b in self.round.held}
+        self._mutual = {pair: parts[pair] for pair in met}
 
-    def _moved(self, problem: Problem, state: WestonWatkinsState) -> CooDuals:
+    def _moved(self) -> CooDuals:
         """Return the z that this rank has at the end of an epoch; each is on one rank."""
-        parts = [*state.mutual.values(), *state.round.own_duals.values()]
-        return concatenate(parts, problem.dataset.dtype)
+        parts = [*self._mutual.values(), *self.round.own_duals.values()]
+        return concatenate(parts, self.problem.dataset.dtype)
 
-    def _visit_pair(
-        self, problem: Problem, state: WestonWatkinsState, rule: StoppingRule
-    ) -> PassTotals:
+    def _visit_pair(self, rule: StoppingRule) -> PassTotals:
         """Visit all examples of the pair, then those that still move."""
-        core, labels = self._core_pair(problem, state)
-        held, mutual = state.round.held, state.mutual
+        core, labels = self._core_pair()
+        held, mutual = self.round.held, self._mutual
         met = list(itertools.permutations(held, 2))
-        z = [state.round.own_duals[b] for b in held] + [mutual[pair] for pair in met]
-        duals = self._core_duals(state, concatenate(z, problem.dataset.dtype))
-        rows = np.flatnonzero((labels >= 0) & state.filled).astype(np.int32)
+        z = [self.round.own_duals[b] for b in held] + [mutual[pair] for pair in met]
+        duals = self._core_duals(concatenate(z, self.problem.dataset.dtype))
+        rows = np.flatnonzero((labels >= 0) & self.filled).astype(np.int32)
 
         def loop(
             some: NDArray[np.int32], active: NDArray[np.int32], shrunk: bool
         ) -> _core.SweepResult:
             seed = int(self.rng.integers(2**63))
-            result: _core.SweepResult = state.trainer.loop(
-                core, state.round.weights, duals, some, active, shrunk, -np.inf, seed
+            result: _core.SweepResult = self.trainer.loop(
+                core, self.round.weights, duals, some, active, shrunk, -np.inf, seed
             )
             return result
 
-        found = self._loops(state, duals, rows, loop, rule)
-        moved = from_core(duals, state.round.classes_of())
-        block_of = state.round.blocks.block_of
-        owners = block_of[problem.dataset.labels]
+        found = self._loops(duals, rows, loop, rule)
+        moved = from_core(duals, self.round.classes_of())
+        block_of = self.round.blocks.block_of
+        owners = block_of[self.problem.dataset.labels]
         parts = moved.by_pair(owners, block_of, [(b, b) for b in held] + met)
-        state.round.own_duals.update({b: parts[b, b] for b in held})
+        self.round.own_duals.update({b: parts[b, b] for b in held})
         mutual.update({pair: parts[pair] for pair in met})
         return found

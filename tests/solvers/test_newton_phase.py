@@ -8,10 +8,10 @@ import scipy.sparse as sp
 
 from manyclass.problem import objective
 from manyclass.problem.solution import Certificate, Start, Status
-from manyclass.solvers.dual import proximal_newton
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.dual.one_vs_rest import OneVsRest
-from manyclass.solvers.dual.proximal_newton import NewtonPhase, Pace, is_allowed
+from manyclass.solvers import newton_phase
+from manyclass.solvers.newton_phase import NewtonPhase, Pace, is_allowed
+from manyclass.solvers.one_vs_rest import OneVsRest
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.training_loop import Interrupted
 from tests.helpers.catalog import make_problem, random_problem, train
@@ -33,8 +33,8 @@ def at_once(monkeypatch):
         return rounds[-1]
 
     monkeypatch.setattr(NewtonPhase, "round", counted)
-    monkeypatch.setattr(proximal_newton, "START", 2.0)
-    monkeypatch.setattr(proximal_newton, "is_allowed", lambda problem: True)
+    monkeypatch.setattr(newton_phase, "START", 2.0)
+    monkeypatch.setattr(newton_phase, "is_allowed", lambda problem: True)
     monkeypatch.setattr(Pace, "is_slow", lambda self: True)
     return rounds
 
@@ -93,7 +93,7 @@ def blobs(dtype=np.float32, n=1500, d=12, k=5, **kind):
 def test_begins_by_itself_and_takes_fewer_epochs(monkeypatch):
     problem = blobs()
     fast = train(problem, tol=1e-4)
-    monkeypatch.setattr(proximal_newton, "is_allowed", lambda problem: False)
+    monkeypatch.setattr(newton_phase, "is_allowed", lambda problem: False)
     slow = train(problem, tol=1e-4)
     assert fast.status is slow.status is Status.CONVERGED
     assert len(fast.history) < len(slow.history)
@@ -163,7 +163,7 @@ def test_begins_late_where_descent_never_comes_near():
     X = rng.normal(size=(3, 1))[y] + rng.normal(size=(2000, 1))
     solution = train(make_problem(X, y, n_classes=3, C=1e4), tol=1e-3, max_iter=200)
     assert solution.status is Status.CONVERGED
-    assert solution.history[proximal_newton.LATE - 1].relative_gap > proximal_newton.START
+    assert solution.history[newton_phase.LATE - 1].relative_gap > newton_phase.START
 
 
 def test_a_round_ends_when_its_budget_is_spent():
@@ -178,7 +178,7 @@ def test_a_round_ends_when_its_budget_is_spent():
 
 
 def test_descent_takes_over_when_rounds_bring_nothing(at_once, monkeypatch):
-    monkeypatch.setattr(proximal_newton, "PROGRESS", 1e-9)
+    monkeypatch.setattr(newton_phase, "PROGRESS", 1e-9)
     solution = train(blobs(), tol=1e-3)
     assert solution.status is Status.CONVERGED
     assert 0 < len(at_once) < len(solution.history) - 1
@@ -253,8 +253,7 @@ def test_z_of_another_size_is_refused():
 
 def test_solver_has_no_phase_before_it_begins():
     problem = random_data(30, 200, 3, np.float32)
-    state = SequentialDual(np.random.default_rng(0)).init(problem, None)
-    assert state.newton is None
+    assert SequentialDual(problem, None, np.random.default_rng(0))._phase is None
 
 
 def test_without_memory_for_it_descent_goes_on(at_once, monkeypatch):

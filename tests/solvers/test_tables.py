@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
 from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.weights import tables
 from manyclass.utils.instruction_sets import VARIABLE
 from tests.helpers.catalog import SparseDual, make_problem, text_problem, train
@@ -127,12 +129,12 @@ def test_equals_dense_weights(name, loss, dtype):
 def test_threads_change_nothing(name, loss):
     problem = text_problem(name, loss, k=200)
     solutions = [
-        train(problem, lambda rng, n=n_jobs: SparseDual(rng, n), tol=1e-4) for n_jobs in (1, 2, 3)
+        train(problem, partial(SparseDual, n_jobs=n_jobs), tol=1e-4) for n_jobs in (1, 2, 3)
     ]
     for other in solutions[1:]:
         np.testing.assert_allclose(other.weights, solutions[0].weights, rtol=1e-3, atol=1e-5)
         assert other.certificate.relative_gap <= 1e-4
-    again = train(problem, lambda rng: SparseDual(rng, 2), tol=1e-4)
+    again = train(problem, partial(SparseDual, n_jobs=2), tol=1e-4)
     assert (again.weights == solutions[1].weights).all()
     assert (again.duals != solutions[1].duals).nnz == 0
 

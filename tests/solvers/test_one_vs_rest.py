@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ import pytest
 from manyclass import MulticlassSVC
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.dual.one_vs_rest import OneVsRest
+from manyclass.solvers.one_vs_rest import OneVsRest
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training_loop import Interrupted, solve
 from tests.helpers.catalog import make_problem, random_problem, text_problem, train
@@ -23,7 +24,7 @@ losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 
 
 def train_apart(problem, n_jobs=2, *, tol=1e-9, stopping="gap", **options):
-    solver = OneVsRest(np.random.default_rng(0), n_jobs)
+    solver = partial(OneVsRest, rng=np.random.default_rng(0), n_jobs=n_jobs)
     return solve(problem, solver, RULES[stopping](tol), max_iter=20_000, **options)
 
 

@@ -27,7 +27,7 @@ from manyclass.problem.solution import (
     start_of,
 )
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.training_loop import Interrupted, Solver, solve
+from manyclass.solvers.training_loop import Interrupted, Make, solve
 from manyclass.solvers.weights.sharded import Block, ShardedWeights
 from manyclass.utils.memory import available_memory
 from manyclass.utils.types import CsrArray
@@ -156,7 +156,7 @@ class Finished:
 
 def solve_in_chunks(
     problem: Problem,
-    solver_of: Callable[[], Solver[Any]],
+    make: Make,
     rule_of: Callable[[], StoppingRule],
     *,
     part_size: int,
@@ -171,8 +171,8 @@ def solve_in_chunks(
     ----------
     problem : Problem
         One-vs-rest.
-    solver_of : callable
-        Makes the solver of a part, of one process or of ranks.
+    make : callable
+        Makes the solver of a part, of one process or of ranks, from a start.
     rule_of : callable
         Makes the stopping rule of a part.
     part_size : int
@@ -209,7 +209,7 @@ def solve_in_chunks(
         try:
             part = solve(
                 problem_of(problem, classes),
-                solver_of(),
+                make,
                 rule_of(),
                 max_iter=0 if stopped else max_iter,  # certify what was reached before
                 start=start_of(start, classes),

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import softmax
 
 from manyclass.problem.solution import Status
-from manyclass.solvers.logistic import sequential_dual
-from manyclass.solvers.logistic.train import train_logistic
+from manyclass.solvers import logistic
+from manyclass.solvers.logistic_train import train_logistic
 from tests.helpers.logistic import gradient, optimum, primal, random_logistic
 
 
@@ -40,7 +40,7 @@ def test_optimum_is_that_of_an_independent_solver(seed):
 @pytest.mark.parametrize("ways", ["descent", "newton"])
 def test_both_ways_reach_the_optimum(shape, free, ways, monkeypatch):
     if ways == "newton":
-        monkeypatch.setattr(sequential_dual, "duals_fit", lambda _: False)
+        monkeypatch.setattr(logistic, "duals_fit", lambda _: False)
     problem = random_logistic(3, shape=shape)
     found = trained(problem, free=free, tol=1e-8)
     assert found.status is Status.CONVERGED

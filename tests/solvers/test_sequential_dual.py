@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.training_loop import Interrupted, solve
 from tests.helpers.catalog import (
@@ -160,7 +161,8 @@ def test_one_seed_one_result(name, loss, solver):
 def test_threads_of_the_certificate_change_nothing(solver):
     problem = text_problem()
     one = train(problem, solver)
-    two = solve(problem, solver(np.random.default_rng(0), n_jobs=3), GapRule(1e-9), max_iter=20_000)
+    make = partial(solver, rng=np.random.default_rng(0), n_jobs=3)
+    two = solve(problem, make, GapRule(1e-9), max_iter=20_000)
     assert (one.weights == two.weights).all()
     assert one.certificate.gap == pytest.approx(two.certificate.gap, abs=1e-9)
 

@@ -12,7 +12,7 @@ from manyclass import MulticlassSVC
 from manyclass.parallel.communicator import Serial
 from manyclass.problem import objective
 from manyclass.problem.solution import Start, Status
-from manyclass.solvers.dual import one_vs_rest_chunked
+from manyclass.solvers import class_chunks
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.train import train
 from manyclass.solvers.training_loop import Interrupted
@@ -252,7 +252,7 @@ def test_the_estimator_has_sparse_coefficients():
 
 def test_an_interrupt_between_two_parts_loses_nothing(monkeypatch):
     problem = text_problem("one_vs_rest", dtype=np.float64)
-    solve_one, n_solved = one_vs_rest_chunked.solve, 0
+    solve_one, n_solved = class_chunks.solve, 0
 
     def interrupted(*arguments, **options):
         nonlocal n_solved
@@ -261,7 +261,7 @@ def test_an_interrupt_between_two_parts_loses_nothing(monkeypatch):
             raise KeyboardInterrupt
         return solve_one(*arguments, **options)
 
-    monkeypatch.setattr(one_vs_rest_chunked, "solve", interrupted)
+    monkeypatch.setattr(class_chunks, "solve", interrupted)
     with pytest.raises(Interrupted) as error:
         solve(problem)
     duals = error.value.start.duals
@@ -281,6 +281,6 @@ def test_callbacks_see_more_epochs_than_max_iter():
 
 def test_parts_that_cannot_be_joined_are_refused(monkeypatch):
     problem = text_problem("one_vs_rest", "hinge", np.float64)
-    monkeypatch.setattr(one_vs_rest_chunked, "available_memory", lambda: 100)
+    monkeypatch.setattr(class_chunks, "available_memory", lambda: 100)
     with pytest.raises(MemoryError, match=r"the weights of \d+ classes take"):
         solve(problem)

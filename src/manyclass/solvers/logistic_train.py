@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
 from manyclass.solvers.double_precision import in_double, shown_in_single
-from manyclass.solvers.logistic.certificate import certify_weights
-from manyclass.solvers.logistic.sequential_dual import MultinomialLogistic
-from manyclass.solvers.logistic.state import new_state
+from manyclass.solvers.logistic import MultinomialLogistic
+from manyclass.solvers.logistic_certificate import certify_weights
+from manyclass.solvers.logistic_engine import LogisticEngine
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.training_loop import Interrupted, solve
 from manyclass.utils.memory import available_memory
@@ -62,18 +63,22 @@ def train_logistic(
     Interrupted, FloatingPointError
         As ``solve``.
     """
-    method = MultinomialLogistic(
-        rng, regularize_intercept=regularize_intercept, tol=tol, n_jobs=n_jobs
+    make = partial(
+        MultinomialLogistic,
+        rng=rng,
+        n_jobs=n_jobs,
+        regularize_intercept=regularize_intercept,
+        tol=tol,
     )
     rule = GapRule(tol)
-    reached = solve(problem, method, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
+    reached = solve(problem, make, rule, max_iter=max_iter, start=start, on_epoch=on_epoch)
     if reached.status is not Status.STALLED or not _may_go_on(problem):
         return reached
     is_far = not reached.certificate.relative_gap <= FAR
     try:
         found = solve(
             in_double(problem),
-            method,
+            make,
             GapRule(0.7 * tol),
             max_iter=max_iter,
             start=None if is_far else reached.start.astype(np.dtype(np.float64)),
@@ -96,8 +101,8 @@ def _rounded(
 ) -> Solution:
     """Return the solution in float32, with the certificate of the rounded W."""
     W = np.asarray(found.weights, SINGLE)
-    state = new_state(problem, keeps_duals=False)
-    own = certify_weights(problem, state, W, regularize_intercept=regularize_intercept)
+    engine = LogisticEngine(problem, regularize_intercept=regularize_intercept, keeps_duals=False)
+    own = certify_weights(engine, W)
     # P of the rounded W less D as it was proven before, where that is nearer.
     before = found.certificate.dual_objective
     gap = max(0.0, min(own.gap, own.penalty + own.loss - before))

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from typing import cast
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.utils.types import Array
+from manyclass.solvers.engines import DenseEngine
 
 # Coordinate ascent ends when its gap is at most this part of P, or after this many epochs,
 START, LATE = 0.3, 20
@@ -46,22 +46,38 @@ SLOWER = 0.25
 PAUSE = 10
 
 
-@dataclass(slots=True, eq=False)
 class NewtonPhase:
-    """State of the phase; it may begin again after it has ended."""
+    """Rounds of the phase on the z of an engine; it may begin again after it has ended.
 
-    core: _core.Newton32 | _core.Newton64
-    scores: int  # of a pass: n k
-    weights: Array  # the W of least P so far, padded like that of descent
-    primal: float = math.inf  # its P, less that of the examples x_i = 0
-    running: bool = False
-    epsilon: float = 0.0
-    rounds: int = 0
-    fruitless: float = 0.0
-    gap: float = math.inf  # the least since it began
-    rate: float = 0.0  # by how much a pass of descent lowered the gap's logarithm
-    wait: int = 0  # epochs of descent that are due
-    pause: int = PAUSE
+    Parameters
+    ----------
+    engine : DenseEngine
+        With z in lanes.
+
+    Attributes
+    ----------
+    weights : ndarray
+        The W of least P so far, laid out like the engine's.
+    primal : float
+        Its P, less that of the examples with x_i = 0.
+    running : bool
+    """
+
+    def __init__(self, engine: DenseEngine) -> None:
+        self.engine = engine
+        trainer = cast(_core.LaneTrainer64, engine.trainer)
+        self.core = trainer.newton(cast(_core.LaneDuals64, engine.z), engine.n_jobs)
+        self.scores = engine.n * engine.k  # of a pass
+        self.weights = engine.new_weights()
+        self.primal = math.inf
+        self.running = False
+        self.epsilon = 0.0
+        self.rounds = 0
+        self.fruitless = 0.0
+        self.gap = math.inf  # the least since it began
+        self.rate = 0.0  # by how much a pass of descent lowered the gap's logarithm
+        self.wait = 0  # epochs of descent that are due
+        self.pause = PAUSE
 
     def begin(self, gap: float, rate: float) -> None:
         """Start from the dual variables as they are, and W(z); ``rate`` is that of descent."""

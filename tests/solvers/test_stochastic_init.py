@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.dual import coordinate_ascent
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
-from manyclass.solvers.dual.stochastic_init import is_worthwhile, stochastic_start
+from manyclass.solvers import sequential_dual
+from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stochastic.plan import Plan
 from manyclass.solvers.stochastic.sgd import Stochastic, new_clock
+from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.training_loop import Interrupted
 from manyclass.solvers.weights.accumulators import DenseAccumulator
 from manyclass.solvers.weights.dense import allocate_weights
@@ -141,9 +141,9 @@ def test_where_it_is_worthwhile(kind, expected):
 def test_only_few_classes_in_dense_weights_begin_so():
     few, many = clouds(), clouds(k=80)
     rng = np.random.default_rng(0)
-    assert SequentialDual(rng).init(few, None).use_sgd_init
-    assert not SequentialDual(rng).init(many, None).use_sgd_init
-    assert not SparseDual(rng).init(few, None).use_sgd_init
+    assert SequentialDual(few, None, rng)._begins_stochastic
+    assert not SequentialDual(many, None, rng)._begins_stochastic
+    assert not SparseDual(few, None, rng)._begins_stochastic
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -151,7 +151,7 @@ def test_optimum_and_certificate_are_the_same(monkeypatch, dtype):
     problem = clouds(dtype=dtype)
     tol = 1e-8 if dtype == np.float64 else 1e-4
     with_steps = train(problem, SequentialDual, tol=tol)
-    monkeypatch.setattr(coordinate_ascent, "is_worthwhile", lambda *_: False)
+    monkeypatch.setattr(sequential_dual, "is_worthwhile", lambda *_: False)
     without = train(problem, SequentialDual, tol=tol)
     assert with_steps.history[0].primal_estimate != without.history[0].primal_estimate
     for solution in (with_steps, without):
@@ -168,13 +168,12 @@ def test_optimum_and_certificate_are_the_same(monkeypatch, dtype):
 
 def test_dual_objective_and_weights_agree_after_the_steps():
     problem = clouds()
-    solver = SequentialDual(np.random.default_rng(0))
-    state = solver.init(problem, None)
-    assert solver._stochastic_start(problem, state) == 270 * 4
-    weights, dual = state.weights.copy(), state.dual
-    certificate = solver.certify(problem, state)
+    solver = SequentialDual(problem, None, np.random.default_rng(0))
+    assert solver._stochastic_start() == 270 * 4
+    weights, dual = solver.weights(), solver.dual
+    certificate = solver.certify()
     assert dual == pytest.approx(certificate.dual_objective, rel=1e-12)
-    np.testing.assert_allclose(weights, state.weights, atol=1e-11)
+    np.testing.assert_allclose(weights, solver.weights(), atol=1e-11)
 
 
 def test_one_seed_one_result():
@@ -191,12 +190,11 @@ def test_a_start_is_gone_on_from_as_it_is():
 
 def test_what_would_overflow_is_left_to_descent():
     problem = clouds(C=1e34, dtype=np.float32)
-    solver = SequentialDual(np.random.default_rng(0))
-    state = solver.init(problem, None)
-    assert state.use_sgd_init
-    assert solver._stochastic_start(problem, state) == 0
-    assert (state.weights == 0).all()
-    assert state.z.count == 0
+    solver = SequentialDual(problem, None, np.random.default_rng(0))
+    assert solver._begins_stochastic
+    assert solver._stochastic_start() == 0
+    assert (solver.weights() == 0).all()
+    assert solver.engine.n_duals == 0
 
 
 def test_interrupted_steps_leave_nothing(monkeypatch):

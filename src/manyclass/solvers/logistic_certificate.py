@@ -1,0 +1,113 @@
+"""Certificates of multinomial logistic regression, in float64 (formulas: logistic/kernels.hpp).
+
+The dual variables are u = exp(v), or, without v, the softmax u = p of the scores at W itself. For
+these, every term of P - D but 1/2 ||W - W(p)||^2 is 0, and W - W(p) is the gradient of P: then the
+gap is half its squared norm. Where intercepts are not regularised, u is first moved to where
+sum_i C_i (e_{y_i} - u_i) = 0: every class with too much gives up the same share of its u in every
+example, and what an example's classes give up is distributed among those with too little.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import UNIT, Certificate, rounding_share
+from manyclass.solvers.logistic_engine import (
+    DOUBLE,
+    NO_SHIFT,
+    NONE,
+    ClassShift,
+    LogisticEngine,
+    class_counts,
+)
+from manyclass.utils.types import Array
+
+
+def class_shift(problem: Problem, left: NDArray[np.float64]) -> ClassShift:
+    """Return what makes sum_i C_i (e_{y_i} - u_i) zero, given that sum."""
+    more, less = np.maximum(-left, 0), np.maximum(left, 0)
+    if not (more.any() and less.any()):
+        return NO_SHIFT
+    class_sums = class_counts(problem) - left
+    return ClassShift(more / np.maximum(class_sums, np.finfo(float).tiny), less / less.sum())
+
+
+def certify(engine: LogisticEngine) -> Certificate:
+    """Return the certificate of the W that the engine returns.
+
+    Where there is a v and all intercepts are regularised, W becomes W(u) first.
+    """
+    if engine.log_u is None:
+        return certify_weights(engine, engine.weights())
+    shift = NO_SHIFT
+    if engine.is_free:
+        left = np.zeros(engine.problem.dataset.n_classes)
+        engine.dual_sums(NO_SHIFT, None, left)
+        shift = class_shift(engine.problem, left)
+        engine.left = left
+        sums = engine.new_weights(DOUBLE)
+        engine.dual_sums(shift, sums, NONE)
+    else:
+        sums = engine.rebuild(keeps_bias=False)
+    wide = as_returned(engine, engine.weights())
+    found = engine.inspect(wide, engine.log_u, shift, None, NONE)
+    return _from(engine, wide, sums, found)
+
+
+def certify_weights(engine: LogisticEngine, W: Array) -> Certificate:
+    """Return the certificate of a W of shape (d + 1, k) by the softmax of its own scores."""
+    wide = as_returned(engine, W)
+    sums = engine.new_weights(DOUBLE)
+    shift = NO_SHIFT
+    if engine.is_free:
+        left = np.zeros(engine.problem.dataset.n_classes)
+        engine.inspect(wide, None, NO_SHIFT, None, left)
+        shift = class_shift(engine.problem, left)
+    found = engine.inspect(wide, None, shift, sums, NONE)
+    return _from(engine, wide, sums, found)
+
+
+def as_returned(engine: LogisticEngine, W: Array) -> NDArray[np.float64]:
+    """Return a W of shape (d + 1, k) with the values of ``coef_`` and ``intercept_``, padded.
+
+    Two classes: the rounded difference of their weights. Intercepts: bias * w, rounded.
+    """
+    if W.shape[1] == 2:
+        W = (W[:, 1:] - W[:, :1]) * np.array([-0.5, 0.5], W.dtype)
+    wide = engine.new_weights(DOUBLE)
+    into = engine.matrix(wide)
+    into[:] = W
+    bias = W.dtype.type(engine.problem.dataset.bias)
+    if bias:
+        into[-1] = (W[-1] * bias).astype(np.float64) / float(bias)
+    return wide
+
+
+def _from(
+    engine: LogisticEngine,
+    wide: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    found: _core.LogisticSums,
+) -> Certificate:
+    part = engine.matrix if engine.regularize_intercept else engine.features
+    W = part(wide)
+    apart = W - part(sums)
+    n, k = engine.problem.dataset.n_examples, engine.problem.dataset.n_classes
+    moved = math.hypot(found.moved_by_features, found.moved_by_bias * engine.regularize_intercept)
+    # W(u) is a sum over the examples (Higham 2002, sec. 3.1).
+    distance = math.sqrt(_core.sum_of_squares(apart)) + UNIT * (n + 8) * moved
+    gap = found.gap + 0.5 * distance * distance
+    penalty = 0.5 * _core.sum_of_squares(W)
+    return Certificate.from_gap(
+        penalty + found.loss,
+        gap,
+        math.sqrt(2 * gap),
+        rounding_share(n, k),
+        penalty=penalty,
+        loss=found.loss + found.loss_error,
+    )

@@ -1,0 +1,276 @@
+"""W and v = log u of multinomial logistic regression, and the passes over the examples.
+
+Conventions
+-----------
+W is padded to whole blocks: a row for each feature, the appended one's last, or, where dense rows
+are visited in batches, a row for each class (logistic/layouts.hpp). v is of shape (n, padded k);
+formulas: logistic/kernels.hpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Start
+from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.solvers.weights.layout import BLOCK_BYTES, in_batches
+from manyclass.utils.core_class import core_class
+from manyclass.utils.memory import available_memory
+from manyclass.utils.types import Array, DType
+
+# What v and W may take of the free memory.
+SHARE_OF_MEMORY = 0.9
+NO_LOG = -1000  # v behind the classes, as the kernels have it
+DOUBLE = np.dtype(np.float64)
+NONE = np.empty(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassShift:
+    """Shares that classes give up of their u, and shares in which that is distributed."""
+
+    leaves: NDArray[np.float64]
+    enters: NDArray[np.float64]
+
+
+NO_SHIFT = ClassShift(NONE, NONE)
+
+
+class LogisticEngine:
+    """W = 0 and u_i = e_{y_i} at first.
+
+    Parameters
+    ----------
+    problem : Problem
+    n_jobs : int, default=1
+        Threads.
+    regularize_intercept : bool
+    keeps_duals : bool
+        Whether there is a v.
+
+    Attributes
+    ----------
+    is_free : bool
+        Whether there are intercepts that are not regularised.
+    W : ndarray
+    log_u : ndarray or None
+        v; None in the Newton phase.
+    left : ndarray of shape (k,), or None
+        sum_i C_i (e_{y_i} - u_i), where it must become 0.
+
+    Raises
+    ------
+    MemoryError
+        If W and what training needs beside it do not fit into memory.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        n_jobs: int = 1,
+        *,
+        regularize_intercept: bool,
+        keeps_duals: bool,
+    ) -> None:
+        data = problem.dataset
+        check_memory(problem)
+        self.problem = problem
+        self.regularize_intercept = regularize_intercept
+        self.is_free = bool(data.bias) and not regularize_intercept
+        self.class_major = in_batches(problem)
+        self.trainer: _core.LogisticTrainer64 = core_class("LogisticTrainer", data.dtype)(
+            **trainer_arguments(problem)
+        )
+        self.trainer.use_threads(n_jobs)
+        self.log_u = new_log_u(problem) if keeps_duals else None
+        self.is_fresh = True  # u_i = e_{y_i}, and v is not set
+        self.W = self.new_weights()
+        self.left = np.zeros(data.n_classes) if self.is_free else None
+
+    # Layout
+
+    def new_weights(self, dtype: DType | None = None) -> Array:
+        """Return zeros laid out like W."""
+        return new_weights(self.problem, dtype or self.problem.dataset.dtype, self.class_major)
+
+    def matrix(self, W: Array) -> Array:
+        """Return a view of some W, shape (d + 1, k)."""
+        return as_matrix(W, self.problem, class_major=self.class_major)
+
+    def features(self, W: Array) -> Array:
+        """Return the part of some W that belongs to the given features: a view."""
+        d, k = self.problem.dataset.n_features, self.problem.dataset.n_classes
+        return W[:k, :d] if self.class_major else W[:d, :k]
+
+    def bias(self, W: Array) -> Array:
+        """Return the appended feature's weights, shape (k,): a view."""
+        d, k = self.problem.dataset.n_features, self.problem.dataset.n_classes
+        return W[:k, d] if self.class_major else W[d, :k]
+
+    def regularised(self, W: Array) -> Array:
+        """Return W, with zeros for intercepts that are not regularised."""
+        if not self.is_free:
+            return W
+        part = W.copy()
+        self.bias(part)[:] = 0
+        return part
+
+    def weights(self) -> Array:
+        """Return W, a copy of shape (d + 1, k).
+
+        A constant that is added to intercepts that are not regularised changes nothing: their mean
+        becomes 0.
+        """
+        W = self.matrix(self.W).copy(order="F")
+        if self.is_free:
+            W[-1] -= W[-1].mean()
+        return W
+
+    # Passes over the examples
+
+    def load(self, start: Start) -> None:
+        """Take over W, and v or the softmax of the scores at W."""
+        self.matrix(self.W)[:] = start.weights
+        if self.log_u is None:
+            return
+        if start.log_u is None:
+            self.trainer.log_softmax(self.W, self.log_u, self.class_major)
+        else:
+            self.log_u[:] = NO_LOG
+            self.log_u[:, : self.problem.dataset.n_classes] = start.log_u
+        self.is_fresh = False
+        self.rebuild(keeps_bias=self.is_free)
+
+    def visit(self, seed: int) -> _core.SweepResult:
+        """Visit every example in turn; intercepts that are not regularised follow."""
+        assert self.log_u is not None
+        data = self.problem.dataset
+        bias = self.bias(self.W)
+        before = bias.astype(np.float64)
+        found = self.trainer.visit(self.W, self.log_u, self.is_fresh, self.class_major, seed)
+        self.is_fresh = False
+        if self.left is not None:
+            # Visits have added bias times the change of what is left.
+            self.left += (bias - before) / data.bias
+            bias += (data.bias * self.left).astype(bias.dtype)
+        return found
+
+    def rebuild(self, *, keeps_bias: bool) -> NDArray[np.float64]:
+        """W <- W(u), rounded; returned in float64. With `keeps_bias`, intercepts stay."""
+        sums = self.new_weights(DOUBLE)
+        left = np.zeros(self.problem.dataset.n_classes) if keeps_bias else NONE
+        self.dual_sums(NO_SHIFT, sums, left)
+        kept = self.bias(self.W).copy()
+        self.matrix(self.W)[:] = self.matrix(sums)
+        if keeps_bias:
+            self.bias(self.W)[:] = kept
+            self.left = left
+        return sums
+
+    def gradient(self, W: Array) -> tuple[float, Array]:
+        """Return P at some W, and its gradient."""
+        gradient = self.new_weights()
+        loss = self.trainer.gradient(W, gradient, self.class_major)
+        regularised = self.regularised(W)
+        gradient += regularised
+        return loss + 0.5 * dot(regularised, regularised), gradient
+
+    def curvature(self, along: Array, out: Array) -> None:
+        """Add the product of the losses' Hessian at W with a matrix like W."""
+        self.trainer.curvature(self.W, along, out, self.class_major)
+
+    def dual_sums(
+        self, shift: ClassShift, sums: NDArray[np.float64] | None, left: NDArray[np.float64]
+    ) -> None:
+        """Sum up W(u) of shifted u, and sum_i C_i (e_{y_i} - u_i)."""
+        assert self.log_u is not None
+        self.trainer.dual_sums(self.log_u, shift.leaves, shift.enters, sums, left, self.class_major)
+
+    def inspect(
+        self,
+        wide: NDArray[np.float64],
+        v: Array | None,
+        shift: ClassShift,
+        sums: NDArray[np.float64] | None,
+        left: NDArray[np.float64],
+    ) -> _core.LogisticSums:
+        """Sum up the losses at a W in float64, and the terms of the gap."""
+        W = self.matrix(wide)
+        largest = np.maximum(W.max(axis=1), -W.min(axis=1))
+        return self.trainer.inspect(
+            wide, largest, v, shift.leaves, shift.enters, sums, left, self.class_major
+        )
+
+
+def dot(a: Array, b: Array) -> float:
+    """Return the scalar product."""
+    return float(np.vdot(a, b))
+
+
+def new_weights(problem: Problem, dtype: DType, class_major: bool) -> Array:
+    """Return zeros like W."""
+    shape = problem.dataset.n_features + 1, problem.dataset.n_classes
+    return allocate_weights(*(shape[::-1] if class_major else shape), dtype)[1]
+
+
+def new_log_u(problem: Problem) -> Array:
+    """Return memory for v."""
+    data = problem.dataset
+    return allocate_weights(data.n_examples, data.n_classes, data.dtype)[1]
+
+
+def bytes_of_log_u(problem: Problem) -> int:
+    """Return the size of v."""
+    data = problem.dataset
+    row = -(-data.n_classes * data.dtype.itemsize // BLOCK_BYTES) * BLOCK_BYTES
+    return data.n_examples * row
+
+
+def duals_fit(problem: Problem) -> bool:
+    """Whether v, an n x k array, fits into the memory that is left, beside W."""
+    data = problem.dataset
+    sums = 3 * 8 * (data.n_features + 1) * data.n_classes  # W, and what a certificate adds up
+    return bytes_of_log_u(problem) + sums < SHARE_OF_MEMORY * available_memory()
+
+
+def check_memory(problem: Problem) -> None:
+    """Refuse a W that does not fit into memory twice in float64, as a certificate needs it.
+
+    Raises
+    ------
+    MemoryError
+    """
+    data = problem.dataset
+    numbers = (data.n_features + 1) * data.n_classes
+    needed, free = (data.dtype.itemsize + 2 * 8) * numbers, available_memory()
+    if needed > free:
+        raise MemoryError(
+            f"W of {data.n_classes} x {data.n_features + 1} numbers, and what its certificate "
+            f"adds up, need {needed / 1e9:.1f} GB; {free / 1e9:.1f} GB are free. Use fewer "
+            "features (hashing, selection), fewer classes, or MulticlassSVC with weights='sparse'"
+        )
+
+
+def memory_of_duals(problem: Problem) -> str:
+    """Say how large v is, and what is free."""
+    needed, free = bytes_of_log_u(problem), available_memory()
+    return f"{needed / 1e9:.1f} GB of dual variables; {free / 1e9:.1f} GB are free"
+
+
+def as_matrix(weights: Array, problem: Problem, *, class_major: bool) -> Array:
+    """Return W of shape (d + 1, k): a view."""
+    d, k = problem.dataset.n_features, problem.dataset.n_classes
+    return weights[:k, : d + 1].T if class_major else weights[: d + 1, :k]
+
+
+def class_counts(problem: Problem) -> NDArray[np.float64]:
+    """Return sum_i C_i e_{y_i}."""
+    data = problem.dataset
+    counts = np.bincount(data.labels, problem.costs, minlength=data.n_classes)
+    return counts.astype(np.float64)

@@ -1,0 +1,298 @@
+"""The sequential dual method, with shrinking and an inner tolerance that falls with the gap.
+
+Solves the dual of every formulation of the catalogue (formulations.py). Given: x_i, y_i, C_i and a
+stopping rule. Returned: W, z, and a certificate of the gap. An epoch is some loops over the
+shrunk problem (the examples whose z may still move, and of each only its non-zero z), then one loop
+over all examples and classes; every loop in a new random order, every visit solving the block of
+one example exactly. Where that is slow and features are few, the Newton phase (newton_phase.py)
+continues. Where it saves time, the first z comes from stochastic steps (stochastic_init.py).
+Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.3.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
+from manyclass.solvers import newton_phase
+from manyclass.solvers.engines import DenseEngine, Extent, Storage, engine_for, of_examples
+from manyclass.solvers.newton_phase import NewtonPhase, Pace
+from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
+from manyclass.solvers.stopping import Findings, StoppingRule
+
+# In the shrunk loops an example waits for the next full loop once its gap is below the engine's
+# `negligible` times an active example's part of the gap that they aim at: most of the effort then
+# goes where most is to be gained. But only while every epoch divides the gap by FAST or more: slow
+# problems advance by many steps that each gain next to nothing.
+FAST = 1.5
+# In the full loops of a maximum formulation an example is looked at but left as it is while its gap
+# is below SKIPPED times its part of the gap that the shrunk loops aim at. Only where examples share
+# few features: elsewhere each step changes every score, and what was looked at is soon out of date
+# (measured: a quarter less time on news20, a fifth on sector; a tenth more on letter and dna; no
+# gain for sums of losses).
+SKIPPED = 1
+# W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
+REBUILD_EVERY = 16
+
+
+class SequentialDual:
+    """Solver for every formulation: a training run from z = 0, or from where another one ended.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : Start or None
+    rng : numpy.random.Generator
+        Orders the loops.
+    n_jobs : int, default=1
+        Threads of the Newton phase, and of the passes that only read.
+    storage : {"dense", "class_major", "tables"}, default=None
+        How W is stored (engines.py); "tables" for formulations with relative margins.
+    keeps_duals : bool, default=True
+        Whether z is kept for a warm start, which may be n x k numbers; z = 0 is returned otherwise.
+    ascent_only : bool, default=False
+        Whether coordinate ascent is all: no Newton phase, and no stochastic steps before it.
+
+    Attributes
+    ----------
+    dual : float
+        D, kept by the gains of the visits.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        start: Start | None,
+        rng: np.random.Generator,
+        n_jobs: int = 1,
+        *,
+        storage: Storage | None = None,
+        keeps_duals: bool = True,
+        ascent_only: bool = False,
+    ) -> None:
+        self._began = time.perf_counter()
+        self.problem, self.rng = problem, rng
+        self.keeps_duals, self.ascent_only = keeps_duals, ascent_only
+        self.engine = engine_for(problem, rng, n_jobs, storage)
+        self._rows = np.flatnonzero(self.engine.norms > 0).astype(np.int32)
+        self._active, self._n_active = np.empty(len(self._rows), np.int32), 0
+        self._constant = self.dual = self.engine.constant_loss()
+        self._n_epochs = self._n_earlier = 0  # epochs; those before a warm start
+        self._is_fast = True  # whether the last epoch divided the gap by FAST
+        self._full: Findings = _core.SweepResult()
+        self._pace = Pace()
+        self._failed: Certificate | None = None  # corrects the estimates of the loops
+        self._phase: NewtonPhase | None = None  # once it has been entered
+        self._returns_phase = False  # whether its W was certified as the better one
+        self._begins_stochastic = False
+        if start is not None:
+            self._n_earlier = len(start.history)
+            self._warm_start(start)
+        elif self._lanes is not None and not ascent_only:
+            self._begins_stochastic = is_worthwhile(problem, self.engine.norms)
+
+    @property
+    def primal(self) -> float:
+        """P, as the last full loop estimates it."""
+        return self.dual + self._full.gap
+
+    def epoch(self, rule: StoppingRule) -> EpochRecord:
+        """Run one epoch of coordinate ascent, or one round of the Newton phase."""
+        if self._failed is not None:
+            self._pace.correct(rule.distance(self._failed, self._failed.primal_objective))
+            self._full, self._failed = self._failed, None
+        phase = None if self.ascent_only else self._due_phase()
+        record = None if phase is None else self._newton_round(phase)
+        return record or self._ascent(rule)
+
+    def promising(self, rule: StoppingRule) -> bool:
+        """Whether the last full loop's estimates say that the rule may be met."""
+        return rule.promising(self._full, self.primal)
+
+    def certify(self) -> Certificate:
+        """Rebuild W from z, then one pass over all examples and classes that changes nothing.
+
+        A second pass certifies the W of the Newton phase; that of the two with the lower P is
+        returned.
+        """
+        rounding = self.engine.rebuild()
+        found = self._failed = self.engine.certify(rounding)
+        self.dual = found.dual_objective  # free of the rounding of many small gains
+        self._returns_phase = False
+        phase = self._phase
+        if phase is not None and math.isfinite(phase.primal):
+            other = phase.engine.certify_near(phase.weights, rounding)
+            if other.primal_objective < found.primal_objective:
+                self._returns_phase, found = True, other
+        return found
+
+    def weights(self) -> Weights:
+        """Return W, a copy of shape (d + 1, k): that of the Newton phase if it seems better."""
+        phase = self._better_phase()
+        return self.engine.weights() if phase is None else phase.engine.matrix(phase.weights)
+
+    def start(self) -> Start:
+        """Return z, and W if it is not W(z)."""
+        if not self.keeps_duals:
+            data = self.problem.dataset
+            return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
+        phase = self._better_phase()
+        W = None if phase is None else phase.engine.matrix(phase.weights)
+        return Start(self.engine.duals(), W)
+
+    def finish(self) -> Weights:
+        """Return the W that was certified, shape (d + 1, k); the run has none afterwards."""
+        if self._returns_phase and self._phase is not None:
+            self._phase.engine.take(self._phase.weights)
+        self._phase = None
+        return self.engine.release()
+
+    def stop(self) -> None:
+        """End the loop that another thread runs, between two visits."""
+        self.engine.stop()
+
+    @property
+    def _lanes(self) -> DenseEngine | None:
+        """The engine, if it holds z in lanes."""
+        engine = self.engine
+        return engine if isinstance(engine, DenseEngine) and engine.has_lanes else None
+
+    def _warm_start(self, start: Start) -> None:
+        self.engine.load(of_examples(sp.csr_array(start.duals), self.engine.norms > 0))
+        at_z = self.certify()
+        if start.weights is None or self.ascent_only:
+            return
+        phase = self._new_phase()
+        if phase is None:
+            return
+        phase.weights[:, : self.problem.dataset.n_classes] = start.weights
+        primal = phase.engine.certify_at(phase.weights, 0.0).primal_objective
+        if primal < at_z.primal_objective:
+            phase.resume(at_z.gap, primal - self._constant)
+            self._phase = phase
+
+    # Coordinate ascent
+
+    def _ascent(self, rule: StoppingRule) -> EpochRecord:
+        """Shrunk loops until the inner tolerance or the budget is reached, then one full loop."""
+        if self._n_epochs and self._n_epochs % REBUILD_EVERY == 0:
+            self.engine.rebuild()
+        made = self._stochastic_start() if self._begins_stochastic else 0
+        loops, evaluations = self._shrunk_loops(rule)
+        full = self._full_loop(rule)
+        self._n_epochs += 1
+        rule.cool(full, self.primal)
+        evaluations += made + full.evaluations
+        data = self.problem.dataset
+        passes = evaluations / (data.n_examples * data.n_classes)
+        self._pace.add(rule.distance(full, self.primal), passes)
+        return self._record(full.max_violation, self._n_active, loops, evaluations)
+
+    def _stochastic_start(self) -> int:
+        """Leave z = 0 by stochastic steps; return the scores that they computed."""
+        self._begins_stochastic = False
+        engine = self._lanes
+        assert engine is not None
+        try:
+            z = stochastic_start(self.problem, self._rows, engine.W, self.rng)
+        except OverflowError:
+            return 0  # descent makes shorter steps
+        engine.load(z)
+        self.dual += float(z.sum(dtype=np.float64)) - 0.5 * engine.squared_norm()
+        return len(self._rows) * self.problem.dataset.n_classes
+
+    def _shrunk_loops(self, rule: StoppingRule) -> tuple[int, int]:
+        extent = Extent(len(self._rows), self._n_active, self._n_earlier + self._n_epochs)
+        gap, violation = rule.shrunk_goal()
+        negligible = self.engine.negligible * gap / max(1, self._n_active)
+        min_gap = max(0.0, negligible if self._is_fast else 0.0)
+        goal = _core.ShrunkGoal(gap, violation, self.engine.effort(extent), min_gap)
+        found = self.engine.shrunk_loops(self._active, self._n_active, goal, self._seed())
+        self.dual += found.dual_gain
+        self._n_active = found.n_active
+        return found.loops, found.evaluations
+
+    def _full_loop(self, rule: StoppingRule) -> _core.SweepResult:
+        gap_before = self._full.gap if self._n_epochs else np.inf
+        goal, _ = rule.shrunk_goal()
+        problem = self.problem
+        skips = self._n_epochs and problem.formulation.takes_maximum and problem.dataset.is_sparse
+        min_gap = SKIPPED * goal / max(1, len(self._rows)) if skips else -np.inf
+        full = self.engine.full_loop(self._rows, self._active, min_gap, self._seed())
+        self._full = full
+        self.dual += full.dual_gain
+        self._n_active = full.n_active
+        self._is_fast = FAST * full.gap <= gap_before
+        return full
+
+    # The Newton phase
+
+    def _due_phase(self) -> NewtonPhase | None:
+        """Return the Newton phase if the next epoch is one of its rounds, perhaps the first."""
+        phase = self._phase
+        if phase is not None and phase.running:
+            return phase
+        if phase is not None and not phase.may_begin():
+            return None
+        near = self._n_epochs > 0 and self._full.gap < newton_phase.START * self.primal
+        if not ((near or self._n_epochs >= newton_phase.LATE) and self._pace.is_slow()):
+            return None
+        phase = self._phase = phase or self._new_phase()
+        if phase is None:
+            return None
+        phase.begin(self._full.gap, self._pace.rate())
+        return phase if phase.running else None
+
+    def _new_phase(self) -> NewtonPhase | None:
+        """Return a Newton phase that has not begun, where one is allowed."""
+        engine = self._lanes
+        if engine is None or not newton_phase.is_allowed(self.problem):
+            return None
+        return NewtonPhase(engine)
+
+    def _newton_round(self, phase: NewtonPhase) -> EpochRecord | None:
+        """Run one round; None where there is no memory for it, and the phase has ended for good."""
+        try:
+            found = phase.round()
+        except MemoryError:  # z is as it was
+            phase.end(for_good=True)
+            self.engine.rebuild()
+            return None
+        self.dual = found.primal + self._constant - found.gap
+        self._full = found
+        self._n_epochs += 1
+        if not phase.running:
+            self.engine.rebuild()  # for coordinate ascent
+            self._n_active = 0  # the next full loop finds them
+        return self._record(found.max_violation, found.n_zone, found.steps, found.evaluations)
+
+    def _better_phase(self) -> NewtonPhase | None:
+        """Return the Newton phase if its W seems better than W(z)."""
+        phase = self._phase
+        if phase is None or not math.isfinite(phase.primal):
+            return None
+        better = phase.primal + self._constant < self.primal
+        return phase if phase.running or better else None
+
+    def _record(self, violation: float, n_active: int, loops: int, evaluations: int) -> EpochRecord:
+        return EpochRecord(
+            epoch=self._n_epochs,
+            seconds=time.perf_counter() - self._began,
+            primal_estimate=self.primal,
+            gap_estimate=self._full.gap,
+            violation=violation,
+            active_share=n_active / self.problem.dataset.n_examples,
+            loops=loops,
+            evaluations=evaluations,
+            n_weights=self.engine.n_weights,
+            n_duals=self.engine.n_duals,
+        )
+
+    def _seed(self) -> int:
+        return int(self.rng.integers(2**63))
