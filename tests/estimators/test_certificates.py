@@ -227,7 +227,7 @@ def test_a_gap_of_1e_12_is_proven_of_small_problems(name, loss):
 
 
 def test_a_sum_of_certificates_is_rounded_once():
-    parts = [Certificate.from_gap(0.1, 1e-3, 0.5)] * 100_000
+    parts = [Certificate.from_gap(0.1, 1e-3, 0.5, penalty=0.04, loss=0.06)] * 100_000
     whole = Certificate.sum_of(parts)
     primal = 100_000 * Fraction(parts[0].primal_objective)
     dual = 100_000 * Fraction(parts[0].dual_objective)
