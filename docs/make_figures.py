@@ -58,7 +58,7 @@ def two_rivals(s: Scores) -> Scores:
 def hinge_loss(formulation: Formulation, scores: Scores) -> Scores:
     """Loss of an example of class 0 at each row of scores, shape (n,)."""
     own, others = scores[:, :1], scores[:, 1:]
-    gamma = formulation.own_margin(scores.shape[1])
+    gamma = formulation.margins(scores.shape[1])[1]
     slack_own = np.maximum(0.0, gamma - own)
     margins = own - others if formulation.margin == "relative" else -others
     slack = {

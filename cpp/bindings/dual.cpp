@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -46,10 +47,10 @@ Duals* new_duals(std::int64_t n_rows, std::int32_t n_classes, bool shifted) {
 }
 
 Formulation* new_formulation(bool relative, bool others, bool own, bool maximum, bool centred,
-                             bool squared, double gamma, double gamma_own, bool shifted,
+                             const std::string& loss, double gamma, double gamma_own, bool shifted,
                              double drift) {
-  const Formulation f{relative, others, own,       maximum, centred,
-                      squared,  gamma,  gamma_own, shifted, drift};
+  const Formulation f{relative,          others, own,       maximum, centred,
+                      Loss::named(loss), gamma,  gamma_own, shifted, drift};
   require_none(flaw_of(f));
   return new Formulation(f);
 }
@@ -222,7 +223,7 @@ void bind_dual(nb::module_& m) {
         "Instruction sets that this build and this machine share, the fastest last.");
   nb::class_<Formulation>(m, "Formulation")
       .def(nb::new_(&new_formulation), "relative"_a, "others"_a, "own"_a, "maximum"_a, "centred"_a,
-           "squared"_a, "gamma"_a, "gamma_own"_a, "shifted"_a = false, "drift"_a = 0.0);
+           "loss"_a, "gamma"_a, "gamma_own"_a, "shifted"_a = false, "drift"_a = 0.0);
   nb::class_<MeanFollower>(m, "MeanFollower")
       .def(nb::new_([](std::int64_t n_features) {
              require(0 <= n_features && n_features <= kMaxCount, "n_features is out of range");

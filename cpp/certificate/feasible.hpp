@@ -23,7 +23,7 @@ void each_feasible(const Examples<T>& examples, const Duals& z, std::int64_t i, 
     z.each(i, [&](std::int32_t c, T value) { f(c, scale * static_cast<double>(value)); });
     return;
   }
-  const double upper = formulation.squared ? std::numeric_limits<double>::infinity() : cost;
+  const double upper = formulation.loss.upper(cost);
   z.each(i, [&](std::int32_t c, T value) { f(c, std::min(static_cast<double>(value), upper)); });
 }
 

@@ -26,6 +26,7 @@
 #include "subproblem/block_summary.hpp"
 #include "subproblem/coordinate.hpp"
 #include "subproblem/root_finding.hpp"
+#include "subproblem/slacks.hpp"
 #include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
@@ -39,7 +40,7 @@ inline constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
 template <class T>
 double slack_error(const Formulation& f, const Row<T>& row, double q, const CertifiedWeights& at) {
   const double products = f.relative ? std::numbers::sqrt2 : at.common ? 2 : 1;
-  const double size = std::max(f.gamma, f.gamma_own) + products * at.norm * std::sqrt(q);
+  const double size = largest_gamma(f) + products * at.norm * std::sqrt(q);
   return kUnit * static_cast<double>(row.nnz + 8) * size;
 }
 
@@ -72,7 +73,7 @@ class GapCertificate {
     const double cost = examples_.costs[i], q = examples_.norms[i];
     const double shift = common_score(row);
     const double e = slack_error(f, row, q, at_);
-    const double offset = f.gamma - (f.relative ? s_y : shift);
+    const Slacks slacks(f, s_y, shift);
     const std::int32_t y = examples_.labels[i];
     Terms terms;
     double z_own = 0;
@@ -80,15 +81,15 @@ class GapCertificate {
       if (c == y) {
         z_own = value;
       } else {
-        add_class(value, offset + s[c], e, cost, terms);
+        add_class(value, slacks.other(s[c]), e, cost, terms);
         s[c] = -kInfinity;
       }
     });
     if (y != kElsewhere) s[y] = -kInfinity;
     if (f.own && y != kElsewhere) {
-      add_class(z_own, f.gamma_own - (s_y - shift), e, cost, terms);
+      add_class(z_own, slacks.own(), e, cost, terms);
     }
-    if (f.others) add_rest(s, n, offset, e, cost, terms);
+    if (f.others) add_rest(s, n, slacks.offset(), e, cost, terms);
     sum_up(terms, e, cost, q > 0, result);
   }
 
@@ -102,13 +103,6 @@ class GapCertificate {
     return sum;
   }
 
-  // C loss(xi) - z xi [+ z^2 / (4 C)] of a sum of losses, without cancellation.
-  double term(double z, double xi, double cost) const {
-    if (!examples_.formulation.squared) return xi > 0 ? (cost - z) * xi : -z * xi;
-    const double half = z / (2 * cost);
-    return xi > 0 ? cost * (xi - half) * (xi - half) : z * (half / 2 - xi);
-  }
-
   void add_class(double z, double xi, double e, double cost, Terms& terms) const {
     const Formulation& f = examples_.formulation;
     ++terms.n_duals;
@@ -117,13 +111,11 @@ class GapCertificate {
     terms.xi_max = std::max(terms.xi_max, xi);
     if (z > 0) terms.xi_min = std::min(terms.xi_min, xi);
     if (f.maximum) return;
-    const double loss = std::max(0.0, xi), most_loss = std::max(0.0, xi + e);
-    terms.losses += f.squared ? loss * loss : loss;
-    terms.most_losses += f.squared ? most_loss * most_loss : most_loss;
-    terms.gap += term(z, xi + e, cost) + 2 * e * z;
-    const double gradient = f.squared ? xi - z / (2 * cost) : xi;
-    const double bound = f.squared ? kInfinity : cost * kAtBound<T>;
-    if (z < bound) terms.violation = std::max(terms.violation, gradient);
+    terms.losses += f.loss(xi);
+    terms.most_losses += f.loss(xi + e);
+    terms.gap += f.loss.term(z, xi + e, cost) + 2 * e * z;
+    const double gradient = f.loss.gradient(z, xi, cost);
+    if (z < f.loss.upper(cost) * kAtBound<T>) terms.violation = std::max(terms.violation, gradient);
     if (z > 0) terms.violation = std::max(terms.violation, -gradient);
   }
 
@@ -134,8 +126,8 @@ class GapCertificate {
     const double best = offset + largest(s, n);
     terms.xi_max = std::max(terms.xi_max, best);
     if (f.maximum || best + e <= 0) return;
-    terms.losses += sum_of_losses(s, n, offset, f.squared);
-    const double most_losses = sum_of_losses(s, n, offset + e, f.squared);
+    terms.losses += sum_of_losses(s, n, offset, f.loss);
+    const double most_losses = sum_of_losses(s, n, offset + e, f.loss);
     terms.most_losses += most_losses;
     terms.gap += cost * most_losses;
     terms.violation = std::max(terms.violation, best);

@@ -16,6 +16,7 @@
 #include "simd/isa.hpp"
 #include "subproblem/coordinate.hpp"
 #include "subproblem/root_finding.hpp"
+#include "subproblem/slacks.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -80,7 +81,7 @@ void survey_slacks(const Examples<T>& examples, const View& pair, const double* 
   for (std::int64_t i = begin; i < end; ++i) {
     scores_of_classes(pair, examples.x.row(i), s);
     if (examples.labels[i] != kElsewhere) s[examples.labels[i]] = -kInfinity;
-    const double offset = 1 - own_scores[i];
+    const double offset = Slacks(examples.formulation, own_scores[i], 0).offset();
     survey.largest[i] = offset + largest(s, 2 * static_cast<std::size_t>(pair.width));
     double smallest = kInfinity, z_dot_xi = 0;
     for (const DualEntry<T>& entry : z.row(i)) {

@@ -142,14 +142,14 @@ class PairTrainer : public TrainingSet<T> {
     const Pair pair = pair_of<Pair>(class_pair, weights);
     check_lists(z, class_pair);
     const Examples<T> examples = labelled(class_pair);
-    const bool capped = !examples.formulation.squared && !examples.formulation.maximum;
-    const auto each = [&](std::int64_t i, auto f) {
+    const Formulation& f = examples.formulation;
+    const auto each = [&](std::int64_t i, auto take) {
       z.each(i, [&](std::int32_t c, T value) {
         const double a = scale.data()[i] * static_cast<double>(value);
-        f(c, -(capped ? std::min(a, examples.costs[i]) : a));
+        take(c, -(f.maximum ? a : std::min(a, f.loss.upper(examples.costs[i]))));
       });
       const std::int32_t y = examples.labels[i];
-      if (y != kElsewhere && totals.data()[i] > 0) f(y, totals.data()[i]);
+      if (y != kElsewhere && totals.data()[i] > 0) take(y, totals.data()[i]);
     };
     return rebuild_slots(pair.view, examples, each).bound(this->n_rows() + this->n_classes());
   }

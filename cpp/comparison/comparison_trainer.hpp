@@ -37,7 +37,7 @@ class ComparisonTrainer : public TrainingSet<T> {
                                      std::span<double> rates, std::span<const std::int32_t> rows,
                                      std::uint64_t seed) const {
     const Formulation& f = this->examples().formulation;
-    require(f.relative && !f.squared, "relative margins and the hinge loss are needed");
+    require(f.relative && f.loss.bounded(), "relative margins and the hinge loss are needed");
     const WeightsView<T> w = view(weights);
     check_all(log_u, w);
     require(length(rates) == this->n_rows(), "there must be a rate for every example");
@@ -139,7 +139,7 @@ class ComparisonTrainer : public TrainingSet<T> {
   AllScores<T> view(MatrixView<T> scores, const DualLists<T>& z,
                     std::span<double> violations) const {
     const Formulation& f = this->examples().formulation;
-    require(f.relative && !f.squared, "relative margins and the hinge loss are needed");
+    require(f.relative && f.loss.bounded(), "relative margins and the hinge loss are needed");
     require(scores.n_rows == this->n_rows() && scores.n_columns >= this->n_classes(),
             "scores must have a row of n_classes numbers at least for every example");
     check_padding(scores);

@@ -29,6 +29,7 @@
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
 #include "subproblem/coordinate.hpp"
+#include "subproblem/slacks.hpp"
 #include "weights/dense_weights.hpp"
 #include "weights/weights_view.hpp"
 
@@ -105,7 +106,8 @@ class ExponentiatedGradient {
   void begin(std::int64_t i, std::int32_t y, const T* log_u, double cost, SweepResult& result) {
     w_.scores(examples_.x.row(i), a_);
     const double s_y = static_cast<double>(a_[y]);
-    const T offset = static_cast<T>(simplex() ? 1.0 : 1.0 - s_y);
+    const Slacks slacks(examples_.formulation, simplex() ? 0.0 : s_y, 0);
+    const T offset = static_cast<T>(slacks.offset());
     constexpr T kNone = -std::numeric_limits<T>::infinity();
     for (std::int64_t c = 0; c < w_.n_classes; ++c) a_[c] += offset;
     a_[y] = simplex() ? static_cast<T>(s_y) : T{0};

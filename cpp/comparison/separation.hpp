@@ -16,6 +16,7 @@
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
 #include "subproblem/coordinate.hpp"
+#include "subproblem/slacks.hpp"
 #include "weights/dense_weights.hpp"
 #include "weights/weights_view.hpp"
 
@@ -31,13 +32,14 @@ class Separation {
   void add(std::int64_t i, DualLists<T>& z, SweepResult& result) const {
     const double cost = examples_.costs[i];
     std::size_t size = 0;
+    const Loss loss = examples_.formulation.loss;
     each_positive(i, [&](std::int32_t, double xi) {
       ++size;
-      result.loss += cost * (examples_.formulation.squared ? xi * xi : xi);
+      result.loss += cost * loss.of_positive(xi);
     });
     DualEntry<T>* entry = z.resize(i, size).data();
     each_positive(i, [&](std::int32_t c, double xi) {
-      *entry++ = {c, static_cast<T>(examples_.formulation.squared ? 2 * cost * xi : cost)};
+      *entry++ = {c, static_cast<T>(loss.slope(xi, cost))};
     });
     result.evaluations += n_classes_;
   }
@@ -48,8 +50,7 @@ class Separation {
   void each_positive(std::int64_t i, F f) const {
     const Formulation& form = examples_.formulation;
     const std::int32_t y = examples_.labels[i];
-    const double s_y = static_cast<double>(s_[y]);
-    const double offset = form.gamma - (form.relative ? s_y : 0.0);
+    const Slacks slacks(form, static_cast<double>(s_[y]), 0);
     std::int32_t best = -1;
     double best_xi = 0;
     const auto look = [&](std::int32_t c, double xi) {
@@ -61,8 +62,8 @@ class Separation {
       }
     };
     for (std::int32_t c = 0; c < n_classes_; ++c) {
-      const double xi = offset + static_cast<double>(s_[c]);
-      if (c == y ? form.own : form.others) look(c, c == y ? form.gamma_own - s_y : xi);
+      const double xi = slacks.other(static_cast<double>(s_[c]));
+      if (c == y ? form.own : form.others) look(c, c == y ? slacks.own() : xi);
     }
     if (best >= 0) f(best, best_xi);
   }

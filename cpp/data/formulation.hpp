@@ -1,7 +1,7 @@
 #pragma once
 // A formulation of the multi-class SVM (Dogan, Glasmachers, Igel 2016) as the kernels see it;
 // src/manyclass/problem/formulations.py is the catalogue.
-#include "simd/vector.hpp"
+#include "data/loss.hpp"
 
 namespace manyclass {
 
@@ -11,7 +11,7 @@ struct Formulation {
   bool own;              // targets: the class y (absolute margins only)
   bool maximum;          // the largest loss of the targets counts; else their sum
   bool centred;          // sum_c w_c = 0 is enforced: W = U - mean_c u_c, U kept un-centred
-  bool squared;          // squared hinge
+  Loss loss;             // of a slack
   double gamma;          // margin asked of the others
   double gamma_own;      // margin asked of y
   bool shifted = false;  // W's column k is subtracted every w_c

@@ -22,6 +22,7 @@
 #include "simd/wide_vector.hpp"
 #include "subproblem/coordinate.hpp"
 #include "subproblem/lane_subproblem.hpp"
+#include "subproblem/slacks.hpp"
 #include "weights/dense_weights.hpp"
 #include "weights/weights_view.hpp"
 
@@ -65,9 +66,8 @@ class LaneVisitor {
     // Subtracted from every score: s_y of relative margins, or the shift.
     const bool less = f_.relative || f_.shifted;
     const T off = less ? select(f_.relative ? e.own : last_, s, zero()).sum() : T{0};
-    const Lanes others = (s + static_cast<T>(f_.gamma - static_cast<double>(off))) + others_;
-    const T top = static_cast<T>(f_.gamma_own + static_cast<double>(off));
-    const Lanes own = f_.own ? Lanes::all(top) - s : Lanes::all(kNone);
+    const Lanes others = slacks_of_others(f_, s, off) + others_;
+    const Lanes own = f_.own ? slack_of_own(f_, s, off) : Lanes::all(kNone);
     e.xi = select(e.own, own, others);
     if (!f_.relative) e.v = select(e.own, Lanes::all(1), Lanes::all(-1));
     return e;
@@ -94,15 +94,15 @@ class LaneVisitor {
     add(examples_.x.row(i), step(e, delta, sum_v));
     const Lanes gains = delta * (e.xi - delta * static_cast<T>(0.5 * e.q));
     double gain = static_cast<double>(gains.sum()) - 0.5 * e.q * sigma_ * sum_v * sum_v;
-    if (f_.squared) gain -= static_cast<double>((delta * (z + e.z)).sum()) / (4 * e.cost);
-    return {gain, active};
+    if (f_.loss.bounded()) return {gain, active};
+    const double squares = static_cast<double>((delta * (z + e.z)).sum());
+    return {gain - f_.loss.regularizer(squares, e.cost), active};
   }
 
   bool is_active(const Lanes& z, double cost) const {
     const std::uint64_t support = (z > zero()).bits();
-    if (f_.squared || (f_.maximum && std::popcount(support) != 1)) return support != 0;
-    const Lanes bound = Lanes::all(static_cast<T>(cost * kAtBound<T>));
-    return (support & (bound > z).bits()) != 0;
+    if (f_.maximum && std::popcount(support) != 1) return support != 0;
+    return (support & (bound(cost) > z).bits()) != 0;
   }
 
   // W += the contribution of the z of example i.
@@ -131,20 +131,12 @@ class LaneVisitor {
   static Lanes zero() { return Lanes::all(0); }
 
   ExampleGap certify_sum(const View& e) const {
-    const T cost = static_cast<T>(e.cost);
-    const Lanes xi = max(e.xi, zero());
-    const double loss = e.cost * static_cast<double>(f_.squared ? (xi * xi).sum() : xi.sum());
-    Lanes gaps = (f_.squared ? xi * xi : xi) * cost - e.z * e.xi;
-    Lanes gradient = e.xi;
-    Lanes bound = Lanes::all(std::numeric_limits<T>::infinity());
-    if (f_.squared) {
-      gaps = gaps + e.z * e.z * static_cast<T>(1 / (4 * e.cost));
-      gradient = gradient - e.z * static_cast<T>(1 / (2 * e.cost));
-    } else {
-      bound = Lanes::all(static_cast<T>(e.cost * kAtBound<T>));
-    }
-    const Lanes violation =
-        max(select(bound > e.z, gradient, zero()), select(e.z > zero(), zero() - gradient, zero()));
+    const Lanes positive = max(e.xi, zero());
+    const double loss = e.cost * static_cast<double>(f_.loss.of_positive(positive).sum());
+    const Lanes gaps = f_.loss.template term<T>(e.z, e.xi, positive, e.cost);
+    const Lanes gradient = f_.loss.template gradient<T>(e.z, e.xi, e.cost);
+    const Lanes violation = max(select(bound(e.cost) > e.z, gradient, zero()),
+                                select(e.z > zero(), zero() - gradient, zero()));
     return {loss, static_cast<double>(gaps.sum()), static_cast<double>(violation.largest())};
   }
 
@@ -157,6 +149,11 @@ class LaneVisitor {
     const double low = e.sum_z >= e.cost * kAtBound<T> ? xi_min : std::min(xi_min, 0.0);
     return {loss, loss - static_cast<double>((e.z * e.xi).sum()),
             std::max(0.0, std::max(e.xi_max, 0.0) - low)};
+  }
+
+  // From here on z counts as at its bound.
+  Lanes bound(double cost) const {
+    return Lanes::all(static_cast<T>(f_.loss.upper(cost) * kAtBound<T>));
   }
 
   T* feature(std::int64_t j) const { return w_.data + j * kStride; }

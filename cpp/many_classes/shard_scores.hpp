@@ -16,6 +16,7 @@
 #include "subproblem/block_summary.hpp"
 #include "subproblem/coordinate.hpp"
 #include "subproblem/entering_classes.hpp"
+#include "subproblem/slacks.hpp"
 #include "subproblem/top_scores.hpp"
 #include "weights/hash_tables.hpp"
 #include "weights/hash_weights.hpp"
@@ -51,8 +52,8 @@ class ShardScorer {
     score.n_entering = largest_scores(s, n, first_, score.entering.size(), score.entering.data());
     const Formulation& f = examples_.formulation;
     if (f.maximum) return;
-    const double offset = f.gamma - static_cast<double>(has(y) ? score.own : own_score(row, y));
-    score.losses = sum_of_losses(s, n, static_cast<T>(offset), f.squared);
+    const Slacks slacks(f, static_cast<double>(has(y) ? score.own : own_score(row, y)), 0);
+    score.losses = sum_of_losses(s, n, static_cast<T>(slacks.offset()), f.loss);
   }
 
   // Those of the shard's classes with z > 0, and y.

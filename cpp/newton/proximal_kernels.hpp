@@ -45,7 +45,7 @@ class ProximalVisitor {
   explicit ProximalVisitor(const Proximal<T>& problem)
       : problem_(problem), f_(problem.examples.formulation) {}
 
-  double ridge(const View& e) const { return f_.squared ? 1 / (2 * e.cost) : 0; }
+  double ridge(const View& e) const { return f_.loss.ridge(e.cost); }
   // Slope of the projection on the free z.
   T scale(const View& e) const { return static_cast<T>(1 / (problem_.epsilon + ridge(e))); }
   Lanes centre(std::int64_t i) const { return Lanes::at(problem_.centre.lanes(i)); }
@@ -90,12 +90,9 @@ class ProximalVisitor {
 
  private:
   Lanes unbounded(const View& e, const Lanes& centre) const {
-    const Lanes xi = f_.squared ? e.xi - centre * static_cast<T>(ridge(e)) : e.xi;
-    return centre + xi * scale(e);
+    return centre + f_.loss.template gradient<T>(centre, e.xi, e.cost) * scale(e);
   }
-  Lanes upper(const View& e) const {
-    return Lanes::all(f_.squared ? std::numeric_limits<T>::max() : static_cast<T>(e.cost));
-  }
+  Lanes upper(const View& e) const { return Lanes::all(f_.loss.template finite_upper<T>(e.cost)); }
 
   // max(0, b - theta), theta the least >= 0 with a sum of at most C, for b = zbar + xi / epsilon.
   // All is measured from the largest xi: its quotient by a small epsilon would lose digits.

@@ -2,6 +2,7 @@
 // Sums over the classes of one example, before its block is solved.
 #include <cstddef>
 
+#include "data/loss.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
 #include "subproblem/root_finding.hpp"
@@ -13,6 +14,7 @@ namespace manyclass::MANYCLASS_ISA {
 struct BlockSummary {
   std::size_t size = 0;           // coordinates in the block so far
   double offset = 0;              // xi_c = offset + s_c for c != y
+  double xi_own = 0;              // xi_y, of absolute margins
   double sum_z = 0;               // sum_c z_c
   double sum_vz = 0;              // v^T z
   double z_dot_xi = 0;            // sum_c z_c xi_c
@@ -24,14 +26,13 @@ struct BlockSummary {
   double violation = 0;           // largest violation of a coordinate (sum formulations)
 };
 
-// sum_c max(0, s_c + offset), or of its squares; n is a multiple of the lanes.
+// sum_c loss(s_c + offset); n is a multiple of the lanes.
 template <class T>
-inline double sum_of_losses(const T* s, std::size_t n, T offset, bool squared) {
+inline double sum_of_losses(const T* s, std::size_t n, T offset, Loss loss) {
   Vector<T> sum = {};
   const Vector<T> zero = {};
   for (std::size_t c = 0; c < n; c += kLanes<T>) {
-    const Vector<T> xi = maximum<T>(load(s + c) + offset, zero);
-    sum += squared ? xi * xi : xi;
+    sum += loss.of_positive(maximum<T>(load(s + c) + offset, zero));
   }
   double total = 0;
   for (std::size_t lane = 0; lane < kLanes<T>; ++lane) total += static_cast<double>(sum[lane]);

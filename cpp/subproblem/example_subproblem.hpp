@@ -82,7 +82,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
     }
     if (n_steps == 0) return {};
     n_steps = close_step(examples_.labels[i], sum_v, n_steps);
-    const double ridge = f_.squared ? sum_z2 / (4 * examples_.costs[i]) : 0;
+    const double ridge = f_.loss.regularizer(sum_z2, examples_.costs[i]);
     gain -= 0.5 * examples_.norms[i] * (squares + sigma_ * sum_v * sum_v) + ridge;
     return {gain, {scratch_.step, n_steps}};
   }
@@ -109,8 +109,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
 
   // Sum formulations; also the maximum ones as long as their sum stays free.
   std::span<Coordinate> solve_box(const BlockSummary& found, double q, double cost) {
-    const double ridge = f_.squared ? 1 / (2 * cost * q) : 0;
-    const Box box{sigma_, 1 + ridge, f_.squared ? kInfinity : cost};
+    const Box box{sigma_, 1 + f_.loss.ridge(cost * q), f_.loss.upper(cost)};
     const auto set_b = [&](std::span<Coordinate> block) {
       for (Coordinate& c : block) c.b = c.z + sigma_ * c.v * found.sum_vz + c.xi / q;
     };

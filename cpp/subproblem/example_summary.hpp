@@ -16,6 +16,7 @@
 #include "subproblem/block_summary.hpp"
 #include "subproblem/coordinate.hpp"
 #include "subproblem/root_finding.hpp"
+#include "subproblem/slacks.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -31,7 +32,9 @@ class ExampleSummary {
 
   BlockSummary begin(double s_y, double centre) const {
     BlockSummary found;
-    found.offset = f_.gamma - (f_.relative ? s_y : centre);
+    const Slacks slacks(f_, s_y, centre);
+    found.offset = slacks.offset();
+    found.xi_own = slacks.own();
     return found;
   }
 
@@ -41,8 +44,8 @@ class ExampleSummary {
                    found);
   }
 
-  void add_own(std::int32_t y, double z, double score, double cost, BlockSummary& found) {
-    add_coordinate({y, z, f_.gamma_own - score, 1, 0, 0}, cost, found);
+  void add_own(std::int32_t y, double z, double cost, BlockSummary& found) {
+    add_coordinate({y, z, found.xi_own, 1, 0, 0}, cost, found);
   }
 
   // The block of example i from the scores of all classes, which scratch.scores has: `stride`
@@ -67,7 +70,7 @@ class ExampleSummary {
         s[entry.label] = kNone;
       }
     }
-    if (f_.own && y != kElsewhere) add_own(y, z_own, s_y - centre, cost, found);
+    if (f_.own && y != kElsewhere) add_own(y, z_own, cost, found);
     if (f_.others) add_rest(static_cast<std::size_t>(stride), found);
     return found;
   }
@@ -95,7 +98,7 @@ class ExampleSummary {
         add_other(z[m], static_cast<double>(s[m]), cost, found);
       }
     }
-    if (f_.own && y != kElsewhere) add_own(y, z_own, s_y - centre, cost, found);
+    if (f_.own && y != kElsewhere) add_own(y, z_own, cost, found);
     return found;
   }
 
@@ -109,7 +112,7 @@ class ExampleSummary {
     found.xi_others = std::max(found.xi_others, best);
     found.xi_max = std::max(found.xi_max, best);
     if (f_.maximum || best <= 0) return;
-    found.losses += sum_of_losses(s, n, static_cast<T>(found.offset), f_.squared);
+    found.losses += sum_of_losses(s, n, static_cast<T>(found.offset), f_.loss);
     found.violation = std::max(found.violation, best);
   }
 
@@ -121,17 +124,16 @@ class ExampleSummary {
     found.xi_max = std::max(found.xi_max, c.xi);
     if (c.z > 0) found.xi_min = std::min(found.xi_min, c.xi);
     if (f_.maximum) return;
-    const double loss = std::max(0.0, c.xi);
-    found.losses += f_.squared ? loss * loss : loss;
+    found.losses += f_.loss(c.xi);
     found.squares += c.z * c.z;
     found.violation = std::max(found.violation, violation(c, cost));
   }
 
   // Of one coordinate of a sum formulation (Keerthi et al. 2008, eq. 18).
   double violation(const Coordinate& c, double cost) const {
-    const double gradient = f_.squared ? c.xi - c.z / (2 * cost) : c.xi;
+    const double gradient = f_.loss.gradient(c.z, c.xi, cost);
     if (c.z <= 0) return std::max(0.0, gradient);
-    if (!f_.squared && c.z >= cost * kAtBound<T>) return std::max(0.0, -gradient);
+    if (c.z >= f_.loss.upper(cost) * kAtBound<T>) return std::max(0.0, -gradient);
     return std::abs(gradient);
   }
 
@@ -145,16 +147,17 @@ class ExampleSummary {
       v = std::max(0.0, std::max(found.xi_max, 0.0) - low);
     }
     result.loss += loss;
-    result.gap += loss - found.z_dot_xi + (f_.squared ? found.squares / (4 * cost) : 0.0);
+    result.gap += loss - found.z_dot_xi + f_.loss.regularizer(found.squares, cost);
     result.max_violation = std::max(result.max_violation, v);
     return v;
   }
 
   // An example stays active while its z could still move within its non-zero entries.
   bool is_active(std::span<const DualEntry<T>> z, double cost) const {
-    if (f_.squared || (f_.maximum && z.size() != 1)) return !z.empty();
+    if (f_.maximum && z.size() != 1) return !z.empty();
+    const double bound = f_.loss.upper(cost) * kAtBound<T>;
     for (const DualEntry<T>& entry : z) {
-      if (static_cast<double>(entry.value) < cost * kAtBound<T>) return true;
+      if (static_cast<double>(entry.value) < bound) return true;
     }
     return false;
   }

@@ -89,10 +89,9 @@ class LaneSubproblem {
   // exact once two values in a row have the same coordinates free and at their bounds.
   Lanes box(const View& e) const {
     const Lanes r = e.z * static_cast<T>(e.q) + e.xi;
-    const double ridge = f_.squared ? 1 / (2 * e.cost) : 0;
+    const double ridge = f_.loss.ridge(e.cost);
     const Lanes scale = Lanes::all(inverse(e.q + ridge));
-    const Lanes upper =
-        Lanes::all(f_.squared ? std::numeric_limits<T>::max() : static_cast<T>(e.cost));
+    const Lanes upper = Lanes::all(f_.loss.template finite_upper<T>(e.cost));
     const auto clipped = [&](const Lanes& x) { return min(max(x * scale, zero()), upper); };
     if (sigma_ == 0) return clipped(r);
     const Lanes signs = f_.relative ? Lanes::all(1) : e.v;

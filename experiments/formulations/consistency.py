@@ -33,7 +33,7 @@ def margins(formulation: Formulation, k: int, y: int) -> list[tuple[Vector, floa
     unit = np.eye(k)
     relative = formulation.margin == "relative"
     others = [(unit[y] - unit[c] if relative else -unit[c], 1.0) for c in range(k) if c != y]
-    own = [(unit[y], formulation.own_margin(k))]
+    own = [(unit[y], formulation.margins(k)[1])]
     return {"others": others, "own": own, "all": own + others}[formulation.targets]
 
 

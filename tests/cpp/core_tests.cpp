@@ -1,5 +1,6 @@
 // Tests of the core that need no Python. The program prints each failed check and returns 1 if
 // there is one.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "data/formulation.hpp"
+#include "data/loss.hpp"
 #include "data/random.hpp"
 #include "dual/trainer.hpp"
 #include "duals/dual_lists.hpp"
@@ -95,8 +97,8 @@ struct SmallProblem {
   }
 };
 
-constexpr Formulation kCrammerSinger{true, true, false, true, false, false, 1, 0};
-constexpr Formulation kWestonWatkins{true, true, false, false, false, false, 1, 0};
+constexpr Formulation kCrammerSinger{true, true, false, true, false, Loss{}, 1, 0};
+constexpr Formulation kWestonWatkins{true, true, false, false, false, Loss{}, 1, 0};
 
 // Full loops close the gap, on every instruction set.
 void test_training(const Formulation& f, const std::string& instruction_set) {
@@ -119,6 +121,28 @@ void test_training(const Formulation& f, const std::string& instruction_set) {
   check(found.gap < 1e-9, "the gap closes");
   const double primal = 0.5 * norm * norm + found.loss;
   check(std::abs(primal - dual) < 1e-9 * primal, "the dual gains sum up to the optimum");
+}
+
+// C loss(xi) - z xi + R(z) >= 0 for every feasible z, and 0 at the best one; its derivative in z is
+// minus the gradient of D.
+void test_loss(const Loss& loss) {
+  bool holds = true, is_tight = true, has_gradient = true;
+  for (const double cost : {0.25, 1.0, 4.0}) {
+    for (double xi = -2; xi <= 2; xi += 0.25) {
+      const double best = xi > 0 ? loss.slope(xi, cost) : 0.0;
+      is_tight = is_tight && std::abs(loss.term(best, xi, cost)) < 1e-12;
+      for (double z = 0; z <= std::min(loss.upper(cost), 8.0); z += 0.125) {
+        const double term = loss.term(z, xi, cost);
+        const double direct = cost * loss(xi) - z * xi + loss.regularizer(z * z, cost);
+        holds = holds && term >= 0 && std::abs(term - direct) < 1e-12;
+        const double slope = (loss.term(z + 1e-6, xi, cost) - term) / 1e-6;
+        has_gradient = has_gradient && std::abs(slope + loss.gradient(z, xi, cost)) < 1e-5;
+      }
+    }
+  }
+  check(holds, "the Fenchel-Young inequality holds");
+  check(is_tight, "it is tight at the best z");
+  check(has_gradient, "the gradient is that of D");
 }
 
 template <class Call>
@@ -148,6 +172,7 @@ void test_refusals() {
   problem = {};
   problem.costs[1] = 0;
   check(refused(train(problem)), "a cost of 0 is refused");
+  check(refused([] { Loss::named("log_loss"); }), "a loss that is not of slacks is refused");
 }
 
 }  // namespace
@@ -157,6 +182,8 @@ int main() {
   using namespace manyclass;
   test_hash_tables();
   test_dual_lists();
+  test_loss(Loss::named("hinge"));
+  test_loss(Loss::named("squared_hinge"));
   for (const std::string& instruction_set : instruction_sets()) {
     test_training(kCrammerSinger, instruction_set);
     test_training(kWestonWatkins, instruction_set);

@@ -37,7 +37,7 @@ def optimal_objective(problem: Problem) -> float:
             row[c * d : c * d + d] = -X[i] if c == y else X[i]
         rows.append(row)
         own = problem.formulation.margin == "absolute" and c == y
-        bounds.append(-problem.formulation.own_margin(k) if own else -1.0)
+        bounds.append(-problem.formulation.margins(k)[1] if own else -1.0)
     A = np.vstack([np.array(rows), -np.eye(d * k + n_slacks)[d * k :]])
     b = np.concatenate([bounds, np.zeros(n_slacks)])
     cones = [clarabel.NonnegativeConeT(len(b))]
@@ -45,8 +45,8 @@ def optimal_objective(problem: Problem) -> float:
         mean = np.hstack([np.tile(np.eye(d), k), np.zeros((d, n_slacks))])
         A, b = np.vstack([mean, A]), np.concatenate([np.zeros(d), b])
         cones.insert(0, clarabel.ZeroConeT(d))
-    quadratic = 2 * slack_cost if problem.squared else np.zeros(n_slacks)
-    linear = np.zeros(n_slacks) if problem.squared else slack_cost
+    quadratic = 2 * slack_cost if problem.loss == "squared_hinge" else np.zeros(n_slacks)
+    linear = np.zeros(n_slacks) if problem.loss == "squared_hinge" else slack_cost
     P = sp.diags(np.concatenate([np.ones(d * k), quadratic]), format="csc")
     q = np.concatenate([np.zeros(d * k), linear])
     settings = clarabel.DefaultSettings()

@@ -83,7 +83,7 @@ TRAINERS = ["Trainer64", "LaneTrainer64", "SparseTrainer64", "PairTrainer64", "S
 
 
 def formulation(**changes):
-    rest = {"squared": False, "gamma": 1.0, "gamma_own": 1.0}
+    rest = {"loss": "hinge", "gamma": 1.0, "gamma_own": 1.0}
     return _core.Formulation(**{**HINGE, **rest, **changes})
 
 
@@ -136,7 +136,8 @@ def test_relative_margins_need_the_class_of_every_row(kind):
         {"relative": False, "others": False},  # no targets
         {"own": True},
         {"centred": True},
-        {"maximum": True, "squared": True},
+        {"maximum": True, "loss": "squared_hinge"},
+        {"loss": "log_loss"},
         {"relative": False, "others": False, "own": True, "maximum": True},
         {"gamma": np.nan},
     ],

@@ -103,7 +103,7 @@ def test_a_full_loop_counts_each_class_once(dtype, loss, own_too, kind, instruct
     scores = objective.scores(problem, setting.matrix())
     xi = 1 - scores[np.arange(len(z)), labels][:, None] + scores
     cost = problem.costs[:, None]
-    if problem.squared:
+    if problem.loss == "squared_hinge":
         losses = cost * np.maximum(xi, 0) ** 2
         gaps = losses + z**2 / (4 * cost) - z * xi
     else:

@@ -28,9 +28,9 @@ def projection(point, upper, *, simplex):
 def expected_response(problem, centre, weights, epsilon):
     """The z of every example that maximises its part of phi."""
     xi = objective.slacks(problem, weights)
-    ridge = 1 / (2 * problem.costs[:, None]) if problem.squared else 0.0
+    ridge = 1 / (2 * problem.costs[:, None]) if problem.loss == "squared_hinge" else 0.0
     point = centre + (xi - ridge * centre) / (epsilon + ridge)
-    upper = np.full(len(xi), np.inf) if problem.squared else problem.costs
+    upper = np.full(len(xi), np.inf) if problem.loss == "squared_hinge" else problem.costs
     z = projection(point, upper, simplex=problem.formulation.aggregation == "max")
     return z * objective._has_features(problem)[:, None]
 

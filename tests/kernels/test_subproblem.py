@@ -45,7 +45,7 @@ class Subproblem:
         self.centred = f.centred
         self.maximum = f.aggregation == "max"
         self.cost, self.q, self.z = block.cost, block.q, block.z
-        self.ridge = 1 / (2 * block.cost) if problem.squared else 0.0
+        self.ridge = 1 / (2 * block.cost) if problem.loss == "squared_hinge" else 0.0
         own = np.arange(k) == block.y
         self.targets = {"others": ~own, "all": own | True, "own": own}[f.targets]
         self.relative = f.margin == "relative"
@@ -56,7 +56,7 @@ class Subproblem:
         if self.relative:
             self.xi = 1 - s[block.y] + s
         else:
-            self.xi = np.where(own, f.own_margin(k) - s, 1 + s)
+            self.xi = np.where(own, f.margins(k)[1] - s, 1 + s)
 
     def times_hessian(self, z):
         return self.q * (z + self.sigma * self.v * (self.v @ z)) + self.ridge * z

@@ -84,7 +84,7 @@ def test_weak_duality_and_the_gap_as_a_sum(name, loss, seed):
     z = z.toarray()
     xi = np.where(z > 0, objective.slacks(problem, W), 0)
     terms = problem.costs * objective.losses(problem, W) - (z * xi).sum(axis=1)
-    if problem.squared:
+    if problem.loss == "squared_hinge":
         terms += (z**2).sum(axis=1) / (4 * problem.costs)
     assert (terms >= -1e-12).all()
     size = certificate.primal_objective

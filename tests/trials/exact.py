@@ -111,7 +111,7 @@ class ExactProblem:
 
     def margins(self) -> NDArray[Any]:
         """gamma, shape (n, k)."""
-        own = int(self.formulation.own_margin(self.n_classes))
+        own = int(self.formulation.margins(self.n_classes)[1])
         return np.where(self.is_own, own, 1).astype(object)
 
     def primal(self, W: Exact) -> Fraction:

@@ -34,14 +34,16 @@ class CoreCall:
 
     def formulation(self, *, relative):
         h, right = self.h, {"relative": relative, "others": True, "own": not relative}
-        flags = ("maximum", "centred", "squared")
-        right.update({name: not relative and h.chance(0.4) for name in flags})
-        right["maximum"] = h.chance(0.3) and not right["squared"]
+        loss = "squared_hinge" if not relative and h.chance(0.4) else "hinge"
+        right["maximum"] = h.chance(0.3) and loss == "hinge"
+        right["centred"] = not relative and h.chance(0.4)
         for name in right:
             if h.chance(0.03):
                 right[name] = not right[name]
+        if h.chance(0.03):
+            loss = h.pick(["hinge", "squared_hinge", "", "log_loss"])
         margins = (h.number(1.0, 0.03, NUMBERS) for _ in range(2))
-        return _core.Formulation(*right.values(), *margins, shifted=h.chance(0.05))
+        return _core.Formulation(*right.values(), loss, *margins, shifted=h.chance(0.05))
 
     def duals(self, kind, n_columns):
         """Return z with entries, perhaps of other classes, or twice."""

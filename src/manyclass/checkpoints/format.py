@@ -177,9 +177,7 @@ def _check_feasible(z: CsrArray, problem: Problem) -> None:
         raise ValueError("z is not 0 where a class is no target")
     if not (np.isfinite(z.data).all() and (z.data >= 0).all()):
         raise ValueError("z is negative or not finite")
-    if problem.squared:
-        return
-    bound = problem.costs * (1 + ROUNDING[z.dtype.itemsize])
+    bound = problem.slack_loss.upper(problem.costs) * (1 + ROUNDING[z.dtype.itemsize])
     if problem.formulation.takes_maximum:
         feasible = z.sum(axis=1, dtype=np.float64) <= bound
     else:

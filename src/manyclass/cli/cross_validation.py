@@ -20,7 +20,7 @@ from manyclass.cli.options import (
     settle_estimator,
 )
 from manyclass.cli.train_options import check_loss
-from manyclass.problem.formulations import LOSSES
+from manyclass.problem.losses import LOSSES
 
 if TYPE_CHECKING:
     from manyclass.model_selection.estimators import (

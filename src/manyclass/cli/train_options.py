@@ -15,7 +15,7 @@ from manyclass.cli.options import (
     settle_estimator,
 )
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.problem.formulations import LOSSES as MARGIN_LOSSES
+from manyclass.problem.losses import LOSSES as MARGIN_LOSSES
 
 # Other exact solvers, with the options of dual.
 COMPARED = ("sequential_dual", "exponentiated_gradient", "cutting_plane", "most_violating")

@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.svc_fit import TrainingMixin
 from manyclass.estimators.validation import input_restored
-from manyclass.problem.formulations import FORMULATIONS, LOSSES, SHORT_NAMES
+from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES
+from manyclass.problem.losses import LOSSES
 from manyclass.solvers.solver_choice import SOLVERS
 from manyclass.solvers.stopping import RULES
 from manyclass.utils.foreign_parameters import OF_SVC, explains

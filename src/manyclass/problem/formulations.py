@@ -27,9 +27,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-LOSSES = ("hinge", "squared_hinge")
-# The losses that go with an aggregation.
-LOSSES_OF = {"max": LOSSES[:1], "sum": LOSSES, "log_sum_exp": ("log_loss",)}
+from manyclass.problem.losses import LOSSES
+
+# The losses that go with an aggregation: the largest one must have a dual of simplices.
+LOSSES_OF = {
+    "max": tuple(name for name, loss in LOSSES.items() if loss.is_bounded),
+    "sum": tuple(LOSSES),
+    "log_sum_exp": ("log_loss",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +81,9 @@ class Formulation:
         """Whether margins are differences of two scores."""
         return self.margin == "relative"
 
-    def own_margin(self, n_classes: int) -> float:
-        """gamma_y."""
-        return 1.0 if self.gamma_own == "1" else n_classes - 1.0
+    def margins(self, n_classes: int) -> tuple[float, float]:
+        """gamma_c of c != y, and gamma_y."""
+        return 1.0, 1.0 if self.gamma_own == "1" else n_classes - 1.0
 
     def losses(self) -> tuple[str, ...]:
         """Names of the losses that go with it."""

@@ -43,12 +43,13 @@ def slacks_of(
 ) -> NDArray[np.float64]:
     """Slacks xi of some rows, from their labels and scores."""
     rows, n_classes = np.arange(len(labels)), s.shape[1]
+    gamma, gamma_own = formulation.margins(n_classes)
     own = s[rows, labels]
     if formulation.is_relative:
-        xi = 1 - (own[:, None] - s)
+        xi = gamma - (own[:, None] - s)
     else:
-        xi = 1 + s
-        xi[rows, labels] = formulation.own_margin(n_classes) - own
+        xi = gamma + s
+        xi[rows, labels] = gamma_own - own
     return np.where(targets_of(formulation, labels, n_classes), xi, -np.inf)
 
 
@@ -62,10 +63,8 @@ def losses_of(
 ) -> NDArray[np.float64]:
     """Loss of some rows before their cost, from their labels and scores."""
     positive = np.maximum(0, slacks_of(problem.formulation, labels, s))
-    if problem.squared:
-        positive = positive**2
     together = np.max if problem.formulation.takes_maximum else np.sum
-    return np.asarray(together(positive, axis=1))
+    return np.asarray(together(problem.slack_loss.of_positive(positive), axis=1))
 
 
 def losses(problem: Problem, weights: Array) -> NDArray[np.float64]:
@@ -115,10 +114,10 @@ def dual(problem: Problem, duals: CsrArray) -> float:
     data = problem.dataset
     W = weights_of(problem, duals)
     z = duals.toarray().astype(np.float64)
-    gamma = np.ones_like(z)
-    own = problem.formulation.own_margin(data.n_classes)
+    others, own = problem.formulation.margins(data.n_classes)
+    gamma = np.full_like(z, others)
     gamma[np.arange(data.n_examples), data.labels] = own
-    ridge = (z**2).sum(axis=1) / (4 * problem.costs) if problem.squared else 0.0
+    ridge = problem.slack_loss.ridge(z, problem.costs[:, None]).sum(axis=1)
     constant = problem.costs * losses(problem, np.zeros_like(W)) * ~_has_features(problem)
     return float(np.sum(gamma * z) - 0.5 * np.sum(W * W) + np.sum(constant - ridge))
 
@@ -139,8 +138,8 @@ def max_violation(problem: Problem, weights: Array, duals: CsrArray) -> float:
         lowest = np.where(z.sum(axis=1) < bound[:, 0], np.minimum(lowest, 0), lowest)
         violations = np.maximum(0, xi.max(axis=1)) - lowest
     else:
-        g = xi - z / (2 * costs) if problem.squared else xi
-        capped = (z >= bound) & (not problem.squared)
+        g = problem.slack_loss.gradient(z, xi, costs)
+        capped = z >= problem.slack_loss.upper(bound)
         free = np.where(capped, np.maximum(0, -g), np.abs(g))
         violations = np.where(z > 0, free, np.maximum(0, g)).max(axis=1)
     return float(max(0.0, violations[_has_features(problem)].max(initial=0.0)))

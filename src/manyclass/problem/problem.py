@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import Formulation
+from manyclass.problem.losses import LOSSES, Loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,9 +50,9 @@ class Problem:
         object.__setattr__(self, "costs", costs)
 
     @property
-    def squared(self) -> bool:
-        """Whether losses are squared."""
-        return self.loss == "squared_hinge"
+    def slack_loss(self) -> Loss:
+        """The loss as a function of slacks."""
+        return LOSSES[self.loss]
 
 
 ELSEWHERE = _core.ELSEWHERE  # label of an example whose class is in another group

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from manyclass.problem.formulations import LOGISTIC, Formulation
+from manyclass.problem.losses import LOSSES
 from manyclass.reports.html import Markup, element, joined
 
 # A name for people, and what the loss of an example is.
@@ -69,14 +70,15 @@ CENTRED = Markup("∑<sub><i>c</i></sub> <i>w<sub>c</sub></i> = 0")
 MINIMUM = Markup("min<sub><i>W</i></sub> ")
 
 
-def exact_objective(machine: Formulation, *, squared: bool, intercept: bool) -> Markup:
+def exact_objective(machine: Formulation, loss: str, *, intercept: bool) -> Markup:
     """Return the problem of a MulticlassSVC or of logistic regression, as paragraphs."""
     costs = Markup(" + ∑<sub><i>i</i></sub> <i>C<sub>i</sub></i> ")
     problem = [MINIMUM, "½ ", NORM, costs, LOSS, Markup("(<i>x<sub>i</sub>, y<sub>i</sub></i>)")]
     if machine.centred:
         problem += ["  subject to ", CENTRED]
-    loss = LOGISTIC_LOSS if machine == LOGISTIC else _margin_loss(machine, squared=squared)
-    return _paragraphs(problem, loss, machine != LOGISTIC, intercept)
+    is_margin = machine != LOGISTIC
+    term = _margin_loss(machine, LOSSES[loss].power) if is_margin else LOGISTIC_LOSS
+    return _paragraphs(problem, term, is_margin, intercept)
 
 
 def stochastic_objective(loss: str, *, intercept: bool) -> Markup:
@@ -90,11 +92,11 @@ def stochastic_objective(loss: str, *, intercept: bool) -> Markup:
     return _paragraphs(problem, term, loss != "log_loss", intercept)
 
 
-def _margin_loss(machine: Formulation, *, squared: bool) -> Markup:
+def _margin_loss(machine: Formulation, power: int) -> Markup:
     relative = joined(["1 − (", OWN, " − ", RIVAL, ")"])
-    rival = _plus(relative if machine.is_relative else joined(["1 + ", RIVAL]), squared=squared)
+    rival = _plus(relative if machine.is_relative else joined(["1 + ", RIVAL]), power)
     gamma = "1" if machine.gamma_own == "1" else Markup("<i>k</i> − 1")
-    own = _plus(joined([gamma, " − ", OWN]), squared=squared)
+    own = _plus(joined([gamma, " − ", OWN]), power)
     if machine.targets == "own":
         return own
     if machine.takes_maximum:
@@ -104,9 +106,9 @@ def _margin_loss(machine: Formulation, *, squared: bool) -> Markup:
     return joined([own, " + ", added]) if machine.targets == "all" else added
 
 
-def _plus(inside: Markup, *, squared: bool = False) -> Markup:
-    square = Markup("<sup>2</sup>") if squared else ""
-    return joined(["[", inside, Markup("]<sub>+</sub>"), square])
+def _plus(inside: Markup, power: int = 1) -> Markup:
+    exponent = Markup(f"<sup>{power}</sup>") if power > 1 else ""
+    return joined(["[", inside, Markup("]<sub>+</sub>"), exponent])
 
 
 def _paragraphs(problem: Sequence[str], loss: Markup, margins: bool, intercept: bool) -> Markup:

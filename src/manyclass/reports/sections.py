@@ -104,8 +104,7 @@ def trained_section(about: About) -> Markup:
     else:
         name, words = formulas.FORMULATION_WORDS[kind]
         machine = LOGISTIC if kind == "logistic" else named(kind)
-        squared = model.loss == "squared_hinge"
-        formula = formulas.exact_objective(machine, squared=squared, intercept=intercept)
+        formula = formulas.exact_objective(machine, model.loss, intercept=intercept)
         if kind != "logistic":
             name = f"{name}, {_loss(model.loss)}"
     params = model.get_params()

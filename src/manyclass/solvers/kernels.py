@@ -45,15 +45,16 @@ def trainer_arguments(problem: Problem) -> Settings:
 def core_formulation(problem: Problem) -> _core.Formulation:
     """Return the formulation as the compiled core takes it."""
     formulation = problem.formulation
+    gamma, gamma_own = formulation.margins(problem.dataset.n_classes)
     return _core.Formulation(
         relative=formulation.is_relative,
         others=formulation.targets != "own",
         own=formulation.targets != "others",
         maximum=formulation.takes_maximum,
         centred=formulation.centred,
-        squared=problem.squared,
-        gamma=1.0,
-        gamma_own=formulation.own_margin(problem.dataset.n_classes),
+        loss=problem.loss,
+        gamma=gamma,
+        gamma_own=gamma_own,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.losses import LOSSES
 from manyclass.problem.problem import Problem
 from manyclass.solvers.weights.storage_choice import dense_bytes
 from manyclass.utils.memory import available_memory
@@ -20,7 +21,7 @@ class Scope:
     Attributes
     ----------
     formulations : tuple of str
-    squared_hinge : bool
+    losses : tuple of str
     kkt : bool
         Whether it can stop at a violation; z that are never 0 always violate the conditions.
     keeps : str
@@ -30,7 +31,7 @@ class Scope:
     """
 
     formulations: tuple[str, ...]
-    squared_hinge: bool
+    losses: tuple[str, ...]
     kkt: bool
     keeps: str
     bytes_per_score: int
@@ -39,9 +40,11 @@ class Scope:
 
 # z in lists takes 16 bytes an entry, and 20 more while it is written.
 COMPARISON = {
-    "exponentiated_gradient": Scope(RELATIVE, False, False, "a dual variable", 8 + 3 * 8 + 36),
-    "cutting_plane": Scope((*RELATIVE, "one_vs_rest"), True, False, "at most a dual variable", 36),
-    "most_violating": Scope(RELATIVE, False, True, "a score", 8, 12),
+    "exponentiated_gradient": Scope(RELATIVE, ("hinge",), False, "a dual variable", 8 + 3 * 8 + 36),
+    "cutting_plane": Scope(
+        (*RELATIVE, "one_vs_rest"), tuple(LOSSES), False, "at most a dual variable", 36
+    ),
+    "most_violating": Scope(RELATIVE, ("hinge",), True, "a score", 8, 12),
 }
 SOLVERS = (*DEFAULT, *COMPARISON)
 
@@ -76,7 +79,7 @@ def check_solver(
             f"{name} trains formulation={', '.join(names[:-1])} or {names[-1]}; for the others "
             "use solver='sequential_dual'"
         )
-    if problem.squared and not scope.squared_hinge:
+    if problem.loss not in scope.losses:
         raise ValueError(
             f"{name} trains loss='hinge'; for the squared hinge use solver='cutting_plane' or "
             "solver='sequential_dual'"

@@ -248,9 +248,7 @@ def _margins(problem: Problem, scores: Array, begin: int) -> NDArray[np.float64]
 def _constant_term(problem: Problem, cut: Cut) -> float:
     """B = sum_ic gamma_c z_ic [- z_ic^2 / (4 C_i)]."""
     data = problem.dataset
-    gamma = np.ones(len(cut.rows))
-    gamma[cut.labels == data.labels[cut.rows]] = problem.formulation.own_margin(data.n_classes)
-    total = float(gamma @ cut.values)
-    if problem.squared:
-        total -= float((cut.values**2 / (4 * problem.costs[cut.rows])).sum())
-    return total
+    others, own = problem.formulation.margins(data.n_classes)
+    gamma = np.where(cut.labels == data.labels[cut.rows], own, others)
+    ridge = problem.slack_loss.ridge(cut.values, problem.costs[cut.rows])
+    return float(gamma @ cut.values) - float(ridge.sum())

@@ -47,11 +47,11 @@ class Line:
     def objective(self, mu: float) -> float:
         """Return P."""
         square, product, other = self.products
+        problem = self.problem
         xi = np.maximum(0, self._slacks(self.scores + mu * self.change))
-        loss = xi.max(axis=1) if self.problem.formulation.takes_maximum else _sum(self.problem, xi)
-        return (
-            0.5 * square + mu * product + 0.5 * mu * mu * other + float(self.problem.costs @ loss)
-        )
+        together = np.max if problem.formulation.takes_maximum else np.sum
+        loss = together(problem.slack_loss.of_positive(xi), axis=1)
+        return 0.5 * square + mu * product + 0.5 * mu * mu * other + float(problem.costs @ loss)
 
     def derivative(self, mu: float) -> float:
         """Return a derivative of P."""
@@ -62,10 +62,8 @@ class Line:
         if problem.formulation.takes_maximum:
             at = np.arange(len(xi)), xi.argmax(axis=1)
             slope = np.where(xi[at] > 0, slopes[at], 0)
-        elif problem.squared:
-            slope = (2 * np.maximum(0, xi) * slopes).sum(axis=1)
         else:
-            slope = np.where(xi > 0, slopes, 0).sum(axis=1)
+            slope = (problem.slack_loss.slope(xi) * slopes).sum(axis=1)
         return product + mu * other + float(problem.costs @ slope)
 
     def best(self) -> float:
@@ -82,13 +80,14 @@ class Line:
     def _slacks(self, scores: Array) -> NDArray[np.float64]:
         """Return xi, shape (n, k); -1 where a class is no target."""
         problem = self.problem
+        gamma, gamma_own = problem.formulation.margins(problem.dataset.n_classes)
         own = scores[self._own].astype(np.float64)
         if problem.formulation.is_relative:
-            xi = 1 + scores - own[:, None]
+            xi = gamma + scores - own[:, None]
             xi[self._own] = -1
         else:
-            xi = 1 + scores.astype(np.float64)
-            xi[self._own] = problem.formulation.own_margin(problem.dataset.n_classes) - own
+            xi = gamma + scores.astype(np.float64)
+            xi[self._own] = gamma_own - own
         return np.asarray(xi, np.float64)
 
     def _slopes(self) -> NDArray[np.float64]:
@@ -99,7 +98,3 @@ class Line:
         slopes = self.change.astype(np.float64)
         slopes[self._own] = -own
         return slopes
-
-
-def _sum(problem: Problem, xi: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray((xi * xi if problem.squared else xi).sum(axis=1))

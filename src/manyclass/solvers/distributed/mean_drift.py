@@ -28,7 +28,7 @@ def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -
         Classes on this rank. The steps of the other ranks' classes count as like theirs; where y_i
         alone is a target, no other class moves.
     """
-    if problem.squared or (problem.costs * norms).max() > DRIFTS_TO:
+    if not problem.slack_loss.is_bounded or (problem.costs * norms).max() > DRIFTS_TO:
         return 0.0
     alone = problem.formulation.targets == "own"
     return 1 / (problem.dataset.n_classes if alone else max(1, n_here))
@@ -37,15 +37,16 @@ def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -
 def drifting_trainer(problem: Problem, part: Problem, drift: float) -> _core.Trainer64:
     """Return the core's trainer for the classes of a rank, which are independent but for m."""
     formulation = problem.formulation
+    gamma, gamma_own = formulation.margins(problem.dataset.n_classes)
     of_core = _core.Formulation(
         relative=False,
         others=formulation.targets != "own",
         own=formulation.targets != "others",
         maximum=False,
         centred=False,
-        squared=problem.squared,
-        gamma=1.0,
-        gamma_own=formulation.own_margin(problem.dataset.n_classes),
+        loss=problem.loss,
+        gamma=gamma,
+        gamma_own=gamma_own,
         shifted=True,
         drift=drift,
     )

@@ -74,9 +74,8 @@ class DistributedWestonWatkins(ClassPairSolver):
     def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return sum_c z_ic with each z clipped to C_i; the core does that, too."""
         problem = self.problem
-        values = z.values.astype(np.float64)
-        if not problem.squared:
-            values = np.minimum(values, problem.costs[z.rows])
+        upper = problem.slack_loss.upper(problem.costs)
+        values = np.minimum(z.values.astype(np.float64), upper[z.rows])
         n = len(problem.costs)
         totals = np.bincount(z.rows, values, minlength=n).astype(np.float64, copy=False)
         return totals, np.ones(n)

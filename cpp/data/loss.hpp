@@ -1,0 +1,90 @@
+#pragma once
+// The loss of a slack xi, for machines with costs C, and the dual variable z that belongs to it.
+//
+//                    loss(xi)           bounds         ridge R(z)       best z at xi
+//   hinge            max(0, xi)         0 <= z <= C    0                C where xi > 0
+//   squared hinge    max(0, xi)^2       0 <= z         z^2 / (4 C)      2 C max(0, xi)
+//
+// D has -R(z); by the Fenchel-Young inequality, C loss(xi) - z xi + R(z) >= 0. Only this file and
+// src/manyclass/problem/losses.py know the losses.
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace manyclass {
+
+class Loss {
+ public:
+  // Throws std::invalid_argument where no loss has this name.
+  static Loss named(const std::string& name) {
+    if (name != "hinge" && name != "squared_hinge") {
+      throw std::invalid_argument("loss must be 'hinge' or 'squared_hinge'");
+    }
+    return Loss(name == "squared_hinge");
+  }
+  constexpr Loss() = default;  // hinge
+  explicit constexpr Loss(bool squared) : squared_(squared) {}
+
+  // Whether z <= C; then there is no ridge.
+  [[gnu::always_inline]] bool bounded() const { return !squared_; }
+
+  // Of max(0, xi): numbers, vectors, lanes.
+  template <class V>
+  [[gnu::always_inline]] V of_positive(const V& xi) const {
+    return squared_ ? xi * xi : xi;
+  }
+  [[gnu::always_inline]] double operator()(double xi) const {
+    return of_positive(std::max(0.0, xi));
+  }
+
+  // The best z at xi > 0.
+  [[gnu::always_inline]] double slope(double xi, double cost) const {
+    return squared_ ? 2 * cost * xi : cost;
+  }
+
+  // The upper bound of z; in T, a number to calculate with.
+  [[gnu::always_inline]] double upper(double cost) const {
+    return squared_ ? std::numeric_limits<double>::infinity() : cost;
+  }
+  template <class T>
+  [[gnu::always_inline]] T finite_upper(double cost) const {
+    return squared_ ? std::numeric_limits<T>::max() : static_cast<T>(cost);
+  }
+
+  // R'' = 1 / (2 C), or 0.
+  [[gnu::always_inline]] double ridge(double cost) const { return squared_ ? 1 / (2 * cost) : 0; }
+  // sum_c R(z_c) from sum_c z_c^2.
+  [[gnu::always_inline]] double regularizer(double sum_of_squares, double cost) const {
+    return squared_ ? sum_of_squares / (4 * cost) : 0;
+  }
+
+  // dD/dz = xi - R'(z).
+  [[gnu::always_inline]] double gradient(double z, double xi, double cost) const {
+    return squared_ ? xi - z / (2 * cost) : xi;
+  }
+  // Of lanes of T.
+  template <class T, class Lanes>
+  [[gnu::always_inline]] Lanes gradient(const Lanes& z, const Lanes& xi, double cost) const {
+    return squared_ ? xi - z * static_cast<T>(ridge(cost)) : xi;
+  }
+
+  // C loss(xi) - z xi + R(z), without cancellation.
+  [[gnu::always_inline]] double term(double z, double xi, double cost) const {
+    if (!squared_) return xi > 0 ? (cost - z) * xi : -z * xi;
+    const double half = z / (2 * cost);
+    return xi > 0 ? cost * (xi - half) * (xi - half) : z * (half / 2 - xi);
+  }
+  // The same of lanes of T, given max(0, xi), to the rounding of its three parts.
+  template <class T, class Lanes>
+  [[gnu::always_inline]] Lanes term(const Lanes& z, const Lanes& xi, const Lanes& positive,
+                                    double cost) const {
+    const Lanes difference = of_positive(positive) * static_cast<T>(cost) - z * xi;
+    return squared_ ? difference + z * z * static_cast<T>(1 / (4 * cost)) : difference;
+  }
+
+ private:
+  bool squared_ = false;
+};
+
+}  // namespace manyclass

@@ -1,0 +1,56 @@
+"""Losses of a slack xi, their dual variables, and the slacks that they are of.
+
+                     loss(xi)          bounds         ridge R(z)      best z at xi
+    hinge            max(0, xi)        0 <= z <= C    0               C where xi > 0
+    squared_hinge    max(0, xi)^2      0 <= z         z^2 / (4 C)     2 C max(0, xi)
+
+D has -R(z). Only this file and ``cpp/data/loss.hpp`` know the losses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from manyclass.utils.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A power of max(0, xi); costs C are broadcast.
+
+    Attributes
+    ----------
+    power : {1, 2}
+    """
+
+    power: int
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether z <= C; then there is no ridge."""
+        return self.power == 1
+
+    def of_positive(self, xi: Array) -> Array:
+        """Return the loss of xi >= 0."""
+        return xi if self.power == 1 else xi**2
+
+    def slope(self, xi: Array) -> Array:
+        """Return the derivative, that is the best z where C = 1."""
+        return np.asarray(xi > 0, np.float64) if self.power == 1 else 2 * np.maximum(0, xi)
+
+    def upper(self, costs: Array) -> Array:
+        """Return the upper bound of z."""
+        return costs if self.power == 1 else np.full_like(costs, np.inf)
+
+    def ridge(self, z: Array, costs: Array) -> Array:
+        """Return R(z)."""
+        return np.zeros_like(z) if self.power == 1 else z**2 / (4 * costs)
+
+    def gradient(self, z: Array, xi: Array, costs: Array) -> Array:
+        """Return dD/dz = xi - R'(z)."""
+        return xi if self.power == 1 else xi - z / (2 * costs)
+
+
+LOSSES = {"hinge": Loss(power=1), "squared_hinge": Loss(power=2)}
