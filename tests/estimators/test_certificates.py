@@ -40,7 +40,7 @@ def true_gap(problem, solution):
     if problem.formulation.centred:
         W -= W.mean(axis=1, keepdims=True)
     z = solution.duals.astype(np.float64)
-    if problem.formulation.aggregation == "sum" and not problem.squared:
+    if problem.formulation.aggregation == "sum" and problem.loss == "hinge":
         z.data = np.minimum(z.data, np.repeat(problem.costs, np.diff(z.indptr)))
     return objective.primal(problem, W) - objective.dual(problem, z)
 

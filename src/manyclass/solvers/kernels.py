@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.problem.losses import LOSSES
 from manyclass.problem.problem import Problem
 from manyclass.solvers.weights.layout import in_lanes
 from manyclass.utils.core_class import core_class
@@ -52,7 +53,7 @@ def core_formulation(problem: Problem) -> _core.Formulation:
         own=formulation.targets != "others",
         maximum=formulation.takes_maximum,
         centred=formulation.centred,
-        loss=problem.loss,
+        loss=problem.loss if problem.loss in LOSSES else "hinge",  # log_loss: a trainer of its own
         gamma=gamma,
         gamma_own=gamma_own,
     )
