@@ -137,8 +137,7 @@ def _choose_solver(rng: np.random.Generator, params: dict[str, Any]) -> None:
     able = [
         name
         for name, scope in COMPARISON.items()
-        if params["formulation"] in scope.formulations
-        and params["loss"] in scope.losses
+        if params["formulation"] in scope.formulations and params["loss"] in scope.losses
     ]
     if able and rng.random() < 0.5:
         params["solver"] = str(rng.choice(able))
