@@ -36,6 +36,26 @@ def test_decides_most_of_iris():
     assert bounds.model.certificate_.relative_gap <= 1e-6
 
 
+def test_equal_rows_of_two_labels_need_few_epochs():
+    """Coordinate ascent alone stays at a relative gap of nearly 1 for thousands of epochs."""
+    rows, labels = np.full((6, 1), 0.8), np.array([0, 1, 1, 1, 1, 0])
+    bounds = loo_error_bounds(rows, labels, C=8000.0, intercept_scaling=100.0, random_state=0)
+    assert bounds.model.certificate_.relative_gap <= 1e-6
+    assert bounds.model.n_iter_ < 300
+    assert bounds.verdicts[labels == 0].tolist() == [-1, -1]
+
+
+def test_verdicts_after_a_newton_phase_are_true():
+    """Its W is not W(z)."""
+    rng = np.random.default_rng(1)
+    labels = np.arange(300) % 3
+    rows = rng.normal(size=(300, 4)) + 1.5 * np.eye(3, 4)[labels]
+    bounds = loo_error_bounds(rows, labels, C=100.0, random_state=0, tol=1e-8)
+    assert np.mean(bounds.verdicts != 0) > 0.5
+    for i in [*range(0, 300, 25), *np.flatnonzero(bounds.verdicts == -1)[:12]]:
+        assert bounds.verdicts[i] != (-1 if is_right(i, rows, labels, C=100.0) else 1)
+
+
 def test_two_classes_with_names_and_sparse_rows():
     labels = np.where(y == 0, "no", "yes")
     bounds = loo_error_bounds(X, labels, C=0.1, random_state=0)

@@ -1,13 +1,14 @@
 """Bounds of the leave-one-out error, from one fit.
 
-Let W = W(z) have the absolute gap G, and V_i = x_i a_i' be what example i adds to W. (W, z without
-row i) is a pair of the problem without example i, of gap at most ||V_i||^2 / 2 + G, so its optimum
-is within
+Let (W, z) have the absolute gap G = P(W) - D(z), V_i = x_i a_i' be what example i adds to W(z), and
+E = W - W(z), which is 0 but after a Newton phase. (W, z without row i) is a pair of the problem
+without example i, of gap at most G + ||V_i||^2 / 2 + <V_i, E>. W and W(z) - V_i are that far from
+its optimum together, half their squared distances counted, so it is within
 
-    R_i = sqrt(||V_i||^2 / 4 + G)   of   W - V_i / 2.
+    R_i = sqrt(G + ||V_i||^2 / 4 + <V_i, E> / 2 - ||E||^2 / 4)   of   (W + W(z) - V_i) / 2.
 
 The lead of a class over another one, in the score of x_i, then differs by at most sqrt(2) R_i
-||x_i|| from that of W - V_i / 2. What that leaves of either sign is decided, for all formulations
+||x_i|| from that of the latter. What that leaves of either sign is decided, for all formulations
 and losses of ``MulticlassSVC``. Source: strong convexity of P and -D; compare Okumura, Suzuki,
 Takeuchi: Quick sensitivity analysis for incremental data modification, KDD 2015, sec. 3.
 """
@@ -26,7 +27,8 @@ from manyclass.model_selection.folds import fit
 from manyclass.problem.formulations import named
 from manyclass.problem.objective import coefficients_of, losses_of
 from manyclass.problem.problem import Problem
-from manyclass.utils.types import CsrArray, Rows
+from manyclass.problem.solution import Start
+from manyclass.utils.types import Array, Rows
 
 NUMBERS_AT_A_TIME = 1 << 22
 RIGHT, UNDECIDED, WRONG = 1, 0, -1
@@ -99,7 +101,7 @@ def loo_error_bounds(
             "give the weights as a dict"
         )
     settings = {"max_iter": 10_000, **parameters, "tol": tol}
-    model = MulticlassSVC(**settings, solver="sequential_dual", weights="dense")
+    model = MulticlassSVC(**settings, weights="dense")
     rows, targets = validated(model, X, y, dtype=np.float64)
     found = fit(model, rows, targets, None)
     bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
@@ -107,52 +109,66 @@ def loo_error_bounds(
     if dataset.n_examples != len(targets):
         raise ValueError("a class of weight 0 is left out of training; give it another weight")
     problem = Problem(dataset, named(model.formulation), float(model.C), model.loss)
-    verdicts = _verdicts(problem, found.start.start.duals, found.dual_objective)
+    verdicts = _verdicts(problem, found.start.start, found.dual_objective)
     # Without its only example, a class is not known.
     verdicts[np.bincount(dataset.labels)[dataset.labels] == 1] = WRONG
     wrong, right = np.mean(verdicts == WRONG), np.mean(verdicts == RIGHT)
     return LeaveOneOutBounds(float(wrong), float(1 - right), verdicts, model)
 
 
-def _verdicts(problem: Problem, duals: CsrArray, dual: float) -> NDArray[np.int8]:
-    """Decide what can be decided, in parts of the rows."""
+def _verdicts(problem: Problem, end: Start, dual: float) -> NDArray[np.int8]:
+    """Decide what can be decided, in parts of the rows, from where training ended."""
     data, matrix = problem.dataset, problem.dataset.matrix()
     step = max(1, NUMBERS_AT_A_TIME // data.n_classes)
     parts = [slice(begin, begin + step) for begin in range(0, data.n_examples, step)]
 
     def added(part: slice) -> NDArray[np.float64]:
-        return coefficients_of(problem.formulation, data.labels[part], duals[part])
+        return coefficients_of(problem.formulation, data.labels[part], end.duals[part])
 
-    def scores(part: slice) -> NDArray[np.float64]:
+    def scores(part: slice, W: Array) -> NDArray[np.float64]:
         return np.asarray(matrix[part] @ W[:-1] + data.bias * W[-1])
 
-    W = np.zeros((data.n_features + 1, data.n_classes))
+    of_z = np.zeros((data.n_features + 1, data.n_classes))
     for part in parts:
-        W[:-1] += matrix[part].T @ added(part)
-        W[-1] += data.bias * added(part).sum(axis=0)
+        of_z[:-1] += matrix[part].T @ added(part)
+        of_z[-1] += data.bias * added(part).sum(axis=0)
+    W = of_z if end.weights is None else np.asarray(end.weights)
     losses = [
-        problem.costs[part] @ losses_of(problem, data.labels[part], scores(part)) for part in parts
+        problem.costs[part] @ losses_of(problem, data.labels[part], scores(part, W))
+        for part in parts
     ]
     gap = max(0.0, 0.5 * float(np.sum(W * W)) + float(np.sum(losses)) - dual)
+    slack = gap - 0.25 * float(np.sum((W - of_z) ** 2))
     squares = row_norms(matrix, squared=True) + data.bias**2
     decided = [
-        _decided(scores(part), added(part), data.labels[part], squares[part], gap) for part in parts
+        _decided(
+            scores(part, W),
+            scores(part, of_z),
+            added(part),
+            data.labels[part],
+            squares[part],
+            slack,
+        )
+        for part in parts
     ]
     return np.concatenate(decided)
 
 
 def _decided(
     scores: NDArray[np.float64],
+    scores_of_z: NDArray[np.float64],
     added: NDArray[np.float64],
     labels: NDArray[np.int32],
     squares: NDArray[np.float64],
-    gap: float,
+    slack: float,
 ) -> NDArray[np.int8]:
+    """Decide some rows; ``slack``: G - ||E||^2 / 4."""
     rows = np.arange(len(labels))
-    center = scores - 0.5 * added * squares[:, None]
+    center = 0.5 * (scores + scores_of_z - added * squares[:, None])
     own = center[rows, labels].copy()
     center[rows, labels] = -np.inf
     lead = own - center.max(axis=1)
-    radius = np.sqrt((added**2).sum(axis=1) * squares / 4 + gap)
-    most = np.sqrt(2 * squares) * radius
+    cross = (added * (scores - scores_of_z)).sum(axis=1)
+    square = slack + (added**2).sum(axis=1) * squares / 4 + cross / 2
+    most = np.sqrt(2 * squares * np.maximum(square, 0))
     return np.where(lead > most, RIGHT, np.where(lead < -most, WRONG, UNDECIDED)).astype(np.int8)
