@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields, replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
@@ -22,6 +24,7 @@ from manyclass import (
     StochasticClassifier,
     write_report,
 )
+from manyclass.problem.solution import Certificate
 from manyclass.reports import sections
 from manyclass.reports.report import report_page
 
@@ -139,6 +142,31 @@ def test_histories_that_are_odd(monkeypatch):
         outline(model)
     del model.history_
     assert "The model has no history" in outline(model)[0]
+
+
+EXTREME = [np.nan, np.inf, -np.inf, -1.0, 0.0, 5e-324, 1e308, -1e308]
+
+
+@pytest.mark.parametrize("value", EXTREME)
+@pytest.mark.parametrize("name", ["svc", "logistic", "steps"])
+def test_histories_of_extreme_numbers(name, value):
+    model = clone(MODELS[name][0]).fit(X, Y)
+    history = model.history_
+    for field in fields(history[0]):
+        for which in (slice(None), slice(-1, None)):
+            changed = [replace(record, **{field.name: value}) for record in history[which]]
+            model.history_ = [*history[: len(history) - len(changed)], *changed]
+            outline(model)
+            if field.name == "seconds" and not np.isfinite(value):
+                assert f"{value:.3g} s" not in outline(model)[0]
+
+
+@pytest.mark.parametrize("primal", EXTREME)
+def test_certificates_of_extreme_numbers(primal):
+    model = MulticlassSVC(random_state=0).fit(X, Y)
+    for dual in EXTREME:
+        model.certificate_ = Certificate(primal, dual, primal, dual, primal)
+        outline(model)
 
 
 def test_many_classes(monkeypatch):

@@ -71,8 +71,8 @@ def save_data(path: str | os.PathLike[str], X: Rows, y: ArrayLike) -> None:
     Raises
     ------
     ValueError
-        If there is no row, a number is not finite, X is no valid sparse matrix, or the labels are
-        of another kind.
+        If there is no row, a number is complex or not finite, X is no valid sparse matrix, or the
+        labels are of another kind.
     OSError
         If the file cannot be written.
 
@@ -91,6 +91,8 @@ def save_data(path: str | os.PathLike[str], X: Rows, y: ArrayLike) -> None:
     """
     check_sparse(X)
     matrix = sp.csr_array(X, copy=True)  # a copy: the entries of a row may have to be sorted
+    if matrix.dtype.kind == "c":
+        raise ValueError("X holds complex numbers; give real ones, such as X.real and X.imag")
     if matrix.dtype != np.float32:
         matrix = matrix.astype(np.float64)
     check_sparse(matrix)  # nested lists convert without checks

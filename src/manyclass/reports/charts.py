@@ -22,8 +22,10 @@ WIDTH, HEIGHT = 440, 280
 LEFT, RIGHT, TOP, BOTTOM = 64, 14, 12, 46
 DOTTED_POINTS = 60  # up to which each point of a line is marked
 Points = list[tuple[float, float]]
-# Range of a logarithmic scale: the history may come from a damaged file.
+# What is drawn, as history and certificate may hold any number: on a logarithmic scale, and else,
+# where differences must neither overflow nor underflow.
 SMALLEST, LARGEST = 1e-18, 1e18
+NARROWEST, FARTHEST = 1e-300, 1e300
 WIDE = 20.0  # ratio of objectives beyond which their scale is logarithmic
 MATRIX_CLASSES = 40
 LONGEST = 22  # characters of a label at the side
@@ -61,13 +63,16 @@ class Axis:
 
 
 def axis_of(title: str, values: list[float], *, log: bool = False, zero: bool = False) -> Axis:
-    """Return the axis that holds all values; ``zero``: begins at 0."""
+    """Return the axis that holds all values; ``zero``: from 0 on."""
     low, high = min(values), max(values)
     if log:
         low, high = 10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high))
         return Axis(title, low, high if high > low else 10 * low, log=True)
-    low = 0.0 if zero else low
-    room = high - low or abs(high) or 1.0
+    if zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    room = high - low
+    if room < NARROWEST:
+        room = abs(high) if abs(high) > NARROWEST else 1.0
     return Axis(title, low if zero else low - 0.05 * room, high + 0.05 * room)
 
 
@@ -260,7 +265,7 @@ def _is_wide(values: list[float]) -> bool:
 
 def _points(pairs: Points, *, positive: bool = False) -> Points:
     """Return the points that can be drawn, in the order of time."""
-    fits = [(s, v) for s, v in pairs if math.isfinite(s) and math.isfinite(v)]
+    fits = [(s, v) for s, v in pairs if 0 <= s < LARGEST and abs(v) < FARTHEST]
     if positive:
         fits = [(s, v) for s, v in fits if SMALLEST < v < LARGEST]
     ordered = all(a <= b for (a, _), (b, _) in pairwise(fits))

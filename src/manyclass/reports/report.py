@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -201,7 +202,8 @@ def _header(about: sections.About, found: Evaluation | None, title: str, origin:
 
 def _seconds(model: Estimator) -> str | None:
     history = getattr(model, "history_", None)
-    return f"{history[-1].seconds:.3g} s" if history else None
+    seconds = history[-1].seconds if history else math.nan
+    return f"{seconds:.3g} s" if math.isfinite(seconds) else None
 
 
 def _unseen(found: Evaluation | None) -> Markup | str:

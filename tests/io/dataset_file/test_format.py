@@ -72,6 +72,8 @@ def test_arrays_of_all_kinds(path):
         (np.eye(2), [1], "2 rows, y the shape"),
         (np.zeros((0, 2)), [], "0 rows"),
         ([[np.nan]], [1], "NaN or infinity"),
+        ([[1.0 + 2.0j]], [1], "complex numbers"),
+        (sp.csr_array([[2.0j]]), [1], "complex numbers"),
         ([[1.0]], [(1, 2)], "y the shape"),
         ([[1.0]], [np.nan], "finite numbers"),
         ([[1.0]], np.array([2**64 - 1], np.uint64), "finite numbers of 64 bits"),
