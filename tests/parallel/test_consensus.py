@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 from copy import copy
 
 import numpy as np
@@ -15,7 +18,7 @@ from manyclass.cli import train
 from manyclass.cli.console import FAILED, CommandParser, UsageError
 from manyclass.cli.train_options import train_options
 from manyclass.parallel import consensus
-from manyclass.parallel.communicator import Serial
+from manyclass.parallel.communicator import MPICommunicator, Serial
 from manyclass.parallel.consensus import OtherRankError, agreed, any_of, check_same, of_first, world
 from manyclass.parallel.mpiexec import SIZES
 from manyclass.persistence.model_file import load_model, save_model
@@ -236,3 +239,22 @@ def test_ranks_of_two_versions_do_not_train_together(monkeypatch):
     facts.append(problem_identity.facts_of_rank({}, {}))
     for error in on_ranks(2, caught(lambda rank: check_same(rank, facts[rank.rank]))):
         assert f"(version of manyclass: {__version__} on rank 0, 9.0 on rank 1)" in str(error)
+
+
+def test_a_second_ctrl_c_does_not_keep_a_rank_from_ending_all(monkeypatch):
+    class EndedError(Exception):
+        pass
+
+    class Comm:
+        def Abort(self, code):
+            raise EndedError(code)
+
+    ranks = object.__new__(MPICommunicator)
+    ranks.rank, ranks.size, ranks._comm = 1, 2, Comm()
+    monkeypatch.setattr(time, "sleep", lambda _: os.kill(os.getpid(), signal.SIGINT))
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(EndedError):
+            ranks.abort(KeyboardInterrupt())
+    finally:
+        signal.signal(signal.SIGINT, before)

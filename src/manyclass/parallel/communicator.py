@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 import time
 from typing import Any, Protocol
@@ -161,6 +163,8 @@ class MPICommunicator:
 
     def abort(self, error: BaseException) -> None:
         """Report the error in one line, and end all processes."""
+        with contextlib.suppress(ValueError):  # in another thread than the main one
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would end this rank alone
         interrupted = isinstance(error, KeyboardInterrupt)
         what = "interrupted; no model was written" if interrupted else f"error: {_line(error)}"
         where = f"rank {self.rank} of {self.size}"
