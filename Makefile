@@ -70,7 +70,7 @@ sanitize: $(VENV)/with-test
 
 # All of them, whatever one finds.
 trials: $(VENV)/with-test
-	@failed=0; for trial in certificates logistic_certificates long_paths warm_starts hostile_calls kills; do \
+	@failed=0; for trial in certificates logistic_certificates long_paths warm_starts interrupts damaged_headers hostile_calls kills; do \
 	  echo "$$trial"; \
 	  $(BIN)/python -m tests.trials.$$trial || failed=1; \
 	done; exit $$failed
