@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from manyclass import _core
 from manyclass.utils.instruction_sets import VARIABLE
 from tests.helpers.command_line import Cli
 
-# The same examples in every run; new ones with --hypothesis-profile=explore.
-settings.register_profile("repeatable", derandomize=True, database=None)
-settings.register_profile("explore", max_examples=1000)
+# No example fails because the machine is busy. The same examples in every run; new ones with
+# --hypothesis-profile=explore.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", patient, derandomize=True, database=None)
+settings.register_profile("explore", patient, max_examples=1000)
 settings.load_profile("repeatable")
 
 # A shell's background jobs ignore Ctrl-C, and so would the tests of it, for ever.
@@ -43,6 +48,28 @@ def shared_data() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture
+def ctrl_c_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type, str], list[Any]]]:
+    """Send SIGINT while a method runs that takes long; the list is of those whose method it is."""
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+
+    def watch(owner: type, name: str) -> list[Any]:
+        original, objects = getattr(owner, name), []
+
+        def watched(self: Any, *arguments: Any, **options: Any) -> Any:
+            objects.append(self)
+            if not timer.ident:
+                timer.start()
+            return original(self, *arguments, **options)
+
+        monkeypatch.setattr(owner, name, watched)
+        return objects
+
+    yield watch
+    if timer.ident:
+        timer.join()
 
 
 @pytest.fixture(name="run")

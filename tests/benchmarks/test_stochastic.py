@@ -30,7 +30,7 @@ from benchmarks.stochastic.solvers import (
 from measuring.datasets.base import Data
 from measuring.results import read_results
 
-LIMITS = Limits(repeats=2, budget=10.0)
+LIMITS = Limits(repeats=2, budget=600.0)
 BY_NAME = {solver.name: solver for solver in SOLVERS_OF_EPOCHS}
 
 

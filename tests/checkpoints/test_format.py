@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from manyclass.checkpoints.format import (
@@ -105,7 +105,6 @@ def test_every_flipped_bit_is_one_clear_error(path):
             read_checkpoint(path)
 
 
-@settings(deadline=None)  # every example waits for the disk
 @given(st.binary(max_size=200), st.integers(0, 4000))
 def test_bytes_of_any_kind_do_no_harm(tmp_path_factory, junk, at):
     path = written(tmp_path_factory.getbasetemp() / "checkpoint-000001")

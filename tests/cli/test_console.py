@@ -53,11 +53,11 @@ def process(*arguments, **options):
 @pytest.mark.slow
 def test_as_a_process(tiny):
     train = process("train", "tiny", "m")
-    out, err = train.communicate(timeout=60)
+    out, err = train.communicate(timeout=600)
     assert (train.returncode, err) == (0, "")
     assert out.endswith("saved m\n")
     broken = process("train", "nix", "m")
-    out, err = broken.communicate(timeout=60)
+    out, err = broken.communicate(timeout=600)
     assert (broken.returncode, out) == (2, "")
     assert err == "manyclass: error: nix: no such file or directory; check the name\n"
 
@@ -68,7 +68,7 @@ def test_as_a_process(tiny):
 def test_stdout_on_a_full_disk(tiny, command):
     with Path("/dev/full").open("w") as full:
         child = process(*command, stdout=full)
-        _, err = child.communicate(timeout=60)
+        _, err = child.communicate(timeout=600)
     assert child.returncode == 2
     assert err.startswith("manyclass: error: standard output: no space left on device; ")
     assert err.count("\n") == 1
@@ -81,7 +81,7 @@ def test_a_reader_that_leaves(tiny, command):
     os.close(read)
     child = process(*command, stdout=write)
     os.close(write)
-    _, err = child.communicate(timeout=60)
+    _, err = child.communicate(timeout=600)
     assert (child.returncode, err) == (141, "")
     assert names(tiny) == ["abc", "tiny"]
 
@@ -95,10 +95,10 @@ def test_ctrl_c_while_waiting_for_data(tiny):
         pipe.flush()
         child.send_signal(signal.SIGINT)
         try:
-            out, err = child.communicate(timeout=20)
+            out, err = child.communicate(timeout=60)
         except subprocess.TimeoutExpired:  # it came just before the interpreter began to read
             child.send_signal(signal.SIGINT)
-            out, err = child.communicate(timeout=60)
+            out, err = child.communicate(timeout=600)
     assert (child.returncode, out) == (130, "")
     assert err == "manyclass: interrupted; nothing was written\n"
     assert names(tiny) == ["abc", "pipe", "tiny"]
@@ -125,7 +125,7 @@ def test_ctrl_c_while_modules_load(tiny, command):
         [sys.executable, "-c", INTERRUPTED_IMPORT, *command.split()],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert (child.returncode, child.stdout) == (130, "")
@@ -168,7 +168,7 @@ def training(here):
 @pytest.mark.slow
 def test_ctrl_c_while_training(training, here):
     training.send_signal(signal.SIGINT)
-    _, err = training.communicate(timeout=60)
+    _, err = training.communicate(timeout=600)
     assert training.returncode == 130
     assert err == "manyclass: interrupted; nothing was written\n"
     assert names(here) == ["long", "m"]
@@ -178,7 +178,7 @@ def test_ctrl_c_while_training(training, here):
 @pytest.mark.slow
 def test_a_killed_training_leaves_the_old_model(training, here):
     training.kill()
-    training.communicate(timeout=60)
+    training.communicate(timeout=600)
     assert training.returncode == -signal.SIGKILL
     assert names(here) == ["long", "m"]
     assert Path("m").read_text() == "before"
@@ -196,7 +196,7 @@ def test_converted_data_that_is_overwritten_while_it_is_in_use(here):
     assert child.stdout.readline().startswith("read long")
     assert child.stdout.readline().startswith("epoch    1 ")
     Path("long").write_bytes(b"")
-    _, err = child.communicate(timeout=60)
+    _, err = child.communicate(timeout=600)
     assert child.returncode == 2
     assert err == (
         "manyclass: error: long: was overwritten while it was in use, or cannot be read; put "

@@ -98,9 +98,9 @@ def test_a_forked_process_trains_in_threads_after_its_parent_did(name, monkeypat
     child = context.Process(target=train_and_predict, args=(name, queue))
     child.start()
     try:
-        coef, labels = queue.get(timeout=60)
+        coef, labels = queue.get(timeout=600)
     finally:
-        child.join(timeout=60)
+        child.join(timeout=600)
     assert child.exitcode == 0
     assert (coef == model.coef_).all()
     assert (labels == model.predict(clusters(2000, 20, 5, dense=True)[0])).all()

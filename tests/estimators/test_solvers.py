@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, load_model, save_model
 from manyclass.solvers import solver_choice
+from manyclass.solvers.comparison.base import ComparisonSolver
 from manyclass.solvers.solver_choice import COMPARISON, SOLVERS
 
 comparison = pytest.mark.parametrize("solver", COMPARISON)
@@ -72,16 +69,14 @@ def test_refused_with_bytes_when_memory_is_short(monkeypatch, solver):
 
 
 @comparison
-def test_ctrl_c_ends_training_and_warm_start_goes_on(solver):
+def test_ctrl_c_ends_training_and_warm_start_goes_on(solver, ctrl_c_in):
     large = np.random.default_rng(1)
     rows = large.normal(size=(6000, 60))
     labels = (rows @ large.normal(size=(60, 30)) + 3 * large.normal(size=(6000, 30))).argmax(axis=1)
     model = MulticlassSVC(solver=solver, tol=1e-12, max_iter=10**6, warm_start=True, random_state=0)
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
+    ctrl_c_in(ComparisonSolver, "epoch")
     with pytest.raises(KeyboardInterrupt):
         model.fit(rows, labels)
-    timer.join()
     assert not hasattr(model, "coef_")
     with pytest.warns(ConvergenceWarning):
         model.set_params(max_iter=1).fit(rows, labels)

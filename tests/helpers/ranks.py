@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-PATIENCE = 60.0  # seconds until a test gives up waiting
+PATIENCE = 600.0  # seconds until a test gives up waiting
 
 
 class AbortedError(RuntimeError):

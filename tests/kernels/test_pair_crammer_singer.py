@@ -134,7 +134,7 @@ def test_a_loop_gains_what_it_says(dtype, kind, shrunk, instruction_set):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 10_000),
     st.integers(2, 9),  # so that four classes of a slot are many to every instruction set

@@ -161,7 +161,7 @@ def blocks(draw, name, loss, k=None, largest_log_q=2, largest_log_cost=2):
 
 
 @formulations
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_no_worse_than_an_interior_point_method(name, loss, data):
     block = data.draw(blocks(name, loss))
@@ -174,7 +174,7 @@ def test_no_worse_than_an_interior_point_method(name, loss, data):
 
 
 @formulations
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_optimality_conditions_hold_and_weights_follow(name, loss, data):
     block = data.draw(blocks(name, loss))
@@ -193,7 +193,7 @@ def test_optimality_conditions_hold_and_weights_follow(name, loss, data):
 
 @formulations
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_extremes_are_feasible_and_finite(name, loss, dtype, data):
     block = data.draw(blocks(name, loss, largest_log_q=12, largest_log_cost=8))
@@ -228,7 +228,7 @@ def test_numbers_of_classes(name, loss, k, equal, instruction_set):
 
 
 @formulations
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_second_visit_changes_nothing(name, loss, data):
     block = data.draw(blocks(name, loss))

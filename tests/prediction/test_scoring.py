@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import threading
-import time
 
 import numpy as np
 import pandas as pd
@@ -52,7 +51,7 @@ def check(X, W, intercepts, tops, instruction_set):
 @pytest.mark.parametrize("k", [*range(1, 41), 64, 65, 127, 129, 255, 257, 300])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_kernels_agree_with_numpy(k, dtype, instruction_set, data):
     n, d = data.draw(st.integers(0, 20)), data.draw(st.integers(1, 70))
@@ -105,17 +104,24 @@ def test_parts_and_threads_change_nothing(n_jobs, work, monkeypatch):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_ends_all_threads_between_parts(n_jobs):
     """The signal's handler runs in the main thread, in the middle of some part."""
-    filled = []
+    filled, over = [], threading.Event()
+
+    class Parts(list):
+        """Sets `over` when all have been taken, by the main thread: the others wait for it."""
+
+        def __iter__(self):
+            parts = super().__iter__()
+            return iter(lambda: next(parts, None) or over.set(), None)
 
     def fill(part):
         if threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt
-        time.sleep(0.01)
+        assert over.wait(600)
         filled.append(part)
 
     with pytest.raises(KeyboardInterrupt):
-        _for_each([slice(i, i + 1) for i in range(1000)], fill, n_jobs)
-    assert len(filled) < 100
+        _for_each(Parts(slice(i, i + 1) for i in range(1000)), fill, n_jobs)
+    assert len(filled) < n_jobs
 
 
 @pytest.mark.parametrize("rows_type", DTYPES)

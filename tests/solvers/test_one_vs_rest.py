@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from functools import partial
 
@@ -73,28 +71,18 @@ def test_progress_has_weights_of_all_classes():
     assert solution.status is Status.STOPPED
 
 
-def test_interrupt_is_heard_in_all_threads(monkeypatch):
+def test_interrupt_is_heard_in_all_threads(ctrl_c_in):
     rng = np.random.default_rng(0)
     X = rng.random((4000, 300)).astype(np.float32)
     problem = make_problem(
         X, rng.integers(0, 2000, 4000), n_classes=2000, formulation="one_vs_rest"
     )
-    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    before = threading.active_count()
-    epoch = OneVsRest.epoch
-
-    def watched(*arguments):
-        if not timer.ident:  # not before, when there is nothing to go on from
-            timer.start()
-        return epoch(*arguments)
-
-    monkeypatch.setattr(OneVsRest, "epoch", watched)
-    try:
-        with pytest.raises(Interrupted):
-            train_apart(problem, tol=1e-9)
-    finally:
-        timer.join()
-    assert threading.active_count() == before
+    before = set(threading.enumerate())
+    ctrl_c_in(OneVsRest, "epoch")
+    with pytest.raises(Interrupted):
+        train_apart(problem, tol=1e-9)
+    left = set(threading.enumerate()) - before
+    assert all(isinstance(thread, threading.Timer) for thread in left)
 
 
 @losses

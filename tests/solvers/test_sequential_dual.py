@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD:tests/solvers/test_sequential_dual.py
 import os
 import signal
 import threading
 from functools import partial
 
+=======
+>>>>>>> 20a6a6e (No test depends on the wall clock: one patient hypothesis profile, a clock for progress, signals at known places):tests/solvers/dual/test_coordinate_ascent.py
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -228,19 +231,15 @@ def test_interrupt_keeps_the_duals(solver):
 
 
 @solvers
-def test_signal_is_heard_inside_the_core(solver):
+def test_signal_is_heard_inside_the_core(solver, ctrl_c_in):
     """One epoch of this problem takes minutes; Ctrl-C must not wait for it."""
     n, d, k = 4000, 300, 2000
     rng = np.random.default_rng(0)
     X = rng.random((n, d)).astype(np.float32)
     problem = make_problem(X, rng.integers(0, k, n), n_classes=k)
-    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        with pytest.raises(Interrupted):
-            train(problem, solver, tol=1e-9)
-    finally:
-        timer.join()
+    ctrl_c_in(SequentialDual, "epoch")
+    with pytest.raises(Interrupted):
+        train(problem, solver, tol=1e-9)
 
 
 @rows

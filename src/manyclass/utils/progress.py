@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 
 # Is given each epoch: its line, and how far training is from its end, if that is known.
 Show = Callable[[object, "float | None"], None]
+Clock = Callable[[], float]
 LINES = 2  # as verbose: lines in a terminal, too
 # Columns of a terminal: those of a wide one, of the bar, and beside bar and words. These are the
 # time, blanks, and room for the ^C that a terminal shows, which must not begin another line.
@@ -46,7 +48,9 @@ class GapScale:
 
 
 @contextlib.contextmanager
-def progress(verbose: int, tol: float | None = None) -> Iterator[Show]:
+def progress(
+    verbose: int, tol: float | None = None, clock: Clock = time.monotonic
+) -> Iterator[Show]:
     """Give a function that shows each epoch.
 
     Parameters
@@ -56,13 +60,15 @@ def progress(verbose: int, tol: float | None = None) -> Iterator[Show]:
         2: lines.
     tol : float, default=None
         The relative gap at which training ends.
+    clock : callable, default=time.monotonic
+        Returns the seconds since some moment.
     """
     if not verbose:
         yield _be_quiet
     elif verbose >= LINES or not _has_terminal():
         yield _print
     else:
-        with _bar(GapScale(tol)) as show:
+        with _bar(GapScale(tol), clock) as show:
             yield show
 
 
@@ -79,7 +85,7 @@ def _has_terminal() -> bool:
 
 
 @contextlib.contextmanager
-def _bar(scale: GapScale) -> Iterator[Show]:
+def _bar(scale: GapScale, clock: Clock) -> Iterator[Show]:
     """Draw a bar; leave the last epoch's line behind."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -90,7 +96,7 @@ def _bar(scale: GapScale) -> Iterator[Show]:
     words = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
     columns = BarColumn(bar_width), TimeElapsedColumn(), words
     n_epochs, last = 0, None
-    with Progress(*columns, console=console, transient=True) as drawn:
+    with Progress(*columns, console=console, get_time=clock, transient=True) as drawn:
         task = drawn.add_task("", total=None)
 
         def show(line: object, gap: float | None) -> None:

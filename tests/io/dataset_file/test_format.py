@@ -119,7 +119,7 @@ def test_it_trains_and_predicts_as_text_does(path, monkeypatch):
             np.testing.assert_array_equal(fitted.predict(Z), fitted.predict(X))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=9), st.integers(1, 9))
 def test_blocks_are_the_rows_in_order(lengths, block_values):
     rng = np.random.default_rng(0)

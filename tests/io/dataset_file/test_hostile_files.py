@@ -163,7 +163,7 @@ def test_the_memory_that_a_hostile_header_asks_for_is_not_taken(path):
             load_data(path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_the_check_lets_only_valid_rows_through(data):
     small = st.integers(-1, 6)

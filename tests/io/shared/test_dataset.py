@@ -105,7 +105,7 @@ def test_compressed_files_are_read_by_the_first(tmp_path):
         check(path, size, machines)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

@@ -68,7 +68,7 @@ def files(draw: st.DrawFn) -> bytes:
     return (text + draw(st.sampled_from(["", "\n", "\n\n"]))).encode()
 
 
-@settings(max_examples=80, deadline=None)  # threads take their time on a busy machine
+@settings(max_examples=80)
 @given(
     text=files(),
     compress=st.sampled_from(list(COMPRESSORS.values())),

@@ -25,7 +25,7 @@ def trained_by_ocas(folder, X, y, C, solver):
     rows, model = folder / "rows", folder / "model"
     dump_svmlight_file(X, y + 1, str(rows), zero_based=False)
     command = ["msvmocas", "-v", "0", "-c", str(C), "-m", str(solver), "-r", str(TOL)]
-    subprocess.run([*command, rows, model], check=True, capture_output=True, timeout=60)
+    subprocess.run([*command, rows, model], check=True, capture_output=True, timeout=600)
     return np.loadtxt(model, ndmin=2)
 
 

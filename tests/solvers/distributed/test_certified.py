@@ -171,7 +171,7 @@ def test_the_same_numbers_every_time():
     assert [r.gap_estimate for r in first.history] == [r.gap_estimate for r in second.history]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 10_000),
     st.integers(2, 4),

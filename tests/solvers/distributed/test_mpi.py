@@ -17,7 +17,7 @@ from tests.helpers.model_files import without_seconds
 from tests.helpers.mpiexec import MPIEXEC, needs_mpi
 
 pytestmark = needs_mpi
-SECONDS = 50  # for a run that takes two or three
+SECONDS = 600  # until a run that takes two or three is said to hang
 FIT = """
 import sys
 from mpi4py import MPI

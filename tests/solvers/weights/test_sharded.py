@@ -40,7 +40,7 @@ def _random(rows, k, density, single):
     return W.astype(np.float32 if single else np.float64)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(weights, st.integers(1, 3), st.booleans(), st.booleans(), st.randoms())
 def test_what_is_gathered_is_w(W, size, sparse, held_sparse, random):
     owners = [random.randrange(size) for _ in range(-(-W.shape[1] // 3))]
@@ -54,7 +54,7 @@ def test_what_is_gathered_is_w(W, size, sparse, held_sparse, random):
         np.testing.assert_array_equal(found.toarray() if sparse else found, W)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(weights, st.integers(1, 3), st.booleans(), st.randoms())
 def test_one_rank_is_told_w_in_parts(W, size, held_sparse, random):
     owners = [random.randrange(size) for _ in range(-(-W.shape[1] // 3))]

@@ -138,7 +138,7 @@ def run_limited(script, limit):
         [sys.executable, "-c", begin + script],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
 
