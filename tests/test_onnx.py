@@ -29,6 +29,7 @@ from manyclass import (
     StochasticClassifier,
 )
 from manyclass.onnx import to_onnx
+from tests.helpers.cases import each
 from tests.helpers.iris import IRIS
 
 X, Y = IRIS
@@ -59,7 +60,7 @@ def shown(model, rows):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "y",
     [Y, NAMES[Y], NAMES[Y].astype(object), Y.astype(float), Y > 0, NAMES[(Y > 0) * 1]],

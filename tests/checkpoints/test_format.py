@@ -22,6 +22,7 @@ from manyclass.checkpoints.format import (
 from manyclass.checkpoints.problem_identity import facts_of_problem
 from manyclass.io.tensors import write_tensors
 from manyclass.problem.solution import Start
+from tests.helpers.cases import each
 from tests.helpers.catalog import ROWS, random_problem, text_problem, train
 
 PROBLEM = text_problem(n=40, d=30, k=7, dtype=np.float64)
@@ -66,7 +67,7 @@ def test_round_trip(path):
 
 
 @pytest.mark.parametrize(("name", "loss", "solver"), ROWS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("dtype", [np.float32, np.float64])
 def test_whatever_training_reaches_is_feasible(name, loss, solver, dtype, tmp_path):
     for seed in (1, 5):
         problem = random_problem(seed, name, loss, dtype)

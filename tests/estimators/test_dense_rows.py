@@ -12,6 +12,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.solvers.weights.layout import in_batches
+from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS
 
 N, D, K = 240, 12, 70  # more classes than lanes have
@@ -62,7 +63,7 @@ def test_csr_whose_rows_are_full_is_dense():
     assert np.shares_memory(dataset.values, rows.data)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("name", "loss"), PAIRS)
 def test_certificate_equals_numpy(name, loss, dtype):
     rows, y = clusters(dtype)

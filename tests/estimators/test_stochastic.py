@@ -13,6 +13,7 @@ from sklearn.metrics import log_loss
 from manyclass import MulticlassSVC, StochasticClassifier
 from manyclass.solvers.stochastic.objective import losses
 from manyclass.solvers.stochastic.plan import LOSSES
+from tests.helpers.cases import each
 from tests.helpers.digits import FIRST, REST, contents, fitted, refused
 
 
@@ -220,8 +221,8 @@ def test_the_intercept_is_scaled_for_sparse_rows():
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-25, 1e25, 1e300])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("average", [False, True])
+@each("dtype", [np.float32, np.float64])
+@each("average", [False, True])
 def test_the_size_of_sample_weights_does_not_matter(size, dtype, average):
     params = {"average": average, "max_iter": 2, "tol": None, "shuffle": False}
     X = FIRST[0].astype(dtype)

@@ -12,15 +12,16 @@ from sklearn.exceptions import NotFittedError
 
 from manyclass import StochasticClassifier, save_model
 from manyclass.solvers.stochastic.plan import LOSSES
-from manyclass.solvers.stochastic.sgd import Run
+from manyclass.solvers.stochastic.sgd import Stochastic
 from manyclass.solvers.weights.accumulators import DenseAccumulator
+from tests.helpers.cases import each
 from tests.helpers.digits import FIRST, REST, contents, fitted, refused
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("weights", ["dense", "sparse"])
-@pytest.mark.parametrize("average", [False, True, 200])
-@pytest.mark.parametrize("batch_size", [1, 5])
+@each("average", [False, True, 200])
+@each("batch_size", [1, 5])
 def test_pieces_give_what_the_whole_gives(loss, weights, average, batch_size):
     if loss == "log_loss" and weights == "sparse":
         pytest.skip("log_loss moves all classes")
@@ -153,7 +154,7 @@ def test_ctrl_c_within_an_epoch(ctrl_c_in):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20000, 500)), rng.integers(0, 400, 20000)
     model = StochasticClassifier(loss="log_loss", max_iter=10**6, tol=None, random_state=0)
-    runs = ctrl_c_in(Run, "epoch")
+    runs = ctrl_c_in(Stochastic, "epoch")
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert 0 < runs[0].clock.steps < len(X)
@@ -199,7 +200,7 @@ def test_pieces_that_ctrl_c_cuts_count(tmp_path, ctrl_c_in):
 
     def pieces():
         model.partial_fit(X, y, classes=range(200))
-        ctrl_c_in(Run, "epoch")
+        ctrl_c_in(Stochastic, "epoch")
         while True:
             model.partial_fit(X, y)
 

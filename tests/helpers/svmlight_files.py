@@ -21,6 +21,8 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+CHUNKS = [(1 << 20, 1), (1, 1), (1, 3), (7, 2)]  # bytes of a chunk, threads
+
 LINES = "".join(f"{'abc'[i % 3]} {i % 7 + 1}:{i}.5 9:1\n" for i in range(300)).encode()
 
 

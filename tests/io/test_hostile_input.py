@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from manyclass import MulticlassSVC, StochasticClassifier, _core, save_data
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.instruction_sets import instruction_set
+from tests.helpers.cases import each
 from tests.trials import hostile_calls
 
 Y = np.array([0, 1, 2, 0, 1, 2])
@@ -53,7 +54,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("what", ["indptr", "indices", "short", "csc", "coo", "bsr"])
+@each("what", ["indptr", "indices", "short", "csc", "coo", "bsr"])
 def test_invalid_sparse_input_is_an_error(what, way, tmp_path):
     with pytest.raises(ValueError, match=r"not a valid (CSR|CSC|COO|BSR) matrix: "):
         WAYS[way](broken(what), tmp_path)
@@ -95,7 +96,7 @@ def trainer(kind, **changes):
 
 
 @pytest.mark.parametrize("kind", TRAINERS)
-@pytest.mark.parametrize(
+@each(
     ("changes", "message"),
     [
         ({"indptr": np.array([0, 1, FAR, 3])}, "indptr is inconsistent"),
@@ -164,7 +165,7 @@ def test_rows_out_of_range_are_refused(odd):
 
 
 @pytest.mark.parametrize("duals", [_core.Duals64, _core.LaneDuals64])
-@pytest.mark.parametrize("shape", [(-1, 3), (2**40, 3), (3, 0), (3, -(2**31)), (3, 2**31 - 1)])
+@each("shape", [(-1, 3), (2**40, 3), (3, 0), (3, -(2**31)), (3, 2**31 - 1)])
 def test_duals_of_no_size(duals, shape):
     with pytest.raises(ValueError, match=r"out of range|too many classes"):
         duals(*shape)

@@ -12,6 +12,7 @@ from manyclass import _core
 from manyclass.problem import objective
 from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.weights.dense import allocate_weights
+from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem
 
 CORES = {np.float32: _core.PairTrainer32, np.float64: _core.PairTrainer64}
@@ -73,8 +74,8 @@ class Setting:
 
 
 @dtypes
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("later", ["nothing", "shrunk", "other block"])
+@each("loss", ["hinge", "squared_hinge"])
+@each("later", ["nothing", "shrunk", "other block"])
 @kinds
 def test_a_loop_gains_what_it_says(dtype, loss, later, kind, instruction_set):
     setting = Setting(dtype, loss, kind)
@@ -91,8 +92,8 @@ def test_a_loop_gains_what_it_says(dtype, loss, later, kind, instruction_set):
 
 
 @dtypes
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("own_too", [False, True])
+@each("loss", ["hinge", "squared_hinge"])
+@each("own_too", [False, True])
 @kinds
 def test_a_full_loop_counts_each_class_once(dtype, loss, own_too, kind, instruction_set):
     setting = Setting(dtype, loss, kind)

@@ -10,6 +10,7 @@ from manyclass.problem import objective
 from manyclass.solvers.kernels import NO_COMMON, trainer_arguments
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
+from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
 from tests.helpers.dual_kernels import duals_of, random_data, trainer_for
 
@@ -85,23 +86,23 @@ def check(problem, n_threads=1):
     assert seen.max_violation == pytest.approx(expected.max_violation, rel=1e-2, abs=digits)
 
 
-@pytest.mark.parametrize("k", [2, 5, 16, 65, 130])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("bias", [0.0, 0.5])
+@each("k", [2, 5, 16, 65, 130])
+@each("dtype", [np.float32, np.float64])
+@each("bias", [0.0, 0.5])
 def test_visits_agree_with_numpy(k, dtype, bias, instruction_set):
     check(dense_problem(k, dtype, bias=bias))
 
 
 # Every remainder of a tile, of a batch and of a block of features.
-@pytest.mark.parametrize("n", [2, 31, 32, 33, 64, 67])
-@pytest.mark.parametrize("d", [1, 15, 16, 40, 129])
+@each("n", [2, 31, 32, 33, 64, 67])
+@each("d", [1, 15, 16, 40, 129])
 def test_all_sizes(n, d, instruction_set):
     check(dense_problem(7, np.float32, n=max(n, 9), d=d))
 
 
 @pytest.mark.parametrize(("name", "loss"), PAIRS)
-@pytest.mark.parametrize("k", [3, 70])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("k", [3, 70])
+@each("dtype", [np.float32, np.float64])
 def test_formulations_agree_with_numpy(name, loss, k, dtype):
     check(dense_problem(k, dtype, name=name, loss=loss))
 
@@ -111,7 +112,7 @@ def test_sparse_rows_are_taken_too(instruction_set):
 
 
 @pytest.mark.parametrize(("name", "loss"), PAIRS)
-@pytest.mark.parametrize("k", [4, 70])
+@each("k", [4, 70])
 def test_same_as_single_visits_in_the_same_order(name, loss, k):
     problem = dense_problem(k, np.float64, name=name, loss=loss)
     data = problem.dataset

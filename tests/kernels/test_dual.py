@@ -11,6 +11,7 @@ from manyclass.problem import objective
 from manyclass.solvers.kernels import NO_COMMON, core_formulation
 from manyclass.solvers.weights.dense import allocate_weights, classes_of
 from manyclass.utils.instruction_sets import VARIABLE, instruction_set
+from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
 from tests.helpers.dual_kernels import duals_of, kinds_for, random_data, trainer_for
 
@@ -56,7 +57,7 @@ def check_sweeps_of(problem, kind):
 
 
 # Every number of 64-byte blocks that has code of its own (1 to 8), and beyond.
-@pytest.mark.parametrize("k", [2, 3, 16, 17, 33, 50, 65, 81, 97, 113, 128, 129, 150, 270])
+@each("k", [2, 3, 16, 17, 33, 50, 65, 81, 97, 113, 128, 129, 150, 270])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("bias", [0.0, 0.5])
 def test_sweeps_agree_with_numpy(k, dtype, bias, instruction_set):
@@ -64,8 +65,8 @@ def test_sweeps_agree_with_numpy(k, dtype, bias, instruction_set):
 
 
 @pytest.mark.parametrize(("name", "loss"), PAIRS)
-@pytest.mark.parametrize("k", [2, 15, 16, 150])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("k", [2, 15, 16, 150])
+@each("dtype", [np.float32, np.float64])
 def test_formulations_agree_with_numpy(name, loss, k, dtype, instruction_set):
     check_sweeps(random_data(30, 20, k, dtype, bias=0.5, name=name, loss=loss))
 

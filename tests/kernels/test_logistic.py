@@ -15,6 +15,7 @@ from manyclass.solvers.logistic_engine import (
     new_weights,
 )
 from manyclass.utils.core_class import core_class
+from tests.helpers.cases import each
 from tests.helpers.dense_data import rows_with_bias
 from tests.helpers.logistic import gradient, random_logistic
 
@@ -24,7 +25,6 @@ pytestmark = [
     pytest.mark.parametrize("instruction_set", _core.instruction_sets()),
     pytest.mark.parametrize("dtype", [np.float32, np.float64]),
     pytest.mark.parametrize("class_major", [False, True]),
-    pytest.mark.parametrize("shape", SHAPES, ids=str),
 ]
 
 
@@ -66,11 +66,17 @@ class Setting:
         return self.X.T @ (self.problem.costs[:, None] * (np.eye(u.shape[1])[y] - u))
 
 
-@pytest.fixture
-def setting(shape, class_major, dtype, instruction_set):
-    return Setting(shape, class_major, dtype, instruction_set)
+def of_each_shape(test):
+    """Run a test of a setting for each shape."""
+
+    @each("shape", SHAPES)
+    def looped(shape, class_major, dtype, instruction_set):
+        test(Setting(shape, class_major, dtype, instruction_set))
+
+    return looped
 
 
+@of_each_shape
 def test_gradient(setting):
     W, out = setting.random(), setting.zeros()
     loss = setting.trainer.gradient(W, out, setting.class_major)
@@ -84,6 +90,7 @@ def test_gradient(setting):
     np.testing.assert_allclose(setting.matrix(out), expected, atol=setting.tolerance * scale)
 
 
+@of_each_shape
 def test_curvature_is_the_derivative_of_the_gradient(setting):
     W, V, out = setting.random(), setting.random(), setting.zeros()
     setting.trainer.curvature(W, V, out, setting.class_major)
@@ -98,6 +105,7 @@ def test_curvature_is_the_derivative_of_the_gradient(setting):
     np.testing.assert_allclose(setting.matrix(out), expected, atol=tolerance * scale)
 
 
+@of_each_shape
 def test_visits_follow_w_of_u_and_raise_the_dual(setting):
     problem = setting.problem
     k = problem.dataset.n_classes
@@ -117,6 +125,7 @@ def test_visits_follow_w_of_u_and_raise_the_dual(setting):
         before = dual
 
 
+@of_each_shape
 def test_a_visit_maximises_the_dual_over_one_example(setting):
     problem = setting.problem
     k = problem.dataset.n_classes
@@ -131,7 +140,11 @@ def test_a_visit_maximises_the_dual_over_one_example(setting):
 
 @pytest.mark.parametrize("from_scores", [False, True])
 @pytest.mark.parametrize("shifted", [False, True])
-def test_inspect_sums_what_numpy_sums(setting, from_scores, shifted):
+@each("shape", SHAPES)
+def test_inspect_sums_what_numpy_sums(
+    shape, class_major, dtype, instruction_set, from_scores, shifted
+):
+    setting = Setting(shape, class_major, dtype, instruction_set)
     problem = setting.problem
     n, k = problem.dataset.n_examples, problem.dataset.n_classes
     W, v = setting.random(np.float64), new_log_u(problem)
@@ -171,6 +184,7 @@ def test_inspect_sums_what_numpy_sums(setting, from_scores, shifted):
     np.testing.assert_allclose(again, sums, atol=1e-12 * max(1, np.abs(sums).max()))
 
 
+@of_each_shape
 def test_inspect_bounds_its_rounding(setting):
     problem = setting.problem
     W = setting.random(np.float64)
@@ -186,6 +200,7 @@ def test_inspect_bounds_its_rounding(setting):
     assert found.loss_error <= 1e-11 * found.loss
 
 
+@of_each_shape
 def test_log_softmax(setting):
     W, v = setting.random(), new_log_u(setting.problem)
     setting.trainer.log_softmax(W, v, setting.class_major)
@@ -195,6 +210,7 @@ def test_log_softmax(setting):
     np.testing.assert_allclose(v[:, :k], expected, atol=setting.tolerance * np.abs(S).max())
 
 
+@of_each_shape
 def test_threads_change_rounding_alone(setting):
     alone, several = Setting.like(setting, 1), Setting.like(setting, 3)
     W, V = setting.random(), setting.random()
@@ -223,6 +239,7 @@ def test_threads_change_rounding_alone(setting):
     assert found[0].loss == pytest.approx(found[1].loss, rel=1e-9)
 
 
+@of_each_shape
 def test_visits_do_not_depend_on_threads(setting):
     results = []
     for n_threads in (1, 3):

@@ -11,6 +11,7 @@ from manyclass.problem.problem import Problem
 from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
+from tests.helpers.cases import each
 
 K = 150
 
@@ -50,8 +51,8 @@ def best_of(name, xi, q, C):
 @pytest.mark.parametrize("instruction_set", _core.instruction_sets())
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins"])
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@each("size", [1e-3, 1.0, 1e3])
+@each("C", [1e-3, 1.0, 1e3])
 def test_the_second_visit_is_exact(name, dtype, instruction_set, size, C):
     """Of two parallel rows: the second one's scores are those of the first one's step."""
     rng = np.random.default_rng(0)

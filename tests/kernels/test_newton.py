@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from manyclass.problem import objective
 from manyclass.problem.problem import problem_of
 from manyclass.solvers.weights.layout import in_lanes
+from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem
 from tests.helpers.dual_kernels import duals_of, random_data
 from tests.helpers.newton_kernels import digits_of, prepared, rows, weights_like
@@ -49,8 +49,8 @@ def check_response(problem, epsilon):
 
 
 @rows
-@pytest.mark.parametrize("k", [2, 5, 17, 33, 50])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("k", [2, 5, 17, 33, 50])
+@each("dtype", [np.float32, np.float64])
 def test_the_response_is_a_projection(name, loss, k, dtype, instruction_set):
     problem = random_data(30, 20, k, dtype, bias=0.5, name=name, loss=loss)
     if in_lanes(problem):
@@ -70,7 +70,7 @@ def test_a_class_in_another_group_is_nobodys():
 
 
 @rows
-@pytest.mark.parametrize("k", [3, 9])
+@each("k", [3, 9])
 def test_the_hessian_is_the_slope_of_the_gradient(name, loss, k, instruction_set):
     problem = random_data(40, 12, k, np.float64, bias=0.5, name=name, loss=loss)
     core, _, W = prepared(problem)
@@ -84,9 +84,9 @@ def test_the_hessian_is_the_slope_of_the_gradient(name, loss, k, instruction_set
     np.testing.assert_allclose(product, (above - below) / (2 * size), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("density", [0.05, 1.0])
-@pytest.mark.parametrize("d", [3, 40, 150])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("density", [0.05, 1.0])
+@each("d", [3, 40, 150])
+@each("dtype", [np.float32, np.float64])
 def test_the_preconditioner_is_the_mean_over_classes(density, d, dtype, instruction_set):
     """One-vs-rest: the mean of its k Hessians, which are told from products with unit vectors."""
     rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from manyclass.solvers.kernels import core_formulation
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.instruction_sets import instruction_set
+from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
 from tests.helpers.dual_kernels import CORES, kinds_for
 
@@ -192,7 +193,7 @@ def test_optimality_conditions_hold_and_weights_follow(name, loss, data):
 
 
 @formulations
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("dtype", [np.float32, np.float64])
 @settings(max_examples=60)
 @given(data=st.data())
 def test_extremes_are_feasible_and_finite(name, loss, dtype, data):
@@ -212,8 +213,8 @@ def test_extremes_are_feasible_and_finite(name, loss, dtype, data):
 
 
 @formulations
-@pytest.mark.parametrize("k", [2, 3, 5000])
-@pytest.mark.parametrize("equal", [True, False])
+@each("k", [2, 3, 5000])
+@each("equal", [True, False])
 def test_numbers_of_classes(name, loss, k, equal, instruction_set):
     rng = np.random.default_rng(k)
     scores = np.zeros(k) if equal else rng.normal(size=k)

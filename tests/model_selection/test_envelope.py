@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from manyclass.model_selection.path import Envelope
+from tests.helpers.cases import each
 
 
 def lines(seed, n):
@@ -14,7 +15,7 @@ def lines(seed, n):
     return penalties, losses
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_the_optimum_is_between_the_bounds(seed):
     penalties, losses = lines(seed, 40)
     optimum = lambda C: (penalties[:, None] + losses[:, None] * C).min(axis=0)  # noqa: E731

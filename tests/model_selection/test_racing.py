@@ -1,13 +1,13 @@
 """Which values of C are dropped, and which one is chosen."""
 
 import numpy as np
-import pytest
 from scipy import stats
 
 from manyclass.model_selection.search import chosen, has_passed, near_best, worse
+from tests.helpers.cases import each
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_the_paired_test_is_that_of_scipy_but_for_its_variance(seed):
     rng = np.random.default_rng(seed)
     scores = rng.normal(0.8, 0.05, (5, 1)) + rng.normal([0, -0.01, -0.03], 0.02, (5, 3))

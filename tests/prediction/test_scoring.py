@@ -20,6 +20,7 @@ from sklearn.utils.validation import validate_data
 
 from manyclass import MulticlassSVC, _core
 from manyclass.prediction.scoring import _for_each, labels_of, scores_of
+from tests.helpers.cases import each
 from tests.helpers.whole_numbers import DTYPES, INSTRUCTION_SETS, best, csr_of, whole_numbers, wide
 
 
@@ -48,7 +49,7 @@ def check(X, W, intercepts, tops, instruction_set):
 
 
 # The cases of packed_columns.hpp: narrow vectors, every number of vectors, several runs of them.
-@pytest.mark.parametrize("k", [*range(1, 41), 64, 65, 127, 129, 255, 257, 300])
+@each("k", [*range(1, 41), 64, 65, 127, 129, 255, 257, 300])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @settings(max_examples=12)
@@ -67,8 +68,8 @@ def test_more_rows_than_are_scored_at_once(k, instruction_set):
     check(*whole_numbers(n, 5, k, np.float32), {1, 2}, instruction_set)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("k", [1, 3, 20, 50])
+@each("dtype", DTYPES)
+@each("k", [1, 3, 20, 50])
 def test_scores_that_are_no_numbers_still_give_labels(k, dtype, instruction_set):
     X, W, intercepts = whole_numbers(30, 6, k, dtype)
     for value in (np.nan, np.inf, -np.inf):
@@ -125,8 +126,8 @@ def test_ctrl_c_ends_all_threads_between_parts(n_jobs):
 
 
 @pytest.mark.parametrize("rows_type", DTYPES)
-@pytest.mark.parametrize("coef_type", [*DTYPES, np.float16, np.int32, np.longdouble])
-@pytest.mark.parametrize("kind", ["F", "C"])
+@each("coef_type", [*DTYPES, np.float16, np.int32, np.longdouble])
+@each("kind", ["F", "C"])
 def test_kinds_of_coefficients(rows_type, coef_type, kind):
     """Whatever the user has put into coef_ is used, in NumPy's common type."""
     X, W, intercepts = whole_numbers(12, 6, 9, rows_type)

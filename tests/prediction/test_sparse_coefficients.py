@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from manyclass import MulticlassSVC
 from manyclass.prediction import sparse_coefficients
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from tests.helpers.cases import each
 
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
 
@@ -30,9 +31,9 @@ def parts(request, monkeypatch):
     monkeypatch.setattr(sparse_coefficients, "ENTRIES_AT_A_TIME", request.param)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("threshold", [0.0, 0.5, 100.0])
+@each("dtype", [np.float32, np.float64])
+@each("order", ["C", "F"])
+@each("threshold", [0.0, 0.5, 100.0])
 def test_thresholds(dtype, order, threshold):
     coef = np.array(matrix(dtype=dtype), order=order)
     expected = np.where(np.abs(coef) > threshold, coef, 0)
@@ -55,8 +56,8 @@ def test_what_is_no_number_is_kept():
     np.testing.assert_array_equal(sparse.thresholded(2.0).toarray(), coef)
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, bool, np.longdouble])
+@each("kind", FORMATS)
+@each("dtype", [np.float32, np.float64, np.int8, bool, np.longdouble])
 def test_assigned_sparse_matrices_of_every_kind(kind, dtype):
     model = MulticlassSVC()
     coef = matrix().astype(dtype)
@@ -137,7 +138,7 @@ def test_dense_coefficients_that_do_not_fit(monkeypatch):
     assert sp.issparse(model.coef_)
 
 
-@pytest.mark.parametrize(
+@each(
     ("indptr", "classes", "message"),
     [
         ([0, 2, 1, 3], [0, 1, 2], "indptr"),

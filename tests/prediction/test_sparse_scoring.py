@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from manyclass import MulticlassSVC, _core
 from manyclass.prediction.scoring import labels_of, scores_of
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from tests.helpers.cases import each
 from tests.helpers.whole_numbers import DTYPES, INSTRUCTION_SETS, best, csr_of, whole_numbers, wide
 
 KINDS = [
@@ -30,7 +31,7 @@ def sparse_numbers(n, d, k, dtype, *, seed=0, density=0.5, share=0.4):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind[0].__name__)
-@pytest.mark.parametrize("k", [1, 2, 3, 8, 17, 64, 300])
+@each("k", [1, 2, 3, 8, 17, 64, 300])
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @settings(max_examples=12)
 @given(data=st.data())

@@ -10,6 +10,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.objective import dual, primal, targets
 from manyclass.problem.problem import Problem
+from tests.helpers.cases import each
 from tests.trials.exact import Exact, ExactProblem
 from tests.trials.random_problems import draw
 
@@ -17,7 +18,7 @@ CASES = [(name, loss) for name, of in FORMULATIONS.items() for loss in of.losses
 
 
 @pytest.mark.parametrize(("name", "loss"), CASES)
-@pytest.mark.parametrize("bias", [0.0, 3.7])
+@each("bias", [0.0, 3.7])
 def test_exact_objectives_agree_with_the_rounded_ones(name, loss, bias):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((12, 3)), np.arange(12) % 4

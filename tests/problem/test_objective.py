@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass.problem import objective
+from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, five_points, make_problem, random_problem
 from tests.helpers.dense_data import rows_with_bias
 
@@ -42,7 +43,7 @@ def loss_written_out(name, loss, W, x, y):
 
 
 @rows
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_sums_written_out(name, loss, seed):
     problem = random_problem(seed, name, loss)
     data = problem.dataset
@@ -70,7 +71,7 @@ def test_sums_written_out(name, loss, seed):
 
 
 @rows
-@pytest.mark.parametrize("seed", range(10))
+@each("seed", range(10))
 def test_weak_duality_and_the_gap_as_a_sum(name, loss, seed):
     """P - D at W(z) is the sum over the examples that the solver uses."""
     problem = random_problem(seed, name, loss)

@@ -8,6 +8,7 @@ from manyclass.problem.formulations import FORMULATIONS, LOGISTIC
 from manyclass.reports.charts import Axis, axis_of
 from manyclass.reports.formulas import FORMULATION_WORDS, exact_objective
 from manyclass.reports.html import Markup, element, joined
+from tests.helpers.cases import each
 
 HOSTILE = "<script>alert('\"')</script>&"
 
@@ -24,7 +25,7 @@ def test_text_and_attributes_are_escaped():
 
 
 @pytest.mark.parametrize("name", [*FORMULATIONS, "logistic"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@each("loss", ["hinge", "squared_hinge"])
 def test_every_formulation_has_words_and_a_formula(name, loss):
     machine = FORMULATIONS.get(name, LOGISTIC)
     shown = exact_objective(machine, loss, intercept=True)

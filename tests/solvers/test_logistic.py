@@ -7,6 +7,7 @@ from scipy.special import softmax
 from manyclass.problem.solution import Status
 from manyclass.solvers import logistic
 from manyclass.solvers.logistic_train import train_logistic
+from tests.helpers.cases import each
 from tests.helpers.logistic import gradient, optimum, primal, random_logistic
 
 
@@ -21,7 +22,7 @@ def trained(problem, *, free, tol=1e-9, max_iter=2000, **options):
     )
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each("seed", range(200))
 def test_optimum_is_that_of_an_independent_solver(seed):
     free = bool(seed % 2)
     problem = random_logistic(seed, bias=(1.0, 0.5, 0.0)[seed % 3])

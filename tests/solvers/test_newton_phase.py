@@ -14,6 +14,7 @@ from manyclass.solvers.one_vs_rest import OneVsRest
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.training_loop import Interrupted
+from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem, train
 from tests.helpers.dual_kernels import random_data, trainer_for
 from tests.helpers.newton_kernels import digits_of, prepared, rows
@@ -51,7 +52,7 @@ def test_reaches_the_quadratic_program(name, loss, at_once):
 
 
 @rows
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("dtype", [np.float32, np.float64])
 def test_certificate_equals_numpy(name, loss, dtype, at_once, instruction_set):
     best = -np.inf
     for max_iter in range(2, 7):
@@ -122,7 +123,7 @@ def test_interrupted_the_duals_are_kept(at_once, monkeypatch):
 
 
 @rows
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("dtype", [np.float32, np.float64])
 def test_a_second_training_goes_on_from_the_weights(name, loss, dtype, at_once):
     """They are not W(z), from which it would have to find its way again."""
     problem = blobs(dtype, formulation=name, loss=loss)

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD:tests/solvers/test_sequential_dual.py
-import os
-import signal
-import threading
 from functools import partial
 
-=======
->>>>>>> 20a6a6e (No test depends on the wall clock: one patient hypothesis profile, a clock for progress, signals at known places):tests/solvers/dual/test_coordinate_ascent.py
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,6 +13,7 @@ from manyclass.problem.solution import Status
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.training_loop import Interrupted, solve
+from tests.helpers.cases import each
 from tests.helpers.catalog import (
     ROWS,
     SparseDual,
@@ -35,21 +30,19 @@ solvers = pytest.mark.parametrize("solver", [SequentialDual, SparseDual])
 
 
 @rows
-@pytest.mark.parametrize("part", range(10))
-def test_equals_the_quadratic_program(name, loss, solver, part):
-    """200 problems for each formulation and loss, 20 at a time."""
-    for seed in range(20 * part, 20 * part + 20):
-        problem = random_problem(seed, name, loss)
-        solution = train(problem, solver)
-        # One of the 200 of adm (seed 197) takes more epochs than the test allows.
-        assert solution.status is Status.CONVERGED or (name, seed) == ("adm", 197)
-        optimum = optimal_objective(problem)
-        assert solution.certificate.primal_objective == pytest.approx(optimum, rel=1e-6)
-        assert objective.primal(problem, solution.weights) == pytest.approx(optimum, rel=1e-6)
+@each("seed", range(200))
+def test_equals_the_quadratic_program(name, loss, solver, seed):
+    problem = random_problem(seed, name, loss)
+    solution = train(problem, solver)
+    # One of the 200 of adm (seed 197) takes more epochs than the test allows.
+    assert solution.status is Status.CONVERGED or (name, seed) == ("adm", 197)
+    optimum = optimal_objective(problem)
+    assert solution.certificate.primal_objective == pytest.approx(optimum, rel=1e-6)
+    assert objective.primal(problem, solution.weights) == pytest.approx(optimum, rel=1e-6)
 
 
 @rows
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("dtype", [np.float32, np.float64])
 def test_five_points_by_hand(name, loss, solver, dtype):
     solved = five_points(name, loss, dtype)
     z = sp.csr_array(solved.duals)
@@ -64,7 +57,7 @@ def test_five_points_by_hand(name, loss, solver, dtype):
 
 
 @rows
-@pytest.mark.parametrize("seed", range(10))
+@each("seed", range(10))
 def test_certificate_equals_numpy(name, loss, solver, seed):
     problem = random_problem(seed, name, loss)
     for max_iter in (1, 3):
@@ -118,8 +111,8 @@ def check_certificate(problem, solution, digits):
 
 
 @pytest.mark.parametrize("name", ["lee_lin_wahba", "ats", "reinforced", "adm"])
-@pytest.mark.parametrize("k", [64, 65])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("k", [64, 65])
+@each("dtype", [np.float32, np.float64])
 def test_long_rows_of_one_big_class_do_not_cancel(name, k, dtype):
     """U and its mean are then much larger than W."""
     X = (10 * np.random.default_rng(0).random((250, 20))).astype(dtype)
@@ -272,7 +265,7 @@ def test_overflow_is_an_error(solver, size):
 
 
 @pytest.mark.parametrize("name", ["lee_lin_wahba", "ats", "adm", "reinforced"])
-@pytest.mark.parametrize("k", [3, 16, 60])
+@each("k", [3, 16, 60])
 def test_certificate_is_true_where_rounding_would_leave_w_a_mean(name, k):
     rng = np.random.default_rng(0)
     centres = 2 * rng.standard_normal((k, 5))

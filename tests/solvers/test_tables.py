@@ -17,6 +17,7 @@ from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.weights import tables
 from manyclass.utils.instruction_sets import VARIABLE
+from tests.helpers.cases import each
 from tests.helpers.catalog import SparseDual, make_problem, text_problem, train
 
 CORES = {
@@ -88,8 +89,8 @@ def test_tables_hold_the_weights_of_any_duals(seed, k, n_slices, dense_from, dty
 
 
 @machines
-@pytest.mark.parametrize("n_slices", [1, 2, 3])
-@pytest.mark.parametrize("dense_from", [1, 8])
+@each("n_slices", [1, 2, 3])
+@each("dense_from", [1, 8])
 def test_loops_agree_with_numpy(name, loss, n_slices, dense_from):
     problem = text_problem(name, loss, np.float64, k=150)
     data = problem.dataset

@@ -18,6 +18,7 @@ from manyclass.io.dataset_file import save_blocks
 from manyclass.io.shared import load_common
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from manyclass.parallel.consensus import OtherRankError
+from tests.helpers.cases import each
 from tests.helpers.mapped_files import mapped
 from tests.helpers.ranks import caught, on_ranks
 
@@ -130,7 +131,7 @@ def test_any_file_on_any_number_of_ranks(rows, size, cut):
         check(path, size, [rank % 2 for rank in range(size)])
 
 
-@pytest.mark.parametrize("line", [0, 17, 30, 59])
+@each("line", [0, 17, 30, 59])
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -11,6 +11,7 @@ import pytest
 from manyclass.io import svmlight_pieces
 from manyclass.io.svmlight import load_svmlight
 from manyclass.io.svmlight_stream import SvmlightBlocks
+from tests.helpers.svmlight_files import CHUNKS
 
 
 @pytest.fixture(name="load")
@@ -25,7 +26,7 @@ def load_fixture(tmp_path: Path) -> Callable[..., tuple[Any, Any]]:
     return load
 
 
-@pytest.fixture(name="chunked", params=[(1 << 20, 1), (1, 1), (1, 3), (7, 2)], ids=str)
+@pytest.fixture(name="chunked", params=CHUNKS, ids=str)
 def chunked_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Set several chunk sizes; return the number of threads to use with them."""
     monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", request.param[0])

@@ -18,7 +18,8 @@ from manyclass.io import svmlight, svmlight_pieces
 from manyclass.io.svmlight import load_svmlight
 from manyclass.io.svmlight_parser import THREAD_NAME
 from manyclass.io.svmlight_stream import SvmlightBlocks
-from tests.helpers.svmlight_files import COMPRESSORS, MALFORMED
+from tests.helpers.cases import each
+from tests.helpers.svmlight_files import CHUNKS, COMPRESSORS, MALFORMED
 
 
 def error_of(load: Any, text: bytes, **options: Any) -> str:
@@ -51,24 +52,31 @@ def test_the_first_bad_line_is_named_whatever_is_bad_in_it(
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-@pytest.mark.parametrize("before", ["", "# c\n\n1 1:2\r\n2 # c\n 3 1:2 2:0.3333\n"], ids=["1", "6"])
-@pytest.mark.parametrize(
-    "behind", ["", "\n", "\n1 1:y\n" + "1 1:2\n" * 20], ids=["end", "newline", "more"]
-)
+@each(("chunk_bytes", "n_jobs"), CHUNKS)
+@each("before", ["", "# c\n\n1 1:2\r\n2 # c\n 3 1:2 2:0.3333\n"])
+@each("behind", ["", "\n", "\n1 1:y\n" + "1 1:2\n" * 20])
 def test_malformed(
-    load: Any, tmp_path: Path, chunked: int, case: str, before: str, behind: str
+    load: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    case: str,
+    chunk_bytes: int,
+    n_jobs: int,
+    before: str,
+    behind: str,
 ) -> None:
+    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", chunk_bytes)
     line, options, problem = MALFORMED[case]
     if "label" in case:  # what labels mean is judged after their chunk's syntax
         behind = behind.replace("y", "0")
     text = before.encode() + line + behind.encode()
-    message = error_of(load, text, n_jobs=chunked, **options)
+    message = error_of(load, text, n_jobs=n_jobs, **options)
     where = f"{tmp_path / 'data.txt'}:{1 + before.count(chr(10))}: "
     assert message.startswith(where + problem), message
 
 
-@pytest.mark.parametrize("text", [b"", b"\n\n", b"# only\n# comments", b"\xef\xbb\xbf", b"  \r\n"])
-@pytest.mark.parametrize("compress", COMPRESSORS.values(), ids=COMPRESSORS)
+@each("text", [b"", b"\n\n", b"# only\n# comments", b"\xef\xbb\xbf", b"  \r\n"])
+@each("compress", COMPRESSORS.values())
 def test_no_examples(load: Any, chunked: int, text: bytes, compress: Any) -> None:
     message = error_of(load, compress(text), n_jobs=chunked)
     assert re.search(r"data.txt:[12]: no examples; is this the right file\?$", message)
@@ -113,7 +121,7 @@ def long_text() -> bytes:
 
 @pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("share", [0.2, 0.6, 0.999])
+@each("share", [0.2, 0.6, 0.999])
 def test_truncated_compressed_file(load: Any, kind: str, n_jobs: int, share: float) -> None:
     packed = COMPRESSORS[kind](long_text())
     message = error_of(load, packed[: int(share * len(packed))], n_jobs=n_jobs)

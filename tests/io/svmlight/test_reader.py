@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from manyclass.io.svmlight import load_svmlight
+from tests.helpers.cases import each
 from tests.helpers.svmlight_files import COMPRESSORS
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
@@ -37,7 +38,7 @@ def test_types_and_shapes(load: Any) -> None:
     assert load("1 1:0.1\n", dtype="float64")[0].dtype == np.float64
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "1 1:2 2:3\n2 2:4\n",
@@ -124,7 +125,7 @@ def test_sort_and_sum(load: Any) -> None:
     assert X.indices.tolist() == [0, 2, 1]
 
 
-@pytest.mark.parametrize(
+@each(
     ("labels", "dtype", "expected"),
     [
         ("3 -1 +2 007 3", np.int64, [3, -1, 2, 7, 3]),
@@ -145,7 +146,7 @@ def test_a_label_of_the_longest_kind(load: Any) -> None:
     assert load("a" * 256 + " 1:1\n")[1].dtype == "<U256"
 
 
-@pytest.mark.parametrize("index", [2**31 - 1, 2**31, 2**31 + 1, 2**40, 2**63 - 1])
+@each("index", [2**31 - 1, 2**31, 2**31 + 1, 2**40, 2**63 - 1])
 def test_wide_indices(load: Any, chunked: int, index: int) -> None:
     X, y = load(f"1 1:1 2:5\n2 {index}:3 # wide\n1 7:2\n", n_jobs=chunked)
     assert X.shape == (3, index)

@@ -19,6 +19,7 @@ from manyclass import _core
 from manyclass.io import svmlight_pieces
 from manyclass.io.svmlight import CsrBuilder, load_svmlight
 from manyclass.io.svmlight_stream import SvmlightBlocks
+from tests.helpers.cases import each
 from tests.helpers.svmlight_files import COMPRESSORS, LINES, MALFORMED
 
 
@@ -93,8 +94,8 @@ def test_blocks_put_together_are_the_file(
     assert_same(blocks, X, y)  # a second time
 
 
-@pytest.mark.parametrize("compress", COMPRESSORS.values(), ids=COMPRESSORS)
-@pytest.mark.parametrize("block_bytes", [1, 200, 2**26])
+@each("compress", COMPRESSORS.values())
+@each("block_bytes", [1, 200, 2**26])
 def test_any_size_of_pieces(
     blocks_of: Any, load: Any, chunked: int, compress: Any, block_bytes: int
 ) -> None:
@@ -189,7 +190,7 @@ def test_real_data(shared_data: Callable[[str], Path]) -> None:
 # --- what is refused ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@each("n_jobs", [1, 2])
 @pytest.mark.parametrize("case", MALFORMED)
 def test_malformed(
     blocks_of: Any, load: Any, monkeypatch: pytest.MonkeyPatch, case: str, n_jobs: int

@@ -5,6 +5,7 @@ import pytest
 
 from manyclass.problem import objective
 from manyclass.solvers.comparison.line_search import Line
+from tests.helpers.cases import each
 from tests.helpers.catalog import random_problem
 from tests.helpers.dense_data import rows_with_bias
 
@@ -19,7 +20,7 @@ from tests.helpers.dense_data import rows_with_bias
         ("one_vs_rest", "squared_hinge"),
     ],
 )
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_no_other_step_is_better(name, loss, seed):
     problem = random_problem(seed, name, loss)
     data = problem.dataset

@@ -13,6 +13,7 @@ from manyclass.problem.solution import Start, Status
 from manyclass.solvers.distributed.crammer_singer import DistributedCrammerSinger
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training_loop import solve
+from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem
 from tests.helpers.ranks import on_ranks
 
@@ -35,8 +36,8 @@ def dense(W):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-@pytest.mark.parametrize("all_with", [0, 1, 6])
-@pytest.mark.parametrize("sparse", [False, True])
+@each("all_with", [0, 1, 6])
+@each("sparse", [False, True])
 def test_a_budget_spreads_over_all_class_blocks(size, all_with, sparse):
     """One example, whose budget is too small for the margin: by symmetry all others have as much.
 

@@ -12,6 +12,7 @@ from manyclass.problem import objective
 from manyclass.solvers.distributed.sum_to_zero import DistributedSumToZero
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.training_loop import solve
+from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks
 
@@ -30,7 +31,7 @@ def after_epochs(problem, size, n_epochs):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("name", ["lee_lin_wahba", "ats", "reinforced", "mmr"])
-@pytest.mark.parametrize("size", [1, 2, 4])
+@each("size", [1, 2, 4])
 def test_w_is_kept_along_with_z(name, loss, size):
     for seed in range(3):
         problem = random_problem(seed, name, loss)

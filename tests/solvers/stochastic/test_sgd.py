@@ -20,6 +20,7 @@ from manyclass.solvers.stochastic.sgd import Stochastic, new_clock, train_stocha
 from manyclass.solvers.weights.accumulators import DenseAccumulator
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
+from tests.helpers.cases import each
 from tests.helpers.dense_data import rows_with_bias
 from tests.helpers.stochastic_reference import average, gradient, train
 
@@ -112,7 +113,7 @@ def test_from_zero(loss, kind):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_gradients_are_those_of_numerical_differentiation(loss, seed, instruction_set):
     """One step on all rows moves S by minus the gradient of the sum of losses."""
     data = tiny(seed)
@@ -133,7 +134,7 @@ def test_gradients_are_those_of_numerical_differentiation(loss, seed, instructio
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [1e-3, 1.0, 50.0, 1e4])
+@each("size", [1e-3, 1.0, 50.0, 1e4])
 def test_softmax_of_any_size(dtype, size, instruction_set):
     """Scores from tiny to enormous: no overflow, and as right as the type allows."""
     data = tiny(k=40, dtype=dtype)
