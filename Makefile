@@ -11,17 +11,20 @@ PROSE := docs examples README.md CHANGELOG.md CONTRIBUTING.md src cpp \
 TEST_JOBS ?= 2
 # Whole solvers on the slowest instruction set; the tests of the kernels run all sets by themselves.
 BASELINE_TESTS := tests/solvers/test_sequential_dual.py
+# Every module of tests/trials that runs by itself; same_runs compares two checkouts.
+TRIALS := $(filter-out same_runs,$(patsubst tests/trials/%.py,%,$(shell grep -l __main__ tests/trials/*.py)))
 # Of the developers' build: warnings of the compiler are errors, and the core has tests of its own.
 INSTALL := $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=build/editable \
   -Ccmake.define.MANYCLASS_WERROR=ON -Ccmake.define.MANYCLASS_TESTS=ON -e
 STUB := src/manyclass/_core.pyi
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test unit sanitize trials lint format stub bench experiments docs wheel clean
+.PHONY: help demo test test-all trials lint format stub bench experiments docs wheel clean
 
 help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
-	@echo "make test     all tests, a solver's on baseline instructions too, then kernel tests under sanitizers"
+	@echo "make test     the tests that are not marked slow, some of the core under sanitizers"
+	@echo "make test-all all tests, a solver's on baseline instructions, the core under sanitizers (20 minutes)"
 	@echo "make trials   certificates of random problems judged exactly, kills, hostile input (an hour at most)"
 	@echo "make lint     ruff, mypy, import-linter, clang-format, phrases, the stub of the core"
 	@echo "make stub     write the stub of the core again, after changes of the binding"
@@ -58,19 +61,19 @@ $(VENV)/with-test: $(VENV)/built
 demo: $(VENV)/built
 	$(BIN)/manyclass demo
 
-test: unit sanitize
+test: $(VENV)/with-test
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not slow"
+	bash tests/sanitize.sh $(BIN)/python quick
 
-unit: $(VENV)/with-test $(VENV)/with-docs
+test-all: $(VENV)/with-test $(VENV)/with-docs
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal
 	MANYCLASS_INSTRUCTION_SET=baseline $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(BASELINE_TESTS)
 	bash tests/check_symbols.sh build/editable
-
-sanitize: $(VENV)/with-test
-	bash tests/sanitize.sh $(BIN)/python
+	bash tests/sanitize.sh $(BIN)/python all
 
 # All of them, whatever one finds.
 trials: $(VENV)/with-test
-	@failed=0; for trial in certificates logistic_certificates long_paths warm_starts interrupts damaged_headers hostile_calls kills; do \
+	@failed=0; for trial in $(TRIALS); do \
 	  echo "$$trial"; \
 	  $(BIN)/python -m tests.trials.$$trial || failed=1; \
 	done; exit $$failed

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Builds the compiled core with sanitizers and runs the tests that go into it: those of the kernels
-# under address and undefined, those of the threads under thread. Usage: tests/sanitize.sh PYTHON
+# Builds the compiled core with sanitizers and runs the tests that go into it. Usage:
+# tests/sanitize.sh PYTHON all|quick. all: the tests of the kernels under address and undefined, those
+# of the threads under thread. quick: some of the first, with the baseline's kernels alone.
 set -euo pipefail
 python=$1
+mode=$2
 root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$(cd "$(dirname "$python")" && pwd)  # cmake and ninja lie beside Python
 
@@ -30,10 +32,15 @@ run() {
     "$python" tests/sanitized.py "$root/build/sanitize/$1/site" "$3")
 }
 
+address_libraries="libasan.so libubsan.so libstdc++.so.6"
+if [ "$mode" = quick ]; then
+  build quick address,undefined ""
+  run quick "$address_libraries" quick
+  exit
+fi
 # Those that this machine cannot run would be compiled in vain.
 here=$("$python" -c 'from manyclass import _core; print(";".join(_core.instruction_sets()))')
 build address address,undefined "$here"
-address_libraries="libasan.so libubsan.so libstdc++.so.6"
 ASAN_OPTIONS=abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1 "$root/build/sanitize/address/cmake/core_tests"
 run address "$address_libraries" kernels &
 kernels=$!

@@ -7,6 +7,13 @@ import pytest
 # Of the sum to zero on ranks, those that pass through every kernel; the others train for long.
 SUM_TO_ZERO = "tests/solvers/distributed/test_sum_to_zero.py"
 TESTS = {
+    "quick": [
+        "tests/kernels/test_newton.py",
+        "tests/kernels/test_class_pairs.py",
+        "tests/kernels/test_lower_root.py",
+        "tests/kernels/test_pack_rows.py",
+        "tests/io/svmlight/test_errors.py::test_malformed",
+    ],
     "kernels": [
         "tests/kernels/test_subproblem.py",
         "tests/kernels/test_dual.py",

@@ -10,6 +10,7 @@ from experiments.lin2008 import growth, kernels, libsvm
 from experiments.lin2008.machines import tuned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [growth, kernels, libsvm])
 def test_quick_form(monkeypatch, capsys, module):
     monkeypatch.setattr(sys, "argv", ["experiment", "--quick"])
@@ -22,12 +23,14 @@ def test_exponent():
     assert libsvm.exponent(points) == pytest.approx(1.5)
 
 
+@pytest.mark.slow
 def test_a_machine_is_left_out_beyond_the_limit(capsys):
     found = growth.curves(kernels.small(), (200, 400), limit=0.0, tuning_rows=150)
     assert {len(points) for points in found["curves"].values()} == {1}
     assert "would exceed 0 s" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_settings_of_every_machine():
     chosen = tuned(kernels.small(), 150)
     assert set(chosen) == {"linear", "RBF", "Nystroem 500", "Nystroem 2000"}

@@ -96,6 +96,7 @@ def test_m_is_the_same_on_ranks_that_moved_and_others(moved):
     assert solver.W[0, 3] == 1.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -110,6 +111,7 @@ def test_from_zero_ranks_need_few_more_epochs_than_one_process(size, bias, loss)
     assert on_ranks(size, epochs)[0] <= len(train(problem, tol=1e-3).history) + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [1.0, 3.0, 10.0, 100.0])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_the_mean_does_not_drift_away(loss, C):
