@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from manyclass.solvers.dual.coordinate_ascent import SequentialDual
+from manyclass.solvers.sequential_dual import SequentialDual
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
 from manyclass.problem.dataset import Dataset
