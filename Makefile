@@ -5,8 +5,7 @@ BIN := $(VENV)/bin
 CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 SOURCES := pyproject.toml CMakeLists.txt $(CPP) tests/cpp/core_tests.cpp
 # Checked for phrases that are not plain English.
-PROSE := docs examples README.md CHANGELOG.md CONTRIBUTING.md src cpp \
-  ':!src/manyclass/solvers' ':!cpp/bindings' ':!cpp/logistic'
+PROSE := docs examples README.md CHANGELOG.md CONTRIBUTING.md src cpp
 # Processes that run tests at the same time.
 TEST_JOBS ?= 2
 # Whole solvers on the slowest instruction set; the tests of the kernels run all sets by themselves.

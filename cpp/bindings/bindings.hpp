@@ -1,5 +1,5 @@
 #pragma once
-// What every file of this room needs: NumPy arrays as the bindings take and return them, and the
+// Shared by the files of this room: NumPy arrays as the bindings take and return them, and the
 // parts of the module, of which each file defines one.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

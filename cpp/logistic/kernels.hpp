@@ -19,7 +19,7 @@
 
 namespace manyclass {
 
-// W, or an array like it: a row for each feature (weights/dense_weights.hpp) or for each class
+// W, or an array of its shape: a row for each feature (weights/dense_weights.hpp) or for each class
 // (dense_rows/class_major.hpp). U is its type, T that of X.
 template <class U>
 struct LogisticWeights {
@@ -102,7 +102,7 @@ struct LogisticKernels {
   LogisticSums (*inspect)(const Examples<T>&, const LogisticWeights<double>&, const double* largest,
                           const T* v, const ClassShift&, const LogisticTotals&,
                           const LogisticMemory<double>&, std::int64_t begin, std::int64_t end);
-  // The totals and the entropy of u = exp(v), shifted; `shape` tells the layout.
+  // The totals and the entropy of u = exp(v), shifted; `shape` has the layout.
   LogisticSums (*dual_sums)(const Examples<T>&, const LogisticWeights<double>& shape, const T* v,
                             const ClassShift&, const LogisticTotals&, const LogisticMemory<double>&,
                             std::int64_t begin, std::int64_t end);

@@ -5,7 +5,7 @@
 //   relative margins   mu_c = s_y - s_c
 //   absolute margins   mu_c = -(s_c - shift) for c != y,  mu_y = s_y - shift
 //
-// The shift is what is taken off every score: that of the mean of W, where it is kept apart.
+// The shift is what is taken off every score: that of the mean of W, where it is stored separately.
 #include <algorithm>
 
 #include "data/formulation.hpp"

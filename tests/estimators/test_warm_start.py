@@ -6,13 +6,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from manyclass.solvers.sequential_dual import SequentialDual
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.objective import dual, primal, weights_of
 from manyclass.problem.problem import Problem
+from manyclass.solvers.sequential_dual import SequentialDual
 from tests.helpers.iris import IRIS, tight
 
 
