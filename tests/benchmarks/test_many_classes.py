@@ -210,7 +210,7 @@ def test_the_page_gets_tables_and_a_picture(grown, tmp_path, monkeypatch):
     page._many_classes(tmp_path)  # in the place of the first
     text = copy.read_text()
     assert text.count("2026-01-02, CPU, 2 cores") == 1
-    assert text.count(f"(figures/{many_classes_growth.FIGURE})") == 1
+    assert text.count(f"(../figures/{many_classes_growth.FIGURE})") == 1
     assert (tmp_path / many_classes_growth.FIGURE).stat().st_size > 1000
 
 

@@ -116,10 +116,10 @@ void test_training(const Formulation& f, const std::string& instruction_set) {
   const double rounding = trainer.rebuild(w, z, {});
   const double norm = std::sqrt(
       std::inner_product(memory.data(), memory.data() + memory.size(), memory.data(), 0.0));
-  const SweepResult found = trainer.inspect(w, z, {}, norm, 0, 4);
+  const GapSums found = trainer.inspect(w, z, {}, norm, 0, 4);
   check(rounding < 1e-12, "W(z) is rebuilt to the rounding");
-  check(found.gap < 1e-9, "the gap closes");
-  const double primal = 0.5 * norm * norm + found.loss;
+  check(found.gap.value() < 1e-9, "the gap closes");
+  const double primal = 0.5 * norm * norm + found.loss.value();
   check(std::abs(primal - dual) < 1e-9 * primal, "the dual gains sum up to the optimum");
 }
 

@@ -30,6 +30,7 @@ from manyclass.io.tensors import (
     read_tensors,
     write_tensors,
 )
+from manyclass.problem.losses import LOSSES
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Start
 from manyclass.utils.fingerprints import Facts
@@ -170,6 +171,10 @@ def _duals(tensors: Tensors, problem: Problem) -> CsrArray:
 
 
 def _check_feasible(z: CsrArray, problem: Problem) -> None:
+    if problem.loss not in LOSSES:
+        if z.nnz:
+            raise ValueError("logistic regression has no z")
+        return
     rows = np.repeat(np.arange(z.shape[0]), np.diff(z.indptr))
     own = z.indices == problem.dataset.labels[rows]
     targets = problem.formulation.targets

@@ -9,11 +9,12 @@ D has -R(z). Only this file and ``cpp/data/loss.hpp`` know the losses.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from manyclass.utils.types import Array
+if TYPE_CHECKING:  # the command line reads the names without NumPy
+    from manyclass.utils.types import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +39,15 @@ class Loss:
 
     def slope(self, xi: Array) -> Array:
         """Return the derivative, that is the best z where C = 1."""
-        return np.asarray(xi > 0, np.float64) if self.power == 1 else 2 * np.maximum(0, xi)
+        return (xi > 0) * 1.0 if self.power == 1 else 2 * xi.clip(0)
 
     def upper(self, costs: Array) -> Array:
         """Return the upper bound of z."""
-        return costs if self.power == 1 else np.full_like(costs, np.inf)
+        return costs if self.power == 1 else costs + math.inf
 
     def ridge(self, z: Array, costs: Array) -> Array:
         """Return R(z)."""
-        return np.zeros_like(z) if self.power == 1 else z**2 / (4 * costs)
+        return 0.0 * z if self.power == 1 else z**2 / (4 * costs)
 
     def gradient(self, z: Array, xi: Array, costs: Array) -> Array:
         """Return dD/dz = xi - R'(z)."""
