@@ -52,11 +52,17 @@ def shared_data() -> Callable[[str], Path]:
 
 @pytest.fixture
 def ctrl_c_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type, str], list[Any]]]:
-    """Send SIGINT while a method runs that takes long; the list is of those whose method it is."""
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    """Send SIGINT while a method runs; return the objects of its calls, then SIGINT."""
+    objects: list[Any] = []
+
+    def send() -> None:
+        objects.append(signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.3, send)
 
     def watch(owner: type, name: str) -> list[Any]:
-        original, objects = getattr(owner, name), []
+        original = getattr(owner, name)
 
         def watched(self: Any, *arguments: Any, **options: Any) -> Any:
             objects.append(self)
