@@ -19,6 +19,7 @@ from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.train import train
 from manyclass.solvers.training_loop import is_slowed
 from tests.helpers.catalog import PAIRS, make_problem, text_problem
+from tests.helpers.iris import IRIS
 from tests.trials.judging import judge
 from tests.trials.random_problems import RandomProblem
 
@@ -235,3 +236,10 @@ def test_a_sum_of_certificates_is_rounded_once():
     assert Fraction(whole.dual_objective) <= dual
     assert whole.relative_gap == pytest.approx(1e-2, rel=1e-12)
     assert whole.max_violation == 0.5
+
+
+@pytest.mark.parametrize("kind", [MulticlassSVC, MultinomialLogisticRegression])
+def test_a_certificate_has_plain_numbers(kind):
+    certificate = kind(C=1.0).fit(*IRIS).certificate_
+    assert {type(number) for number in certificate.as_dict().values()} == {float}
+    assert "np.float64" not in repr(certificate)

@@ -71,7 +71,8 @@ class Certificate:
         """
         gap += share * (abs(primal) + gap)
         shown = primal, primal - gap, gap, relative(gap, primal), max_violation
-        return cls(*shown, penalty * (1 + share), loss * (1 + share))
+        parts = penalty * (1 + share), loss * (1 + share)
+        return cls(*(float(number) for number in (*shown, *parts)))
 
     @classmethod
     def sum_of(cls, parts: Sequence[Certificate]) -> Certificate:
