@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
 	@echo "make test     the tests that are not marked slow, some of the core under sanitizers"
-	@echo "make test-all all tests, a solver's on baseline instructions, the core under sanitizers (20 minutes)"
+	@echo "make test-all all tests, a solver's on baseline instructions, the core under sanitizers"
 	@echo "make trials   certificates of random problems judged exactly, kills, hostile input (an hour at most)"
 	@echo "make lint     ruff, mypy, import-linter, clang-format, phrases, the stub of the core"
 	@echo "make stub     write the stub of the core again, after changes of the binding"
