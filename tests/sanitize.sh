@@ -13,7 +13,7 @@ tools=$(cd "$(dirname "$python")" && pwd)  # cmake and ninja lie beside Python
 build() {
   local folder=$root/build/sanitize/$1
   PATH=$tools:$PATH cmake -S "$root" -B "$folder/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DMANYCLASS_INSTRUCTION_SETS="$3" -DMANYCLASS_SANITIZE="$2" -DMANYCLASS_TESTS=ON -DPython_EXECUTABLE="$(cd "$root" && realpath -s "$python")" \
+    -DMANYCLASS_INSTRUCTION_SETS="$3" -DMANYCLASS_SANITIZE="$2" -DMANYCLASS_WERROR=ON -DMANYCLASS_TESTS=ON -DPython_EXECUTABLE="$(cd "$root" && realpath -s "$python")" \
     -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" -Wno-dev >/dev/null
   PATH=$tools:$PATH cmake --build "$folder/cmake" >"$folder/log" || { cat "$folder/log"; exit 1; }
   mkdir -p "$folder/site"
