@@ -13,5 +13,5 @@ PROGRAMS = sorted(ROOT.glob("build/*/core_tests"), key=lambda path: path.stat().
 
 @pytest.mark.skipif(not PROGRAMS, reason="the core's own tests are not compiled (make unit)")
 def test_core() -> None:
-    done = subprocess.run([PROGRAMS[-1]], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PROGRAMS[-1]], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout
