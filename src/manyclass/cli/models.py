@@ -258,14 +258,14 @@ def _origin(args: argparse.Namespace) -> str:
 def _feature_names(args: argparse.Namespace, model: Estimator) -> Array | list[str] | None:
     """Return names from a file or from steps, or the numbers of data files if none are known."""
     from manyclass.reports.report import names_out
-    from manyclass.reports.sections import numbered_names
 
     if args.feature_names is not None:
         return _names_in(args.feature_names, model.n_features_in_)
     named = None if args.steps is None else names_out(args.steps)
     if named is not None or args.top_features is None or hasattr(model, "feature_names_in_"):
         return named
-    return numbered_names(model.n_features_in_, first=0 if args.zero_based else 1)
+    first = 0 if args.zero_based else 1
+    return [str(first + i) for i in range(model.n_features_in_)]
 
 
 def _names_in(path: str, n_features: int) -> list[str]:

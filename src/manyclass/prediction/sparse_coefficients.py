@@ -80,6 +80,11 @@ class SparseCoefficients:
         """Number of entries."""
         return len(self.values)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.indptr.nbytes + self.classes.nbytes + self.values.nbytes
+
     def by_feature(self) -> CsrArray:
         """Return a SciPy array (n_features, n_classes) on the same memory."""
         # SciPy makes both kinds of indices as wide as the wider of them.

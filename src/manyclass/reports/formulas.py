@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from manyclass.problem.formulations import LOGISTIC, Formulation
 from manyclass.problem.losses import LOSSES
-from manyclass.reports.html import Markup, element, joined
+from manyclass.reports.html import Markup
 
-# A name for people, and what the loss of an example is.
+# A name for people, and the loss of an example.
 FORMULATION_WORDS = {
     "crammer_singer": (
         "Crammer-Singer support vector machine",
@@ -57,25 +55,19 @@ STOCHASTIC_WORDS = {
     "perceptron": "The loss of an example is by how much the largest other score exceeds its own.",
 }
 
-NORM = Markup("‖<i>W</i>‖<sup>2</sup>")
-OWN, RIVAL = Markup("<i>s<sub>y</sub></i>"), Markup("<i>s<sub>c</sub></i>")
-RIVALS = Markup("<sub><i>c</i> ≠ <i>y</i></sub>")
-SUM, MAX = joined([Markup("∑"), RIVALS, " "]), joined(["max", RIVALS, " "])
-SCORES = Markup("<i>s<sub>c</sub></i> = <i>w<sub>c</sub></i> · <i>x</i>")
-INTERCEPT = Markup(" + <i>b<sub>c</sub></i>")
-LOGISTIC_LOSS = Markup("log ∑<sub><i>c</i></sub> exp(<i>s<sub>c</sub></i>) − <i>s<sub>y</sub></i>")
-LOSS = Markup("<i>ℓ</i>")
-POSITIVE = Markup("[<i>t</i>]<sub>+</sub> = max(0, <i>t</i>)")
-CENTRED = Markup("∑<sub><i>c</i></sub> <i>w<sub>c</sub></i> = 0")
-MINIMUM = Markup("min<sub><i>W</i></sub> ")
+MINIMUM, NORM = "min<sub><i>W</i></sub> ", "‖<i>W</i>‖<sup>2</sup>"
+OWN, RIVAL = "<i>s<sub>y</sub></i>", "<i>s<sub>c</sub></i>"
+SUM, MAX = (f"{name}<sub><i>c</i> ≠ <i>y</i></sub> " for name in ("∑", "max"))
+LOGISTIC_LOSS = f"log ∑<sub><i>c</i></sub> exp({RIVAL}) − {OWN}"
+LOSS = "<i>ℓ</i>"
+OF_ROW = f"{LOSS}(<i>x<sub>i</sub>, y<sub>i</sub></i>)"
 
 
 def exact_objective(machine: Formulation, loss: str, *, intercept: bool) -> Markup:
     """Return the problem of a MulticlassSVC or of logistic regression, as paragraphs."""
-    costs = Markup(" + ∑<sub><i>i</i></sub> <i>C<sub>i</sub></i> ")
-    problem = [MINIMUM, "½ ", NORM, costs, LOSS, Markup("(<i>x<sub>i</sub>, y<sub>i</sub></i>)")]
+    problem = f"½ {NORM} + ∑<sub><i>i</i></sub> <i>C<sub>i</sub></i> {OF_ROW}"
     if machine.centred:
-        problem += ["  subject to ", CENTRED]
+        problem += "  subject to ∑<sub><i>c</i></sub> <i>w<sub>c</sub></i> = 0"
     is_margin = machine != LOGISTIC
     term = _margin_loss(machine, LOSSES[loss].power) if is_margin else LOGISTIC_LOSS
     return _paragraphs(problem, term, is_margin, intercept)
@@ -83,41 +75,35 @@ def exact_objective(machine: Formulation, loss: str, *, intercept: bool) -> Mark
 
 def stochastic_objective(loss: str, *, intercept: bool) -> Markup:
     """Return the problem of a StochasticClassifier, as paragraphs."""
-    mean = Markup(" + mean<sub><i>i</i></sub> ")
-    problem = [MINIMUM, Markup("½ <i>α</i> "), NORM, mean, LOSS]
-    problem.append(Markup("(<i>x<sub>i</sub>, y<sub>i</sub></i>)"))
+    problem = f"½ <i>α</i> {NORM} + mean<sub><i>i</i></sub> {OF_ROW}"
     margin = "1 − " if loss == "hinge" else ""
-    rivals = joined([MAX, _plus(joined([margin, "(", OWN, " − ", RIVAL, ")"]))])
-    term = LOGISTIC_LOSS if loss == "log_loss" else rivals
-    return _paragraphs(problem, term, loss != "log_loss", intercept)
+    rivals = MAX + _plus(f"{margin}({OWN} − {RIVAL})")
+    is_margin = loss != "log_loss"
+    return _paragraphs(problem, rivals if is_margin else LOGISTIC_LOSS, is_margin, intercept)
 
 
-def _margin_loss(machine: Formulation, power: int) -> Markup:
-    relative = joined(["1 − (", OWN, " − ", RIVAL, ")"])
-    rival = _plus(relative if machine.is_relative else joined(["1 + ", RIVAL]), power)
-    gamma = "1" if machine.gamma_own == "1" else Markup("<i>k</i> − 1")
-    own = _plus(joined([gamma, " − ", OWN]), power)
+def _margin_loss(machine: Formulation, power: int) -> str:
+    relative, absolute = f"1 − ({OWN} − {RIVAL})", f"1 + {RIVAL}"
+    rival = _plus(relative if machine.is_relative else absolute, power)
+    own = _plus(f"{'1' if machine.gamma_own == '1' else '<i>k</i> − 1'} − {OWN}", power)
     if machine.targets == "own":
         return own
     if machine.takes_maximum:
-        worst = joined([MAX, rival])
-        return joined(["max(", own, ", ", worst, ")"]) if machine.targets == "all" else worst
-    added = joined([SUM, rival])
-    return joined([own, " + ", added]) if machine.targets == "all" else added
+        return f"max({own}, {MAX}{rival})" if machine.targets == "all" else MAX + rival
+    return f"{own} + {SUM}{rival}" if machine.targets == "all" else SUM + rival
 
 
-def _plus(inside: Markup, power: int = 1) -> Markup:
-    exponent = Markup(f"<sup>{power}</sup>") if power > 1 else ""
-    return joined(["[", inside, Markup("]<sub>+</sub>"), exponent])
+def _plus(inside: str, power: int = 1) -> str:
+    exponent = f"<sup>{power}</sup>" if power > 1 else ""
+    return f"[{inside}]<sub>+</sub>{exponent}"
 
 
-def _paragraphs(problem: Sequence[str], loss: Markup, margins: bool, intercept: bool) -> Markup:
-    scores = joined([SCORES, INTERCEPT if intercept else ""])
-    where = [*([POSITIVE] if margins else []), scores]
-    return joined(
-        [
-            element("p", *problem, class_="formula"),
-            element("p", LOSS, " = ", loss, class_="formula"),
-            element("p", "where ", joined(where, ",  "), class_="formula small"),
-        ]
+def _paragraphs(problem: str, loss: str, is_margin: bool, intercept: bool) -> Markup:
+    scores = f"{RIVAL} = <i>w<sub>c</sub></i> · <i>x</i>"
+    scores += " + <i>b<sub>c</sub></i>" if intercept else ""
+    positive = "[<i>t</i>]<sub>+</sub> = max(0, <i>t</i>),  " if is_margin else ""
+    return Markup(
+        f'<p class="formula">{MINIMUM}{problem}</p>'
+        f'<p class="formula">{LOSS} = {loss}</p>'
+        f'<p class="formula small">where {positive}{scores}</p>'
     )

@@ -1,7 +1,7 @@
-"""HTML elements, tables and the document, which loads nothing and runs no script but its own.
+"""HTML elements, tables and the page, which loads nothing and runs no script but its own.
 
 Text is escaped unless it is ``Markup``. The style sheet and the script are style.css and script.js;
-the document's Content-Security-Policy allows these two alone, by their hashes.
+the page's Content-Security-Policy allows these two alone, by their hashes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import hashlib
 import html
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from typing import TypeAlias
+from string import Template
+from typing import NamedTuple, TypeAlias
 
 VOID = {"meta", "input"}
 Child: TypeAlias = object  # Markup as it is, all else as escaped text
@@ -20,6 +21,20 @@ AT_FIRST = 50  # rows that are shown of a table with a search
 GENERATOR = "manyclass report"
 MARK = f'<meta name="generator" content="{GENERATOR}">'
 BEGINNING = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{MARK}'
+PAGE = Template(f"""{BEGINNING}
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '$style_hash'; \
+script-src '$script_hash'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>$title</title>
+<style>$style</style>
+</head><body>
+$header
+<nav aria-label="Sections">$links</nav>
+<main>$sections</main>
+<script>$script</script>
+</body></html>
+""")
 
 
 class Markup(str):
@@ -28,14 +43,23 @@ class Markup(str):
     __slots__ = ()
 
 
+class Section(NamedTuple):
+    """A section of the page; ``name`` stands in the list of sections, ``title`` above it."""
+
+    identity: str
+    name: str
+    title: str
+    content: Sequence[Child | None]
+
+
 def escaped(value: Child) -> Markup:
     """Return a value as HTML."""
     return value if isinstance(value, Markup) else Markup(html.escape(str(value)))
 
 
-def joined(children: Iterable[Child], between: str = "") -> Markup:
-    """Return several values one after the other, as HTML."""
-    return Markup(between.join(map(escaped, children)))
+def joined(children: Iterable[Child]) -> Markup:
+    """Return several values one after the other, as HTML; None is left out."""
+    return Markup("".join(escaped(child) for child in children if child is not None))
 
 
 def element(tag: str, *children: Child, **attributes: Attribute) -> Markup:
@@ -78,7 +102,7 @@ def table(
     search: str | None = None,
     first: int = AT_FIRST,
 ) -> Markup:
-    """Return a table that scrolls in a box of its own and can be sorted by its columns.
+    """Return a table that can be sorted by its columns.
 
     Parameters
     ----------
@@ -93,14 +117,11 @@ def table(
     first : int, default=50
         How many these are.
     """
-
-    def kind(at: int) -> str | None:
-        return None if at < n_left else "number"
-
-    head = [element("th", title, scope="col", class_=kind(at)) for at, title in enumerate(titles)]
+    kinds = [None if at < n_left else "number" for at in range(len(titles))]
+    head = [element("th", t, scope="col", class_=k) for t, k in zip(titles, kinds, strict=True)]
     body = []
     for name, *others in rows:
-        cells = [element("td", cell, class_=kind(at)) for at, cell in enumerate(others, 1)]
+        cells = [element("td", c, class_=k) for c, k in zip(others, kinds[1:], strict=True)]
         body.append(element("tr", element("th", name, scope="row"), *cells))
     whole = element(
         "table",
@@ -109,12 +130,15 @@ def table(
         element("tbody", *body),
         class_="sortable",
     )
-    box = element(
-        "div", whole, class_="scroll", tabindex="0", role="region", aria_label=f"Table: {caption}"
-    )
+    box = scrolling(whole, f"Table: {caption}")
     if search is None or len(body) <= first:
         return box
     return element("div", box, class_="long", data_search=search, data_first=str(first))
+
+
+def scrolling(content: Markup, label: str) -> Markup:
+    """Return a box that scrolls where its content is wider than the page."""
+    return element("div", content, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
 def facts(pairs: Iterable[tuple[str, Child]], kind: str = "facts") -> Markup:
@@ -127,13 +151,6 @@ def facts(pairs: Iterable[tuple[str, Child]], kind: str = "facts") -> Markup:
     return element("dl", *entries, class_=kind)
 
 
-def section(identity: str, title: str, *content: Child | None) -> Markup:
-    """Return a section with a heading."""
-    parts = [part for part in content if part is not None]
-    head = element("h2", title, id=f"{identity}-title")
-    return element("section", head, *parts, id=identity, aria_labelledby=f"{identity}-title")
-
-
 def paragraph(*content: Child) -> Markup:
     """Return a paragraph."""
     return element("p", *content)
@@ -141,8 +158,7 @@ def paragraph(*content: Child) -> Markup:
 
 def side_by_side(*figures: Markup | None) -> Markup | None:
     """Return figures in one row where there is room."""
-    given = [figure for figure in figures if figure is not None]
-    return element("div", joined(given), class_="figures") if given else None
+    return element("div", *figures, class_="figures") if any(figures) else None
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -150,41 +166,28 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
-def document(title: str, header: Markup, sections: Sequence[tuple[str, str, Markup]]) -> str:
-    """Return the whole page.
-
-    Parameters
-    ----------
-    title : str
-    header : Markup
-    sections : sequence of (identity, title, section)
-    """
-    style, script = _own("style.css"), _own("script.js")
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
+def document(title: str, header: Markup, sections: Sequence[Section]) -> str:
+    """Return the whole page."""
+    style, script = (
+        files(__package__).joinpath(name).read_text("utf-8") for name in ("style.css", "script.js")
     )
-    head = [
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", Markup(style)),
-    ]
-    links = [element("a", name, href=f"#{identity}") for identity, name, _ in sections]
-    body = [
-        header,
-        element("nav", *links, aria_label="Sections"),
-        element("main", *(part for _, _, part in sections)),
-        element("script", Markup(script)),
-    ]
-    return f"{BEGINNING}{joined(head)}</head>\n{element('body', *body)}</html>\n"
+    return PAGE.substitute(
+        title=escaped(title),
+        header=header,
+        links=joined(element("a", s.name, href=f"#{s.identity}") for s in sections),
+        sections=joined(map(_section, sections)),
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+    )
 
 
-def _own(name: str) -> str:
-    return files(__package__).joinpath(name).read_text("utf-8")
+def _section(of: Section) -> Markup:
+    label = f"{of.identity}-title"
+    head = element("h2", of.title, id=label)
+    return element("section", head, *of.content, id=of.identity, aria_labelledby=label)
 
 
 def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

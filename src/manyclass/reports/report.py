@@ -18,7 +18,6 @@ from manyclass.persistence.model_schema import KINDS, Estimator
 from manyclass.reports import sections
 from manyclass.reports.evaluation import Evaluation, evaluate
 from manyclass.reports.html import Markup, document, element, facts, paragraph, percent
-from manyclass.reports.sections import features_section
 from manyclass.utils.pipelines import without_passthrough
 from manyclass.utils.types import Array
 
@@ -126,22 +125,19 @@ def report_page(
     n_top = TOP if top_features is None and names is not None else top_features
     about = sections.About.of(classifier, steps)
     parts = [
-        ("trained", "Training", sections.trained_section(about)),
-        ("proven", "Proof", sections.proven_section(about)),
-        ("convergence", "Convergence", sections.convergence_section(about)),
+        sections.trained_section(about),
+        sections.proven_section(about),
+        sections.convergence_section(about),
     ]
     found = None
     if X is not None and y is not None:
         found = evaluate(model, X, y)
-        parts.append(("classes", "Classes", sections.classes_section(found)))
-        parts.append(("confusions", "Confusions", sections.confusion_section(found)))
+        parts += [sections.classes_section(found), sections.confusion_section(found)]
         if found.calibration is not None:
-            section = sections.calibration_section(found.calibration)
-            parts.append(("calibration", "Calibration", section))
+            parts.append(sections.calibration_section(found.calibration))
     if n_top is not None:
-        parts.append(("features", "Features", features_section(classifier, n_top, names)))
-    parts.append(("weights", "Weights", sections.weights_section(about)))
-    parts.append(("versions", "Versions", sections.versions_section()))
+        parts.append(sections.features_section(classifier, n_top, names))
+    parts += [sections.weights_section(about), sections.versions_section()]
     page = document(title, _header(about, found, title, origin), parts)
     return page.encode("utf-8", "backslashreplace"), found
 
@@ -185,6 +181,8 @@ def names_out(steps: Any) -> Array | None:
 
 def _header(about: sections.About, found: Evaluation | None, title: str, origin: str) -> Markup:
     model, proof = about.model, about.proof
+    history = getattr(model, "history_", None)
+    seconds = history[-1].seconds if history else math.nan
     cards = [
         ("accuracy", None if found is None else percent(found.accuracy, 2)),
         ("macro F1", None if found is None else percent(found.macro_f1, 2)),
@@ -193,25 +191,15 @@ def _header(about: sections.About, found: Evaluation | None, title: str, origin:
         ("classes", f"{len(model.classes_):,}"),
         ("features", f"{model.n_features_in_:,}"),
         ("epochs", f"{model.n_iter_:,}"),
-        ("training", _seconds(model)),
+        ("training", f"{seconds:.3g} s" if math.isfinite(seconds) else None),
     ]
-    line = paragraph(origin) if origin else ""
-    note = _unseen(found)
-    return element("header", element("h1", title), line, note, facts(cards, "cards"))
-
-
-def _seconds(model: Estimator) -> str | None:
-    history = getattr(model, "history_", None)
-    seconds = history[-1].seconds if history else math.nan
-    return f"{seconds:.3g} s" if math.isfinite(seconds) else None
-
-
-def _unseen(found: Evaluation | None) -> Markup | str:
+    note = None
     if found is None:
-        return paragraph("No labelled data were given, so predictions are not evaluated.")
-    if not found.codes.n_unseen:
-        return ""
-    return paragraph(
-        f"{found.codes.n_unseen:,} of the rows judged have a label that is no class of the model; "
-        "they count as errors."
-    )
+        note = paragraph("No labelled data were given, so predictions are not evaluated.")
+    elif found.codes.n_unseen:
+        note = paragraph(
+            f"{found.codes.n_unseen:,} of the rows judged have a label that is no class of the "
+            "model; they count as errors."
+        )
+    line = paragraph(origin) if origin else None
+    return element("header", element("h1", title), line, note, facts(cards, "cards"))
