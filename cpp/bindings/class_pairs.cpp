@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bindings/bindings.hpp"
-#include "bindings/examples.hpp"
+#include "bindings/problem.hpp"
 #include "class_pairs/pair_tables.hpp"
 #include "class_pairs/pair_trainer.hpp"
 #include "class_pairs/pair_views.hpp"
@@ -44,8 +44,8 @@ PairTables<T>& weights_of(PairTables<T>& weights) {
 
 // The methods of a trainer for W of one layout: `Array` is what Python passes.
 template <class T, class Pair, class Array, class Weights>
-void bind_methods(nb::class_<Bound<T, PairTrainer<T>>>& trainer) {
-  using Trainer = Bound<T, PairTrainer<T>>;
+void bind_methods(nb::class_<PairTrainer<T>>& trainer) {
+  using Trainer = PairTrainer<T>;
   trainer
       .def(
           "loop",
@@ -112,8 +112,8 @@ void bind_methods(nb::class_<Bound<T, PairTrainer<T>>>& trainer) {
 
 template <class T>
 void bind_pair_trainer(nb::module_& m, const char* name) {
-  auto trainer = nb::class_<Bound<T, PairTrainer<T>>>(m, name);
-  bind_examples<T>(trainer);
+  auto trainer = nb::class_<PairTrainer<T>>(m, name);
+  bind_trainer_of<T>(trainer);
   bind_methods<T, DensePair<T>, Matrix<T>, MatrixView<T>>(trainer);
   bind_methods<T, TablePair<T>, PairTables<T>&, PairTables<T>&>(trainer);
 }

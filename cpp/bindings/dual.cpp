@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
-#include "bindings/examples.hpp"
+#include "bindings/problem.hpp"
 #include "certificate/gap_sums.hpp"
 #include "certificate/sum_of_squares.hpp"
 #include "data/check_problem.hpp"
@@ -124,27 +124,15 @@ void bind_loops(nb::class_<Held>& trainer) {
           "row_sums",
           [](const Held& t, const Duals& z, Vector<const std::int32_t> rows, Vector<double> sigma) {
             const nb::gil_scoped_release release;
-            t.row_sums(z, view_of(rows), view_of(sigma));
+            t.problem().row_sums(z, view_of(rows), view_of(sigma));
           },
-          "duals"_a, "rows"_a, "sigma"_a)
-      .def(
-          "sum_of_rows",
-          [](const Held& t, Vector<const double> factors) {
-            return to_numpy(t.sum_of_rows(view_of(factors)));
-          },
-          "factors"_a);
+          "duals"_a, "rows"_a, "sigma"_a);
 }
 
 // Methods for sum-to-zero formulations with distributed classes.
 template <class T, class Duals, class Held>
 void bind_sum_to_zero(nb::class_<Held>& trainer) {
   trainer
-      .def(
-          "order",
-          [](const Held& t, Vector<const std::int32_t> rows, std::uint64_t seed) {
-            return to_numpy(t.order(view_of(rows), seed));
-          },
-          "rows"_a, "seed"_a)
       .def(
           "visit",
           [](const Held& t, Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
@@ -173,18 +161,45 @@ void bind_sum_to_zero(nb::class_<Held>& trainer) {
           "weights"_a, "duals"_a, "mean"_a);
 }
 
+template <class T>
+void bind_problem(nb::module_& m, const char* name) {
+  using Held = HeldProblem<T>;
+  nb::class_<Held>(m, name)
+      .def(nb::init<const Formulation*, Vector<const std::int64_t>, Vector<const std::int32_t>,
+                    Vector<const T>, std::int64_t, T, Vector<const std::int32_t>, std::int32_t,
+                    Vector<const double>, const std::string&>(),
+           "formulation"_a.none(), "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a,
+           "labels"_a, "n_classes"_a, "costs"_a, "instruction_set"_a)
+      .def("squared_norms", [](const Held& p) { return to_numpy(p.norms()); })
+      .def("stop", [](Held& p) { p.stop(); })
+      .def(
+          "order",
+          [](const Held& p, Vector<const std::int32_t> rows, std::uint64_t seed) {
+            return to_numpy(p.order(view_of(rows), seed));
+          },
+          "rows"_a, "seed"_a)
+      .def(
+          "sum_of_rows",
+          [](const Held& p, Vector<const double> factors) {
+            return to_numpy(p.sum_of_rows(view_of(factors)));
+          },
+          "factors"_a);
+}
+
 template <class T, class Duals>
 void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_name) {
-  using Held = Bound<T, Trainer<T, Duals>>;
+  using Held = Trainer<T, Duals>;
   bind_duals<T, Duals>(m, duals_name);
   auto trainer = nb::class_<Held>(m, trainer_name);
-  bind_examples<T>(trainer);
+  bind_trainer_of<T>(trainer);
   bind_loops<T, Duals>(trainer);
   bind_sum_to_zero<T, Duals>(trainer);
   if constexpr (std::is_same_v<Duals, DualLanes<T>>) {
     trainer.def(
         "newton",
-        [](const Held& t, Duals& z, int n_threads) { return make_newton<T>(t, z, n_threads); },
+        [](const Held& t, Duals& z, int n_threads) {
+          return make_newton<T>(t.problem(), z, n_threads);
+        },
         "duals"_a, "n_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   }
 }
@@ -192,9 +207,9 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
 // Batches of dense rows, with W class-major.
 template <class T>
 void bind_row_trainer(nb::module_& m, const char* name) {
-  using Held = Bound<T, RowTrainer<T>>;
+  using Held = RowTrainer<T>;
   auto trainer = nb::class_<Held>(m, name);
-  bind_examples<T>(trainer);
+  bind_trainer_of<T>(trainer);
   bind_loops<T, DualLists<T>>(trainer);
   trainer.def("use_threads", &Held::use_threads, "n_threads"_a);
 }
@@ -270,6 +285,8 @@ void bind_dual(nb::module_& m) {
       .def_ro("evaluations", &ShrunkResult::evaluations)
       .def_ro("n_active", &ShrunkResult::n_active)
       .def_ro("loops", &ShrunkResult::loops);
+  bind_problem<float>(m, "Problem32");
+  bind_problem<double>(m, "Problem64");
   bind_trainer<float, DualLists<float>>(m, "Duals32", "Trainer32");
   bind_trainer<double, DualLists<double>>(m, "Duals64", "Trainer64");
   bind_trainer<float, DualLanes<float>>(m, "LaneDuals32", "LaneTrainer32");

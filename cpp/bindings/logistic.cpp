@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "bindings/bindings.hpp"
-#include "bindings/examples.hpp"
+#include "bindings/problem.hpp"
 #include "data/require.hpp"
 #include "logistic/kernels.hpp"
 #include "logistic/logistic_trainer.hpp"
@@ -17,9 +17,6 @@ namespace {
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
-
-template <class T>
-using Held = Bound<T, LogisticTrainer<T>>;
 
 // Empty arrays: no change.
 ClassShift shift_of(std::int64_t n_classes, const Vector<const double>& leaves,
@@ -32,12 +29,12 @@ ClassShift shift_of(std::int64_t n_classes, const Vector<const double>& leaves,
 
 template <class T>
 void bind_trainer(nb::module_& m, const char* name) {
-  auto trainer = nb::class_<Held<T>>(m, name);
-  bind_examples<T>(trainer);
+  auto trainer = nb::class_<LogisticTrainer<T>>(m, name);
+  bind_trainer_of<T>(trainer);
   trainer
       .def(
           "visit",
-          [](Held<T>& t, Matrix<T> weights, Matrix<T> v, bool fresh, bool class_major,
+          [](LogisticTrainer<T>& t, Matrix<T> weights, Matrix<T> v, bool fresh, bool class_major,
              std::uint64_t seed) {
             const nb::gil_scoped_release release;
             return t.visit(view_of(weights), view_of(v), fresh, class_major, seed);
@@ -45,31 +42,32 @@ void bind_trainer(nb::module_& m, const char* name) {
           "weights"_a, "v"_a, "fresh"_a, "class_major"_a, "seed"_a)
       .def(
           "gradient",
-          [](Held<T>& t, Matrix<T> weights, Matrix<T> out, bool class_major) {
+          [](LogisticTrainer<T>& t, Matrix<T> weights, Matrix<T> out, bool class_major) {
             const nb::gil_scoped_release release;
             return t.gradient(view_of(weights), view_of(out), class_major);
           },
           "weights"_a, "out"_a, "class_major"_a)
       .def(
           "curvature",
-          [](Held<T>& t, Matrix<T> weights, Matrix<T> direction, Matrix<T> out, bool class_major) {
+          [](LogisticTrainer<T>& t, Matrix<T> weights, Matrix<T> direction, Matrix<T> out,
+             bool class_major) {
             const nb::gil_scoped_release release;
             t.curvature(view_of(weights), view_of(direction), view_of(out), class_major);
           },
           "weights"_a, "direction"_a, "out"_a, "class_major"_a)
       .def(
           "log_softmax",
-          [](Held<T>& t, Matrix<T> weights, Matrix<T> v, bool class_major) {
+          [](LogisticTrainer<T>& t, Matrix<T> weights, Matrix<T> v, bool class_major) {
             const nb::gil_scoped_release release;
             t.log_softmax(view_of(weights), view_of(v), class_major);
           },
           "weights"_a, "v"_a, "class_major"_a)
       .def(
           "inspect",
-          [](Held<T>& t, Matrix<double> weights, Vector<const double> largest,
+          [](LogisticTrainer<T>& t, Matrix<double> weights, Vector<const double> largest,
              std::optional<Matrix<T>> v, Vector<const double> leaves, Vector<const double> enters,
              std::optional<Matrix<double>> sums, Vector<double> left, bool class_major) {
-            const ClassShift by = shift_of(t.n_classes(), leaves, enters);
+            const ClassShift by = shift_of(t.problem().n_classes(), leaves, enters);
             const nb::gil_scoped_release release;
             MatrixView<T> duals{};
             MatrixView<double> into{};
@@ -82,16 +80,17 @@ void bind_trainer(nb::module_& m, const char* name) {
           "class_major"_a)
       .def(
           "dual_sums",
-          [](Held<T>& t, Matrix<T> v, Vector<const double> leaves, Vector<const double> enters,
-             std::optional<Matrix<double>> sums, Vector<double> left, bool class_major) {
-            const ClassShift by = shift_of(t.n_classes(), leaves, enters);
+          [](LogisticTrainer<T>& t, Matrix<T> v, Vector<const double> leaves,
+             Vector<const double> enters, std::optional<Matrix<double>> sums, Vector<double> left,
+             bool class_major) {
+            const ClassShift by = shift_of(t.problem().n_classes(), leaves, enters);
             const nb::gil_scoped_release release;
             MatrixView<double> into{};
             if (sums) into = view_of(*sums);
             return t.dual_sums(view_of(v), by, sums ? &into : nullptr, view_of(left), class_major);
           },
           "v"_a, "leaves"_a, "enters"_a, "sums"_a.none(), "left"_a, "class_major"_a)
-      .def("use_threads", &Held<T>::use_threads, "n_threads"_a);
+      .def("use_threads", &LogisticTrainer<T>::use_threads, "n_threads"_a);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
-#include "bindings/examples.hpp"
+#include "bindings/problem.hpp"
 #include "data/check_problem.hpp"
 #include "data/require.hpp"
 #include "dual/shrinking_loops.hpp"
@@ -71,10 +71,10 @@ void bind_weights(nb::module_& m, const char* name) {
 
 template <class T>
 void bind_trainer(nb::module_& m, const char* name) {
-  using Held = Bound<T, ShardedTrainer<T>>;
+  using Held = ShardedTrainer<T>;
   using Weights = ShardedWeights<T>;
   auto trainer = nb::class_<Held>(m, name);
-  bind_examples<T>(trainer);
+  bind_trainer_of<T>(trainer);
   trainer
       .def(
           "full_loop",

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "bindings/bindings.hpp"
-#include "bindings/examples.hpp"
+#include "bindings/problem.hpp"
 #include "data/array_views.hpp"
 #include "data/formulation.hpp"
 #include "stochastic/kernels.hpp"
@@ -23,28 +23,14 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
-// Stochastic methods have no formulation.
-template <class T>
-class Held : public Bound<T, StochasticTrainer<T>> {
- public:
-  Held(Vector<const std::int64_t> indptr, Vector<const std::int32_t> indices,
-       Vector<const T> values, std::int64_t n_features, T bias, Vector<const std::int32_t> labels,
-       std::int32_t n_classes, Vector<const double> costs, const std::string& instruction_set)
-      : Bound<T, StochasticTrainer<T>>(Formulation{}, indptr, indices, values, n_features, bias,
-                                       labels, n_classes, costs, instruction_set) {}
-};
-
 template <class T>
 void bind_trainer(nb::module_& m, const char* name) {
-  nb::class_<Held<T>>(m, name)
-      .def(nb::init<Vector<const std::int64_t>, Vector<const std::int32_t>, Vector<const T>,
-                    std::int64_t, T, Vector<const std::int32_t>, std::int32_t, Vector<const double>,
-                    const std::string&>(),
-           "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a, "labels"_a, "n_classes"_a,
-           "costs"_a, "instruction_set"_a)
+  auto trainer = nb::class_<StochasticTrainer<T>>(m, name);
+  bind_trainer_of<T>(trainer);
+  trainer
       .def(
           "steps",
-          [](const Held<T>& t, Matrix<T> weights, std::optional<Matrix<T>> average,
+          [](const StochasticTrainer<T>& t, Matrix<T> weights, std::optional<Matrix<T>> average,
              StochasticClock& clock, const Passage& passage, Vector<const std::int32_t> rows,
              std::optional<Vector<std::int32_t>> moved) {
             const MatrixView<T> u = average ? view_of(*average) : MatrixView<T>{};
@@ -56,7 +42,7 @@ void bind_trainer(nb::module_& m, const char* name) {
           "weights"_a, "average"_a.none(), "clock"_a, "passage"_a, "rows"_a, "moved"_a = nb::none())
       .def(
           "table_steps",
-          [](const Held<T>& t, ShardedWeights<T>& weights, ShardedWeights<T>* average,
+          [](const StochasticTrainer<T>& t, ShardedWeights<T>& weights, ShardedWeights<T>* average,
              StochasticClock& clock, const Passage& passage, Vector<const std::int32_t> rows) {
             const nb::gil_scoped_release release;
             return t.table_steps(weights, average, clock, passage, view_of(rows));

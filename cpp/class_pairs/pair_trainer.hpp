@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <tuple>
@@ -19,7 +20,7 @@
 #include "data/array_views.hpp"
 #include "data/examples.hpp"
 #include "data/require.hpp"
-#include "dual/training_set.hpp"
+#include "dual/problem.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/dispatch.hpp"
 #include "simd/vector.hpp"
@@ -32,15 +33,14 @@ namespace manyclass {
 // `Pair` is DensePair<T> or TablePair<T>, `Weights` what it is made of: MatrixView<T> or
 // PairTables<T>&.
 template <class T>
-class PairTrainer : public TrainingSet<T> {
+class PairTrainer {
  public:
-  PairTrainer(const ExampleArrays<T>& arrays, const std::string& instruction_set,
-              Poll check_signals)
-      : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
-        kernels_{kernels_for<PairKernels<T, PairView<T>>>(instruction_set),
-                 kernels_for<PairKernels<T, TablePairView<T>>>(instruction_set)},
-        rebuild_kernels_(kernels_for<RebuildKernels<T>>(instruction_set)) {
-    require(arrays.formulation.relative, "pairs are for relative margins");
+  explicit PairTrainer(std::shared_ptr<const Problem<T>> problem)
+      : problem_(std::move(problem)),
+        kernels_{kernels_for<PairKernels<T, PairView<T>>>(problem_->instruction_set()),
+                 kernels_for<PairKernels<T, TablePairView<T>>>(problem_->instruction_set())},
+        rebuild_kernels_(kernels_for<RebuildKernels<T>>(problem_->instruction_set())) {
+    require(problem_->examples().formulation.relative, "pairs are for relative margins");
   }
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`, which
@@ -49,8 +49,8 @@ class PairTrainer : public TrainingSet<T> {
   SweepResult loop(const ClassPair& class_pair, Weights weights, DualLists<T>& z,
                    std::span<const std::int32_t> rows, std::span<std::int32_t> active, bool shrunk,
                    double min_gap, std::uint64_t seed) const {
-    require(!this->examples().formulation.maximum, "loops are for sums of losses");
-    this->check_loop(rows, active);
+    require(!problem_->examples().formulation.maximum, "loops are for sums of losses");
+    problem_->check_loop(rows, active);
     const Pair pair = pair_of<Pair>(class_pair, weights);
     check_lists(z, class_pair);
     check_rows_of(class_pair, rows);
@@ -60,7 +60,7 @@ class PairTrainer : public TrainingSet<T> {
     const auto sweep = [&](std::span<const std::int32_t> order, std::int32_t* still_active) {
       return kernel(examples, pair.view, z, scratch.view(), order, min_gap, still_active);
     };
-    return TrainingSet<T>::loop(rows, active, seed, this->rows_at_once(), sweep);
+    return problem_->loop(rows, active, seed, problem_->rows_at_once(), sweep);
   }
 
   // The same for shares of budgets (class_pairs/crammer_singer.hpp), which examples of any block
@@ -69,8 +69,8 @@ class PairTrainer : public TrainingSet<T> {
   SweepResult trade(const ClassPair& class_pair, Weights weights, DualLists<T>& shares,
                     std::span<const std::int32_t> rows, std::span<std::int32_t> active,
                     std::span<const std::uint8_t> scored, std::uint64_t seed) const {
-    require(this->examples().formulation.maximum, "shares are traded for the largest loss");
-    this->check_loop(rows, active);
+    require(problem_->examples().formulation.maximum, "shares are traded for the largest loss");
+    problem_->check_loop(rows, active);
     const Pair pair = pair_of<Pair>(class_pair, weights);
     check_lists(shares, class_pair);
     require(scored.empty() || scored.size() == class_pair.labels.size(),
@@ -82,7 +82,7 @@ class PairTrainer : public TrainingSet<T> {
       return kernels<Pair>().trade(examples, pair.view, shares, scratch.view(), order, slots,
                                    still_active);
     };
-    return TrainingSet<T>::loop(rows, active, seed, this->rows_at_once(), sweep);
+    return problem_->loop(rows, active, seed, problem_->rows_at_once(), sweep);
   }
 
   // Largest and smallest slacks and z . xi of every example, over the classes of the pair.
@@ -151,8 +151,11 @@ class PairTrainer : public TrainingSet<T> {
       const std::int32_t y = examples.labels[i];
       if (y != kElsewhere && totals.data()[i] > 0) take(y, totals.data()[i]);
     };
-    return rebuild_slots(pair.view, examples, each).bound(this->n_rows() + this->n_classes());
+    return rebuild_slots(pair.view, examples, each)
+        .bound(problem_->n_rows() + problem_->n_classes());
   }
+
+  const Problem<T>& problem() const { return *problem_; }
 
  private:
   template <class Pair>
@@ -162,8 +165,8 @@ class PairTrainer : public TrainingSet<T> {
 
   template <class Pair, class Weights>
   Pair pair_of(const ClassPair& class_pair, Weights& weights) const {
-    require(length(class_pair.labels) == this->n_rows(), "there must be one label per example");
-    return {class_pair, weights, this->n_features()};
+    require(length(class_pair.labels) == problem_->n_rows(), "there must be one label per example");
+    return {class_pair, weights, problem_->n_features()};
   }
   static OwnedScratch<T> scratch_of(const ClassPair& class_pair) {
     return OwnedScratch<T>(2 * class_pair.width, 2 * class_pair.width);
@@ -172,7 +175,7 @@ class PairTrainer : public TrainingSet<T> {
   template <class Each>
   RebuildError rebuild_slots(const PairView<T>& pair, const Examples<T>& examples,
                              Each each) const {
-    return rebuild_dense(rebuild_kernels_, examples, pair.w, nullptr, each, this->poll());
+    return rebuild_dense(rebuild_kernels_, examples, pair.w, nullptr, each, problem_->poll());
   }
   template <class Each>
   RebuildError rebuild_slots(const TablePairView<T>& pair, const Examples<T>& examples,
@@ -184,7 +187,7 @@ class PairTrainer : public TrainingSet<T> {
       for (int slot = 0; slot < 2; ++slot) {
         error.add(rebuild_tables(examples, *pair.slots[slot], slot * pair.width, blocks, sums));
       }
-      this->poll()();
+      problem_->poll()();
     });
     return error;
   }
@@ -192,33 +195,34 @@ class PairTrainer : public TrainingSet<T> {
   // call(begin, end) for all examples, with a poll after each chunk.
   template <class Call>
   void in_chunks(Call call) const {
-    const std::int64_t n = this->n_rows();
-    const auto size = static_cast<std::int64_t>(this->rows_at_once());
+    const std::int64_t n = problem_->n_rows();
+    const auto size = static_cast<std::int64_t>(problem_->rows_at_once());
     for (std::int64_t begin = 0; begin < n; begin += size) {
       call(begin, std::min(begin + size, n));
-      this->poll()();
+      problem_->poll()();
     }
   }
 
   Examples<T> labelled(const ClassPair& class_pair) const {
-    Examples<T> examples = this->examples();
+    Examples<T> examples = problem_->examples();
     examples.labels = class_pair.labels.data();
     return examples;
   }
 
   void check_lists(const DualLists<T>& z, const ClassPair& class_pair) const {
-    require(z.n_rows() == this->n_rows() && z.n_classes() == 2 * class_pair.width,
+    require(z.n_rows() == problem_->n_rows() && z.n_classes() == 2 * class_pair.width,
             "z must have one list per example, over the columns of the weights");
   }
 
   void check_rows_of(const ClassPair& class_pair, std::span<const std::int32_t> rows) const {
-    this->check_rows(rows);
+    problem_->check_rows(rows);
     for (const std::int32_t i : rows) {
       require(class_pair.labels[static_cast<std::size_t>(i)] != kElsewhere,
               "a row belongs to another class block");
     }
   }
 
+  std::shared_ptr<const Problem<T>> problem_;
   std::tuple<const PairKernels<T, PairView<T>>&, const PairKernels<T, TablePairView<T>>&> kernels_;
   const RebuildKernels<T>& rebuild_kernels_;
 };

@@ -2,6 +2,7 @@
 // The methods that the papers compare with, in one process on one thread: loops over the examples.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,7 +12,7 @@
 #include "data/array_views.hpp"
 #include "data/examples.hpp"
 #include "data/require.hpp"
-#include "dual/training_set.hpp"
+#include "dual/problem.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/aligned_array.hpp"
 #include "simd/dispatch.hpp"
@@ -22,33 +23,33 @@
 namespace manyclass {
 
 template <class T>
-class ComparisonTrainer : public TrainingSet<T> {
+class ComparisonTrainer {
  public:
-  ComparisonTrainer(const ExampleArrays<T>& arrays, const std::string& instruction_set,
-                    Poll check_signals)
-      : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
-        kernels_(kernels_for<ComparisonKernels<T>>(instruction_set)) {
-    this->check_all_labelled();
-    require(!arrays.formulation.centred, "the formulation must not constrain the sum of W");
+  explicit ComparisonTrainer(std::shared_ptr<const Problem<T>> problem)
+      : problem_(std::move(problem)),
+        kernels_(kernels_for<ComparisonKernels<T>>(problem_->instruction_set())) {
+    problem_->check_all_labelled();
+    require(!problem_->examples().formulation.centred,
+            "the formulation must not constrain the sum of W");
   }
 
   // One loop over `rows` in random order.
   SweepResult exponentiated_gradient(MatrixView<T> weights, MatrixView<T> log_u,
                                      std::span<double> rates, std::span<const std::int32_t> rows,
                                      std::uint64_t seed) const {
-    const Formulation& f = this->examples().formulation;
+    const Formulation& f = problem_->examples().formulation;
     require(f.relative && f.loss.bounded(), "relative margins and the hinge loss are needed");
     const WeightsView<T> w = view(weights);
     check_all(log_u, w);
-    require(length(rates) == this->n_rows(), "there must be a rate for every example");
-    OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    require(length(rates) == problem_->n_rows(), "there must be a rate for every example");
+    OwnedScratch<T> scratch(problem_->n_classes(), w.stride);
     AlignedArray<T> old_u(static_cast<std::size_t>(w.stride));
-    const std::vector<std::int32_t> order = this->order(rows, seed);
+    const std::vector<std::int32_t> order = problem_->order(rows, seed);
     SweepResult result;
     in_parts(length(std::span(order)), [&](std::int64_t begin, std::int64_t end) {
       const auto part = std::span(order).subspan(static_cast<std::size_t>(begin),
                                                  static_cast<std::size_t>(end - begin));
-      result.add(kernels_.exponentiated_gradient(this->examples(), w, log_u.data, rates.data(),
+      result.add(kernels_.exponentiated_gradient(problem_->examples(), w, log_u.data, rates.data(),
                                                  scratch.view(), old_u.data(), part));
     });
     return result;
@@ -58,10 +59,10 @@ class ComparisonTrainer : public TrainingSet<T> {
   SweepResult separate(MatrixView<T> weights, DualLists<T>& z) const {
     const WeightsView<T> w = view(weights);
     check(z);
-    OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    OwnedScratch<T> scratch(problem_->n_classes(), w.stride);
     SweepResult result;
-    in_parts(this->n_rows(), [&](std::int64_t begin, std::int64_t end) {
-      result.add(kernels_.separate(this->examples(), w, z, scratch.view(), begin, end));
+    in_parts(problem_->n_rows(), [&](std::int64_t begin, std::int64_t end) {
+      result.add(kernels_.separate(problem_->examples(), w, z, scratch.view(), begin, end));
     });
     return result;
   }
@@ -70,11 +71,11 @@ class ComparisonTrainer : public TrainingSet<T> {
   void scores(MatrixView<T> weights, MatrixView<T> out, std::int64_t begin,
               std::int64_t end) const {
     const WeightsView<T> w = view(weights);
-    this->check_rows(begin, end);
+    problem_->check_rows(begin, end);
     require(out.n_rows == end - begin && out.n_columns == w.stride && out.is_aligned(),
             "out must have a row like W's for every row");
     in_parts(end - begin, [&](std::int64_t first, std::int64_t last) {
-      kernels_.scores(this->examples(), w, out.data + first * w.stride, begin + first,
+      kernels_.scores(problem_->examples(), w, out.data + first * w.stride, begin + first,
                       begin + last);
     });
   }
@@ -82,9 +83,10 @@ class ComparisonTrainer : public TrainingSet<T> {
   // v_i of all examples, from their scores.
   void violations(MatrixView<T> scores, const DualLists<T>& z, std::span<double> out) const {
     const AllScores<T> all = view(scores, z, out);
-    OwnedScratch<T> scratch(this->n_classes(), all.stride);
-    in_parts(this->n_rows(), [&](std::int64_t begin, std::int64_t end) {
-      kernels_.violations(this->examples(), this->n_classes(), all, z, scratch.view(), begin, end);
+    OwnedScratch<T> scratch(problem_->n_classes(), all.stride);
+    in_parts(problem_->n_rows(), [&](std::int64_t begin, std::int64_t end) {
+      kernels_.violations(problem_->examples(), problem_->n_classes(), all, z, scratch.view(),
+                          begin, end);
     });
   }
 
@@ -92,17 +94,18 @@ class ComparisonTrainer : public TrainingSet<T> {
   SweepResult most_violating(MatrixView<T> scores, DualLists<T>& z, std::span<double> violations,
                              const Columns<T>& columns, std::int64_t n_steps) const {
     const AllScores<T> all = view(scores, z, violations);
-    OwnedScratch<T> scratch(this->n_classes(), all.stride);
+    OwnedScratch<T> scratch(problem_->n_classes(), all.stride);
     std::vector<double> inner(violations.size());
     std::vector<std::int32_t> listed(violations.size());
     std::vector<std::uint8_t> is_listed(violations.size());
     const ProductScratch products{inner.data(), listed.data(), is_listed.data()};
     SweepResult result;
-    const Poll poll = this->poll();
+    const Poll poll = problem_->poll();
     while (result.steps < n_steps) {
       const std::int64_t wanted = std::min<std::int64_t>(n_steps - result.steps, kStepsAtOnce);
-      const SweepResult part = kernels_.most_violating(this->examples(), this->n_classes(), all, z,
-                                                       columns, scratch.view(), products, wanted);
+      const SweepResult part =
+          kernels_.most_violating(problem_->examples(), problem_->n_classes(), all, z, columns,
+                                  scratch.view(), products, wanted);
       result.add(part);
       result.max_violation = part.max_violation;
       if (part.steps < wanted) break;
@@ -111,13 +114,15 @@ class ComparisonTrainer : public TrainingSet<T> {
     return result;
   }
 
+  const Problem<T>& problem() const { return *problem_; }
+
  private:
   static constexpr std::int64_t kStepsAtOnce = 16;  // each is like a loop over some examples
 
   template <class F>
   void in_parts(std::int64_t n, F f) const {
-    const Poll poll = this->poll();
-    const auto size = static_cast<std::int64_t>(this->rows_at_once());
+    const Poll poll = problem_->poll();
+    const auto size = static_cast<std::int64_t>(problem_->rows_at_once());
     for (std::int64_t begin = 0; begin < n; begin += size) {
       f(begin, std::min(begin + size, n));
       poll();
@@ -125,31 +130,33 @@ class ComparisonTrainer : public TrainingSet<T> {
   }
 
   void check(const DualLists<T>& z) const {
-    require(z.n_rows() == this->n_rows() && z.n_classes() == this->n_classes(),
+    require(z.n_rows() == problem_->n_rows() && z.n_classes() == problem_->n_classes(),
             "duals must have the examples' shape");
   }
 
   WeightsView<T> view(MatrixView<T> weights) const {
-    require(weights.n_rows == this->n_features() + 1 && weights.n_columns >= this->n_classes(),
-            "weights must have n_features + 1 rows of n_classes numbers at least");
+    require(
+        weights.n_rows == problem_->n_features() + 1 && weights.n_columns >= problem_->n_classes(),
+        "weights must have n_features + 1 rows of n_classes numbers at least");
     check_padding(weights);
-    return {weights.data, this->n_features(), this->n_classes(), weights.n_columns};
+    return {weights.data, problem_->n_features(), problem_->n_classes(), weights.n_columns};
   }
 
   AllScores<T> view(MatrixView<T> scores, const DualLists<T>& z,
                     std::span<double> violations) const {
-    const Formulation& f = this->examples().formulation;
+    const Formulation& f = problem_->examples().formulation;
     require(f.relative && f.loss.bounded(), "relative margins and the hinge loss are needed");
-    require(scores.n_rows == this->n_rows() && scores.n_columns >= this->n_classes(),
+    require(scores.n_rows == problem_->n_rows() && scores.n_columns >= problem_->n_classes(),
             "scores must have a row of n_classes numbers at least for every example");
     check_padding(scores);
     check(z);
-    require(length(violations) == this->n_rows(), "there must be a violation for every example");
+    require(length(violations) == problem_->n_rows(),
+            "there must be a violation for every example");
     return {scores.data, scores.n_columns, violations.data()};
   }
 
   void check_all(MatrixView<T> rows, const WeightsView<T>& w) const {
-    require(rows.n_rows == this->n_rows() && rows.n_columns == w.stride && rows.is_aligned(),
+    require(rows.n_rows == problem_->n_rows() && rows.n_columns == w.stride && rows.is_aligned(),
             "log_u must have a row like W's for every example");
   }
 
@@ -159,6 +166,7 @@ class ComparisonTrainer : public TrainingSet<T> {
     require(rows.n_columns % kBlock == 0, "rows must be padded to 64 bytes");
   }
 
+  std::shared_ptr<const Problem<T>> problem_;
   const ComparisonKernels<T>& kernels_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -22,8 +23,8 @@
 #include "data/formulation.hpp"
 #include "data/require.hpp"
 #include "dual/kernels.hpp"
+#include "dual/problem.hpp"
 #include "dual/shrinking_loops.hpp"
-#include "dual/training_set.hpp"
 #include "duals/dual_lanes.hpp"
 #include "simd/dispatch.hpp"
 #include "simd/vector.hpp"
@@ -36,14 +37,14 @@ namespace manyclass {
 
 // W has n_features + 1 rows; `Duals` is DualLists<T> or DualLanes<T>.
 template <class T, class Duals>
-class Trainer : public TrainingSet<T> {
+class Trainer {
  public:
-  Trainer(const ExampleArrays<T>& arrays, const std::string& instruction_set, Poll check_signals)
-      : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
-        kernels_(kernels_for<Kernels<T, Duals>>(instruction_set)),
-        rebuild_kernels_(kernels_for<RebuildKernels<T>>(instruction_set)) {
-    const Formulation& formulation = arrays.formulation;
-    if (formulation.relative) this->check_all_labelled();
+  explicit Trainer(std::shared_ptr<const Problem<T>> problem)
+      : problem_(std::move(problem)),
+        kernels_(kernels_for<Kernels<T, Duals>>(problem_->instruction_set())),
+        rebuild_kernels_(kernels_for<RebuildKernels<T>>(problem_->instruction_set())) {
+    const Formulation& formulation = problem_->examples().formulation;
+    if (formulation.relative) problem_->check_all_labelled();
     if constexpr (std::is_same_v<Duals, DualLanes<T>>) {
       require(formulation.relative || !formulation.maximum,
               "lanes are for sums of losses and for relative margins");
@@ -53,21 +54,21 @@ class Trainer : public TrainingSet<T> {
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`.
   SweepResult full_loop(MatrixView<T> weights, Duals& z, std::span<const std::int32_t> rows,
                         std::span<std::int32_t> active, double min_gap, std::uint64_t seed) const {
-    this->check_loop(rows, active);
+    problem_->check_loop(rows, active);
     const WeightsView<T> w = view(weights, z);
-    OwnedScratch<T> scratch(this->n_classes(), w.stride);
-    return this->loop(rows, active, seed, this->rows_at_once(),
-                      sweep(kernels_.full_sweep, w, z, scratch, min_gap));
+    OwnedScratch<T> scratch(problem_->n_classes(), w.stride);
+    return problem_->loop(rows, active, seed, problem_->rows_at_once(),
+                          sweep(kernels_.full_sweep, w, z, scratch, min_gap));
   }
 
   ShrunkResult shrunk_loops(MatrixView<T> weights, Duals& z, std::span<std::int32_t> active,
                             std::int64_t n_active, const ShrunkGoal& goal,
                             std::uint64_t seed) const {
-    this->check_active(active, n_active);
+    problem_->check_active(active, n_active);
     const WeightsView<T> w = view(weights, z);
-    OwnedScratch<T> scratch(this->n_classes(), w.stride);
-    return this->loops(active, n_active, goal, seed, this->rows_at_once(),
-                       sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap));
+    OwnedScratch<T> scratch(problem_->n_classes(), w.stride);
+    return problem_->loops(active, n_active, goal, seed, problem_->rows_at_once(),
+                           sweep(kernels_.shrunk_sweep, w, z, scratch, goal.min_gap));
   }
 
   // Visit those of `rows` that are active, in their order. moved[m] becomes the change of sigma of
@@ -75,11 +76,11 @@ class Trainer : public TrainingSet<T> {
   SweepResult visit(MatrixView<T> weights, Duals& z, std::span<const std::int32_t> rows,
                     bool shrunk, std::span<std::uint8_t> active, std::span<double> sigma,
                     std::span<double> moved) const {
-    this->check_sums(rows, sigma);
+    problem_->check_sums(rows, sigma);
     require(active.size() == sigma.size() && moved.size() == rows.size(),
             "there must be an entry of active for every example, and of moved for every row");
     const WeightsView<T> w = view(weights, z);
-    OwnedScratch<T> scratch(this->n_classes(), w.stride);
+    OwnedScratch<T> scratch(problem_->n_classes(), w.stride);
     const auto at = [](std::int32_t i) { return static_cast<std::size_t>(i); };
     std::vector<std::int32_t> some;
     for (const std::int32_t i : rows) {
@@ -89,7 +90,7 @@ class Trainer : public TrainingSet<T> {
     const auto kernel = shrunk ? kernels_.shrunk_sweep : kernels_.full_sweep;
     const SweepResult found = sweep(kernel, w, z, scratch, kEveryGap)(some, stay.data());
     for (std::size_t m = 0; m < rows.size(); ++m) moved[m] = -sigma[at(rows[m])];
-    if (found.steps > 0) this->put_sums(z, some, sigma);
+    if (found.steps > 0) problem_->put_sums(z, some, sigma);
     for (std::size_t m = 0; m < rows.size(); ++m) moved[m] += sigma[at(rows[m])];
     for (const std::int32_t i : some) active[at(i)] = 0;
     stay.resize(static_cast<std::size_t>(found.n_active));
@@ -103,10 +104,10 @@ class Trainer : public TrainingSet<T> {
                      double relaxation, MeanFollower& mean) const {
     require(steps.size() == rows.size() && moved.size() == rows.size(),
             "moved and steps must be as long as rows");
-    this->check_rows(rows);
+    problem_->check_rows(rows);
     const WeightsView<T> w = view(weights, z, mean);
-    return manyclass::follow_mean(this->examples(), w, rows, moved.data(), steps.data(), relaxation,
-                                  mean);
+    return manyclass::follow_mean(problem_->examples(), w, rows, moved.data(), steps.data(),
+                                  relaxation, mean);
   }
 
   double settle_mean(MatrixView<T> weights, const Duals& z, MeanFollower& mean) const {
@@ -118,20 +119,22 @@ class Trainer : public TrainingSet<T> {
   // (empty: nothing), `norm` is ||W||.
   GapSums inspect(MatrixView<T> weights, const Duals& z, std::span<const double> common,
                   double norm, std::int64_t begin, std::int64_t end) const {
-    this->check_rows(begin, end);
+    problem_->check_rows(begin, end);
     const WeightsView<T> w = view(weights, z);
-    const CertifiedWeights certified{this->common_of(common), norm};
-    OwnedScratch<T> scratch(this->n_classes(), w.stride);
-    return kernels_.inspect(this->examples(), w, z, certified, scratch.view(), begin, end);
+    const CertifiedWeights certified{problem_->common_of(common), norm};
+    OwnedScratch<T> scratch(problem_->n_classes(), w.stride);
+    return kernels_.inspect(problem_->examples(), w, z, certified, scratch.view(), begin, end);
   }
 
   // W <- W(z), less `common` for every class; returns an upper bound of the distance between them.
   double rebuild(MatrixView<T> weights, const Duals& z, std::span<const double> common) const {
     const WeightsView<T> w = view(weights, z);
-    return manyclass::rebuild(rebuild_kernels_, this->examples(), w, z, this->common_of(common),
-                              this->poll())
-        .bound(this->n_rows() + this->n_classes());
+    return manyclass::rebuild(rebuild_kernels_, problem_->examples(), w, z,
+                              problem_->common_of(common), problem_->poll())
+        .bound(problem_->n_rows() + problem_->n_classes());
   }
+
+  const Problem<T>& problem() const { return *problem_; }
 
  private:
   static constexpr double kEveryGap = -std::numeric_limits<double>::infinity();
@@ -140,28 +143,29 @@ class Trainer : public TrainingSet<T> {
              OwnedScratch<T>& scratch, double min_gap) const {
     return [this, kernel, &w, &z, &scratch, min_gap](std::span<const std::int32_t> order,
                                                      std::int32_t* active) {
-      return kernel(this->examples(), w, z, scratch.view(), order, min_gap, active);
+      return kernel(problem_->examples(), w, z, scratch.view(), order, min_gap, active);
     };
   }
 
   WeightsView<T> view(const MatrixView<T>& weights, const Duals& z) const {
     const std::int64_t stride = weights.n_columns;
-    require(weights.n_rows == this->n_features() + 1, "weights must have n_features + 1 rows");
-    require(z.fits(stride, this->examples().formulation) && stride * sizeof(T) % 64 == 0,
+    require(weights.n_rows == problem_->n_features() + 1, "weights must have n_features + 1 rows");
+    require(z.fits(stride, problem_->examples().formulation) && stride * sizeof(T) % 64 == 0,
             "rows of weights must hold the classes, and their mean, in whole blocks of 64 bytes");
     require(weights.is_aligned(), "weights must be aligned to 64 bytes");
-    require(z.n_rows() == this->n_rows() && z.n_classes() == this->n_classes(),
+    require(z.n_rows() == problem_->n_rows() && z.n_classes() == problem_->n_classes(),
             "z must have one list per example, over the same classes");
-    return {weights.data, this->n_features(), this->n_classes(), stride};
+    return {weights.data, problem_->n_features(), problem_->n_classes(), stride};
   }
 
   WeightsView<T> view(const MatrixView<T>& weights, const Duals& z,
                       const MeanFollower& mean) const {
-    require(this->examples().formulation.shifted, "there is no column for the mean");
-    require(mean.n_features() == this->n_features(), "mean must be of as many features as X");
+    require(problem_->examples().formulation.shifted, "there is no column for the mean");
+    require(mean.n_features() == problem_->n_features(), "mean must be of as many features as X");
     return view(weights, z);
   }
 
+  std::shared_ptr<const Problem<T>> problem_;
   const Kernels<T, Duals>& kernels_;
   const RebuildKernels<T>& rebuild_kernels_;
 };

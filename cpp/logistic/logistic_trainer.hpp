@@ -18,7 +18,7 @@
 #include "dense_rows/batch_loop.hpp"
 #include "dense_rows/class_major.hpp"
 #include "dense_rows/row_kernels.hpp"
-#include "dual/training_set.hpp"
+#include "dual/problem.hpp"
 #include "logistic/kernels.hpp"
 #include "logistic/logistic_batches.hpp"
 #include "logistic/logistic_memory.hpp"
@@ -31,15 +31,14 @@
 namespace manyclass {
 
 template <class T>
-class LogisticTrainer : public TrainingSet<T> {
+class LogisticTrainer {
  public:
-  LogisticTrainer(const ExampleArrays<T>& arrays, const std::string& instruction_set,
-                  Poll check_signals)
-      : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
-        row_kernels_(kernels_for<RowKernels<T>>(instruction_set)),
-        kernels_(kernels_for<LogisticKernels<T>>(instruction_set)) {
-    require(arrays.n_classes >= 2, "there must be two classes");
-    this->check_all_labelled();
+  explicit LogisticTrainer(std::shared_ptr<const Problem<T>> problem)
+      : problem_(std::move(problem)),
+        row_kernels_(kernels_for<RowKernels<T>>(problem_->instruction_set())),
+        kernels_(kernels_for<LogisticKernels<T>>(problem_->instruction_set())) {
+    require(problem_->n_classes() >= 2, "there must be two classes");
+    problem_->check_all_labelled();
   }
 
   // Threads of all that follows.
@@ -53,9 +52,9 @@ class LogisticTrainer : public TrainingSet<T> {
                     std::uint64_t seed) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
     check_duals(v);
-    std::vector<std::int32_t> rows(static_cast<std::size_t>(this->n_rows()));
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(problem_->n_rows()));
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
-    const std::vector<std::int32_t> order = this->order(rows, seed);
+    const std::vector<std::int32_t> order = problem_->order(rows, seed);
     const auto part = [&](std::int64_t begin, std::int64_t end) {
       return std::span(order).subspan(static_cast<std::size_t>(begin),
                                       static_cast<std::size_t>(end - begin));
@@ -69,7 +68,7 @@ class LogisticTrainer : public TrainingSet<T> {
     std::vector<double> losses(static_cast<std::size_t>(n_members()));
     by_threads(w, 0, [&](int member, const auto& memory, auto begin, auto end) {
       losses[static_cast<std::size_t>(member)] +=
-          kernels_.gradient(this->examples(), w, out.of(member), memory, begin, end);
+          kernels_.gradient(problem_->examples(), w, out.of(member), memory, begin, end);
     });
     out.add_up();
     return std::accumulate(losses.begin(), losses.end(), 0.0);
@@ -81,7 +80,7 @@ class LogisticTrainer : public TrainingSet<T> {
     const LogisticWeights<T> along = view<T>(direction, class_major);
     const ThreadSums<T> out(view<T>(product, class_major), n_members());
     by_threads(w, 0, [&](int member, const auto& memory, auto begin, auto end) {
-      kernels_.curvature(this->examples(), w, along, out.of(member), memory, begin, end);
+      kernels_.curvature(problem_->examples(), w, along, out.of(member), memory, begin, end);
     });
     out.add_up();
   }
@@ -90,7 +89,7 @@ class LogisticTrainer : public TrainingSet<T> {
     const LogisticWeights<T> w = view<T>(weights, class_major);
     check_duals(v);
     by_threads(w, 0, [&](int, const auto& memory, auto begin, auto end) {
-      kernels_.log_softmax(this->examples(), w, v.data, memory, begin, end);
+      kernels_.log_softmax(problem_->examples(), w, v.data, memory, begin, end);
     });
   }
 
@@ -100,11 +99,11 @@ class LogisticTrainer : public TrainingSet<T> {
                        const MatrixView<T>* v, const ClassShift& by, const MatrixView<double>* sums,
                        std::span<double> left, bool class_major) {
     const LogisticWeights<double> w = view<double>(weights, class_major);
-    require(length(largest) == this->n_features() + 1,
+    require(length(largest) == problem_->n_features() + 1,
             "largest must have a number for every feature and the appended one");
     if (v) check_duals(*v);
     return totals(w, sums, left, [&](const auto&... rest) {
-      return kernels_.inspect(this->examples(), w, largest.data(), v ? v->data : nullptr, by,
+      return kernels_.inspect(problem_->examples(), w, largest.data(), v ? v->data : nullptr, by,
                               rest...);
     });
   }
@@ -115,11 +114,14 @@ class LogisticTrainer : public TrainingSet<T> {
     check_duals(v);
     const LogisticWeights<double> w =
         sums ? view<double>(*sums, class_major)
-             : LogisticWeights<double>{nullptr, this->n_features(), this->n_classes(), 0, false};
+             : LogisticWeights<double>{nullptr, problem_->n_features(), problem_->n_classes(), 0,
+                                       false};
     return totals(w, sums, left, [&](const auto&... rest) {
-      return kernels_.dual_sums(this->examples(), w, v.data, by, rest...);
+      return kernels_.dual_sums(problem_->examples(), w, v.data, by, rest...);
     });
   }
+
+  const Problem<T>& problem() const { return *problem_; }
 
  private:
   // A thread adds the terms of its rows to its own array of the shape of W; adding these up should
@@ -128,7 +130,7 @@ class LogisticTrainer : public TrainingSet<T> {
 
   template <class Part>
   SweepResult visit_batches(const LogisticWeights<T>& w, T* v, bool fresh, Part part) {
-    LogisticBatches<T> batches(this->examples(), {row_kernels_, kernels_}, w, v, fresh);
+    LogisticBatches<T> batches(problem_->examples(), {row_kernels_, kernels_}, w, v, fresh);
     ThreadTeam& team = this->team();
     visits_.allow(std::min(team.capacity(), most_threads(w.n_classes)));
     in_parts(1, [&](std::int64_t begin, std::int64_t end) {
@@ -147,7 +149,8 @@ class LogisticTrainer : public TrainingSet<T> {
     const OwnedLogisticMemory<T> memory(w, 0);
     SweepResult result;
     in_parts(1, [&](std::int64_t begin, std::int64_t end) {
-      result.add(kernels_.visit(this->examples(), w, v, fresh, memory.view(), part(begin, end)));
+      result.add(
+          kernels_.visit(problem_->examples(), w, v, fresh, memory.view(), part(begin, end)));
     });
     return result;
   }
@@ -156,7 +159,7 @@ class LogisticTrainer : public TrainingSet<T> {
   template <class Pass>
   LogisticSums totals(const LogisticWeights<double>& w, const MatrixView<double>* sums,
                       std::span<double> left, Pass pass) {
-    require(left.empty() || length(left) == this->n_classes(),
+    require(left.empty() || length(left) == problem_->n_classes(),
             "left must have a number for every class");
     const auto n = static_cast<std::size_t>(n_members());
     std::optional<ThreadSums<double>> out;
@@ -180,7 +183,7 @@ class LogisticTrainer : public TrainingSet<T> {
   }
 
   std::size_t longest_row() const {
-    const Csr<T>& x = this->examples().x;
+    const Csr<T>& x = problem_->examples().x;
     std::int64_t longest = 0;
     for (std::int64_t i = 0; i < x.n_rows; ++i) longest = std::max(longest, x.row(i).nnz);
     return static_cast<std::size_t>(longest);
@@ -192,7 +195,7 @@ class LogisticTrainer : public TrainingSet<T> {
   }
   // Threads of a pass.
   int n_members() {
-    const Csr<T>& x = this->examples().x;
+    const Csr<T>& x = problem_->examples().x;
     const double read = static_cast<double>(x.indptr[x.n_rows] + x.n_rows);
     const double sums = static_cast<double>(x.n_features + 1);
     const double worth = std::max(1.0, read / (kWorthSums * sums));
@@ -203,11 +206,12 @@ class LogisticTrainer : public TrainingSet<T> {
   // polls between them.
   template <class F>
   void in_parts(int n_threads, F f) const {
-    const Poll poll = this->poll();
+    const Poll poll = problem_->poll();
     const auto size =
-        (n_threads * static_cast<std::int64_t>(this->rows_at_once()) / kBatchRows + 1) * kBatchRows;
-    for (std::int64_t begin = 0; begin < this->n_rows(); begin += size) {
-      f(begin, std::min(begin + size, this->n_rows()));
+        (n_threads * static_cast<std::int64_t>(problem_->rows_at_once()) / kBatchRows + 1) *
+        kBatchRows;
+    for (std::int64_t begin = 0; begin < problem_->n_rows(); begin += size) {
+      f(begin, std::min(begin + size, problem_->n_rows()));
       poll();
     }
   }
@@ -238,21 +242,23 @@ class LogisticTrainer : public TrainingSet<T> {
   template <class U>
   LogisticWeights<U> view(const MatrixView<U>& weights, bool class_major) const {
     constexpr auto kBlock = static_cast<std::int64_t>(64 / sizeof(U));
-    const std::int64_t features = this->n_features() + 1, classes = this->n_classes();
+    const std::int64_t features = problem_->n_features() + 1, classes = problem_->n_classes();
     const std::int64_t rows = class_major ? classes : features;
     const std::int64_t columns = class_major ? features : classes;
     require(weights.n_rows == rows && weights.n_columns == (columns + kBlock - 1) / kBlock * kBlock,
             "weights must have a row for each feature (or class), in whole blocks of 64 bytes");
     require(weights.is_aligned(), "weights must be aligned to 64 bytes");
-    return {weights.data, this->n_features(), this->n_classes(), weights.n_columns, class_major};
+    return {weights.data, problem_->n_features(), problem_->n_classes(), weights.n_columns,
+            class_major};
   }
 
   void check_duals(const MatrixView<T>& v) const {
-    require(v.n_rows == this->n_rows() && v.n_columns == score_stride<T>(this->n_classes()),
+    require(v.n_rows == problem_->n_rows() && v.n_columns == score_stride<T>(problem_->n_classes()),
             "v must have a row for each example, of the classes in whole blocks of 64 bytes");
     require(v.is_aligned(), "v must be aligned to 64 bytes");
   }
 
+  std::shared_ptr<const Problem<T>> problem_;
   const RowKernels<T>& row_kernels_;
   const LogisticKernels<T>& kernels_;
   std::unique_ptr<ThreadTeam> team_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,8 +12,8 @@
 #include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
 #include "data/require.hpp"
+#include "dual/problem.hpp"
 #include "dual/shrinking_loops.hpp"
-#include "dual/training_set.hpp"
 #include "duals/dual_lists.hpp"
 #include "many_classes/sharded_kernels.hpp"
 #include "many_classes/sharded_team.hpp"
@@ -24,47 +25,47 @@
 namespace manyclass {
 
 template <class T>
-class ShardedTrainer : public TrainingSet<T> {
+class ShardedTrainer {
  public:
-  ShardedTrainer(const ExampleArrays<T>& arrays, const std::string& instruction_set,
-                 Poll check_signals)
-      : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
-        kernels_(kernels_for<ShardKernels<T>>(instruction_set)) {
-    require(arrays.formulation.relative, "margins must be relative");
-    this->check_all_labelled();
+  explicit ShardedTrainer(std::shared_ptr<const Problem<T>> problem)
+      : problem_(std::move(problem)),
+        kernels_(kernels_for<ShardKernels<T>>(problem_->instruction_set())) {
+    require(problem_->examples().formulation.relative, "margins must be relative");
+    problem_->check_all_labelled();
   }
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`.
   SweepResult full_loop(ShardedWeights<T>& weights, DualLists<T>& z,
                         std::span<const std::int32_t> rows, std::span<std::int32_t> active,
                         double min_gap, std::uint64_t seed) const {
-    this->check_loop(rows, active);
+    problem_->check_loop(rows, active);
     check(weights, z);
     ShardTeam<T> team(kernels_, weights);
-    return this->loop(rows, active, seed, kRowsAtOnce, visit(team, z, false, min_gap));
+    return problem_->loop(rows, active, seed, kRowsAtOnce, visit(team, z, false, min_gap));
   }
 
   ShrunkResult shrunk_loops(ShardedWeights<T>& weights, DualLists<T>& z,
                             std::span<std::int32_t> active, std::int64_t n_active,
                             const ShrunkGoal& goal, std::uint64_t seed) const {
-    this->check_active(active, n_active);
+    problem_->check_active(active, n_active);
     check(weights, z);
     ShardTeam<T> team(kernels_, weights);
-    return this->loops(active, n_active, goal, seed, kRowsAtOnce,
-                       visit(team, z, true, goal.min_gap));
+    return problem_->loops(active, n_active, goal, seed, kRowsAtOnce,
+                           visit(team, z, true, goal.min_gap));
   }
 
   // Gap, loss and violation of rows [begin, end) in double; `norm` is ||W||.
   GapSums inspect(ShardedWeights<T>& weights, const DualLists<T>& z, double norm,
                   std::int64_t begin, std::int64_t end) const {
-    this->check_rows(begin, end);
+    problem_->check_rows(begin, end);
     check(weights, z);
     ShardTeam<T> team(kernels_, weights);
     GapSums sum;
     const auto step = static_cast<std::int64_t>(kRowsAtOnce) * weights.size();
     for (std::int64_t row = begin; row < end; row += step) {
-      sum.add(team.inspect(this->examples(), z, {nullptr, norm}, row, std::min(row + step, end)));
-      this->poll()();
+      sum.add(
+          team.inspect(problem_->examples(), z, {nullptr, norm}, row, std::min(row + step, end)));
+      problem_->poll()();
     }
     return sum;
   }
@@ -73,9 +74,11 @@ class ShardedTrainer : public TrainingSet<T> {
   double rebuild(ShardedWeights<T>& weights, const DualLists<T>& z) const {
     check(weights, z);
     ShardTeam<T> team(kernels_, weights);
-    return team.rebuild(this->examples(), z, this->poll())
-        .bound(this->n_rows() + this->n_classes());
+    return team.rebuild(problem_->examples(), z, problem_->poll())
+        .bound(problem_->n_rows() + problem_->n_classes());
   }
+
+  const Problem<T>& problem() const { return *problem_; }
 
  private:
   auto visit(ShardTeam<T>& team, DualLists<T>& z, bool shrunk, double min_gap) const {
@@ -85,21 +88,23 @@ class ShardedTrainer : public TrainingSet<T> {
                                                        std::int32_t* active) {
       return choice.measure(static_cast<double>(order.size()), [&](int n_threads) {
         team.limit(n_threads);
-        return team.visit(this->examples(), z, order, shrunk, min_gap, active);
+        return team.visit(problem_->examples(), z, order, shrunk, min_gap, active);
       });
     };
   }
 
   void check(const ShardedWeights<T>& weights, const DualLists<T>& z) const {
-    require(weights.n_rows() == this->n_features() + 1, "weights must have n_features + 1 rows");
-    require(weights.n_classes == this->n_classes(), "weights must be of the same classes");
-    require(z.n_rows() == this->n_rows() && z.n_classes() == this->n_classes(),
+    require(weights.n_rows() == problem_->n_features() + 1,
+            "weights must have n_features + 1 rows");
+    require(weights.n_classes == problem_->n_classes(), "weights must be of the same classes");
+    require(z.n_rows() == problem_->n_rows() && z.n_classes() == problem_->n_classes(),
             "z must have one list per example, over the same classes");
   }
 
   // Visits between two polls, at most some tenths of a second.
   static constexpr std::size_t kRowsAtOnce = 512;
 
+  std::shared_ptr<const Problem<T>> problem_;
   const ShardKernels<T>& kernels_;
   mutable ThreadChoice choices_[2];  // of full loops, of shrunk ones
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -15,7 +16,7 @@
 #include "data/array_views.hpp"
 #include "data/examples.hpp"
 #include "data/require.hpp"
-#include "dual/training_set.hpp"
+#include "dual/problem.hpp"
 #include "simd/dispatch.hpp"
 #include "stochastic/kernels.hpp"
 #include "stochastic/sgd.hpp"
@@ -33,15 +34,14 @@ struct Passage {
 };
 
 template <class T>
-class StochasticTrainer : public TrainingSet<T> {
+class StochasticTrainer {
  public:
-  StochasticTrainer(const ExampleArrays<T>& arrays, const std::string& instruction_set,
-                    Poll check_signals)
-      : TrainingSet<T>(arrays, instruction_set, std::move(check_signals)),
-        dense_(kernels_for<StochasticKernels<T, DenseShard<T>>>(instruction_set)),
-        tables_(kernels_for<StochasticKernels<T, TableShard<T>>>(instruction_set)) {
-    require(arrays.n_classes >= 2, "there must be two classes");
-    this->check_all_labelled();
+  explicit StochasticTrainer(std::shared_ptr<const Problem<T>> problem)
+      : problem_(std::move(problem)),
+        dense_(kernels_for<StochasticKernels<T, DenseShard<T>>>(problem_->instruction_set())),
+        tables_(kernels_for<StochasticKernels<T, TableShard<T>>>(problem_->instruction_set())) {
+    require(problem_->n_classes() >= 2, "there must be two classes");
+    problem_->check_all_labelled();
   }
 
   // Steps with the rows in this order. `weights` is S, `average` U, both padded
@@ -57,14 +57,14 @@ class StochasticTrainer : public TrainingSet<T> {
     check_moved(labels, passage);
     check(passage, rows, clock);
     const std::int64_t stride = weights.n_columns;
-    const std::int64_t n_blocks = (this->n_classes() + kBlock - 1) / kBlock;
+    const std::int64_t n_blocks = (problem_->n_classes() + kBlock - 1) / kBlock;
     const std::int64_t n_shards = std::min<std::int64_t>(passage.n_threads, n_blocks);
     const std::int64_t width = (n_blocks + n_shards - 1) / n_shards * kBlock;
-    const std::int64_t n_features = this->examples().x.n_features;
+    const std::int64_t n_features = problem_->examples().x.n_features;
     std::vector<DenseShard<T>> shards;
     for (std::int64_t first = 0; first < n_blocks * kBlock; first += width) {
       const std::int64_t here = std::min(width, n_blocks * kBlock - first);
-      const auto classes = static_cast<std::int32_t>(std::min(here, this->n_classes() - first));
+      const auto classes = static_cast<std::int32_t>(std::min(here, problem_->n_classes() - first));
       T* later = average ? average->data + first : nullptr;
       shards.push_back({{weights.data + first, n_features, classes, stride},
                         {later, n_features, classes, stride},
@@ -96,15 +96,17 @@ class StochasticTrainer : public TrainingSet<T> {
         clock, passage, rows);
   }
 
+  const Problem<T>& problem() const { return *problem_; }
+
  private:
   static constexpr std::int64_t kBlock = 64 / sizeof(T);
 
   template <class Shard>
   double run(MinibatchSgd<T, Shard> team, StochasticClock& clock, const Passage& passage,
              std::span<const std::int32_t> rows, std::span<std::int32_t> moved = {}) const {
-    const Examples<T>& examples = this->examples();
-    InterruptPoll interrupts(this->poll());
-    const double each = 2.0 * this->n_classes() *
+    const Examples<T>& examples = problem_->examples();
+    InterruptPoll interrupts(problem_->poll());
+    const double each = 2.0 * problem_->n_classes() *
                         (1 + static_cast<double>(examples.x.indptr[examples.x.n_rows]) /
                                  static_cast<double>(std::max<std::int64_t>(1, examples.x.n_rows)));
     const auto size = static_cast<std::int64_t>(passage.batch_size);
@@ -133,7 +135,7 @@ class StochasticTrainer : public TrainingSet<T> {
   void check_moved(std::span<const std::int32_t> moved, const Passage& passage) const {
     if (moved.empty()) return;
     require(passage.loss != StochasticLoss::kLogLoss, "log_loss moves all classes");
-    require(static_cast<std::int64_t>(moved.size()) == this->examples().x.n_rows,
+    require(static_cast<std::int64_t>(moved.size()) == problem_->examples().x.n_rows,
             "moved must have an entry for every row");
   }
 
@@ -144,7 +146,7 @@ class StochasticTrainer : public TrainingSet<T> {
     require(1 <= passage.batch_size && passage.batch_size <= kMaxRows, "batch_size out of range");
     require(1 <= passage.n_threads && passage.n_threads <= kMaxThreads, "n_threads out of range");
     require(clock.alpha > 0 && clock.seen >= 0, "alpha must be positive, and seen not negative");
-    const Examples<T>& examples = this->examples();
+    const Examples<T>& examples = problem_->examples();
     double reach = clock.reach;
     double seen = clock.seen;
     double longest = 1;
@@ -169,17 +171,18 @@ class StochasticTrainer : public TrainingSet<T> {
   }
   void check(const MatrixView<T>& weights) const {
     const std::int64_t stride = weights.n_columns;
-    require(weights.n_rows == this->examples().x.n_features + 1,
+    require(weights.n_rows == problem_->examples().x.n_features + 1,
             "weights must have n_features + 1 rows");
-    require(stride % kBlock == 0 && stride >= this->n_classes(), "weights must be padded");
+    require(stride % kBlock == 0 && stride >= problem_->n_classes(), "weights must be padded");
     require(weights.is_aligned(), "weights must be aligned");
   }
   void check(const ShardedWeights<T>& weights) const {
-    require(weights.n_rows() == this->examples().x.n_features + 1,
+    require(weights.n_rows() == problem_->examples().x.n_features + 1,
             "weights must have n_features + 1 rows");
-    require(weights.n_classes == this->n_classes(), "weights must be of the same classes");
+    require(weights.n_classes == problem_->n_classes(), "weights must be of the same classes");
   }
 
+  std::shared_ptr<const Problem<T>> problem_;
   const StochasticKernels<T, DenseShard<T>>& dense_;
   const StochasticKernels<T, TableShard<T>>& tables_;
   mutable ThreadChoice choice_;

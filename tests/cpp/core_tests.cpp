@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -15,6 +16,7 @@
 #include "data/formulation.hpp"
 #include "data/loss.hpp"
 #include "data/random.hpp"
+#include "dual/problem.hpp"
 #include "dual/trainer.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/aligned_array.hpp"
@@ -92,8 +94,10 @@ struct SmallProblem {
   std::vector<std::int32_t> labels{0, 1, 2, 2};
   std::vector<double> costs{1, 2, 1, 0.5};
 
-  ExampleArrays<double> arrays(const Formulation& f) const {
-    return {f, indptr, indices, values, 2, 1.0, labels, 3, costs};
+  std::shared_ptr<const Problem<double>> checked(const Formulation& f,
+                                                 const std::string& instruction_set) const {
+    const ExampleArrays<double> arrays{f, indptr, indices, values, 2, 1.0, labels, 3, costs};
+    return std::make_shared<const Problem<double>>(arrays, instruction_set, [] {});
   }
 };
 
@@ -103,7 +107,7 @@ constexpr Formulation kWestonWatkins{true, true, false, false, false, Loss{}, 1,
 // Full loops close the gap, on every instruction set.
 void test_training(const Formulation& f, const std::string& instruction_set) {
   const SmallProblem problem;
-  const Trainer<double, DualLists<double>> trainer(problem.arrays(f), instruction_set, [] {});
+  const Trainer<double, DualLists<double>> trainer(problem.checked(f, instruction_set));
   DualLists<double> z(4, 3);
   AlignedArray<double> memory(3 * 8);
   const MatrixView<double> w{memory.data(), 3, 8};
@@ -156,22 +160,19 @@ bool refused(Call call) {
 }
 
 void test_refusals() {
-  const auto train = [](const SmallProblem& problem) {
-    return [&problem] {
-      const Trainer<double, DualLists<double>> trainer(problem.arrays(kCrammerSinger), "baseline",
-                                                       [] {});
-    };
+  const auto check_of = [](const SmallProblem& problem) {
+    return [&problem] { problem.checked(kCrammerSinger, "baseline"); };
   };
   SmallProblem problem;
-  check(!refused(train(problem)), "a valid problem is taken");
+  check(!refused(check_of(problem)), "a valid problem is taken");
   problem.indices[3] = 2;
-  check(refused(train(problem)), "a feature out of range is refused");
+  check(refused(check_of(problem)), "a feature out of range is refused");
   problem = {};
   problem.labels[0] = 3;
-  check(refused(train(problem)), "a label out of range is refused");
+  check(refused(check_of(problem)), "a label out of range is refused");
   problem = {};
   problem.costs[1] = 0;
-  check(refused(train(problem)), "a cost of 0 is refused");
+  check(refused(check_of(problem)), "a cost of 0 is refused");
   check(refused([] { Loss::named("log_loss"); }), "a loss that is not of slacks is refused");
 }
 

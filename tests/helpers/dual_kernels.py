@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from manyclass import _core
-from manyclass.solvers.kernels import core_formulation
+from manyclass.solvers.kernels import core_problem
 from manyclass.solvers.weights.layout import in_lanes
-from manyclass.utils.instruction_sets import instruction_set
 from tests.helpers.catalog import make_problem
 
 
@@ -42,19 +41,7 @@ def kinds_for(problem):
 def trainer_for(problem, kind="lists"):
     data = problem.dataset
     trainer_of, duals_of = CORES[kind, data.dtype.type]
-    trainer = trainer_of(
-        core_formulation(problem),
-        data.indptr,
-        data.indices,
-        data.values,
-        data.n_features,
-        data.bias,
-        data.labels,
-        data.n_classes,
-        problem.costs,
-        instruction_set(),
-    )
-    return trainer, duals_of(data.n_examples, data.n_classes)
+    return trainer_of(core_problem(problem)), duals_of(data.n_examples, data.n_classes)
 
 
 def duals_of(z, problem):

@@ -80,7 +80,6 @@ ARGUMENTS = {
     "instruction_set": instruction_set(),
 }
 HINGE = {"relative": True, "others": True, "own": False, "maximum": False, "centred": False}
-TRAINERS = ["Trainer64", "LaneTrainer64", "SparseTrainer64", "PairTrainer64", "StochasticTrainer64"]
 
 
 def formulation(**changes):
@@ -88,14 +87,14 @@ def formulation(**changes):
     return _core.Formulation(**{**HINGE, **rest, **changes})
 
 
+def checked(**changes):
+    return _core.Problem64(**{"formulation": formulation(), **ARGUMENTS, **changes})
+
+
 def trainer(kind, **changes):
-    arguments = {**ARGUMENTS, **changes}
-    if not kind.startswith("Stochastic"):
-        arguments["formulation"] = formulation()
-    return getattr(_core, kind)(**arguments)
+    return getattr(_core, kind)(checked(**changes))
 
 
-@pytest.mark.parametrize("kind", TRAINERS)
 @each(
     ("changes", "message"),
     [
@@ -119,13 +118,15 @@ def trainer(kind, **changes):
         ({"costs": np.ones(2)}, "one length"),
     ],
 )
-def test_trainers_check_what_they_are_given(kind, changes, message):
-    trainer(kind)
+def test_problems_check_what_they_are_given(changes, message):
+    checked()
     with pytest.raises(ValueError, match=message):
-        trainer(kind, **changes)
+        checked(**changes)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in TRAINERS if kind != "PairTrainer64"])
+@pytest.mark.parametrize(
+    "kind", ["Trainer64", "LaneTrainer64", "SparseTrainer64", "StochasticTrainer64"]
+)
 def test_relative_margins_need_the_class_of_every_row(kind):
     with pytest.raises(ValueError, match="every example must have its class"):
         trainer(kind, labels=np.array([0, -1, 2], np.int32))
@@ -157,7 +158,7 @@ def test_rows_out_of_range_are_refused(odd):
     for call in (
         lambda: core.full_loop(W, z, some, some.copy(), 0.0, 0),
         lambda: core.shrunk_loops(W, z, some, 2, goal, 0),
-        lambda: core.order(some, 0),
+        lambda: core.problem.order(some, 0),
     ):
         with pytest.raises(ValueError, match="row out of range"):
             call()

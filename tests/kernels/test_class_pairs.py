@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from manyclass import _core
 from manyclass.problem import objective
-from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.kernels import core_problem
 from manyclass.solvers.weights.dense import allocate_weights
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem
@@ -30,7 +30,7 @@ class Setting:
     def __init__(self, dtype, loss="hinge", kind="dense", seed=3):
         self.problem = random_problem(seed, "weston_watkins", loss, dtype)
         data = self.problem.dataset
-        self.trainer = CORES[dtype](**trainer_arguments(self.problem))
+        self.trainer = CORES[dtype](core_problem(self.problem))
         self.width = width = 64 // np.dtype(dtype).itemsize
         self.columns = np.array([0, 1, 2, width, width + 1], np.int32)[: data.n_classes]
         self.sizes = (min(3, data.n_classes), max(0, data.n_classes - 3))
@@ -39,7 +39,7 @@ class Setting:
         else:
             self.weights = TABLES[dtype](data.n_features + 1, width, 8)
         self.z = LISTS[dtype](data.n_examples, 2 * width)
-        self.rows = np.flatnonzero(self.trainer.squared_norms() > 0).astype(np.int32)
+        self.rows = np.flatnonzero(self.trainer.problem.squared_norms() > 0).astype(np.int32)
 
     def pair(self, own_too=True):
         labels = self.columns[self.problem.dataset.labels]
@@ -206,4 +206,4 @@ def test_what_the_core_refuses():
             _core.ClassPair(width, first, 0, np.array(labels, np.int32))
     problem = make_problem(np.eye(3), [0, 1, 2], n_classes=3, formulation="ats")
     with pytest.raises(ValueError, match="relative margins"):
-        _core.PairTrainer64(**trainer_arguments(problem))
+        _core.PairTrainer64(core_problem(problem))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from manyclass import _core
 from manyclass.problem import objective
-from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.kernels import problem_arguments
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
 from tests.helpers.catalog import random_problem
@@ -26,14 +26,15 @@ class Setting:
     def __init__(self, seed, name, loss="hinge", dtype=np.float64, instruction_set=None):
         self.problem = problem = random_problem(seed, name, loss, dtype)
         data = problem.dataset
-        arguments = trainer_arguments(problem)
+        arguments = problem_arguments(problem)
         if instruction_set:
             arguments["instruction_set"] = instruction_set
-        self.kernels = core_class("ComparisonTrainer", dtype)(**arguments)
-        self.trainer = core_class("Trainer", dtype)(**arguments)
+        checked = core_class("Problem", dtype)(**arguments)
+        self.kernels = core_class("ComparisonTrainer", dtype)(checked)
+        self.trainer = core_class("Trainer", dtype)(checked)
         self.lists = core_class("Duals", dtype)(data.n_examples, data.n_classes)
         _, self.weights = allocate_weights(data.n_features + 1, data.n_classes, data.dtype)
-        norms = self.trainer.squared_norms()
+        norms = self.trainer.problem.squared_norms()
         self.rows = np.flatnonzero(norms > 0).astype(np.int32)
 
     def z(self):

@@ -7,7 +7,7 @@ import pytest
 
 from manyclass import _core
 from manyclass.problem import objective
-from manyclass.solvers.kernels import NO_COMMON, trainer_arguments
+from manyclass.solvers.kernels import NO_COMMON, core_problem, problem_arguments
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
 from tests.helpers.cases import each
@@ -23,11 +23,11 @@ class Run:
     def __init__(self, problem, n_threads):
         data = self.data = problem.dataset
         self.problem = problem
-        self.trainer = core_class("RowTrainer", data.dtype)(**trainer_arguments(problem))
+        self.trainer = core_class("RowTrainer", data.dtype)(core_problem(problem))
         self.trainer.use_threads(n_threads)
         self.z = core_class("Duals", data.dtype)(data.n_examples, data.n_classes)
         _, self.weights = allocate_weights(data.n_classes, data.n_features + 1, data.dtype)
-        self.rows = np.flatnonzero(self.trainer.squared_norms() > 0).astype(np.int32)
+        self.rows = np.flatnonzero(self.trainer.problem.squared_norms() > 0).astype(np.int32)
         self.active = np.empty(len(self.rows), np.int32)
 
     def full(self, seed):
@@ -61,7 +61,7 @@ def check(problem, n_threads=1):
     data = problem.dataset
     run = Run(problem, n_threads)
     look = run.trainer.inspect
-    empty = np.flatnonzero(run.trainer.squared_norms() == 0).tolist()
+    empty = np.flatnonzero(run.trainer.problem.squared_norms() == 0).tolist()
     gains = sum(look(run.weights, run.z, NO_COMMON, 0.0, i, i + 1).loss for i in empty)
     for seed in SEEDS:
         result = run.full(seed)
@@ -149,7 +149,7 @@ def test_same_result_with_any_number_of_threads(name, dtype):
 
 def test_a_stopped_trainer_ends_with_threads():
     run = Run(dense_problem(130, np.float32), 2)
-    run.trainer.stop()
+    run.trainer.problem.stop()
     with pytest.raises(RuntimeError, match="stopped"):
         run.full(0)
 
@@ -166,11 +166,11 @@ def test_wrong_arrays_are_refused():
 
 @pytest.mark.parametrize("name", ["indptr", "indices", "values"])
 def test_arrays_that_are_no_dense_matrix_are_refused(name):
-    arguments = trainer_arguments(dense_problem(5, np.float32))
+    arguments = problem_arguments(dense_problem(5, np.float32))
     arrays = {
         "indptr": arguments["indptr"] + 1,
         "indices": arguments["indices"][::-1].copy(),
         "values": arguments["values"][:-1],
     }
     with pytest.raises(ValueError, match="dense"):
-        _core.RowTrainer32(**{**arguments, name: arrays[name]})
+        _core.Problem32(**{**arguments, name: arrays[name]})

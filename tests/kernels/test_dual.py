@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from manyclass import _core
 from manyclass.problem import objective
-from manyclass.solvers.kernels import NO_COMMON, core_formulation
+from manyclass.solvers.kernels import NO_COMMON, problem_arguments
 from manyclass.solvers.weights.dense import allocate_weights, classes_of
 from manyclass.utils.instruction_sets import VARIABLE, instruction_set
 from tests.helpers.cases import each
@@ -27,11 +27,11 @@ def check_sweeps_of(problem, kind):
     k, centred = data.n_classes, problem.formulation.centred and kind == "lists"
     trainer, z = trainer_for(problem, kind)
     _, weights = allocate_weights(data.n_features + 1, k + centred, data.dtype)
-    order = np.flatnonzero(trainer.squared_norms() > 0).astype(np.int32)
+    order = np.flatnonzero(trainer.problem.squared_norms() > 0).astype(np.int32)
     active = np.empty(len(order), np.int32)
     gains = sum(
         trainer.inspect(weights, z, NO_COMMON, 0.0, i, i + 1).loss
-        for i in np.flatnonzero(trainer.squared_norms() == 0)
+        for i in np.flatnonzero(trainer.problem.squared_norms() == 0)
     )
     for _ in range(3):
         result = trainer.full_loop(weights, z, order, active, -np.inf, 1)
@@ -73,7 +73,7 @@ def test_formulations_agree_with_numpy(name, loss, k, dtype, instruction_set):
 
 def test_norms_with_the_appended_feature():
     problem = make_problem(np.array([[3.0, 4.0], [0, 0]]), [0, 1], n_classes=2, bias=2.0)
-    np.testing.assert_allclose(trainer_for(problem)[0].squared_norms(), [29, 4])
+    np.testing.assert_allclose(trainer_for(problem)[0].problem.squared_norms(), [29, 4])
 
 
 @pytest.mark.parametrize("duals", [_core.Duals64, _core.LaneDuals64])
@@ -127,20 +127,8 @@ def test_an_unknown_instruction_set_is_refused(monkeypatch):
         instruction_set()
     problem = make_problem(np.eye(2), [0, 1], n_classes=2)
     monkeypatch.delenv(VARIABLE)
-    data = problem.dataset
     with pytest.raises(ValueError, match="mmx"):
-        _core.Trainer64(
-            core_formulation(problem),
-            data.indptr,
-            data.indices,
-            data.values,
-            2,
-            0.0,
-            data.labels,
-            2,
-            problem.costs,
-            "mmx",
-        )
+        _core.Problem64(**(problem_arguments(problem) | {"instruction_set": "mmx"}))
 
 
 def test_the_environment_chooses(instruction_set):

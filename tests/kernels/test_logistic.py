@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from manyclass import _core
-from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.kernels import problem_arguments
 from manyclass.solvers.logistic_certificate import class_shift
 from manyclass.solvers.logistic_engine import (
     NO_SHIFT,
@@ -34,8 +34,9 @@ class Setting:
     def __init__(self, shape, class_major, dtype, instruction_set):
         self.given = shape, class_major, dtype, instruction_set
         self.problem = random_logistic(sum(shape), dtype=dtype, shape=shape)
-        arguments = trainer_arguments(self.problem) | {"instruction_set": instruction_set}
-        self.trainer = core_class("LogisticTrainer", np.dtype(dtype))(**arguments)
+        arguments = problem_arguments(self.problem) | {"instruction_set": instruction_set}
+        problem = core_class("Problem", np.dtype(dtype))(**arguments)
+        self.trainer = core_class("LogisticTrainer", np.dtype(dtype))(problem)
         self.class_major = class_major
         self.rng = np.random.default_rng(0)
         self.X = rows_with_bias(self.problem.dataset)

@@ -8,7 +8,7 @@ from manyclass import _core
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.kernels import problem_arguments
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
 from tests.helpers.cases import each
@@ -20,8 +20,8 @@ def visited(name, dtype, instruction_set, X, labels, C, loss="hinge"):
     """Return z of shape (n, k) after one visit of each row in random order."""
     data = Dataset.from_matrix(X.astype(dtype), labels, n_classes=K)
     problem = Problem(data, FORMULATIONS[name], C, loss)
-    arguments = trainer_arguments(problem) | {"instruction_set": instruction_set}
-    trainer = core_class("Trainer", data.dtype)(**arguments)
+    arguments = problem_arguments(problem) | {"instruction_set": instruction_set}
+    trainer = core_class("Trainer", data.dtype)(core_class("Problem", data.dtype)(**arguments))
     z = core_class("Duals", data.dtype)(len(X), K)
     weights = allocate_weights(X.shape[1] + 1, K, data.dtype)[1]
     rows = np.arange(len(X), dtype=np.int32)

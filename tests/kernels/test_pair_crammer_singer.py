@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from manyclass import _core
 from manyclass.problem import objective
-from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.kernels import core_problem
 from manyclass.solvers.weights.dense import allocate_weights
 from tests.helpers.catalog import make_problem, random_problem
 
@@ -29,7 +29,7 @@ class Setting:
     def __init__(self, problem, n_first, elsewhere=(), kind="dense"):
         data = self.data = problem.dataset
         self.problem, self.dtype = problem, data.dtype.type
-        self.trainer = CORES[self.dtype](**trainer_arguments(problem))
+        self.trainer = CORES[self.dtype](core_problem(problem))
         per_block = 64 // data.dtype.itemsize
         n_second = data.n_classes - n_first
         width = -(-max(n_first, n_second) // per_block) * per_block
@@ -43,7 +43,7 @@ class Setting:
         else:
             self.weights = TABLES[self.dtype](data.n_features + 1, width, 8)
         self.lists = LISTS[self.dtype](data.n_examples, 2 * width)
-        self.rows = np.flatnonzero(self.trainer.squared_norms() > 0).astype(np.int32)
+        self.rows = np.flatnonzero(self.trainer.problem.squared_norms() > 0).astype(np.int32)
 
     def put(self, shares):
         """Set the shares, shape (n, k)."""

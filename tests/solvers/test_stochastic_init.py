@@ -38,7 +38,7 @@ def start(problem, seed=0):
     data = problem.dataset
     _, weights = allocate_weights(data.n_features + 1, data.n_classes, data.dtype)
     rows = np.flatnonzero(np.diff(data.indptr) + data.bias).astype(np.int32)
-    z = stochastic_start(problem, rows, weights, np.random.default_rng(seed))
+    z = stochastic_start(problem, core_problem(problem), rows, weights, np.random.default_rng(seed))
     return z, weights[:, : data.n_classes]
 
 
@@ -92,7 +92,8 @@ def test_moved_labels_tell_the_steps():
 
 
 def core_trainer(data):
-    return _core.StochasticTrainer64(
+    problem = _core.Problem64(
+        None,
         data.indptr,
         data.indices,
         data.values,
@@ -103,6 +104,7 @@ def core_trainer(data):
         data.weights,
         "baseline",
     )
+    return _core.StochasticTrainer64(problem)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +203,7 @@ def test_interrupted_steps_leave_nothing(monkeypatch):
     problem = clouds()
 
     class Pressed:
-        def __init__(self, **_):
+        def __init__(self, problem):
             pass
 
         def steps(self, weights, *_):
@@ -211,7 +213,7 @@ def test_interrupted_steps_leave_nothing(monkeypatch):
     monkeypatch.setattr(_core, "StochasticTrainer64", Pressed)
     _, weights = allocate_weights(6, 4, np.dtype(np.float64))
     with pytest.raises(KeyboardInterrupt):
-        stochastic_start(problem, np.arange(3, dtype=np.int32), weights, np.random.default_rng(0))
+        stochastic_start(problem, core_problem(problem), np.arange(3, dtype=np.int32), weights, np.random.default_rng(0))
     assert (weights == 0).all()
     with pytest.raises(Interrupted) as caught:
         train(problem, SequentialDual)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.kernels import core_problem
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.weights import tables
 from manyclass.utils.instruction_sets import VARIABLE
@@ -39,7 +39,7 @@ def core_of(problem, *, n_slices=1, dense_from=8):
     data = problem.dataset
     trainer_of, weights_of, duals_of = CORES[data.dtype.type]
     weights = weights_of.zeros(data.n_features + 1, data.n_classes, n_slices, dense_from)
-    trainer = trainer_of(**trainer_arguments(problem))
+    trainer = trainer_of(core_problem(problem))
     return trainer, weights, duals_of(data.n_examples, data.n_classes)
 
 

@@ -45,6 +45,10 @@ class CoreCall:
         margins = (h.number(1.0, 0.03, NUMBERS) for _ in range(2))
         return _core.Formulation(*right.values(), loss, *margins, shifted=h.chance(0.05))
 
+    def trainer(self, kind, *, relative):
+        problem = self.core("Problem")(self.formulation(relative=relative), *self.problem)
+        return self.core(kind)(problem)
+
     def duals(self, kind, n_columns):
         """Return z with entries, perhaps of other classes, or twice."""
         h = self.h
@@ -83,9 +87,7 @@ class CoreCall:
     def dense(self):
         """Dense weights, by lists or in lanes."""
         h, kind = self.h, self.h.pick(["", "Lane"])
-        trainer = self.core(f"{kind}Trainer")(
-            self.formulation(relative=h.chance(0.5)), *self.problem
-        )
+        trainer = self.trainer(f"{kind}Trainer", relative=h.chance(0.5))
         z = self.duals(f"{kind}Duals", self.k)
         weights = h.weights(self.d + 1, self.k + 1, self.dtype)
         common = h.array(h.pick([np.empty(0), np.zeros(self.d + 1)]))
@@ -116,12 +118,12 @@ class CoreCall:
         mean.restart(h.array(np.zeros(self.d + 1)))
         trainer.follow_mean(weights, z, rows, moved, h.array(moved), 1.0, mean)
         trainer.settle_mean(weights, z, mean)
-        trainer.sum_of_rows(h.array(np.ones(self.n)))
+        trainer.problem.sum_of_rows(h.array(np.ones(self.n)))
 
     def tables(self):
         """W in tables, in threads."""
         h = self.h
-        trainer = self.core("SparseTrainer")(self.formulation(relative=True), *self.problem)
+        trainer = self.trainer("SparseTrainer", relative=True)
         z = self.duals("Duals", self.k)
         sizes = h.number(self.d + 1), h.number(self.k), h.number(int(h.rng.integers(1, 4)))
         weights = self.core("WeightTables").zeros(*sizes, h.number(4))
@@ -134,7 +136,7 @@ class CoreCall:
     def pairs(self):
         """Two class blocks that meet."""
         h = self.h
-        trainer = self.core("PairTrainer")(self.formulation(relative=True), *self.problem)
+        trainer = self.trainer("PairTrainer", relative=True)
         width = h.number(64 // self.dtype.itemsize)
         labels = h.array(h.rng.integers(-1, 2 * max(1, width % 64), self.n).astype(np.int32))
         counts = (h.number(int(h.rng.integers(0, 5))) for _ in range(2))
@@ -168,7 +170,7 @@ class CoreCall:
     def stochastic(self):
         """Stochastic steps on both kinds of weights."""
         h = self.h
-        trainer = self.core("StochasticTrainer")(*self.problem)
+        trainer = self.core("StochasticTrainer")(self.core("Problem")(None, *self.problem))
         clock = _core.StochasticClock()
         for name, value in {"alpha": 1e-2, "seen": 0.0, "average_from": np.inf}.items():
             setattr(clock, name, h.number(value, 0.1, NUMBERS))
@@ -190,7 +192,7 @@ class CoreCall:
     def logistic(self):
         """Visits and passes of logistic regression, in both layouts of W."""
         h = self.h
-        trainer = self.core("LogisticTrainer")(self.formulation(relative=True), *self.problem)
+        trainer = self.trainer("LogisticTrainer", relative=True)
         trainer.use_threads(h.number(int(h.rng.integers(1, 4)), 0.05, [-1, 0]))
         class_major = h.chance(0.5)
 

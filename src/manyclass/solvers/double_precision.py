@@ -26,7 +26,7 @@ from manyclass.problem.solution import (
     rounding_share,
 )
 from manyclass.solvers.certificates import Returned, as_returned, half_square
-from manyclass.solvers.kernels import core_classes, trainer_arguments
+from manyclass.solvers.kernels import core_classes, core_problem
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.training_loop import Interrupted
 from manyclass.solvers.weights.dense import allocate_weights
@@ -121,12 +121,12 @@ def _inspect(problem: Problem, W: Array) -> tuple[Returned, _core.GapSums, float
     data = problem.dataset
     n, k = data.n_examples, data.n_classes
     trainer_of, duals_of = core_classes(problem)
-    trainer = trainer_of(**trainer_arguments(problem))
+    trainer = trainer_of(core_problem(problem))
     _, padded = allocate_weights(len(W), k + mean_apart(problem), data.dtype)
     padded[:, :k] = W
     at = as_returned(problem, W)
     arguments = (padded, duals_of(n, k), at.common, at.norm(k))
-    empty = np.flatnonzero(trainer.squared_norms() == 0).tolist()
+    empty = np.flatnonzero(trainer.problem.squared_norms() == 0).tolist()
     constant = exact_sum(trainer.inspect(*arguments, i, i + 1).loss for i in empty)
     return at, trainer.inspect(*arguments, 0, n), constant
 

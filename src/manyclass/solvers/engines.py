@@ -30,8 +30,8 @@ from manyclass.solvers.kernels import (
     NO_COMMON,
     check_squared_norms,
     core_classes,
+    core_problem,
     rows_per_call,
-    trainer_arguments,
 )
 from manyclass.solvers.weights.dense import (
     allocate_weights,
@@ -159,12 +159,11 @@ class DenseEngine:
         self._apart = mean_apart(problem)
         self._effort = SHRUNK_EFFORT * (1 + in_lanes(problem))
         trainer_of, duals_of = core_classes(problem, lanes=lanes)
-        self.trainer: _core.Trainer64 | _core.RowTrainer64 = trainer_of(
-            **trainer_arguments(problem)
-        )
+        self.core = core_problem(problem)
+        self.trainer: _core.Trainer64 | _core.RowTrainer64 = trainer_of(self.core)
         self.z = duals_of(self.n, self.k)
         self._buffer, self.W = self._allocated()
-        self.norms = _checked(self.trainer.squared_norms())
+        self.norms = _checked(self.core.squared_norms())
 
     @property
     def n_weights(self) -> int:
@@ -213,7 +212,7 @@ class DenseEngine:
         if self.problem.formulation.centred:
             sigma = np.zeros(self.n)
             self.trainer.row_sums(self.z, np.arange(self.n, dtype=np.int32), sigma)
-            common = self.trainer.sum_of_rows(sigma / self.k)
+            common = self.core.sum_of_rows(sigma / self.k)
         return float(self.trainer.rebuild(self.W, self.z, common))
 
     def certify(self, rounding: float) -> Certificate:
@@ -282,7 +281,7 @@ class DenseEngine:
 
     def stop(self) -> None:
         """End the loop that another thread runs, between two visits."""
-        self.trainer.stop()
+        self.core.stop()
 
     def _allocated(self) -> tuple[Array, Array]:
         """Return zeros for W: the memory, and W in it."""
@@ -312,12 +311,13 @@ class ClassMajorEngine(DenseEngine):
         self.problem, self.n_jobs = problem, n_jobs
         self.n, self.k, self.d = data.n_examples, data.n_classes, data.n_features
         self.has_lanes, self._apart, self._effort = False, False, SHRUNK_EFFORT_BY_CLASS
-        trainer = core_class("RowTrainer", data.dtype)(**trainer_arguments(problem))
+        self.core = core_problem(problem)
+        trainer = core_class("RowTrainer", data.dtype)(self.core)
         trainer.use_threads(n_jobs)
         self.trainer = trainer
         self.z = core_class("Duals", data.dtype)(self.n, self.k)
         self._buffer, self.W = self._allocated()
-        self.norms = _checked(self.trainer.squared_norms())
+        self.norms = _checked(self.core.squared_norms())
 
     def matrix(self, W: Array) -> Array:
         """Return some W, laid out like the engine's, as a copy of shape (d + 1, k)."""
@@ -368,9 +368,10 @@ class TableEngine:
             n_slices=min(n_jobs, cpu_count(), self.k),  # more would only wait
             dense_from=dense_from(problem),
         )
-        self.trainer = core_class("SparseTrainer", data.dtype)(**trainer_arguments(inner))
+        self.core = core_problem(inner)
+        self.trainer = core_class("SparseTrainer", data.dtype)(self.core)
         self.z = core_class("Duals", data.dtype)(self.n, self.k)
-        self.norms = _checked(self.trainer.squared_norms())
+        self.norms = _checked(self.core.squared_norms())
 
     @property
     def n_weights(self) -> int:
@@ -437,7 +438,7 @@ class TableEngine:
 
     def stop(self) -> None:
         """End the loop that another thread runs, between two visits."""
-        self.trainer.stop()
+        self.core.stop()
 
 
 def engine_for(

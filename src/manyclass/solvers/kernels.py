@@ -26,8 +26,13 @@ def core_classes(
     return core_class("Trainer", dtype), core_class("Duals", dtype)
 
 
-def trainer_arguments(problem: Problem) -> Settings:
-    """Return what every trainer of the compiled core takes."""
+def core_problem(problem: Problem) -> _core.Problem64:
+    """Return the problem as the trainers of the compiled core share it: checked, with its norms."""
+    return core_class("Problem", problem.dataset.dtype)(**problem_arguments(problem))
+
+
+def problem_arguments(problem: Problem) -> Settings:
+    """Return what the core's problem is made of."""
     data = problem.dataset
     return {
         "formulation": core_formulation(problem),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
-from manyclass.solvers.kernels import trainer_arguments
+from manyclass.solvers.kernels import core_problem
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.layout import BLOCK_BYTES, in_batches
 from manyclass.utils.core_class import core_class
@@ -85,7 +85,7 @@ class LogisticEngine:
         self.is_free = bool(data.bias) and not regularize_intercept
         self.class_major = in_batches(problem)
         self.trainer: _core.LogisticTrainer64 = core_class("LogisticTrainer", data.dtype)(
-            **trainer_arguments(problem)
+            core_problem(problem)
         )
         self.trainer.use_threads(n_jobs)
         self.log_u = new_log_u(problem) if keeps_duals else None

@@ -200,7 +200,7 @@ class SequentialDual:
         engine = self._lanes
         assert engine is not None
         try:
-            z = stochastic_start(self.problem, self._rows, engine.W, self.rng)
+            z = stochastic_start(self.problem, engine.core, self._rows, engine.W, self.rng)
         except OverflowError:
             return 0  # descent makes shorter steps
         engine.load(z)

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.solvers.kernels import trainer_arguments
 from manyclass.utils.core_class import core_class
 from manyclass.utils.types import Array, CsrArray
 
@@ -47,7 +46,11 @@ def is_worthwhile(problem: Problem, norms: NDArray[np.float64]) -> bool:
 
 
 def stochastic_start(
-    problem: Problem, rows: NDArray[np.int32], weights: Array, rng: np.random.Generator
+    problem: Problem,
+    core: _core.Problem64,
+    rows: NDArray[np.int32],
+    weights: Array,
+    rng: np.random.Generator,
 ) -> CsrArray:
     """Make the steps.
 
@@ -55,6 +58,8 @@ def stochastic_start(
     ----------
     problem : Problem
         Crammer-Singer.
+    core : Problem of the core
+        The same problem.
     rows : ndarray of shape (m,), int32
         The examples with x_i != 0.
     weights : ndarray of shape (d + 1, stride)
@@ -73,9 +78,7 @@ def stochastic_start(
         If W may overflow.
     """
     data = problem.dataset
-    arguments = trainer_arguments(problem)
-    del arguments["formulation"]
-    trainer = core_class("StochasticTrainer", data.dtype)(**arguments)
+    trainer = core_class("StochasticTrainer", data.dtype)(core)
     clock = _core.StochasticClock()
     clock.alpha = 1 / problem.costs[rows].sum()
     passage = _core.Passage(_core.StochasticLoss.hinge, batch_size=1, n_threads=1)

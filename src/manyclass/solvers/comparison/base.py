@@ -16,7 +16,6 @@ from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
 from manyclass.solvers.engines import DenseEngine, of_examples
-from manyclass.solvers.kernels import trainer_arguments
 from manyclass.solvers.stopping import Findings, StoppingRule
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
@@ -71,7 +70,7 @@ class ComparisonSolver(ABC):
         self.constant = self.engine.constant_loss()
         self.dual = 0.0
         kernels = core_class("ComparisonTrainer", problem.dataset.dtype)
-        self.kernels = kernels(**trainer_arguments(problem))
+        self.kernels = kernels(self.engine.core)
         self.best: Array | None = None
         self._returns_best = False
         self._full: Findings = _core.SweepResult()

@@ -30,7 +30,7 @@ from manyclass.solvers.distributed.base import (
 from manyclass.solvers.distributed.class_blocks import ClassBlocks, ClassBlockStore
 from manyclass.solvers.distributed.coo_duals import CooDuals, start_duals, to_core
 from manyclass.solvers.engines import SHRUNK_LOOPS
-from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, trainer_arguments
+from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, core_problem
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.sharded import ShardedWeights
 from manyclass.solvers.weights.tables import dense_from
@@ -90,8 +90,8 @@ class ClassPairSolver(DistributedSolver):
         problem, data = self.problem, self.problem.dataset
         n_ranks = self.communicator.size
         self.schedule = Schedule.of(min(data.n_classes, BLOCKS_PER_RANK * n_ranks), n_ranks)
-        self.trainer = core_class("PairTrainer", data.dtype)(**trainer_arguments(problem))
-        norms = self.trainer.squared_norms()
+        self.trainer = core_class("PairTrainer", data.dtype)(core_problem(problem))
+        norms = self.trainer.problem.squared_norms()
         check_squared_norms(norms)
         self.filled = norms > 0
         self._work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)

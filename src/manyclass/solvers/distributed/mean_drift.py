@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.solvers.kernels import core_classes, trainer_arguments
+from manyclass.solvers.kernels import core_classes, problem_arguments
+from manyclass.utils.core_class import core_class
 
 # The largest C_i ||x_i||^2 with which m drifts: few visits bring a z from 0 to C_i anyway. With
 # larger ones all z that rise alike would go to C_i and have to come back.
@@ -51,4 +52,5 @@ def drifting_trainer(problem: Problem, part: Problem, drift: float) -> _core.Tra
         drift=drift,
     )
     trainer_of, _ = core_classes(part, shifted=True)
-    return trainer_of(**(trainer_arguments(part) | {"formulation": of_core}))
+    arguments = problem_arguments(part) | {"formulation": of_core}
+    return trainer_of(core_class("Problem", part.dataset.dtype)(**arguments))

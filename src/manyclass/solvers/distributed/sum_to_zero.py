@@ -108,7 +108,7 @@ class DistributedSumToZero(DistributedSolver):
         n = self.problem.dataset.n_examples
         here, norms = PassTotals(), np.zeros(n)
         if self.part is not None:
-            norms = self.trainer.squared_norms()
+            norms = self.trainer.problem.squared_norms()
             for i in np.flatnonzero(norms == 0).tolist():
                 here.loss += self.trainer.inspect(self.W, self.z, NO_COMMON, 0.0, i, i + 1).loss
         norms = self.communicator.all_max(norms)  # for ranks without classes
@@ -237,7 +237,7 @@ class DistributedSumToZero(DistributedSolver):
         """
         here, core = PassTotals(), self.trainer
         seed = int(self.common.integers(2**63))
-        order = rows if core is None else core.order(rows, seed)
+        order = rows if core is None else core.problem.order(rows, seed)
         gains = np.zeros(2)
         for begin in range(0, len(order), self.batch):
             batch = order[begin : begin + self.batch]
@@ -270,7 +270,7 @@ class DistributedSumToZero(DistributedSolver):
         self.W.fill(0)
         rounding = 0.0
         if self.part is not None:
-            mean = self.trainer.sum_of_rows(steps)
+            mean = self.trainer.problem.sum_of_rows(steps)
             rounding = self.trainer.rebuild(self.W, self.z, mean)
         self.mean.restart(self._size() * self._means()[0])
         return rounding

@@ -188,7 +188,8 @@ class Stochastic:
             trainer_of = core_class("StochasticTrainer", self.shape.dtype)
             tables = self.sums if isinstance(self.sums, TableAccumulator) else None
             labels = dataset.labels if tables is None else tables.places_of(dataset.labels)
-            trainer = trainer_of(
+            problem = core_class("Problem", self.shape.dtype)(
+                None,
                 dataset.indptr,
                 dataset.indices,
                 dataset.values,
@@ -199,7 +200,7 @@ class Stochastic:
                 dataset.weights / self.unit,
                 instruction_set(),
             )
-            self._trainer = dataset, trainer
+            self._trainer = dataset, trainer_of(problem)
         return self._trainer[1]
 
     def __getstate__(self) -> Settings:

@@ -1,5 +1,6 @@
 #pragma once
-// The checked examples of a training problem, and loops over them. All trainers build on it.
+// A training problem: its examples, checked once, their norms, and the flag that ends training. The
+// trainers of a problem share it. Loops over the examples.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -43,10 +44,10 @@ struct ExampleArrays {
 };
 
 template <class T>
-class TrainingSet {
+class Problem {
  public:
   // `check_signals` is called now and then during training. It throws to end training.
-  TrainingSet(const ExampleArrays<T>& arrays, std::string instruction_set, Poll check_signals)
+  Problem(const ExampleArrays<T>& arrays, std::string instruction_set, Poll check_signals)
       : n_classes_(arrays.n_classes),
         norms_(arrays.labels.size()),
         instruction_set_(std::move(instruction_set)),
@@ -68,8 +69,8 @@ class TrainingSet {
     kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)
         .squared_norms(examples_.x, norms_.data());
   }
-  TrainingSet(const TrainingSet&) = delete;
-  TrainingSet& operator=(const TrainingSet&) = delete;
+  Problem(const Problem&) = delete;
+  Problem& operator=(const Problem&) = delete;
 
   const Examples<T>& examples() const { return examples_; }
   std::int32_t n_classes() const { return n_classes_; }
@@ -78,7 +79,7 @@ class TrainingSet {
   const std::vector<double>& norms() const { return norms_; }
   const std::string& instruction_set() const { return instruction_set_; }
 
-  // End training from another thread.
+  // End all training of this problem, from another thread.
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
   // To be called between visits. Throws after `stop`, and what check_signals throws.
   Poll poll() const {
@@ -145,7 +146,6 @@ class TrainingSet {
             "every example must have its class");
   }
 
- protected:
   void check_sums(std::span<const std::int32_t> rows, std::span<const double> sigma) const {
     require(sigma.size() == norms_.size(), "sigma must have an entry for every example");
     check_rows(rows);
