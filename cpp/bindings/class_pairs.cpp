@@ -6,13 +6,11 @@
 #include <utility>
 
 #include "bindings/bindings.hpp"
-#include "bindings/problem.hpp"
 #include "class_pairs/pair_tables.hpp"
 #include "class_pairs/pair_trainer.hpp"
 #include "class_pairs/pair_views.hpp"
 #include "data/array_views.hpp"
 #include "data/check_problem.hpp"
-#include "data/require.hpp"
 #include "dual/trainer.hpp"
 #include "duals/dual_lists.hpp"
 #include "weights/hash_tables.hpp"

@@ -5,12 +5,10 @@
 #include <cstdint>
 
 #include "bindings/bindings.hpp"
-#include "bindings/problem.hpp"
 #include "comparison/comparison_trainer.hpp"
 #include "comparison/kernels.hpp"
 #include "data/check_problem.hpp"
-#include "data/csr.hpp"
-#include "data/require.hpp"
+#include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
 
 namespace manyclass {

@@ -12,21 +12,18 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
-#include "bindings/problem.hpp"
 #include "certificate/gap_sums.hpp"
 #include "certificate/sum_of_squares.hpp"
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
-#include "data/formulation.hpp"
-#include "data/require.hpp"
 #include "dense_rows/row_trainer.hpp"
 #include "dual/shrinking_loops.hpp"
 #include "dual/trainer.hpp"
 #include "duals/dual_arrays.hpp"
 #include "duals/dual_lanes.hpp"
 #include "duals/dual_lists.hpp"
-#include "newton/make_newton.hpp"
-#include "simd/cpu_features.hpp"
+#include "newton/proximal_newton.hpp"
+#include "simd/dispatch.hpp"
 #include "simd/vector.hpp"
 #include "sum_to_zero/mean_follower.hpp"
 

@@ -7,8 +7,7 @@
 #include <optional>
 
 #include "bindings/bindings.hpp"
-#include "bindings/problem.hpp"
-#include "data/require.hpp"
+#include "data/check_problem.hpp"
 #include "logistic/kernels.hpp"
 #include "logistic/logistic_trainer.hpp"
 

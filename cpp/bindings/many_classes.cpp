@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
-#include "bindings/problem.hpp"
 #include "data/check_problem.hpp"
-#include "data/require.hpp"
 #include "dual/shrinking_loops.hpp"
 #include "duals/dual_lists.hpp"
 #include "many_classes/sharded_trainer.hpp"
@@ -28,7 +26,7 @@ ShardedWeights<T> new_weights(std::int64_t n_rows, std::int32_t n_classes, int n
   require(1 <= n_rows && n_rows <= kMaxCount && 1 <= n_classes && n_classes <= kMaxCount,
           "there must be a feature and a class, and less than 2^31");
   require(1 <= n_shards && n_shards <= std::min(n_classes, kMaxThreads),
-          "slices must be from 1 to n_classes");
+          "shards must be from 1 to n_classes");
   require(dense_from >= 1, "dense_from must be positive");
   return {n_rows, n_classes, n_shards, static_cast<std::size_t>(dense_from)};
 }
@@ -53,7 +51,7 @@ template <class T>
 void bind_weights(nb::module_& m, const char* name) {
   using Weights = ShardedWeights<T>;
   nb::class_<Weights>(m, name)
-      .def_static("zeros", &new_weights<T>, "n_rows"_a, "n_classes"_a, "n_slices"_a, "dense_from"_a)
+      .def_static("zeros", &new_weights<T>, "n_rows"_a, "n_classes"_a, "n_shards"_a, "dense_from"_a)
       .def("to_csr", &export_csr<T>, "names"_a)
       .def(
           "load_csr",
@@ -101,10 +99,10 @@ void bind_trainer(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_many_classes(nb::module_& m) {
-  bind_weights<float>(m, "WeightTables32");
-  bind_weights<double>(m, "WeightTables64");
-  bind_trainer<float>(m, "SparseTrainer32");
-  bind_trainer<double>(m, "SparseTrainer64");
+  bind_weights<float>(m, "ShardedWeights32");
+  bind_weights<double>(m, "ShardedWeights64");
+  bind_trainer<float>(m, "ShardedTrainer32");
+  bind_trainer<double>(m, "ShardedTrainer64");
 }
 
 }  // namespace manyclass

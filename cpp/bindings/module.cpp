@@ -4,7 +4,6 @@
 #include "bindings/bindings.hpp"
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
-#include "data/require.hpp"
 #include "duals/dual_lanes.hpp"
 #include "threads/bus_errors.hpp"
 #include "threads/interrupt_poll.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "bindings/bindings.hpp"
-#include "data/require.hpp"
+#include "data/check_problem.hpp"
 #include "newton/proximal_newton.hpp"
 
 namespace nb = nanobind;
@@ -65,8 +65,8 @@ void bind_newton(nb::module_& m) {
       .def_ro("steps", &NewtonRound::steps)
       .def_ro("n_zone", &NewtonRound::n_zone)
       .def_ro("evaluations", &NewtonRound::evaluations);
-  bind_newton_of<float>(m, "Newton32");
-  bind_newton_of<double>(m, "Newton64");
+  bind_newton_of<float>(m, "ProximalNewton32");
+  bind_newton_of<double>(m, "ProximalNewton64");
 }
 
 }  // namespace manyclass

@@ -8,7 +8,7 @@
 
 #include "bindings/bindings.hpp"
 #include "data/array_views.hpp"
-#include "data/require.hpp"
+#include "data/check_problem.hpp"
 #include "prediction/predictor.hpp"
 #include "weights/csr_weights.hpp"
 

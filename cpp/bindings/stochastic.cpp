@@ -9,12 +9,10 @@
 #include <string>
 
 #include "bindings/bindings.hpp"
-#include "bindings/problem.hpp"
 #include "data/array_views.hpp"
-#include "data/formulation.hpp"
+#include "data/examples.hpp"
 #include "stochastic/kernels.hpp"
-#include "stochastic/sgd.hpp"
-#include "stochastic/sgd_trainer.hpp"
+#include "stochastic/stochastic_trainer.hpp"
 #include "weights/sharded_weights.hpp"
 
 namespace manyclass {

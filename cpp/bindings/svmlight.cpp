@@ -2,7 +2,6 @@
 #include <nanobind/ndarray.h>
 
 #include "bindings/bindings.hpp"
-#include "svmlight/chunk.hpp"
 #include "svmlight/parser.hpp"
 
 namespace manyclass {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "data/csr.hpp"
+#include "data/examples.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
 #include "weights/hash_tables.hpp"

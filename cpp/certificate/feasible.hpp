@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "data/examples.hpp"
-#include "data/formulation.hpp"
 #include "simd/vector.hpp"
 
 namespace manyclass {

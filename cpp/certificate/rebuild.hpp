@@ -10,7 +10,6 @@
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/feasible.hpp"
 #include "certificate/rebuild_kernels.hpp"
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "simd/aligned_array.hpp"
 #include "threads/interrupt_poll.hpp"

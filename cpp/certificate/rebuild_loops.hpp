@@ -7,7 +7,6 @@
 
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/rebuild_kernels.hpp"
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"

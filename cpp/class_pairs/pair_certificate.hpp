@@ -10,12 +10,11 @@
 #include "certificate/gap.hpp"
 #include "certificate/gap_sums.hpp"
 #include "class_pairs/pair_kernels.hpp"
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/root_finding.hpp"
+#include "subproblem/scratch.hpp"
 #include "subproblem/slacks.hpp"
 
 namespace manyclass::MANYCLASS_ISA {

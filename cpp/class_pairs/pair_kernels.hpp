@@ -8,8 +8,8 @@
 #include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/entering_classes.hpp"
+#include "subproblem/scratch.hpp"
 #include "weights/hash_tables.hpp"
 #include "weights/weights_view.hpp"
 

@@ -9,8 +9,8 @@
 #include "class_pairs/pair_kernels.hpp"
 #include "class_pairs/pair_tables.hpp"
 #include "data/array_views.hpp"
+#include "data/check_problem.hpp"
 #include "data/examples.hpp"
-#include "data/require.hpp"
 #include "subproblem/entering_classes.hpp"
 
 namespace manyclass {

@@ -7,14 +7,13 @@
 #include <span>
 
 #include "class_pairs/pair_kernels.hpp"
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
 #include "subproblem/entering_classes.hpp"
 #include "weights/dense_weights.hpp"
 #include "weights/hash_weights.hpp"
-#include "weights/weight_access.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

@@ -13,12 +13,11 @@
 #include "dual/dense_sweep.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
-#include "subproblem/block_summary.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/entering_classes.hpp"
 #include "subproblem/example_subproblem.hpp"
 #include "subproblem/root_finding.hpp"
-#include "subproblem/top_scores.hpp"
+#include "subproblem/scratch.hpp"
+#include "subproblem/slacks.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

@@ -10,13 +10,13 @@
 
 #include "comparison/kernels.hpp"
 #include "data/array_views.hpp"
+#include "data/check_problem.hpp"
 #include "data/examples.hpp"
-#include "data/require.hpp"
 #include "dual/problem.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/aligned_array.hpp"
 #include "simd/dispatch.hpp"
-#include "subproblem/owned_scratch.hpp"
+#include "subproblem/scratch.hpp"
 #include "threads/interrupt_poll.hpp"
 #include "weights/weights_view.hpp"
 

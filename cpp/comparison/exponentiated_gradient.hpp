@@ -23,12 +23,11 @@
 #include <limits>
 #include <span>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "simd/exp.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
-#include "subproblem/coordinate.hpp"
+#include "subproblem/scratch.hpp"
 #include "subproblem/slacks.hpp"
 #include "weights/dense_weights.hpp"
 #include "weights/weights_view.hpp"

@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
-#include "subproblem/coordinate.hpp"
+#include "subproblem/scratch.hpp"
 #include "weights/weights_view.hpp"
 
 namespace manyclass {

@@ -13,13 +13,12 @@
 #include <utility>
 
 #include "comparison/kernels.hpp"
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
-#include "subproblem/block_summary.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/example_subproblem.hpp"
+#include "subproblem/scratch.hpp"
+#include "subproblem/slacks.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

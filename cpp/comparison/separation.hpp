@@ -11,11 +11,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
-#include "subproblem/coordinate.hpp"
+#include "subproblem/scratch.hpp"
 #include "subproblem/slacks.hpp"
 #include "weights/dense_weights.hpp"
 #include "weights/weights_view.hpp"

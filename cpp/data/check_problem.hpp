@@ -1,18 +1,28 @@
 #pragma once
-// Validation of a training problem. The kernels check nothing, so every problem passes these checks
-// first. Each check is one pass over its array.
+// Validation of arguments and of a training problem. The kernels check nothing, so the engines check
+// before they call them. Each check is one pass over its array.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <stdexcept>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
-#include "data/formulation.hpp"
 #include "simd/vector.hpp"
 
 namespace manyclass {
+
+inline constexpr int kMaxThreads = 1 << 16;
+
+inline void require(bool condition, const char* what) {
+  if (!condition) throw std::invalid_argument(what);
+}
+
+// Throws if there is a flaw; `flaw` is its description, or null.
+inline void require_none(const char* flaw) {
+  if (flaw != nullptr) throw std::invalid_argument(flaw);
+}
 
 inline constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max() - 64;
 

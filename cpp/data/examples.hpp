@@ -1,12 +1,51 @@
 #pragma once
-// The training examples as the kernels see them, and what a pass over them returns.
+// The training problem as the kernels see it: the formulation, X by rows, the examples; and what a
+// pass over them returns.
 #include <algorithm>
 #include <cstdint>
 
-#include "data/csr.hpp"
-#include "data/formulation.hpp"
+#include "data/loss.hpp"
 
 namespace manyclass {
+
+struct Formulation {
+  bool relative;         // margins: relative (w_y - w_c) . x; else absolute, -w_c . x and +w_y . x
+  bool others;           // targets: the classes c != y
+  bool own;              // targets: the class y (absolute margins only)
+  bool maximum;          // the largest loss of the targets counts; else their sum
+  bool centred;          // sum_c w_c = 0 is enforced: W = U - mean_c u_c, U kept un-centred
+  Loss loss;             // of a slack
+  double gamma;          // margin asked of the others
+  double gamma_own;      // margin asked of y
+  bool shifted = false;  // W's column k is subtracted every w_c
+  double drift = 0;      // a visit moves that column by so much of the sum of its step
+};
+
+// Row i of X: nnz pairs (feature, value), and `bias`, the value of the appended constant
+// feature d (0 = no intercept, nothing appended).
+template <class T>
+struct Row {
+  const std::int32_t* indices;
+  const T* values;
+  std::int64_t nnz;
+  T bias;
+};
+
+template <class T>
+struct Csr {
+  const std::int64_t* indptr;
+  const std::int32_t* indices;
+  const T* values;
+  std::int64_t n_rows;
+  std::int64_t n_features;
+  T bias;
+  bool is_dense = false;
+
+  [[gnu::always_inline]] Row<T> row(std::int64_t i) const {
+    const std::int64_t begin = indptr[i];
+    return {is_dense ? indices : indices + begin, values + begin, indptr[i + 1] - begin, bias};
+  }
+};
 
 // Label of an example whose class is outside of this subset of the classes.
 inline constexpr std::int32_t kElsewhere = -1;

@@ -15,7 +15,7 @@
 #include "dense_rows/row_kernels.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/aligned_array.hpp"
-#include "subproblem/owned_scratch.hpp"
+#include "subproblem/scratch.hpp"
 #include "threads/thread_choice.hpp"
 #include "threads/thread_team.hpp"
 
@@ -36,17 +36,17 @@ class OwnedBatch {
         class_steps_(kRows * static_cast<std::size_t>(n_classes)) {}
 
   RowBatch<T> view(std::span<const std::int32_t> order, std::size_t slot) {
-    return {order,
-            rows_.data() + slot * kRows * static_cast<std::size_t>(stride_),
-            gram_.data() + slot * kRows * kRows,
-            scores_.data(),
-            steps_.data(),
-            ends_.data(),
-            is_dense_.data(),
-            means_.data(),
-            class_begins_.data(),
-            class_steps_.data(),
-            mean_step_.data()};
+    return {.order = order,
+            .rows = rows_.data() + slot * kRows * static_cast<std::size_t>(stride_),
+            .gram = gram_.data() + slot * kRows * kRows,
+            .scores = scores_.data(),
+            .steps = steps_.data(),
+            .ends = ends_.data(),
+            .is_dense = is_dense_.data(),
+            .means = means_.data(),
+            .class_begins = class_begins_.data(),
+            .class_steps = class_steps_.data(),
+            .mean_step = mean_step_.data()};
   }
   T* row() const { return mean_step_.data(); }
 

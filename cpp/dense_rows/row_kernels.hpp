@@ -8,11 +8,10 @@
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/gap_sums.hpp"
 #include "certificate/rebuild_kernels.hpp"
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "dense_rows/class_major.hpp"
 #include "duals/dual_lists.hpp"
-#include "subproblem/coordinate.hpp"
+#include "subproblem/scratch.hpp"
 
 namespace manyclass {
 

@@ -9,15 +9,14 @@
 
 #include "data/examples.hpp"
 #include "dense_rows/class_major.hpp"
-#include "dense_rows/pack_row.hpp"
 #include "dense_rows/row_product.hpp"
 #include "dual/dense_sweep.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
-#include "subproblem/block_summary.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/example_subproblem.hpp"
+#include "subproblem/scratch.hpp"
+#include "subproblem/slacks.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

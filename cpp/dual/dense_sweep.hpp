@@ -20,9 +20,9 @@
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
-#include "subproblem/block_summary.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/example_subproblem.hpp"
+#include "subproblem/scratch.hpp"
+#include "subproblem/slacks.hpp"
 #include "weights/dense_weights.hpp"
 #include "weights/weights_view.hpp"
 

@@ -3,7 +3,6 @@
 #include "dual/kernels.hpp"
 
 #include "certificate/gap.hpp"
-#include "data/squared_norms.hpp"
 #include "dual/dense_sweep.hpp"
 #include "dual/lane_sweep.hpp"
 #include "duals/dual_lanes.hpp"
@@ -12,6 +11,19 @@
 #include "simd/kernel_table.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
+
+// q_i = ||x_i||^2 of every row, in double, the appended constant feature included.
+template <class T>
+void squared_norms(const Csr<T>& x, double* norms) {
+  for (std::int64_t i = 0; i < x.n_rows; ++i) {
+    const Row<T> row = x.row(i);
+    double q = static_cast<double>(row.bias) * static_cast<double>(row.bias);
+    for (std::int64_t p = 0; p < row.nnz; ++p) {
+      q += static_cast<double>(row.values[p]) * static_cast<double>(row.values[p]);
+    }
+    norms[i] = q;
+  }
+}
 
 template <class T>
 struct TableOf<Kernels<T, DualLists<T>>> {

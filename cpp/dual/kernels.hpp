@@ -9,9 +9,8 @@
 
 #include "certificate/certified_weights.hpp"
 #include "certificate/gap_sums.hpp"
-#include "data/csr.hpp"
 #include "data/examples.hpp"
-#include "subproblem/coordinate.hpp"
+#include "subproblem/scratch.hpp"
 #include "weights/weights_view.hpp"
 
 namespace manyclass {

@@ -12,16 +12,14 @@
 #include <limits>
 #include <span>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
-#include "data/formulation.hpp"
 #include "dual/kernels.hpp"
 #include "duals/dual_lanes.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
 #include "simd/wide_vector.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/lane_subproblem.hpp"
+#include "subproblem/scratch.hpp"
 #include "subproblem/slacks.hpp"
 #include "weights/dense_weights.hpp"
 #include "weights/weights_view.hpp"

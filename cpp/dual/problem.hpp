@@ -14,11 +14,7 @@
 #include "certificate/feasible.hpp"
 #include "data/array_views.hpp"
 #include "data/check_problem.hpp"
-#include "data/csr.hpp"
 #include "data/examples.hpp"
-#include "data/formulation.hpp"
-#include "data/random.hpp"
-#include "data/require.hpp"
 #include "data/visit_order.hpp"
 #include "dual/kernels.hpp"
 #include "dual/shrinking_loops.hpp"
@@ -58,12 +54,17 @@ class Problem {
     const bool is_dense = arrays.indices.size() != arrays.values.size();
     require_none(flaw_of(arrays.labels, arrays.n_classes));
     require_none(flaw_of_costs(arrays.costs));
-    examples_ = {arrays.formulation,
-                 {arrays.indptr.data(), arrays.indices.data(), arrays.values.data(),
-                  length(arrays.labels), arrays.n_features, arrays.bias, is_dense},
-                 arrays.labels.data(),
-                 norms_.data(),
-                 arrays.costs.data()};
+    examples_ = {.formulation = arrays.formulation,
+                 .x = {.indptr = arrays.indptr.data(),
+                       .indices = arrays.indices.data(),
+                       .values = arrays.values.data(),
+                       .n_rows = length(arrays.labels),
+                       .n_features = arrays.n_features,
+                       .bias = arrays.bias,
+                       .is_dense = is_dense},
+                 .labels = arrays.labels.data(),
+                 .norms = norms_.data(),
+                 .costs = arrays.costs.data()};
     if (is_dense) require_none(flaw_of_dense(examples_.x, arrays.indices, length(arrays.values)));
     require_none(flaw_of(examples_.x, length(arrays.values)));
     kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)

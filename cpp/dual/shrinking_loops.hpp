@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "data/examples.hpp"
-#include "data/random.hpp"
 #include "data/visit_order.hpp"
 #include "threads/interrupt_poll.hpp"
 

@@ -7,7 +7,6 @@
 
 #include "data/array_views.hpp"
 #include "data/check_problem.hpp"
-#include "data/require.hpp"
 #include "duals/dual_lists.hpp"
 
 namespace manyclass {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "data/formulation.hpp"
+#include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/aligned_array.hpp"
 

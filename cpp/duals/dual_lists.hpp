@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "data/formulation.hpp"
+#include "data/examples.hpp"
 
 namespace manyclass {
 

@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "data/csr.hpp"
+#include "data/examples.hpp"
 #include "dense_rows/class_major.hpp"
-#include "dense_rows/pack_row.hpp"
 #include "dense_rows/row_product.hpp"
 #include "logistic/kernels.hpp"
 #include "simd/isa.hpp"

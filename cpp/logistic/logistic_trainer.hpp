@@ -13,15 +13,14 @@
 #include <vector>
 
 #include "data/array_views.hpp"
+#include "data/check_problem.hpp"
 #include "data/examples.hpp"
-#include "data/require.hpp"
 #include "dense_rows/batch_loop.hpp"
 #include "dense_rows/class_major.hpp"
 #include "dense_rows/row_kernels.hpp"
 #include "dual/problem.hpp"
 #include "logistic/kernels.hpp"
 #include "logistic/logistic_batches.hpp"
-#include "logistic/logistic_memory.hpp"
 #include "simd/compensated_sum.hpp"
 #include "simd/dispatch.hpp"
 #include "threads/interrupt_poll.hpp"

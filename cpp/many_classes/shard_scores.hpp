@@ -6,18 +6,14 @@
 #include <limits>
 #include <span>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
-#include "data/formulation.hpp"
 #include "duals/dual_lists.hpp"
 #include "many_classes/sharded_kernels.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
-#include "subproblem/block_summary.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/entering_classes.hpp"
+#include "subproblem/scratch.hpp"
 #include "subproblem/slacks.hpp"
-#include "subproblem/top_scores.hpp"
 #include "weights/hash_tables.hpp"
 #include "weights/hash_weights.hpp"
 #include "weights/sharded_weights.hpp"

@@ -19,8 +19,8 @@
 #include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/entering_classes.hpp"
+#include "subproblem/scratch.hpp"
 #include "weights/sharded_weights.hpp"
 
 namespace manyclass {

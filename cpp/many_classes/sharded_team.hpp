@@ -19,8 +19,8 @@
 #include "duals/dual_lists.hpp"
 #include "many_classes/sharded_kernels.hpp"
 #include "simd/aligned_array.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/entering_classes.hpp"
+#include "subproblem/scratch.hpp"
 #include "threads/barrier.hpp"
 #include "threads/interrupt_poll.hpp"
 #include "threads/thread_team.hpp"
@@ -53,16 +53,20 @@ class OwnedShardScratch {
     }
     if (steps_.size() < size) steps_.resize(2 * size);
     if (duals_.size() < size) duals_.resize(2 * size);
-    return {{scores_.data(), nullptr, block_.data(), step_.data(), list_.data()},
-            moved_.data(),
-            steps_.data(),
-            duals_.data(),
-            step_ends_,
-            dual_ends_,
-            taken_.data(),
-            changed_,
-            active_,
-            carry};
+    return {.visit = {.scores = scores_.data(),
+                      .dense_step = nullptr,
+                      .block = block_.data(),
+                      .step = step_.data(),
+                      .labels = list_.data()},
+            .moved = moved_.data(),
+            .steps = steps_.data(),
+            .duals = duals_.data(),
+            .step_ends = step_ends_,
+            .dual_ends = dual_ends_,
+            .taken = taken_.data(),
+            .changed = changed_,
+            .active = active_,
+            .carry = carry};
   }
   double* all_scores() const { return exact_.data(); }
   double* shard_scores() const { return exact_shard_.data(); }

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "certificate/gap_sums.hpp"
+#include "data/check_problem.hpp"
 #include "data/examples.hpp"
-#include "data/require.hpp"
 #include "dual/problem.hpp"
 #include "dual/shrinking_loops.hpp"
 #include "duals/dual_lists.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 // The preconditioner: one d x d matrix for all classes, I + 1/k sum_zone tr(B^T J B) x x^T, with
-// its Cholesky factor (newton/cholesky.hpp). It is rebuilt once its use has cost more than it did.
+// its Cholesky factor (newton/preconditioner_kernels.hpp). It is rebuilt once its use has cost more than it did.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

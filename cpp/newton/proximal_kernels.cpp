@@ -2,12 +2,11 @@
 // instruction set.
 #include "newton/proximal_kernels.hpp"
 
-#include "newton/cholesky.hpp"
-#include "newton/gram.hpp"
 #include "newton/kernel_table.hpp"
-#include "simd/blas1.hpp"
+#include "newton/preconditioner_kernels.hpp"
 #include "simd/isa.hpp"
 #include "simd/kernel_table.hpp"
+#include "simd/vector.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

@@ -19,9 +19,7 @@
 #include <limits>
 #include <span>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
-#include "data/formulation.hpp"
 #include "dual/dense_sweep.hpp"
 #include "dual/lane_sweep.hpp"
 #include "duals/dual_lanes.hpp"

@@ -3,7 +3,6 @@
 #include "prediction/kernels.hpp"
 
 #include "prediction/scores.hpp"
-#include "prediction/sparse_scores.hpp"
 #include "prediction/top_k.hpp"
 #include "simd/isa.hpp"
 #include "simd/kernel_table.hpp"

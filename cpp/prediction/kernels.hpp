@@ -2,7 +2,7 @@
 // The tables of the kernels of prediction, and their arguments.
 #include <cstdint>
 
-#include "data/csr.hpp"
+#include "data/examples.hpp"
 #include "weights/csr_weights.hpp"
 
 namespace manyclass {

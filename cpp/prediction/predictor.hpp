@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "data/array_views.hpp"
-#include "data/csr.hpp"
-#include "data/require.hpp"
+#include "data/check_problem.hpp"
+#include "data/examples.hpp"
 #include "prediction/kernels.hpp"
 #include "simd/dispatch.hpp"
 #include "weights/csr_weights.hpp"

@@ -1,12 +1,35 @@
 #pragma once
-// Dynamic dispatch: which instruction set's copy of a kernel table runs. All kernels go this way;
-// simd/kernel_table.hpp is the half that is compiled once per instruction set. The idea is that of
-// HWY_EXPORT in Google's Highway.
+// Dynamic dispatch: the instruction sets that this build and this machine share, and which one's copy
+// of a kernel table runs. All kernels go this way; simd/kernel_table.hpp is the half that is compiled
+// once per instruction set. The idea is that of HWY_EXPORT in Google's Highway.
+#include <algorithm>
+#include <stdexcept>
 #include <string>
-
-#include "simd/cpu_features.hpp"
+#include <vector>
 
 namespace manyclass {
+
+// The fastest last.
+inline std::vector<std::string> instruction_sets() {
+  std::vector<std::string> names{"baseline"};
+#ifdef MANYCLASS_AVX2
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) names.push_back("avx2");
+#endif
+#ifdef MANYCLASS_AVX512
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+    names.push_back("avx512");
+  }
+#endif
+  return names;
+}
+
+inline void require_instruction_set(const std::string& name) {
+  const std::vector<std::string> names = instruction_sets();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw std::invalid_argument("this machine has no instruction set '" + name + "'");
+  }
+}
 
 namespace baseline {
 template <class Table>

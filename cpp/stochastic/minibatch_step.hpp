@@ -10,7 +10,6 @@
 #include <limits>
 #include <span>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "simd/exp.hpp"
 #include "simd/isa.hpp"

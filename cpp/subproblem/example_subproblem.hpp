@@ -5,15 +5,14 @@
 #include <utility>
 
 #include "data/examples.hpp"
-#include "data/formulation.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
-#include "subproblem/block_summary.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/example_summary.hpp"
 #include "subproblem/lower_root.hpp"
 #include "subproblem/root_finding.hpp"
+#include "subproblem/scratch.hpp"
+#include "subproblem/slacks.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "data/formulation.hpp"
+#include "data/examples.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
 #include "simd/wide_vector.hpp"

@@ -10,8 +10,8 @@
 
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
-#include "subproblem/coordinate.hpp"
 #include "subproblem/root_finding.hpp"
+#include "subproblem/scratch.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

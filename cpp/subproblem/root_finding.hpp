@@ -23,7 +23,7 @@
 #include <span>
 
 #include "simd/isa.hpp"
-#include "subproblem/coordinate.hpp"
+#include "subproblem/scratch.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "weights/weights_view.hpp"
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "threads/spin.hpp"
+#include "threads/barrier.hpp"
 
 namespace manyclass {
 

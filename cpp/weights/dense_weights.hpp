@@ -1,17 +1,15 @@
 #pragma once
 // Dense W, with one row per feature: the k weights of a feature are contiguous, padded with zeros
 // to whole blocks of 64 bytes, so that one feature is a run of vector loads. Models WeightAccess
-// (weights/weight_access.hpp).
+// (weights/weights_view.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
-#include "weights/weight_access.hpp"
 #include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {

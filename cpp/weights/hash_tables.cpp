@@ -5,7 +5,7 @@
 #include <bit>
 #include <new>
 
-#include "data/csr.hpp"
+#include "data/examples.hpp"
 #include "weights/dense_weights.hpp"
 
 #ifdef __linux__

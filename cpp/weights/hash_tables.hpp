@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "data/csr.hpp"
+#include "data/examples.hpp"
 #include "simd/compensated_sum.hpp"
 
 namespace manyclass {

@@ -5,12 +5,11 @@
 #include <cstdint>
 #include <span>
 
-#include "data/csr.hpp"
 #include "data/examples.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
 #include "weights/hash_tables.hpp"
-#include "weights/weight_access.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/array_views.hpp"
-#include "data/require.hpp"
+#include "data/check_problem.hpp"
 #include "weights/hash_tables.hpp"
 
 namespace manyclass {

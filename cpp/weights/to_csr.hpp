@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/require.hpp"
+#include "data/check_problem.hpp"
 #include "threads/thread_team.hpp"
 #include "weights/hash_tables.hpp"
 #include "weights/sharded_weights.hpp"

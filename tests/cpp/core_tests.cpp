@@ -13,14 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "data/formulation.hpp"
+#include "data/examples.hpp"
 #include "data/loss.hpp"
-#include "data/random.hpp"
+#include "data/visit_order.hpp"
 #include "dual/problem.hpp"
 #include "dual/trainer.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/aligned_array.hpp"
-#include "simd/cpu_features.hpp"
+#include "simd/dispatch.hpp"
 #include "weights/hash_tables.hpp"
 
 namespace manyclass {

@@ -125,7 +125,7 @@ def test_problems_check_what_they_are_given(changes, message):
 
 
 @pytest.mark.parametrize(
-    "kind", ["Trainer64", "LaneTrainer64", "SparseTrainer64", "StochasticTrainer64"]
+    "kind", ["Trainer64", "LaneTrainer64", "ShardedTrainer64", "StochasticTrainer64"]
 )
 def test_relative_margins_need_the_class_of_every_row(kind):
     with pytest.raises(ValueError, match="every example must have its class"):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from manyclass.solvers.kernels import core_formulation
 from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.utils.core_class import core_class
 from manyclass.utils.instruction_sets import instruction_set
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
@@ -116,7 +117,7 @@ def step(block, sub, dtype=np.float64, kind="lists"):
     trainer_of, duals_of = CORES[kind, dtype]
     k = len(block.scores)
     root = np.sqrt(block.q)
-    trainer = trainer_of(
+    problem = core_class("Problem", np.dtype(dtype))(
         sub.core,
         np.array([0, 1]),
         np.zeros(1, np.int32),
@@ -128,7 +129,7 @@ def step(block, sub, dtype=np.float64, kind="lists"):
         np.array([block.cost]),
         instruction_set(),
     )
-    duals = duals_of(1, k)
+    trainer, duals = trainer_of(problem), duals_of(1, k)
     start = sp.csr_array(np.asarray([block.z], dtype))
     duals.from_csr(start.indptr.astype(np.int64), start.indices, start.data)
     apart = sub.centred and kind == "lists"  # a mean of 0 in column k

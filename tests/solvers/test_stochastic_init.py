@@ -12,6 +12,7 @@ from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
 from manyclass.solvers import sequential_dual
+from manyclass.solvers.kernels import core_problem
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stochastic.plan import Plan
 from manyclass.solvers.stochastic.sgd import Stochastic, new_clock
@@ -211,9 +212,15 @@ def test_interrupted_steps_leave_nothing(monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(_core, "StochasticTrainer64", Pressed)
-    _, weights = allocate_weights(6, 4, np.dtype(np.float64))
+    rows, (_, weights) = np.arange(3, dtype=np.int32), allocate_weights(6, 4, np.dtype(np.float64))
     with pytest.raises(KeyboardInterrupt):
-        stochastic_start(problem, core_problem(problem), np.arange(3, dtype=np.int32), weights, np.random.default_rng(0))
+        stochastic_start(
+            problem,
+            core_problem(problem),
+            rows,
+            weights,
+            np.random.default_rng(0),
+        )
     assert (weights == 0).all()
     with pytest.raises(Interrupted) as caught:
         train(problem, SequentialDual)

@@ -21,8 +21,8 @@ from tests.helpers.cases import each
 from tests.helpers.catalog import SparseDual, make_problem, text_problem, train
 
 CORES = {
-    np.float32: (_core.SparseTrainer32, _core.WeightTables32, _core.Duals32),
-    np.float64: (_core.SparseTrainer64, _core.WeightTables64, _core.Duals64),
+    np.float32: (_core.ShardedTrainer32, _core.ShardedWeights32, _core.Duals32),
+    np.float64: (_core.ShardedTrainer64, _core.ShardedWeights64, _core.Duals64),
 }
 machines = pytest.mark.parametrize(
     ("name", "loss"),
@@ -34,11 +34,11 @@ machines = pytest.mark.parametrize(
 )
 
 
-def core_of(problem, *, n_slices=1, dense_from=8):
+def core_of(problem, *, n_shards=1, dense_from=8):
     """Trainer, weights and dual variables, all zero."""
     data = problem.dataset
     trainer_of, weights_of, duals_of = CORES[data.dtype.type]
-    weights = weights_of.zeros(data.n_features + 1, data.n_classes, n_slices, dense_from)
+    weights = weights_of.zeros(data.n_features + 1, data.n_classes, n_shards, dense_from)
     trainer = trainer_of(core_problem(problem))
     return trainer, weights, duals_of(data.n_examples, data.n_classes)
 
@@ -62,12 +62,12 @@ def weights_of(weights, problem):
 @given(
     seed=st.integers(0, 2**32 - 1),
     k=st.integers(2, 400),
-    n_slices=st.integers(1, 5),
+    n_shards=st.integers(1, 5),
     dense_from=st.sampled_from([1, 2, 8]),
     dtype=st.sampled_from([np.float32, np.float64]),
     bias=st.sampled_from([0.0, 2.0]),
 )
-def test_tables_hold_the_weights_of_any_duals(seed, k, n_slices, dense_from, dtype, bias):
+def test_tables_hold_the_weights_of_any_duals(seed, k, n_shards, dense_from, dtype, bias):
     rng = np.random.default_rng(seed)
     X = sp.random_array((30, 12), density=0.3, rng=rng, dtype=np.float64).astype(dtype)
     labels = rng.integers(0, k, 30)
@@ -76,8 +76,8 @@ def test_tables_hold_the_weights_of_any_duals(seed, k, n_slices, dense_from, dty
     z = z.tolil()
     z[np.arange(30), labels] = 0
     z = sp.csr_array(z, dtype=dtype)
-    slices = min(n_slices, k)
-    trainer, weights, duals = core_of(problem, n_slices=slices, dense_from=dense_from)
+    slices = min(n_shards, k)
+    trainer, weights, duals = core_of(problem, n_shards=slices, dense_from=dense_from)
     duals.from_csr(z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data)
     for _ in range(2):  # the second time the tables were used before
         trainer.rebuild(weights, duals)
@@ -89,12 +89,12 @@ def test_tables_hold_the_weights_of_any_duals(seed, k, n_slices, dense_from, dty
 
 
 @machines
-@each("n_slices", [1, 2, 3])
+@each("n_shards", [1, 2, 3])
 @each("dense_from", [1, 8])
-def test_loops_agree_with_numpy(name, loss, n_slices, dense_from):
+def test_loops_agree_with_numpy(name, loss, n_shards, dense_from):
     problem = text_problem(name, loss, np.float64, k=150)
     data = problem.dataset
-    trainer, weights, z = core_of(problem, n_slices=n_slices, dense_from=dense_from)
+    trainer, weights, z = core_of(problem, n_shards=n_shards, dense_from=dense_from)
     rows = np.arange(data.n_examples, dtype=np.int32)
     active = np.empty_like(rows)
     gained = 0.0
@@ -186,8 +186,8 @@ def test_plain_rows_where_memory_is_short(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_slices": 0}, "slices"),
-        ({"n_slices": 41}, "slices"),
+        ({"n_shards": 0}, "shards"),
+        ({"n_shards": 41}, "shards"),
         ({"dense_from": 0}, "dense_from"),
     ],
 )

@@ -123,10 +123,10 @@ class CoreCall:
     def tables(self):
         """W in tables, in threads."""
         h = self.h
-        trainer = self.trainer("SparseTrainer", relative=True)
+        trainer = self.trainer("ShardedTrainer", relative=True)
         z = self.duals("Duals", self.k)
         sizes = h.number(self.d + 1), h.number(self.k), h.number(int(h.rng.integers(1, 4)))
-        weights = self.core("WeightTables").zeros(*sizes, h.number(4))
+        weights = self.core("ShardedWeights").zeros(*sizes, h.number(4))
         trainer.rebuild(weights, z)
         self.loops(trainer, weights, z)
         names = h.array(h.rng.permutation(self.k).astype(np.int32))
@@ -184,7 +184,7 @@ class CoreCall:
             moved = h.array(np.zeros(self.n, np.int32)) if h.chance(0.3) else None
             trainer.steps(tables[0], tables[1] if averages else None, clock, passage, rows, moved)
         else:
-            zeros = self.core("WeightTables").zeros
+            zeros = self.core("ShardedWeights").zeros
             shape = h.number(self.d + 1), h.number(self.k)
             tables = [zeros(*shape, int(h.rng.integers(1, 3)), 4) for _ in range(2)]
             trainer.table_steps(tables[0], tables[1] if averages else None, clock, passage, rows)

@@ -362,14 +362,14 @@ class TableEngine:
         self.n, self.k = data.n_examples, data.n_classes
         self._order = rng.permutation(self.k).astype(np.int32)
         inner = replace(problem, dataset=replace(data, labels=inverse(self._order)[data.labels]))
-        self.W = core_class("WeightTables", data.dtype).zeros(
+        self.W = core_class("ShardedWeights", data.dtype).zeros(
             n_rows=data.n_features + 1,
             n_classes=self.k,
-            n_slices=min(n_jobs, cpu_count(), self.k),  # more would only wait
+            n_shards=min(n_jobs, cpu_count(), self.k),  # more would only wait
             dense_from=dense_from(problem),
         )
         self.core = core_problem(inner)
-        self.trainer = core_class("SparseTrainer", data.dtype)(self.core)
+        self.trainer = core_class("ShardedTrainer", data.dtype)(self.core)
         self.z = core_class("Duals", data.dtype)(self.n, self.k)
         self.norms = _checked(self.core.squared_norms())
 

@@ -39,12 +39,12 @@ def tiny(seed=0, n=30, d=7, k=5, dtype=np.float64, bias=1.0, weighted=True):
     return Dataset.from_matrix(X, y, n_classes=k, weights=weights, bias=bias)
 
 
-def start(data, kind="dense", alpha=0.1, averages=False, n_slices=1):
+def start(data, kind="dense", alpha=0.1, averages=False, n_shards=1):
     shape = Shape(data.n_features, data.n_classes, data.dtype)
     kinds = {
         "dense": lambda: DenseAccumulator(shape, averages=bool(averages)),
         "sparse": lambda: TableAccumulator(
-            shape, averages=bool(averages), n_slices=n_slices, spacious=True
+            shape, averages=bool(averages), n_shards=n_shards, spacious=True
         ),
     }
     return Stochastic(kinds[kind](), new_clock(alpha, averages))
@@ -168,7 +168,7 @@ def test_threads_change_nothing_but_digits(loss, kind, batch_size):
     W = np.random.default_rng(1).normal(size=(31, 150))
     results = []
     for n_threads in (1, 3, 3):
-        run = start(data, kind, n_slices=n_threads, averages=True)
+        run = start(data, kind, n_shards=n_threads, averages=True)
         run.resume(W, 5.0, 1)
         passage = Plan(loss, batch_size, False, n_threads)
         with pytest.MonkeyPatch.context() as patch:

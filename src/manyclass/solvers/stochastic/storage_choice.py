@@ -79,5 +79,5 @@ def new_sums(shape: Shape, choice: Choice, *, averages: bool, n_jobs: int) -> Su
     if choice.kind == "dense":
         return DenseAccumulator(shape, averages=averages)
     spacious = choice.dense_bytes < LARGE_SHARE * available_memory()
-    n_slices = min(n_jobs, cpu_count())  # more would only wait
-    return TableAccumulator(shape, averages=averages, n_slices=n_slices, spacious=spacious)
+    n_shards = min(n_jobs, cpu_count())  # more would only wait
+    return TableAccumulator(shape, averages=averages, n_shards=n_shards, spacious=spacious)

@@ -59,12 +59,12 @@ class TableAccumulator:
         shape: Shape,
         *,
         averages: bool,
-        n_slices: int,
+        n_shards: int,
         spacious: bool,
     ) -> None:
         self.shape = shape
         self._names = np.random.default_rng(0).permutation(shape.n_classes).astype(np.int32)
-        self._n_slices = min(n_slices, shape.n_classes)
+        self._n_shards = min(n_shards, shape.n_classes)
         self._dense_from = FAST if spacious else SMALL
         self._sum = self._zeros()
         self._average = self._zeros() if averages else None
@@ -111,16 +111,16 @@ class TableAccumulator:
         """Return a bound of the columns' norms ||S_c||."""
         return math.sqrt(self._sum.squared_norm())
 
-    def _zeros(self) -> _core.WeightTables64:
+    def _zeros(self) -> _core.ShardedWeights64:
         shape = self.shape
-        return core_class("WeightTables", shape.dtype).zeros(
+        return core_class("ShardedWeights", shape.dtype).zeros(
             n_rows=shape.n_features + 1,
             n_classes=shape.n_classes,
-            n_slices=self._n_slices,
+            n_shards=self._n_shards,
             dense_from=self._dense_from,
         )
 
-    def _fill(self, tables: _core.WeightTables64, W: CsrArray, factor: float = 1) -> None:
+    def _fill(self, tables: _core.ShardedWeights64, W: CsrArray, factor: float = 1) -> None:
         if not W.has_canonical_format:
             W = W.copy()
             W.sum_duplicates()
@@ -131,7 +131,7 @@ class TableAccumulator:
             inverse(self._names),
         )
 
-    def _matrix(self, tables: _core.WeightTables64) -> CsrArray:
+    def _matrix(self, tables: _core.ShardedWeights64) -> CsrArray:
         indptr, labels, values = tables.to_csr(self._names)
         shape = (self.shape.n_features + 1, self.shape.n_classes)
         return csr_on(values, labels, indptr, shape)
