@@ -12,10 +12,10 @@ rm -rf "$env"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 (cd "$work" && "$env/bin/manyclass" demo)
-"$env/bin/python" -m pip install -q "$(echo dist/*.whl)[onnx,plots]" pytest pytest-xdist hypothesis \
-  pandas safetensors onnxruntime skops
+"$env/bin/python" -m pip install -q "$(echo dist/*.whl)[onnx,plots,skops]" pytest pytest-xdist hypothesis \
+  pandas safetensors onnxruntime
 cp -r tests pyproject.toml "$work"
 cd "$work"
 "$env/bin/python" -m pytest -q -n 2 -o testpaths=tests tests/estimators/test_svc.py \
   tests/estimators/test_logistic.py tests/model_selection/test_c_path.py tests/persistence \
-  tests/reports tests/cli/models tests/cli/test_commands.py tests/cli/test_convert.py
+  tests/reports tests/cli/test_exchange.py tests/cli/test_commands.py tests/cli/test_convert.py

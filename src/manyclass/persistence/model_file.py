@@ -10,8 +10,8 @@ which readers may ignore. Header, every value a string: ``format`` = "manyclass"
 n_steps, weight_seen and objective or null; class names when they are strings, feature names when
 there were any), ``checksum`` (CRC-32 of each tensor, in the order of their names),
 ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of this
-one). Of a pipeline, ``model`` holds the estimator "Pipeline", its steps and, as
-``classifier``, the same entry of the classifier alone (pipelines.py).
+one). Of a pipeline, ``model`` holds the estimator "Pipeline" and, as ``classifier``, the same entry
+of the classifier alone; the steps are tensors (pipelines.py).
 
 A model is read into memory: later changes to its file do not affect it. Only a large sparse model
 stays in the file, mapped; loading checks its checksum and structure.
@@ -74,14 +74,15 @@ def save_model(path: str | os.PathLike[str], estimator: Model) -> None:
     path : str or path-like
         Where to; an existing file is replaced.
     estimator : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier or Pipeline
-        Fitted. The other steps of a pipeline: CountVectorizer, TfidfTransformer, TfidfVectorizer,
-        HashingVectorizer, StandardScaler, MaxAbsScaler, MinMaxScaler, Normalizer, without
-        parameters that are functions.
+        Fitted. The other steps of a pipeline are scikit-learn's, without functions other than
+        those of NumPy and SciPy; they need skops (``pip install 'manyclass[skops]'``).
 
     Raises
     ------
     TypeError
-        If it is something else; of a pipeline, naming the step and its parameter.
+        If it is something else; of a pipeline, naming what cannot be stored.
+    ImportError
+        If it is a pipeline, and skops is not installed.
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
@@ -140,7 +141,7 @@ def metadata_of(tensors: dict[str, Array], model: Settings) -> dict[str, str]:
     try:
         text = json.dumps(model)
         _unpacked(tensors, json.loads(text))
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"the model cannot be saved: {one_line(error)}") from error
     return FORMAT.metadata(model=text)
 
@@ -148,9 +149,9 @@ def metadata_of(tensors: dict[str, Array], model: Settings) -> dict[str, str]:
 def load_model(path: str | os.PathLike[str]) -> Model:
     """Read an estimator, or a pipeline, from a file of ``save_model``.
 
-    No code comes from the file. A vectorizer's ``token_pattern`` does, and is applied to texts: of
-    a file from people you do not trust it may take exponential time on some of them
-    (``manyclass info`` shows it where it is not scikit-learn's own).
+    No code comes from the file. The parameters and numbers of a pipeline's steps do: those of a
+    file from people you do not trust may give errors and wrong predictions, and a ``token_pattern``
+    may take exponential time on some texts (``manyclass info`` shows what is no default).
 
     Parameters
     ----------
@@ -168,6 +169,8 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     ------
     ValueError
         If the file is truncated, damaged, no model, or of a newer version.
+    ImportError
+        If it holds a pipeline, and skops is not installed.
     OSError
         If the file cannot be read.
     """
@@ -230,7 +233,7 @@ def _load(path: Path) -> tuple[Model, dict[str, str]]:
     tensors, model, metadata = _read(path)
     try:
         return _unpacked(tensors, model), metadata
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FORMAT.damaged(
             path, f"its contents do not fit together ({one_line(error)})"
         ) from None
