@@ -17,8 +17,8 @@ from manyclass.model_selection.estimators import (
 from manyclass.model_selection.leave_one_out import loo_error_bounds as loo_error_bounds
 from manyclass.model_selection.path import CPath as CPath
 from manyclass.model_selection.path import c_path as c_path
-from manyclass.persistence.liblinear_format import load_liblinear as load_liblinear
-from manyclass.persistence.liblinear_format import save_liblinear as save_liblinear
+from manyclass.persistence.liblinear import load_liblinear as load_liblinear
+from manyclass.persistence.liblinear import save_liblinear as save_liblinear
 from manyclass.persistence.model_file import load_model as load_model
 from manyclass.persistence.model_file import save_model as save_model
 from manyclass.reports.confusion import ConfusionPairs as ConfusionPairs

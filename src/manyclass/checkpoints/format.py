@@ -22,11 +22,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.io.tensor_format import TensorFormat
 from manyclass.io.tensors import (
+    TensorFormat,
     Tensors,
     checksum,
-    read_about,
+    read_header,
     read_tensors,
     write_tensors,
 )
@@ -99,7 +99,7 @@ def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
     """
     with path.open("rb") as file:
         try:
-            header = read_about(file)
+            header = read_header(file)
             tensors = read_tensors(file, header.tensors)
         except ValueError as error:
             raise FORMAT.damaged(path, error) from None

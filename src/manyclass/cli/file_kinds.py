@@ -11,7 +11,7 @@ from typing import NamedTuple
 from manyclass.cli import console
 from manyclass.cli.console import UsageError
 from manyclass.io import atomic
-from manyclass.io.tensors import read_about
+from manyclass.io.tensors import read_header
 
 LONGEST_LINE = 1 << 24  # bytes
 INTEGER = re.compile(rb"[+-]?[0-9]+")
@@ -74,7 +74,7 @@ def labels_of(classes: Iterable[object]) -> FileKind:
 def _has_format(format_: str, path: Path) -> bool:
     with path.open("rb") as file:
         try:
-            return read_about(file).metadata.get("format") == format_
+            return read_header(file).metadata.get("format") == format_
         except ValueError:
             return False
 

@@ -137,7 +137,7 @@ def export(args: argparse.Namespace) -> None:
 def import_model(args: argparse.Namespace) -> None:
     """Run ``manyclass import``."""
     from manyclass.cli.file_kinds import MODEL, check_output
-    from manyclass.persistence.liblinear_format import load_liblinear
+    from manyclass.persistence.liblinear import load_liblinear
     from manyclass.persistence.model_file import save_model
 
     if args.model == "-":
@@ -153,7 +153,7 @@ def _export_liblinear(args: argparse.Namespace, model: Model) -> None:
     from sklearn.pipeline import Pipeline
 
     from manyclass.cli.file_kinds import LIBLINEAR, check_output
-    from manyclass.persistence.liblinear_format import liblinear_text
+    from manyclass.persistence.liblinear import liblinear_text
 
     if isinstance(model, Pipeline):
         raise UsageError(
@@ -246,10 +246,10 @@ def report(args: argparse.Namespace) -> None:
 
 def _origin(args: argparse.Namespace) -> str:
     """Return the names of the files, and the version that wrote the model."""
-    from manyclass.io.tensors import read_about
+    from manyclass.io.tensors import read_header
 
     with Path(args.model).open("rb") as file:
-        metadata = read_about(file).metadata
+        metadata = read_header(file).metadata
     by = f"format {metadata['format_version']}, by manyclass {metadata.get('version', '?')}"
     judged = f"; judged on {args.data}" if args.data else ""
     return f"Model file {args.model} ({by}){judged}"

@@ -29,14 +29,17 @@ from numpy.typing import ArrayLike, DTypeLike
 from manyclass.io.atomic import is_special, replacement
 from manyclass.io.stored_rows import MAX_SIZE, StoredRows
 from manyclass.io.svmlight_stream import SvmlightBlocks
-from manyclass.io.tensor_format import FormatError, TensorFormat, check_ascending, class_names
 from manyclass.io.tensors import (
     ODDITIES,
+    FormatError,
     Shapes,
+    TensorFormat,
     TensorWriter,
+    check_ascending,
     checksum_of,
-    map_vectors,
+    class_names,
     read_header,
+    read_tensors,
 )
 from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.types import Array, CsrArray, DType, Rows, Settings
@@ -201,17 +204,14 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
             about = json.loads(metadata["data"])
             if not header.tensors.keys() <= {*TENSORS, "classes"}:
                 raise ValueError("there are other tensors")
-            tensors = map_vectors(file, header.tensors)
+            tensors = read_tensors(file, header.tensors, mapped=header.tensors)
             rows = unpack(tensors, about)
+            if not trusted:
+                check_contents(tensors, rows.n_features, len(rows.classes), metadata["checksum"])
         except FormatError:
             raise
         except ODDITIES as error:
             raise FORMAT.damaged(name, error) from None
-        if not trusted:
-            try:
-                check_contents(tensors, rows.n_features, len(rows.classes), metadata["checksum"])
-            except ODDITIES as error:
-                raise FORMAT.damaged(name, error) from None
     return rows
 
 
@@ -220,7 +220,7 @@ def fingerprint(path: str | os.PathLike[str]) -> bytes:
     with Path(path).open("rb") as file:
         try:
             return read_header(file).content
-        except ODDITIES as error:
+        except ValueError as error:
             raise FORMAT.damaged(os.fspath(path), error) from None
 
 

@@ -65,18 +65,8 @@ class SvmlightBlocks:
     ----------
     path : str or os.PathLike
         The file, as for `load_svmlight`, but a regular one: a pipe cannot be read twice.
-    n_features : int, default=None
-        Number of columns of `X`; None: as many as the largest index asks for.
-    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
-        Type of the values of `X`.
-    n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 one per core.
-    zero_based : bool, default=False
-        Whether the file's indices count from 0 instead of 1.
-    sort : bool, default=False
-        Whether to sort a row whose indices are not ascending; else it is an error.
-    sum_duplicates : bool, default=False
-        Whether to add up the values that a row gives for the same index; else it is an error.
+    n_features, dtype, n_jobs, zero_based, sort, sum_duplicates
+        As for `load_svmlight`.
     block_bytes : int, default=2**26
         Bytes of text, decompressed, in a block, roughly: it holds whole lines, one at least.
 

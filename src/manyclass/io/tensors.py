@@ -1,4 +1,4 @@
-"""Read, map and write safetensors files, with checksums and metadata in the header."""
+"""Read, map and write safetensors files, with checksums and the format's name in the header."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import re
 import struct
 import zlib
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import IO, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from manyclass.io.atomic import replacement, reserve
 from manyclass.utils.fingerprints import crc32
 from manyclass.utils.types import Array, DType, Settings
+from manyclass.version import __version__
 
 LENGTH = struct.Struct("<Q")
 MAX_HEADER = 100_000_000  # of safetensors
@@ -33,6 +36,9 @@ PART = 1 << 26  # bytes between which Ctrl-C is heard
 ODDITIES = (
     ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, struct.error
 )  # fmt: skip
+# An array of strings takes 4 bytes for each character of the longest one, for every one: class
+# names that would need more than this become Python strings.
+MAX_NAME_BYTES = 64 << 20
 Tensors = dict[str, Array]
 KINDS = {"i": "I", "u": "U", "f": "F", "b": "BOOL"}
 Shapes = Mapping[str, tuple[DType, tuple[int, ...]]]
@@ -66,9 +72,16 @@ def read_header(file: IO[bytes]) -> Header:
 
     Raises
     ------
-    ValueError, TypeError, AttributeError, struct.error, RecursionError
+    ValueError
         If there is none.
     """
+    try:
+        return _header(file)
+    except ODDITIES as error:
+        raise ValueError(one_line(error)) from None
+
+
+def _header(file: IO[bytes]) -> Header:
     file.seek(0)
     prefix = file.read(LENGTH.size)
     (length,) = LENGTH.unpack(prefix)
@@ -102,6 +115,45 @@ def _entry(crc: int) -> bytes:
     return f'"header_checksum":"{crc:08x}"'.encode()
 
 
+def read_tensors(file: IO[bytes], names: Collection[str], mapped: Collection[str] = ()) -> Tensors:
+    """Read and map the tensors of these names that a safetensors file holds.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for reading; may be closed afterwards.
+    names : collection of str
+    mapped : collection of str
+        Those that stay in the file: vectors, read-only. It must not be changed in place while they
+        are in use (replacing it by another file of its name is harmless).
+
+    Returns
+    -------
+    dict of ndarray
+
+    Raises
+    ------
+    ValueError
+        If the header does not describe them, or the file ends before they do.
+    """
+    try:
+        header = _header(file)
+        about, first = header.tensors, len(header.content)
+        size = os.fstat(file.fileno()).st_size
+        last = max((one["data_offsets"][1] for one in about.values()), default=0)
+        if first + last != size:
+            raise ValueError("the file is longer or shorter than its header says")
+        places = {
+            name: _place(name, about[name], first, size) for name in sorted(about.keys() & {*names})
+        }
+        return {
+            name: (_map if name in mapped else _read)(file, name, place)
+            for name, place in places.items()
+        }
+    except ODDITIES as error:
+        raise ValueError(one_line(error)) from None
+
+
 class _Place(NamedTuple):
     """Offsets of a tensor in a file."""
 
@@ -109,64 +161,6 @@ class _Place(NamedTuple):
     shape: tuple[int, ...]
     begin: int
     end: int
-
-
-def read_arrays(file: IO[bytes], names: Collection[str]) -> dict[str, Array]:
-    """Read the tensors of these names that a safetensors file holds.
-
-    Parameters
-    ----------
-    file : binary file
-        Open for reading.
-    names : collection of str
-
-    Returns
-    -------
-    dict of ndarray
-        In memory: later changes to the file do not affect them.
-
-    Raises
-    ------
-    ODDITIES
-        If the header does not describe them, or the file ends before they do.
-    """
-    return {name: _read(file, name, place) for name, place in _places(file, names).items()}
-
-
-def map_vectors(file: IO[bytes], names: Collection[str]) -> dict[str, Array]:
-    """Map the vectors of these names that a safetensors file holds.
-
-    Parameters
-    ----------
-    file : binary file
-        Open for reading; may be closed afterwards.
-    names : collection of str
-
-    Returns
-    -------
-    dict of ndarray of shape (n,)
-        Read-only and mapped: the file must not be changed in place while they are in use
-        (replacing it by another file of its name is harmless).
-
-    Raises
-    ------
-    ODDITIES
-        If the header does not describe such vectors, or the file ends before they do.
-    """
-    return {name: _map(file, name, place) for name, place in _places(file, names).items()}
-
-
-def _places(file: IO[bytes], names: Collection[str]) -> dict[str, _Place]:
-    if not names:
-        return {}
-    header = read_header(file)
-    about, first = header.tensors, len(header.content)
-    size = os.fstat(file.fileno()).st_size
-    if first + max(end for _, end in (one["data_offsets"] for one in about.values())) != size:
-        raise ValueError("the file is longer or shorter than its header says")
-    return {
-        name: _place(name, about[name], first, size) for name in sorted(about.keys() & set(names))
-    }
 
 
 def _place(name: str, about: Settings, first: int, size: int) -> _Place:
@@ -208,53 +202,13 @@ def checksum(tensors: Tensors) -> str:
 
 
 def write_tensors(path: str | os.PathLike[str], tensors: Tensors, metadata: dict[str, str]) -> None:
-    """Write a file that appears whole, on disk, or not at all.
-
-    Parameters
-    ----------
-    path : str or path-like
-    tensors : dict of ndarray
-    metadata : dict of str
-        The checksums are added.
-
-    Raises
-    ------
-    OSError
-    """
+    """Write a file that appears whole, on disk, or not at all; checksums are added."""
     shapes = {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}
     with replacement(os.fspath(path)) as new:
         file = TensorWriter(new, shapes, metadata)
         for name, tensor in tensors.items():
             file.append(name, tensor)
         file.finish()
-
-
-def read_about(file: IO[bytes]) -> Header:
-    """Return the header of a file that is open for reading.
-
-    Raises
-    ------
-    ValueError
-        If it is no such file.
-    """
-    try:
-        return read_header(file)
-    except ODDITIES as error:
-        raise ValueError(one_line(error)) from None
-
-
-def read_tensors(file: IO[bytes], names: Collection[str], mapped: Collection[str] = ()) -> Tensors:
-    """Read tensors of a file that is open for reading; those that are ``mapped`` stay in it.
-
-    Raises
-    ------
-    ValueError
-        If the file does not hold them.
-    """
-    try:
-        return {**read_arrays(file, set(names).difference(mapped)), **map_vectors(file, mapped)}
-    except ODDITIES as error:
-        raise ValueError(one_line(error)) from None
 
 
 def one_line(what: object, longest: int = 300) -> str:
@@ -349,3 +303,96 @@ def _name_of(dtype: DType) -> str:
     if dtype.kind not in KINDS or dtype.itemsize > 8 or not dtype.isnative:
         raise ValueError(f"numbers of type {dtype} cannot be stored")
     return "BOOL" if dtype.kind == "b" else f"{KINDS[dtype.kind]}{8 * dtype.itemsize}"
+
+
+class FormatError(ValueError):
+    """Of another format or version, though it may be whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFormat:
+    """A file format: safetensors with these entries in the header, and its messages.
+
+    Attributes
+    ----------
+    name, version
+        Header entry ``format``, and the newest ``format_version`` that can be read.
+    kind : str
+        What users call such a file.
+    damaged_message, other_message : str
+        What follows the path in an error of a damaged file, for the reason ``{why}``, and of one of
+        another format, which holds ``{what}``.
+    error : type
+        Raised for both.
+    """
+
+    name: str
+    version: int
+    kind: str
+    damaged_message: str
+    other_message: str
+    error: type[ValueError] = ValueError
+
+    def metadata(self, **entries: str) -> dict[str, str]:
+        """Return the metadata of a new file, but for its checksums."""
+        return {
+            "format": self.name,
+            "format_version": str(self.version),
+            "version": __version__,
+            **entries,
+        }
+
+    def check(self, path: str | os.PathLike[str], header: Header) -> None:
+        """Refuse the header of another format, of a newer version, or of a damaged file.
+
+        Raises
+        ------
+        FormatError
+            If a newer version wrote the file.
+        ValueError
+            Of type ``error``, if the header is damaged or of another format.
+        """
+        metadata = header.metadata
+        if metadata.get("format") != self.name:
+            what = "a model" if metadata.get("format") == "manyclass" else "something else"
+            raise self.error(f"{os.fspath(path)}: {self.other_message.format(what=what)}")
+        version = metadata.get("format_version", "")
+        if not re.fullmatch(r"[1-9][0-9]{0,8}", version):
+            raise self.damaged(path, "its format version is damaged")
+        if int(version) > self.version:
+            writer = one_line(metadata.get("version", "?"))
+            raise FormatError(
+                f"{os.fspath(path)}: {self.kind} of format {version}, written by manyclass "
+                f"{writer}; this version reads up to {self.version}: upgrade"
+            )
+        if not header.intact:
+            raise self.damaged(path, "the checksum of its header differs")
+
+    def damaged(self, path: str | os.PathLike[str], why: object) -> ValueError:
+        """Return the error for a file that is damaged."""
+        text = self.damaged_message.format(why=one_line(why))
+        return self.error(f"{os.fspath(path)}: {text}")
+
+
+def strings(value: object, what: str) -> list[str]:
+    """Return a value from a file, a list of strings without halves of surrogate pairs."""
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ValueError(f"{what} must be a list of strings")
+    for text in value:
+        text.encode()
+    return value
+
+
+def class_names(value: object, *, as_objects: bool = False) -> Array:
+    """Return class names from a file as an array, of objects where an array of str is too large."""
+    names = strings(value, "class names")
+    if any(a >= b for a, b in pairwise(names)):  # NumPy would compare without trailing NULs
+        raise ValueError("classes must be distinct and ascending")
+    n_bytes = 4 * max(map(len, names), default=0) * len(names)
+    return np.array(names, dtype=object if as_objects or n_bytes > MAX_NAME_BYTES else np.str_)
+
+
+def check_ascending(classes: Array) -> None:
+    """Check that numeric classes are finite, distinct and ascending."""
+    if not (np.isfinite(classes).all() and (classes[1:] > classes[:-1]).all()):
+        raise ValueError("classes must be distinct and ascending")

@@ -28,8 +28,14 @@ from pathlib import Path
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from manyclass.io.tensor_format import TensorFormat
-from manyclass.io.tensors import checksum, one_line, read_about, read_tensors, write_tensors
+from manyclass.io.tensors import (
+    TensorFormat,
+    checksum,
+    one_line,
+    read_header,
+    read_tensors,
+    write_tensors,
+)
 from manyclass.persistence.model_schema import (
     KINDS,
     SPARSE,
@@ -245,7 +251,7 @@ def _read(path: Path) -> tuple[dict[str, Array], Settings, dict[str, str]]:
         raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
     with path.open("rb") as file:  # a folder, a lack of permission: OSError with the name
         try:
-            header = read_about(file)
+            header = read_header(file)
         except ValueError as error:
             raise _damaged(path, error) from None
         FORMAT.check(path, header)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.io.tensor_format import check_ascending, class_names, strings
+from manyclass.io.tensors import check_ascending, class_names, strings
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name, named
 from manyclass.problem.solution import PARTS, Certificate, EpochRecord

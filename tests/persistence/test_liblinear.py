@@ -167,7 +167,7 @@ def test_what_cannot_be_exported(path, monkeypatch):
     model.intercept_[0] = np.nan
     with pytest.raises(ValueError, match="not finite"):
         save_liblinear(path, model)
-    monkeypatch.setattr("manyclass.persistence.liblinear_format.MAX_WEIGHTS", 14)
+    monkeypatch.setattr("manyclass.persistence.liblinear.MAX_WEIGHTS", 14)
     with pytest.raises(ValueError, match=r"3 classes and 4 features are more weights"):
         save_liblinear(path, model)
     assert not path.exists()
