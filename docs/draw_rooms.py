@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "manyclass"
 FIGURE = Path(__file__).with_name("figures") / "rooms.svg"
+OUTSIDE = ("__init__", "__main__", "version")
 WIDTH, ROW, BOX, HEIGHT = 780, 84, 176, 46  # pixels
 
 
@@ -24,7 +25,7 @@ def imports(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("manyclass"):
             parts = [*(node.module or "").split("."), *(name.name for name in node.names)]
-            if (PACKAGE / parts[1]).is_dir():
+            if (PACKAGE / parts[1]).is_dir() or (PACKAGE / f"{parts[1]}.py").exists():
                 found.add(parts[1])
     return found
 
@@ -33,12 +34,15 @@ def graph() -> tuple[dict[str, set[str]], dict[str, int]]:
     """Return which rooms each room imports, and how many modules it has."""
     edges: dict[str, set[str]] = {}
     sizes: dict[str, int] = {}
-    for folder in sorted(PACKAGE.iterdir()):
-        if not (folder / "__init__.py").exists():
+    for place in sorted(PACKAGE.iterdir()):
+        if place.suffix == ".py" and place.stem not in OUTSIDE:
+            modules = [place]
+        elif (place / "__init__.py").exists():
+            modules = list(place.rglob("*.py"))
+        else:
             continue
-        modules = list(folder.rglob("*.py"))
-        edges[folder.name] = set().union(*map(imports, modules)) - {folder.name}
-        sizes[folder.name] = sum(module.name != "__init__.py" for module in modules)
+        edges[place.stem] = set().union(*map(imports, modules)) - {place.stem, *OUTSIDE}
+        sizes[place.stem] = sum(module.name != "__init__.py" for module in modules)
     return edges, sizes
 
 
@@ -101,10 +105,11 @@ def svg() -> str:
                 f'<path d="M{x:.0f} {y + HEIGHT / 2:.0f} C{x:.0f} {y + ROW * 0.6:.0f} {u:.0f} '
                 f'{v - ROW * 0.6:.0f} {u:.0f} {v - HEIGHT / 2 - 5:.0f}" marker-end="url(#tip)"/>'
             )
+        counted = "1 module" if sizes[room] == 1 else f"{sizes[room]} modules"
         boxes.append(
             f'<rect x="{x - BOX / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{BOX}" '
-            f'height="{HEIGHT}" rx="6"/><text x="{x:.0f}" y="{y + 1:.0f}">{room}/</text>'
-            f'<text class="n" x="{x:.0f}" y="{y + 18:.0f}">{sizes[room]} modules</text>'
+            f'height="{HEIGHT}" rx="6"/><text x="{x:.0f}" y="{y + 1:.0f}">{room}</text>'
+            f'<text class="n" x="{x:.0f}" y="{y + 18:.0f}">{counted}</text>'
         )
     height = ROW * (max(layers(edges).values()) + 1)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">

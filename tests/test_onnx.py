@@ -197,7 +197,7 @@ def test_options_of_skl2onnx():
 
 
 def test_weights_that_do_not_fit(monkeypatch):
-    monkeypatch.setattr(manyclass.onnx.converters, "MAX_BYTES", 40)
+    monkeypatch.setattr(manyclass.onnx, "MAX_BYTES", 40)
     model = MODELS["svc"].fit(X, Y).sparsify()
     with pytest.raises(ValueError, match=r"of 3 classes and 4 features.*holds 2 GB; keep"):
         to_onnx(model)

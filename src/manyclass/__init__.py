@@ -30,9 +30,9 @@ __all__ = [
 
 _HOMES = {
     "CPath": "manyclass.model_selection.path",
-    "CPathDisplay": "manyclass.displays.c_path_display",
+    "CPathDisplay": "manyclass.displays",
     "ConfusionPairs": "manyclass.reports.confusion",
-    "ConvergenceDisplay": "manyclass.displays.convergence_display",
+    "ConvergenceDisplay": "manyclass.displays",
     "MulticlassSVC": "manyclass.estimators.svc",
     "MulticlassSVCCV": "manyclass.model_selection.estimators",
     "MultinomialLogisticRegression": "manyclass.estimators.logistic",

@@ -1,7 +1,7 @@
 """The public names, for type checkers; __init__.py imports them when they are first used."""
 
-from manyclass.displays.c_path_display import CPathDisplay as CPathDisplay
-from manyclass.displays.convergence_display import ConvergenceDisplay as ConvergenceDisplay
+from manyclass.displays import ConvergenceDisplay as ConvergenceDisplay
+from manyclass.displays import CPathDisplay as CPathDisplay
 from manyclass.estimators.logistic import (
     MultinomialLogisticRegression as MultinomialLogisticRegression,
 )

@@ -9,8 +9,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from manyclass import ConfusionPairs, MulticlassSVC
-from manyclass.reports.confusion import ConfusedPair
-from manyclass.reports.labels import shown
+from manyclass.reports.confusion import ConfusedPair, shown
 from tests.helpers.model_files import X, Y
 
 

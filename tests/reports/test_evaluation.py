@@ -14,8 +14,8 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.reports import evaluation as module
+from manyclass.reports.confusion import label_codes
 from manyclass.reports.evaluation import ClassScores, evaluate
-from manyclass.reports.labels import label_codes
 
 X, Y = load_digits(return_X_y=True)
 X = X / 16

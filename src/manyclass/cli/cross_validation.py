@@ -255,7 +255,7 @@ def _as_json(choice: SearchResult, scoring: str, seconds: float) -> Settings:
 def _plot(choice: SearchResult, scoring: str, file: str) -> None:
     from matplotlib import pyplot as plt
 
-    from manyclass.displays.c_path_display import CPathDisplay
+    from manyclass.displays import CPathDisplay
     from manyclass.io.atomic import replacement
 
     scores = _sign(scoring) * choice.scores

@@ -11,8 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import precision_recall_fscore_support
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from manyclass.reports.confusion import ConfusionPairs
-from manyclass.reports.labels import LabelCodes, as_labels, columns, label_codes, shown
+from manyclass.reports.confusion import (
+    ConfusionPairs,
+    LabelCodes,
+    as_labels,
+    columns,
+    label_codes,
+    shown,
+)
 from manyclass.utils.types import Array, Label, Settings
 
 PAIRS = 20  # the most confused ones of a report

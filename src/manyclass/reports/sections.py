@@ -19,6 +19,7 @@ from manyclass.problem.formulations import LOGISTIC, named
 from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.reports import formulas
 from manyclass.reports.charts import gap_chart, loss_chart, objective_chart, reliability_chart
+from manyclass.reports.confusion import LONGEST, LabelCodes, shown
 from manyclass.reports.evaluation import PAIRS, Calibration, ClassScores, Evaluation
 from manyclass.reports.html import (
     Child,
@@ -33,7 +34,6 @@ from manyclass.reports.html import (
     side_by_side,
     table,
 )
-from manyclass.reports.labels import LONGEST, LabelCodes, shown
 from manyclass.utils.types import Array, Label, Settings
 from manyclass.version import __version__
 

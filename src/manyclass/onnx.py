@@ -1,0 +1,322 @@
+"""Models in ONNX: importing this module lets skl2onnx convert them, in pipelines as well.
+
+It needs skl2onnx (``pip install 'manyclass[onnx]'``). The outputs are those of skl2onnx's other
+classifiers: ``label``, and ``probabilities`` of shape (n_samples, n_classes), which for a model
+without probabilities holds the scores (of two classes: -s and s). Its options ``zipmap`` (a
+dictionary for each row instead, unless it is False), ``raw_scores`` (scores also where there are
+probabilities), ``nocl`` and ``output_class_labels`` work as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, Normalizer
+from sklearn.utils.validation import check_is_fitted
+
+try:
+    import skl2onnx
+    from onnx import TensorProto, numpy_helper
+    from skl2onnx.common import data_types
+    from skl2onnx.common.utils import check_input_and_output_numbers
+    from skl2onnx.common.utils_classifier import get_label_classes
+except ImportError as missing:
+    raise ImportError(
+        f"manyclass.onnx needs skl2onnx ({missing}); pip install 'manyclass[onnx]'"
+    ) from missing
+
+from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.stochastic import StochasticClassifier
+from manyclass.estimators.svc import MulticlassSVC
+from manyclass.io.tensors import one_line
+from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
+from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.utils.pipelines import without_passthrough
+from manyclass.utils.types import Array, DType
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+__all__ = ["register", "to_onnx"]
+
+MAX_BYTES = (1 << 31) - (1 << 20)  # of a file of protocol buffers, less what is not weights
+OURS = (
+    MulticlassSVC,
+    MultinomialLogisticRegression,
+    StochasticClassifier,
+    MulticlassSVCCV,
+    MultinomialLogisticRegressionCV,
+)
+BOTH = [True, False]
+OPTIONS = {
+    "zipmap": [True, False, "columns"],
+    "nocl": BOTH,
+    "output_class_labels": BOTH,
+    "raw_scores": BOTH,
+}
+NAN = "in float64 skl2onnx gives NaN for rows of zeros; use float32"
+# Steps that skl2onnx 1.20 converts to other results: the parameter, whether it does (of the step,
+# and of graphs in float64), and the advice.
+Refusal = tuple[type[Any], str, Callable[[Any, bool], bool], str]
+REFUSED: tuple[Refusal, ...] = (
+    (
+        MaxAbsScaler,
+        "clip",
+        lambda step, _: bool(getattr(step, "clip", False)),
+        "skl2onnx does not clip; train with clip=False",
+    ),
+    (
+        TfidfTransformer,
+        "sublinear_tf",
+        lambda step, _: bool(step.sublinear_tf),
+        "skl2onnx takes other logarithms; train with sublinear_tf=False",
+    ),
+    (
+        TfidfTransformer,
+        "smooth_idf",
+        lambda step, _: bool(np.isinf(getattr(step, "idf_", 0.0)).any()),
+        "a column without entries has an infinite weight, and skl2onnx gives NaN; train with "
+        "smooth_idf=True",
+    ),
+    (TfidfTransformer, "norm", lambda step, double: double and step.norm is not None, NAN),
+    (
+        Normalizer,
+        "norm",
+        lambda step, _: bool(step.norm == "max"),
+        "skl2onnx takes the largest value, not the largest absolute value; train with norm='l2'",
+    ),
+    (Normalizer, "norm", lambda _, double: double, NAN),
+)
+
+
+def register() -> None:
+    """Register the converters with skl2onnx, which importing ``manyclass.onnx`` does."""
+    for kind in OURS:
+        skl2onnx.update_registered_converter(
+            kind,
+            f"Manyclass{kind.__name__}",
+            _set_shapes,
+            _convert,
+            options=OPTIONS,
+        )
+
+
+def to_onnx(model: Any, dtype: DTypeLike = np.float32) -> ModelProto:
+    """Convert a fitted model, or a pipeline that ends with one, to ONNX.
+
+    What ``skl2onnx.to_onnx`` does with an input ``X`` of shape (n, n_features) and without maps.
+    Call that for other inputs (such as text) and options.
+
+    Parameters
+    ----------
+    model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier or Pipeline
+        Or one with CV. Fitted, with classes that are whole numbers, bool or strings. A
+        Pipeline ends with one of these; the converters of its other steps are skl2onnx's own.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Type of the input, the weights and the scores. With float32, rows whose best two scores
+        are equal up to float32's rounding may get another label.
+
+    Returns
+    -------
+    onnx.ModelProto
+        With the outputs ``label`` (n,), int64 or string, and ``probabilities`` (n, n_classes): of a
+        model without probabilities the scores, of two classes -s and s.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+    ValueError
+        If dense weights take more than the 2 GB that a file of this kind holds, or overflow, the
+        classes are of another kind, or a pipeline takes no table of numbers; if skl2onnx cannot
+        convert a step, or gives it other results than scikit-learn does.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass import MulticlassSVC
+    >>> from manyclass.onnx import to_onnx
+    >>> model = MulticlassSVC(random_state=0).fit(*load_iris(return_X_y=True))
+    >>> [output.name for output in to_onnx(model).graph.output]
+    ['label', 'probabilities']
+    """
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if not isinstance(last, OURS):
+        names = ", ".join(kind.__name__ for kind in OURS)
+        hint = "; give its best_estimator_" if hasattr(last, "best_estimator_") else ""
+        raise TypeError(
+            f"to_onnx takes one of {names}, or a Pipeline that ends with one; "
+            f"not {type(last).__name__}{hint}"
+        )
+    kind = _input_kind(dtype)
+    if isinstance(model, Pipeline):
+        model = without_passthrough(model)
+        _check_steps(model, double=kind is data_types.DoubleTensorType)
+    check_is_fitted(model)
+    width = getattr(model, "n_features_in_", None)
+    if width is None:
+        raise ValueError(
+            f"{type(model.steps[0][1]).__name__} takes no table of numbers; call skl2onnx.to_onnx "
+            "with the input's type (initial_types)"
+        )
+    options = {id(last): {"zipmap": False}}
+    try:
+        proto: ModelProto = skl2onnx.to_onnx(
+            model, initial_types=[("X", kind([None, width]))], options=options
+        )
+    except RuntimeError as error:  # what skl2onnx does not know: NotImplementedError and others
+        raise ValueError(f"skl2onnx cannot convert the pipeline: {one_line(error)}") from error
+    return proto
+
+
+def _input_kind(dtype: DTypeLike) -> Any:
+    """Return skl2onnx's type of a table of numbers."""
+    kinds = {"float32": data_types.FloatTensorType, "float64": data_types.DoubleTensorType}
+    name = "None" if dtype is None else str(np.dtype(dtype))  # None would be float64
+    if name not in kinds:
+        raise ValueError(f"dtype must be float32 or float64, not {name}")
+    return kinds[name]
+
+
+def _check_steps(pipeline: Any, *, double: bool) -> None:
+    """Refuse steps that are not fitted, and those that would predict otherwise."""
+    for _, step in pipeline.steps:
+        check_is_fitted(step)
+    for name, step in pipeline.get_params().items():  # those within others, too
+        for kind, parameter, applies, why in REFUSED:
+            if isinstance(step, kind) and applies(step, double):
+                raise ValueError(
+                    f"to_onnx cannot convert the step {name!r}, a {type(step).__name__} with "
+                    f"{parameter}={getattr(step, parameter)!r}: {why}"
+                )
+
+
+def _set_shapes(operator: Any) -> None:
+    """Set the types and shapes of the outputs, before the conversion."""
+    check_input_and_output_numbers(operator, input_count_range=1, output_count_range=2)
+    model = operator.raw_operator
+    _check_classes(model.classes_)
+    n_rows = operator.inputs[0].get_first_dimension()
+    names = _is_text(get_label_classes(operator.scope_inst, model))
+    label = data_types.StringTensorType if names else data_types.Int64TensorType
+    operator.outputs[0].set_type(label([n_rows]))
+    operator.outputs[1].type.shape = [n_rows, len(model.classes_)]
+
+
+def _is_text(classes: Array) -> bool:
+    return all(isinstance(name, str) for name in classes.tolist())
+
+
+def _check_classes(classes: Array) -> None:
+    if _is_text(classes):
+        for name in classes.tolist():
+            _encoded(name)
+        return
+    whole = classes.dtype.kind == "b" or (
+        classes.dtype.kind in "iuf"
+        and (classes == np.rint(classes)).all()
+        and float(np.abs(classes.astype(np.float64)).max()) < 2.0**63
+    )
+    if not whole:
+        raise ValueError("ONNX holds classes that are whole numbers or strings, and no others")
+
+
+def _encoded(name: str) -> bytes:
+    try:
+        return name.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"the class {name!r} has no place in ONNX, whose strings are UTF-8 ({error.reason}); "
+            "rename it"
+        ) from error
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Write the graph: scores, the largest one's label, and probabilities or scores."""
+    graph = _Graph(scope, container)
+    given, X = operator.raw_operator, operator.inputs[0].full_name
+    model = getattr(given, "best_estimator_", given)  # of one with CV
+    dtype: DType = np.dtype(np.float32)
+    if isinstance(operator.inputs[0].type, data_types.DoubleTensorType):
+        dtype = np.dtype(np.float64)
+    elif not isinstance(operator.inputs[0].type, data_types.FloatTensorType):
+        X = graph.node("Cast", [X], to=TensorProto.FLOAT)
+    weights = graph.constant("coef", _weights(model, dtype))
+    intercept = graph.constant("intercept", _rounded(model.intercept_, dtype))
+    scores = graph.node("Add", [graph.node("MatMul", [X, weights]), intercept])
+    binary = len(model.classes_) == 2
+    if binary:
+        scores = graph.node("Concat", [graph.node("Neg", [scores]), scores], axis=1)
+    label, shown = (output.full_name for output in operator.outputs)
+    best = graph.node("ArgMax", [scores], axis=1, keepdims=0)
+    graph.node("Gather", [graph.labels(get_label_classes(scope, given)), best], label, axis=0)
+    raw = container.get_options(given, {"raw_scores": False})["raw_scores"]
+    if raw or model.loss != "log_loss":
+        graph.node("Identity", [scores], shown)
+    elif binary:
+        graph.node("Sigmoid", [scores], shown)
+    else:
+        graph.node("Softmax", [scores], shown, axis=1)
+
+
+class _Graph:
+    """Adds nodes and constants to the graph that skl2onnx builds."""
+
+    def __init__(self, scope: Any, container: Any) -> None:
+        self._scope, self._container = scope, container
+
+    def node(
+        self, kind: str, inputs: list[str], output: str | None = None, **attributes: int
+    ) -> str:
+        """Add a node of one output, and return the output's name."""
+        name = output or self._scope.get_unique_variable_name(kind.lower())
+        operator = self._scope.get_unique_operator_name(kind)
+        self._container.add_node(kind, inputs, name, name=operator, **attributes)
+        return name
+
+    def constant(self, what: str, values: Array) -> str:
+        """Add numbers, and return their name."""
+        name: str = self._scope.get_unique_variable_name(what)
+        self._container.add_initializer(name, None, None, numpy_helper.from_array(values))
+        return name
+
+    def labels(self, classes: Array) -> str:
+        """Add classes, and return their name."""
+        if not _is_text(classes):
+            return self.constant("classes", classes.astype(np.int64))
+        name: str = self._scope.get_unique_variable_name("classes")
+        texts = [_encoded(text) for text in classes.tolist()]
+        self._container.add_initializer(name, TensorProto.STRING, [len(texts)], texts)
+        return name
+
+
+def _weights(model: Any, dtype: DType) -> Array:
+    """Return dense weights of shape (n_features, n_scores)."""
+    coef = model._coefficients
+    n_bytes = coef.shape[0] * coef.shape[1] * dtype.itemsize
+    if n_bytes > MAX_BYTES:
+        raise ValueError(
+            f"dense weights of {coef.shape[0]} classes and {coef.shape[1]} features take "
+            f"{n_bytes / 1e9:.1f} GB, and an ONNX file holds 2 GB; keep the model in "
+            "manyclass's own file (save_model), which may be sparse"
+        )
+    dense = coef.toarray() if isinstance(coef, SparseCoefficients) else coef
+    return _rounded(dense.T, dtype)
+
+
+def _rounded(values: Array, dtype: DType) -> Array:
+    with np.errstate(over="ignore"):
+        rounded = np.ascontiguousarray(values, dtype)
+    if not np.isfinite(rounded).all():
+        raise ValueError(f"weights are not finite in {dtype}; use float64")
+    return rounded
+
+
+register()
