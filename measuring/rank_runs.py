@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 
 from manyclass.datasets import corpus_shape
-from manyclass.parallel.communicator import Communicator
-from manyclass.parallel.consensus import world
+from manyclass.distributed.backend import Ranks
+from manyclass.distributed.communicator import Communicator
+from manyclass.distributed.consensus import world
 from manyclass.problem import FORMULATIONS
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Progress
-from manyclass.solvers.stopping import RULES
-from manyclass.solvers.train import train
+from manyclass.problem.solution import Progress, Start
+from manyclass.training.options import Options
+from manyclass.training.run import train
 from measuring import training
 from measuring.datasets.base import BaseDataset, Data
 from measuring.datasets.real import RealDataset
@@ -120,29 +121,32 @@ def measure(folder: Path, settings: dict[str, Any], ranks: Communicator) -> Entr
     def now() -> np.ndarray:
         return np.array([time.perf_counter(), time.process_time(), *counting.counts])
 
-    def on_epoch(_: Progress) -> bool:
-        nonlocal last
-        seconds, cpu, received, waited = now() - last
-        mine = np.array([seconds, cpu - waited, received, training.peak_megabytes() - start])
-        everyone = np.array(ranks.all_gather(mine))
-        taken.append(np.r_[everyone[:, :3].mean(0), everyone[:, 3].max()])
-        last = now()
-        return False
+    class Measured:
+        """Hook that measures each epoch."""
+
+        def epoch(self, _progress: Progress) -> bool:
+            """Measure an epoch, on all ranks."""
+            nonlocal last
+            seconds, cpu, received, waited = now() - last
+            mine = np.array([seconds, cpu - waited, received, training.peak_megabytes() - start])
+            everyone = np.array(ranks.all_gather(mine))
+            taken.append(np.r_[everyone[:, :3].mean(0), everyone[:, 3].max()])
+            last = now()
+            return False
+
+        def end(self, _start: Start) -> None:
+            """Do nothing."""
 
     ranks.all_sum(np.zeros(1))  # all begin at once
     last = now()
-    solution = train(
-        problem,
-        settings["weights"],
-        lambda: RULES["gap"](settings["tol"]),
-        rng=np.random.default_rng(0),
-        n_jobs=1,
+    options = Options(
+        settings["tol"],
+        weights=settings["weights"],
         max_iter=settings["max_iter"],
-        on_epoch=on_epoch,
-        keep_duals=False,
-        communicator=counting if ranks.size > 1 else None,
-        gathers=False,
+        keeps_duals=False,
     )
+    backend = Ranks(counting, gathers=False) if ranks.size > 1 else None
+    solution = train(problem, options, hooks=[Measured()], backend=backend)
     return {
         **{name: settings[name] for name in ("formulation", "weights")},
         "ranks": ranks.size,

@@ -27,7 +27,7 @@ from manyclass.solvers.engines import DenseEngine
 from manyclass.solvers.kernels import NO_COMMON
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
-from manyclass.solvers.training_loop import solve
+from manyclass.training.loop import solve
 from measuring.datasets.base import find_datasets
 
 PHASES = {

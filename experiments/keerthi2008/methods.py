@@ -21,8 +21,9 @@ from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGra
 from manyclass.solvers.comparison.most_violating import MostViolating
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule, StoppingRule
-from manyclass.solvers.train import serial_solver
-from manyclass.solvers.training_loop import Solver, solve
+from manyclass.training.loop import Solver, solve
+from manyclass.training.options import Options
+from manyclass.training.select import make_solver
 
 # A point of a curve is recorded when this share more seconds have passed.
 SPACING = 1.1
@@ -41,12 +42,11 @@ class WithoutHeuristics(SequentialDual):
         return 0, 0
 
 
-_default = partial(serial_solver, weights="dense", n_jobs=1)
 # Each makes a solver of a problem and a start, with a generator `rng`.
 METHODS: dict[str, Callable[..., Solver]] = {
-    "SDM": partial(_default, solver="sequential_dual"),
+    "SDM": partial(make_solver, options=Options(0.0, solver="sequential_dual")),
     "SDM without heuristics": partial(WithoutHeuristics, ascent_only=True),
-    "default": _default,
+    "default": partial(make_solver, options=Options(0.0)),
     "EG": ExponentiatedGradient,
     "cutting plane": CuttingPlane,
     "cutting plane without line search": partial(CuttingPlane, line_search=False),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from manyclass.utils.lazy import lazy_names
+from manyclass.utils.lazy import PLUGINS, lazy_names
 from manyclass.version import __version__
 
 __all__ = [
@@ -52,3 +52,4 @@ _HOMES = {
 
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+PLUGINS["communicator"] = "manyclass.distributed.model:training_on"

@@ -30,6 +30,7 @@ except ImportError as missing:
         f"manyclass.onnx needs skl2onnx ({missing}); pip install 'manyclass[onnx]'"
     ) from missing
 
+from manyclass.estimators.coefficients import coefficients_of
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
@@ -299,7 +300,7 @@ class _Graph:
 
 def _weights(model: Any, dtype: DType) -> Array:
     """Return dense weights of shape (n_features, n_scores)."""
-    coef = model._coefficients
+    coef = coefficients_of(model)
     n_bytes = coef.shape[0] * coef.shape[1] * dtype.itemsize
     if n_bytes > MAX_BYTES:
         raise ValueError(

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.runs import ranks
 from experiments.alber2017 import speedup
-from manyclass.parallel.communicator import Serial
+from manyclass.distributed.communicator import Serial
 from measuring import rank_runs
 from measuring.datasets.shaped_text import ShapedText
 from tests.helpers.ranks import on_ranks

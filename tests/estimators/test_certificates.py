@@ -15,24 +15,16 @@ from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.problem import objective
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import Certificate, EpochRecord, Progress, Solution, Start, Status
-from manyclass.solvers.stopping import GapRule
-from manyclass.solvers.train import train
-from manyclass.solvers.training_loop import is_slowed
+from manyclass.training.loop import is_slowed
 from tests.helpers.catalog import PAIRS, make_problem, text_problem
 from tests.helpers.iris import IRIS
+from tests.helpers.training import train
 from tests.trials.judging import judge
 from tests.trials.random_problems import RandomProblem
 
 
 def trained(problem, *, tol=1e-6, max_iter=300) -> Solution:
-    return train(
-        problem,
-        "dense",
-        lambda: GapRule(tol),
-        rng=np.random.default_rng(0),
-        n_jobs=1,
-        max_iter=max_iter,
-    )
+    return train(problem, tol=tol, max_iter=max_iter)
 
 
 def true_gap(problem, solution):

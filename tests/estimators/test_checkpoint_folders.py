@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC
-from manyclass.checkpoints import manager
-from manyclass.checkpoints.manager import found_in
+from manyclass.training import checkpoints as manager
+from manyclass.training.checkpoints import found_in
 from tests.helpers.checkpointed import X, Y, begun, model, names, objective, undisturbed
 from tests.helpers.full_disk import file_size_limit
 from tests.helpers.ranks import caught, on_ranks
@@ -64,12 +64,12 @@ def test_two_trainings_do_not_share_a_folder(folder):
         return seen.append(progress)
 
     seen = []
-    write = manager.Checkpoints.on_epoch
+    write = manager.Checkpoints.epoch
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manager.Checkpoints, "on_epoch", lambda _, progress: intrude(progress))
+        patch.setattr(manager.Checkpoints, "epoch", lambda _, progress: intrude(progress))
         begun(folder, 1)
     assert len(seen) == 1
-    assert manager.Checkpoints.on_epoch is write
+    assert manager.Checkpoints.epoch is write
     model(folder, resume=True).fit(X, Y)
 
 

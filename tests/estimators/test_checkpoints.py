@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, load_model, save_model
-from manyclass.checkpoints import manager
-from manyclass.checkpoints.manager import found_in
+from manyclass.distributed.checkpoints import RanksCheckpoints
 from manyclass.solvers import newton_phase
 from manyclass.solvers.newton_phase import Pace
+from manyclass.training import checkpoints as manager
+from manyclass.training.checkpoints import found_in
 from tests.helpers.checkpointed import X, Y, begun, model, names, objective, undisturbed
 from tests.helpers.ranks import on_ranks
 
@@ -72,11 +73,11 @@ def test_it_goes_on_with_another_number_of_ranks(formulation, before, after, fol
 @pytest.mark.parametrize("late", [0, 1])
 def test_the_clock_of_rank_0_decides(late, folder):
     def call(rank):
-        ours = manager.Checkpoints(folder, 10.0, {}, rank, 0)
+        ours = RanksCheckpoints(folder, 10.0, {}, 0, rank)
         ours._last -= 1000 * (rank.rank == late)
         written = []
         ours.write = written.append
-        ours.on_epoch(SimpleNamespace(start=lambda: rank.all_sum(np.ones(1))))
+        ours.epoch(SimpleNamespace(start=lambda: rank.all_sum(np.ones(1))))
         return len(written)
 
     assert on_ranks(3, call) == [1 - late] * 3
@@ -189,7 +190,7 @@ def test_ctrl_c_writes_one(folder, monkeypatch):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(manager.Checkpoints, "on_epoch", interrupt)
+        patch.setattr(manager.Checkpoints, "epoch", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model(folder).fit(X, Y)
     again = model(folder, resume=True).fit(X, Y)

@@ -7,15 +7,15 @@ import warnings
 import numpy as np
 import pytest
 
-from manyclass.checkpoints import manager
-from manyclass.solvers.weights import chunks
+from manyclass.solvers.weights import storage_choice
+from manyclass.training import checkpoints as manager
 from tests.helpers.catalog import text_problem
 from tests.helpers.checkpointed import model, objective
 
 
 @pytest.fixture(name="parts")
 def parts_fixture(monkeypatch):
-    monkeypatch.setattr(chunks, "CHUNK_BYTES_OF_W", 1)
+    monkeypatch.setattr(storage_choice, "CHUNK_BYTES_OF_W", 1)
     problem = text_problem("one_vs_rest", dtype=np.float64)
     return problem.dataset.matrix(), problem.dataset.labels
 
@@ -36,9 +36,9 @@ def test_finished_parts_and_the_running_one_survive(at, after, parts, folder, mo
         if progress.record.epoch == at:
             raise RuntimeError("killed")
 
-    write = manager.Checkpoints.on_epoch
+    write = manager.Checkpoints.epoch
     with monkeypatch.context() as patch:
-        patch.setattr(manager.Checkpoints, "on_epoch", interrupt)
+        patch.setattr(manager.Checkpoints, "epoch", interrupt)
         with pytest.raises(RuntimeError, match="killed"):
             in_parts_model(folder).fit(*parts)
     again = in_parts_model(folder, resume=True, **after).fit(*parts)
@@ -57,9 +57,9 @@ def test_while_parts_are_looked_through_again_nothing_is_lost(parts, folder, mon
         write(self, progress)
         raise RuntimeError("killed")
 
-    write = manager.Checkpoints.on_epoch
+    write = manager.Checkpoints.epoch
     with monkeypatch.context() as patch:
-        patch.setattr(manager.Checkpoints, "on_epoch", interrupt)
+        patch.setattr(manager.Checkpoints, "epoch", interrupt)
         with pytest.raises(RuntimeError, match="killed"):
             in_parts_model(folder, resume=True).fit(*parts)
     again = in_parts_model(folder, resume=True).fit(*parts)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from manyclass import MultinomialLogisticRegression
-from manyclass.checkpoints.manager import Checkpoints
+from manyclass.training.checkpoints import Checkpoints
 from tests.helpers.checkpointed import names
 
 X, Y = load_digits(return_X_y=True)

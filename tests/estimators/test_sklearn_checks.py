@@ -16,8 +16,8 @@ from manyclass import (
     StochasticClassifier,
 )
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.solvers.solver_choice import COMPARISON
 from manyclass.solvers.stochastic.plan import LOSSES
+from manyclass.training.select import COMPARISON
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

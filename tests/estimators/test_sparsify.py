@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from manyclass import MulticlassSVC
-from manyclass.estimators import svc_fit
+from manyclass.estimators import fit as estimators_fit
 from manyclass.prediction import scoring
 from manyclass.problem import objective
 from manyclass.problem.formulations import FORMULATIONS
@@ -123,13 +123,20 @@ def test_an_unfitted_model_is_refused():
 @pytest.mark.parametrize("name", ["crammer_singer", "one_vs_rest"])
 def test_sparse_weights_of_a_solver(y, name, monkeypatch):
     """Also as callbacks see them, in the middle of training."""
-    expected, train, seen = fitted(y, formulation=name), svc_fit.train, []
+    expected, train, seen = fitted(y, formulation=name), estimators_fit.train, []
 
-    def turned(problem, kind, rule_of, *, on_epoch, **options):
-        def sparse_epoch(progress):
-            return on_epoch(replace(progress, weights=lambda: sp.csr_array(progress.weights())))
+    class Sparse:
+        """Hook that shows another one sparse weights."""
 
-        solution = train(problem, kind, rule_of, on_epoch=sparse_epoch, **options)
+        def __init__(self, hook):
+            self.hook, self.end = hook, hook.end
+
+        def epoch(self, progress):
+            whole = progress.weights
+            return self.hook.epoch(replace(progress, weights=lambda: sp.csr_array(whole())))
+
+    def turned(problem, options, *, hooks, **others):
+        solution = train(problem, options, hooks=[Sparse(hook) for hook in hooks], **others)
         return replace(solution, weights=sp.csr_array(solution.weights))
 
     def epoch(task, attributes):
@@ -138,8 +145,8 @@ def test_sparse_weights_of_a_solver(y, name, monkeypatch):
             setattr(model, attribute, value)
         seen.append(model.coef_.shape)
 
-    monkeypatch.setattr(svc_fit, "train", turned)
-    monkeypatch.setattr(svc_fit.FitTask, "epoch", epoch)
+    monkeypatch.setattr(estimators_fit, "train", turned)
+    monkeypatch.setattr(estimators_fit.FitTask, "epoch", epoch)
     model = fitted(y, formulation=name)
     assert sp.issparse(model.coef_)
     np.testing.assert_array_equal(model.coef_.toarray(), expected.coef_)

@@ -16,7 +16,9 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
-from manyclass.solvers.training_loop import solve
+from manyclass.training.loop import solve
+
+GB = 10**9
 
 
 def has_relative_margins(name: str) -> bool:
@@ -231,3 +233,10 @@ def train(
     )
     weights = solution.weights
     return replace(solution, weights=weights.toarray() if sp.issparse(weights) else weights)
+
+
+def problem_of_size(name: str = "crammer_singer", *, d=1000, k=100, n=50, nnz=20) -> Problem:
+    """A problem of which only the sizes matter."""
+    X = sp.csr_array(np.ones((n, nnz), np.float32))
+    problem = make_problem(X, np.arange(n) % 2, n_classes=2, formulation=name)
+    return Problem(replace(problem.dataset, n_features=d, n_classes=k), problem.formulation, 1.0)

@@ -6,20 +6,13 @@ from scipy.special import softmax
 
 from manyclass.problem.solution import Status
 from manyclass.solvers import logistic
-from manyclass.solvers.logistic_train import train_logistic
 from tests.helpers.cases import each
 from tests.helpers.logistic import gradient, optimum, primal, random_logistic
+from tests.helpers.training import train
 
 
 def trained(problem, *, free, tol=1e-9, max_iter=2000, **options):
-    return train_logistic(
-        problem,
-        tol=tol,
-        regularize_intercept=not free,
-        rng=np.random.default_rng(0),
-        max_iter=max_iter,
-        **options,
-    )
+    return train(problem, tol=tol, regularize_intercept=not free, max_iter=max_iter, **options)
 
 
 @each("seed", range(200))

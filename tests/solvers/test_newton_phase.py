@@ -13,7 +13,7 @@ from manyclass.solvers.newton_phase import NewtonPhase, Pace, is_allowed
 from manyclass.solvers.one_vs_rest import OneVsRest
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
-from manyclass.solvers.training_loop import Interrupted
+from manyclass.training.loop import Interrupted
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem, train
 from tests.helpers.dual_kernels import random_data, trainer_for

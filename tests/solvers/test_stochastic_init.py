@@ -17,10 +17,10 @@ from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stochastic.plan import Plan
 from manyclass.solvers.stochastic.sgd import Stochastic, new_clock
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
-from manyclass.solvers.training_loop import Interrupted
 from manyclass.solvers.weights.accumulators import DenseAccumulator
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.training.loop import Interrupted
 from tests.helpers.catalog import SparseDual, make_problem, train
 
 

@@ -28,8 +28,8 @@ from manyclass import (
     save_data,
     save_model,
 )
-from manyclass.checkpoints.format import read_checkpoint
-from manyclass.checkpoints.manager import found_in
+from manyclass.training.checkpoint_file import read_checkpoint
+from manyclass.training.checkpoints import found_in
 
 
 def files(folder: Path) -> Iterator[tuple[str, Path, Callable[[Path], Any]]]:

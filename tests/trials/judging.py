@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from manyclass import MulticlassSVC
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.problem.solution import Certificate, Solution
+from manyclass.problem.solution import Certificate, EpochRecord, Solution
 from tests.trials.exact import Exact, ExactProblem
 from tests.trials.random_problems import RandomProblem
 
@@ -23,10 +23,10 @@ REFERENCE_EPOCHS = 2000
 class Keeper(MulticlassSVC):
     """The estimator, and what its solver returned."""
 
-    def _set_fitted(self, solution: Solution, classes: NDArray[Any]) -> None:
+    def _proof(self, solution: Solution) -> tuple[Certificate, list[EpochRecord]]:
         self.solution = solution
         self.inside = solution.weights
-        super()._set_fitted(solution, classes)
+        return super()._proof(solution)
 
 
 @dataclass(slots=True)

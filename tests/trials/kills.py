@@ -23,10 +23,10 @@ import numpy as np
 from sklearn.datasets import dump_svmlight_file
 
 from manyclass import MulticlassSVC, load_model, save_model
-from manyclass.checkpoints.format import read_checkpoint
-from manyclass.checkpoints.manager import found_in
 from manyclass.cli import commands as cli
 from manyclass.datasets.synthetic import make_text_corpus
+from manyclass.training.checkpoint_file import read_checkpoint
+from manyclass.training.checkpoints import found_in
 
 STARTED = "started"
 # Works again and again until it is killed, so that a random moment hits the work, not the imports.

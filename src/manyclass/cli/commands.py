@@ -40,8 +40,8 @@ from manyclass.cli.predict import (
 )
 from manyclass.cli.train import train
 from manyclass.cli.train_options import train_options
+from manyclass.distributed import mpiexec
 from manyclass.io import atomic
-from manyclass.parallel import mpiexec
 from manyclass.version import __version__
 
 CONVERTED = """\
@@ -121,7 +121,7 @@ def _reports(error: UsageError) -> bool:
     """Whether this rank reports an error that all ranks have; the others wait for no other call."""
     if mpiexec.started() == 1:
         return True
-    from manyclass.parallel.consensus import agreed, world
+    from manyclass.distributed.consensus import agreed, world
 
     def fail() -> None:
         raise error

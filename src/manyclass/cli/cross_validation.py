@@ -91,6 +91,8 @@ def cv(args: argparse.Namespace) -> None:
     import numpy as np
     from sklearn.utils import check_random_state
 
+    from manyclass.model_selection.cross_validation import choose
+
     _check(args)
     model = estimator(args, _search(args))
     log = silent if args.quiet or args.json else say
@@ -103,11 +105,11 @@ def cv(args: argparse.Namespace) -> None:
         raise UsageError(
             f"argument --folds: {args.folds} are more than a class has rows ({largest})"
         )
-    if not args.quiet and not args.json:
-        model._listener = _Table(args.scoring, args.tol)
+    shows = not args.quiet and not args.json
+    on_column = _Table(args.scoring, args.tol) if shows else _print_nothing
     found: list[SearchResult] = []
     random = check_random_state(args.seed)
-    seconds = timed(args, lambda: found.append(model._choose(X, y, None, {}, random)))
+    seconds = timed(args, lambda: found.append(choose(model, X, y, random, on_column)))
     choice = found[0]
     if args.json:
         say(json.dumps(_as_json(choice, args.scoring, seconds)))
@@ -139,6 +141,10 @@ def estimator(
 def log_choice(C: float, score: float, seconds: float, log: Say) -> None:
     """Log the choice."""
     log(f"chosen: C = {C:.6g}, mean score {score:.4f}; {seconds:.2f} s")
+
+
+def _print_nothing(_C: float, _column: object) -> None:
+    """Print nothing."""
 
 
 class _Table:

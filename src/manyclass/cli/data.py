@@ -15,9 +15,9 @@ from manyclass.cli.options import BALANCED
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
+    from manyclass.distributed.communicator import Communicator
     from manyclass.io.stored_rows import StoredBlocks
     from manyclass.io.svmlight_stream import SvmlightBlocks
-    from manyclass.parallel.communicator import Communicator
     from manyclass.persistence.model_schema import Estimator
     from manyclass.utils.types import Array, ClassWeight, CsrArray, Label, Rows
 
@@ -147,10 +147,10 @@ def read(
 def _loaded(
     args: argparse.Namespace, dtype: Any, n_features: int | None, ranks: Communicator | None
 ) -> tuple[CsrArray, Array]:
+    from manyclass.distributed.consensus import agreed
+    from manyclass.distributed.data import load_common
     from manyclass.io.dataset_file import load_data, looks_like_data
-    from manyclass.io.shared import load_common
     from manyclass.io.svmlight import load_svmlight
-    from manyclass.parallel.consensus import agreed
 
     if ranks is not None and ranks.size > 1:
         agreed(ranks, lambda: _check_converted(args))
@@ -234,7 +234,7 @@ def _transformed(args: argparse.Namespace, X: CsrArray) -> Rows:
 
 def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
     """Return the seconds of a fit; its errors name a file, by default the data."""
-    from manyclass.parallel.consensus import known_to_all
+    from manyclass.distributed.consensus import known_to_all
 
     files = tuple(
         str(Path(name)) for name in (args.data, getattr(args, "checkpoint", None)) if name

@@ -21,13 +21,13 @@ from manyclass.cli.data import (
 )
 from manyclass.cli.options import BALANCED, LOGISTIC, parameters
 from manyclass.cli.train_options import AUTO, settle
-from manyclass.parallel import mpiexec
+from manyclass.distributed import mpiexec
 
 if TYPE_CHECKING:
+    from manyclass.distributed.communicator import Communicator
     from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.estimators.stochastic import StochasticClassifier
     from manyclass.estimators.svc import MulticlassSVC
-    from manyclass.parallel.communicator import Communicator
     from manyclass.utils.types import Settings
 
 # Arguments that may differ between ranks.
@@ -36,7 +36,7 @@ OF_RANKS = ("run", "needs", "data", "model", "jobs", "quiet", "force")
 
 def train(args: argparse.Namespace) -> None:
     """Run ``manyclass train`` in one process or on all MPI ranks; one rank reports an error."""
-    from manyclass.parallel.consensus import OtherRankError, abort_others, world
+    from manyclass.distributed.consensus import OtherRankError, abort_others, world
 
     try:
         ranks = world()
@@ -54,8 +54,7 @@ def train(args: argparse.Namespace) -> None:
 
 
 def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
-    from manyclass.checkpoints.problem_identity import facts_of_rank
-    from manyclass.parallel.consensus import agreed, check_same
+    from manyclass.distributed.consensus import agreed, check_same, facts_of_rank
 
     agreed(ranks, lambda: _check(args, ranks))
     options = {name: value for name, value in vars(args).items() if name not in OF_RANKS}
@@ -76,7 +75,7 @@ def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
 @contextlib.contextmanager
 def _resumable(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
     """Turn SIGTERM into an interrupt with a checkpoint, and add how to resume to the message."""
-    from manyclass.checkpoints.manager import found_in
+    from manyclass.training.checkpoints import found_in
 
     if not args.checkpoint or ranks.size > 1:
         yield
@@ -92,8 +91,8 @@ def _resumable(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
 
 def _check(args: argparse.Namespace, ranks: Communicator) -> None:
     """Refuse what is known to fail before the data are read."""
-    from manyclass.checkpoints import manager
     from manyclass.cli.file_kinds import MODEL, check_output
+    from manyclass.training import checkpoints as manager
 
     settle(args)
     if args.solver == "stochastic" and ranks.size > 1:
@@ -120,9 +119,9 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
 def _train_dual(args: argparse.Namespace, ranks: Communicator, log: Say) -> None:
     import numpy as np
 
+    from manyclass.distributed.consensus import agreed
+    from manyclass.distributed.model import ShardedTraining
     from manyclass.estimators.svc import MulticlassSVC
-    from manyclass.parallel.consensus import agreed
-    from manyclass.persistence.sharded_model import SpreadTraining
 
     model = MulticlassSVC(
         formulation=args.formulation,
@@ -137,7 +136,7 @@ def _train_dual(args: argparse.Namespace, ranks: Communicator, log: Say) -> None
     X, y = read(args, np.dtype(args.dtype), log, args.n_features, ranks)
     agreed(ranks, lambda: check_labels(args.data, y))
     agreed(ranks, lambda: weigh_classes(model, args, y))
-    training = SpreadTraining(model)
+    training = ShardedTraining(model)
     seconds = timed(args, lambda: training.fit(X, y))
     training.save(args.model)
     if ranks.rank != 0:

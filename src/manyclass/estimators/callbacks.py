@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Event
 from typing import Any, TypeVar
 
+from manyclass.problem.solution import Progress, Start, Weights
 from manyclass.utils.types import Rows, Settings
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -25,12 +25,7 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["WRAPPERS", "CallbackSupportMixin", "FitTask", "is_set", "with_callbacks"]
-
-
-def is_set(event: Event | None) -> bool:
-    """Whether there is an event, and it is set."""
-    return event is not None and event.is_set()
+__all__ = ["WRAPPERS", "CallbackSupportMixin", "EpochCallbacks", "FitTask", "with_callbacks"]
 
 
 class FitTask:
@@ -69,3 +64,24 @@ class FitTask:
         """Report the end of the fit."""
         if self._context is not None:
             self._context.call_on_fit_task_end(**self._arguments, reconstruction_attributes={})
+
+
+class EpochCallbacks:
+    """Hook that reports each epoch to the callbacks of a fit.
+
+    Parameters
+    ----------
+    task : FitTask
+    attributes : callable
+        Turns W into the attributes to predict with.
+    """
+
+    def __init__(self, task: FitTask, attributes: Callable[[Weights], Settings]) -> None:
+        self.task, self.attributes = task, attributes
+
+    def epoch(self, progress: Progress) -> bool:
+        """Report an epoch; True stops."""
+        return self.task.epoch(lambda: self.attributes(progress.weights()))
+
+    def end(self, _start: Start) -> None:
+        """Do nothing: the fitted attributes are not set yet."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -49,3 +51,14 @@ def join_weights(coef: Coefficients, intercept: Array, bias: float) -> Weights:
         return sp.csr_array(W @ sp.csr_array(halves[None])) if coef.shape[0] == 1 else W
     W = np.vstack([coef.T, last[None].astype(coef.dtype)])
     return W * halves if coef.shape[0] == 1 else W
+
+
+def coefficients_of(model: Any) -> Coefficients:
+    """Return the weights of a fitted linear classifier as it keeps them: sparse ones by feature."""
+    coef: Coefficients = model._coefficients
+    return coef
+
+
+def set_coefficients(model: Any, coef: Coefficients) -> None:
+    """Let a linear classifier keep these weights, of shape (k, d), or (1, d) when k = 2."""
+    model._coefficients = coef

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import ClassVar, Self
 
@@ -12,17 +14,24 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
-from manyclass.estimators.logistic_fit import LogisticTrainingMixin
+from manyclass.estimators.coefficients import join_weights
+from manyclass.estimators.fit import ExactClassifier, Training
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.validation import input_restored
-from manyclass.problem.solution import Certificate, EpochRecord
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import LOGISTIC
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start
+from manyclass.solvers.logistic_engine import duals_fit, memory_of_duals
+from manyclass.training.options import Options
+from manyclass.training.warm_start import WarmStart
+from manyclass.utils.fingerprints import Facts
 from manyclass.utils.foreign_parameters import OF_LOGISTIC, explains
-from manyclass.utils.types import ClassWeight
+from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array, ClassWeight, Settings
 
 
-class MultinomialLogisticRegression(
-    ProbabilitiesMixin, CallbackSupportMixin, LogisticTrainingMixin
-):
+class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, ExactClassifier):
     """Multinomial logistic regression, trained to a proven distance from its optimum.
 
     Solves, for the examples (x_i, y_i), i = 1..n, with W = (w_1, ..., w_k) and intercepts b,
@@ -206,5 +215,49 @@ class MultinomialLogisticRegression(
             If W does not fit into memory.
         """
         with input_restored(self):
-            self._fit(X, y, sample_weight)
+            Training(self).run(X, y, sample_weight)
         return self
+
+    def __getstate__(self) -> Settings:
+        """Drop the warm start, which has a number for every example and class."""
+        state: Settings = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_warm_start"}
+
+    def _problem(self, dataset: Dataset) -> Problem:
+        # With two rows of weights, -w/2 and w/2, the norm is half of that of w.
+        halves = 0.5 if dataset.n_classes == 2 else 1.0
+        return Problem(dataset, LOGISTIC, halves * float(self.C), "log_loss")
+
+    def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, str]:
+        options = Options(
+            tol=float(self.tol),
+            regularize_intercept=self.regularize_intercept,
+            max_iter=self.max_iter,
+            n_jobs=effective_n_jobs(self.n_jobs),
+            keeps_duals=keeps_duals,
+        )
+        note = "" if duals_fit(problem) else f"Newton's method alone: {memory_of_duals(problem)}"
+        return options, note
+
+    def _seed(self, seed: int, n_before: int) -> Sequence[int]:
+        return [seed, n_before]
+
+    def _facts(self, problem: Problem, classes: Array) -> Facts:
+        own = {"C": repr(float(self.C)), "regularize_intercept": str(self.regularize_intercept)}
+        return {**super()._facts(problem, classes), **own}
+
+    def _remembered(self) -> WarmStart | None:
+        """Return the state of an earlier fit, or the coefficients alone."""
+        known = super()._remembered()
+        if known is not None or not self.warm_start or not hasattr(self, "classes_"):
+            return known
+        W = join_weights(self._coefficients, self.intercept_, self._bias)
+        n_features, n_classes = W.shape[0] - 1, W.shape[1]
+        start = replace(Start.at_zero(0, n_classes, W.dtype), weights=W)
+        return WarmStart(start, self.classes_, LOGISTIC, self.loss, n_features)
+
+    def _proof(self, solution: Solution) -> tuple[Certificate, list[EpochRecord]]:
+        """Return certificate and history; of two classes, of the binary problem."""
+        if solution.weights.shape[1] > 2:
+            return solution.certificate, solution.history
+        return solution.certificate.times(2.0), [record.times(2.0) for record in solution.history]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from manyclass.estimators.fit import ExactClassifier
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import training_data
 from manyclass.prediction.scoring import (
     SCORES_AT_A_TIME,
     Coefficients,
@@ -20,36 +20,22 @@ from manyclass.prediction.scoring import (
     scores_of,
     squared_norm,
 )
-from manyclass.problem.dataset import Dataset
-from manyclass.problem.formulations import named
 from manyclass.problem.objective import losses_of
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate, relative
+from manyclass.problem.solution import relative
 from manyclass.utils.threads import effective_n_jobs
-from manyclass.utils.types import Array, ClassWeight, Rows
+from manyclass.utils.types import Array
 
 # Share of the objective that float32 may lose.
 ROUNDING = 1e-4
 
 
-class SparsifyMixin(LinearClassifier):
-    """Mixin for linear classifiers that minimise a known objective on known data."""
+class SparsifyMixin(ExactClassifier):
+    """Mixin for support vector machines, whose objective is known on known data."""
 
     formulation: str
     loss: str
-    C: float
-    fit_intercept: bool
-    intercept_scaling: float
-    class_weight: ClassWeight
-    certificate_: Certificate | None
     sparsity_report_: SparsityReport
-
-    def _dataset(
-        self, X: Rows, y: Array, sample_weight: ArrayLike | None, *, keeps_dense: bool = True
-    ) -> tuple[Dataset, Array]:
-        """Turn the arguments of ``fit`` into a data set and its classes."""
-        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        return training_data(X, y, sample_weight, self.class_weight, bias, keeps_dense=keeps_dense)
 
     def sparsify(
         self,
@@ -148,7 +134,7 @@ class SparsifyMixin(LinearClassifier):
             raise ValueError("y holds classes that the model does not know")
         labels = np.searchsorted(self.classes_, found)[dataset.labels].astype(np.int32)
         dataset = replace(dataset, labels=labels, n_classes=len(self.classes_))
-        return Problem(dataset, named(self.formulation), float(self.C), self.loss)
+        return self._problem(dataset)
 
 
 @dataclass(frozen=True, slots=True)

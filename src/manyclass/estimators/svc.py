@@ -8,21 +8,30 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
-from manyclass.estimators.svc_fit import TrainingMixin
+from manyclass.estimators.coefficients import split_weights
+from manyclass.estimators.fit import Training
+from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import input_restored
-from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, named
 from manyclass.problem.losses import LOSSES
-from manyclass.solvers.solver_choice import SOLVERS
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Weights
 from manyclass.solvers.stopping import RULES
+from manyclass.solvers.weights.storage_choice import Choice, choose_weights
+from manyclass.training.options import Options
+from manyclass.training.select import DEFAULT, SOLVERS, check_solver
 from manyclass.utils.foreign_parameters import OF_SVC, explains
-from manyclass.utils.types import ClassWeight
+from manyclass.utils.lazy import plugin
+from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array, ClassWeight, Settings
 
 
-class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
+class MulticlassSVC(SparsifyMixin, CallbackSupportMixin):
     """Multi-class linear support vector machine, trained to a proven distance from its optimum.
 
     Solves, for the examples (x_i, y_i), i = 1..n, and W = (w_1, ..., w_k),
@@ -252,6 +261,37 @@ class MulticlassSVC(TrainingMixin, CallbackSupportMixin, BaseEstimator):
         MemoryError
             If W does not fit into memory, before training if that can be known.
         """
+        several = self.communicator is not None
+        make = plugin("communicator") if several else Training
         with input_restored(self):
-            self._fit(X, y, sample_weight)
+            make(self).run(X, y, sample_weight)
         return self
+
+    def _validate_params(self) -> None:
+        """Check the parameters; several processes do so where all of them can end."""
+        if self.communicator is None:
+            super()._validate_params()
+
+    def _problem(self, dataset: Dataset) -> Problem:
+        return Problem(dataset, named(self.formulation), float(self.C), self.loss)
+
+    def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:
+        check_solver(self.solver, problem, stopping=self.stopping, weights=self.weights)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        weights = self.weights if self.solver in DEFAULT else "dense"
+        choice = choose_weights(problem, weights, n_jobs, keeps_duals=keeps_duals)
+        options = Options(
+            tol=float(self.tol),
+            stopping=self.stopping,
+            solver=self.solver,
+            weights=choice.kind,
+            max_iter=self.max_iter,
+            n_jobs=n_jobs,
+            keeps_duals=keeps_duals,
+        )
+        return options, choice
+
+    def _attributes(self, W: Weights, classes: Array) -> Settings:
+        separate = named(self.formulation).is_separable
+        coef, intercept = split_weights(W, self._bias, one_is_enough=separate)
+        return {"classes_": classes, "coef_": coef, "intercept_": intercept}

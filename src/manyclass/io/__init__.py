@@ -1,6 +1,6 @@
-"""Files: svmlight text, safetensors, converted data files, data shared by ranks.
+"""Files: svmlight text, safetensors, converted data files.
 
-May import parallel, utils and datasets. Begin with svmlight.py and dataset_file.py.
+May import datasets and utils. Begin with svmlight.py and dataset_file.py.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from manyclass.io.dataset_file import load_data as load_data
     from manyclass.io.dataset_file import save_blocks as save_blocks
     from manyclass.io.dataset_file import save_data as save_data
-    from manyclass.io.shared import load_common as load_common
     from manyclass.io.svmlight import load_svmlight as load_svmlight
     from manyclass.io.svmlight_stream import SvmlightBlocks as SvmlightBlocks
 
@@ -19,7 +18,6 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "SvmlightBlocks": "manyclass.io.svmlight_stream",
-        "load_common": "manyclass.io.shared",
         "load_data": "manyclass.io.dataset_file",
         "load_svmlight": "manyclass.io.svmlight",
         "save_blocks": "manyclass.io.dataset_file",

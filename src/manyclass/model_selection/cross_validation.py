@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,6 +24,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_sample_weight
 
+from manyclass.estimators.coefficients import coefficients_of
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.validation import input_restored, validated
 from manyclass.model_selection.folds import (
@@ -36,7 +37,7 @@ from manyclass.model_selection.folds import (
     scores_of,
 )
 from manyclass.model_selection.path import check_range
-from manyclass.model_selection.search import Search, chosen, search_paths
+from manyclass.model_selection.search import OnColumn, Search, chosen, search_paths
 from manyclass.utils.threads import effective_n_jobs
 from manyclass.utils.types import Array, Settings
 
@@ -58,7 +59,6 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
     random_state: int | np.random.RandomState | None
     verbose: int
 
-    _listener: Callable[[float, Column], None] | None = None  # called instead of printing
     _model_class: ClassVar[type[Classifier]]
     _cv_constraints: ClassVar[dict[str, list[object]]] = {
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like", StrOptions({PATH})],
@@ -150,7 +150,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         params: Settings,
     ) -> None:
         random = check_random_state(self.random_state)
-        choice = self._choose(X, y, sample_weight, params, random)
+        choice = self._choose(X, y, sample_weight, params, random, self._print)
         began = time.perf_counter()
         model = self._refitted(choice, random) if self.refit else mean_model(choice)
         self.refit_time_ = time.perf_counter() - began
@@ -163,6 +163,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         sample_weight: ArrayLike | None,
         params: Settings,
         random: np.random.RandomState,
+        on_column: OnColumn,
     ) -> SearchResult:
         """Choose C; sets only the attributes of the input validation."""
         Cs = self._grid()
@@ -174,14 +175,18 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         splitter = check_cv(self.cv, targets, classifier=True)
         splits = checked_splits(splitter.split(rows, targets, **routed.splitter.split), targets)
         folds = Folds(rows, targets, weights, splits, self._scorer(), routed.scorer.score)
-        Cs, table, among = self._searched(folds, Cs, random)
+        Cs, table, among = self._searched(folds, Cs, random, on_column)
         scores = scores_of(table)[:, among]
         best = among[chosen(scores, one_standard_error=self.one_standard_error)]
         self._warn(max(entry.certificate.relative_gap for entry in table[best]))
         return SearchResult(folds, Cs, table, best)
 
     def _searched(
-        self, folds: Folds, Cs: NDArray[np.float64] | None, random: np.random.RandomState
+        self,
+        folds: Folds,
+        Cs: NDArray[np.float64] | None,
+        random: np.random.RandomState,
+        on_column: OnColumn,
     ) -> tuple[NDArray[np.float64], list[Column], list[int]]:
         """Return values of C, fits and scores for the first of them, and which may be chosen."""
         n_folds = len(folds.splits)
@@ -196,7 +201,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
                 folds, self.C_range, self.epsilon, make, random, n_threads, keeps=not self.refit
             )
             for C, column in zip(Cs, table, strict=True):
-                self._tell(float(C), column)
+                on_column(float(C), column)
             return Cs, table, list(range(len(Cs)))
         seeds = random.randint(2**31 - 1, size=(2, n_folds, len(Cs)))
         search = Search(
@@ -207,7 +212,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
             seeds=seeds,
             n_threads=n_threads,
             keeps_models=not self.refit,
-            on_column=self._tell,
+            on_column=on_column,
         )
         among = search.run(one_standard_error=self.one_standard_error)
         return Cs, search.table, among
@@ -225,16 +230,22 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         return model
 
     def _set_fitted(self, model: Classifier, choice: SearchResult) -> None:
+        """Set the fitted attributes, all at once, as Ctrl-C may come."""
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
-        self.best_estimator_ = model
-        self._coefficients = model._coefficients
-        for name in FITTED:
-            setattr(self, name, getattr(model, name))
-        self.C_, self.Cs_ = choice.C, choice.Cs
-        self.scores_, self.gaps_, self.fit_times_ = choice.scores, choice.gaps, choice.seconds
-        self.certificates_ = choice.certificates()
-        self.best_score_ = float(self.scores_[:, choice.best].mean())
+        scores = choice.scores
+        self.__dict__.update(
+            {name: getattr(model, name) for name in FITTED},
+            best_estimator_=model,
+            _coefficients=coefficients_of(model),
+            C_=choice.C,
+            Cs_=choice.Cs,
+            scores_=scores,
+            gaps_=choice.gaps,
+            fit_times_=choice.seconds,
+            certificates_=choice.certificates(),
+            best_score_=float(scores[:, choice.best].mean()),
+        )
 
     def _model(self, **settings: Any) -> Classifier:
         """Return an estimator with the parameters of this one, and others."""
@@ -283,10 +294,8 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
                 stacklevel=5,
             )
 
-    def _tell(self, C: float, column: Column) -> None:
-        if self._listener is not None:
-            self._listener(C, column)
-        elif self.verbose:
+    def _print(self, C: float, column: Column) -> None:
+        if self.verbose:
             scores = np.array([entry.score for entry in column])
             gap = max(entry.certificate.relative_gap for entry in column)
             seconds = sum(entry.seconds for entry in column)
@@ -295,6 +304,28 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
                 f"{seconds:.2f} s",
                 flush=True,
             )
+
+
+def choose(
+    model: CrossValidationMixin,
+    X: ArrayLike,
+    y: ArrayLike,
+    random: np.random.RandomState,
+    on_column: OnColumn,
+) -> SearchResult:
+    """Choose C as ``fit`` does, and train no final model.
+
+    Parameters
+    ----------
+    model : MulticlassSVCCV or MultinomialLogisticRegressionCV
+    X, y : array-like
+        As for ``fit``.
+    random : RandomState
+        Orders the visits.
+    on_column : callable
+        Called with each C and its fits.
+    """
+    return model._choose(X, y, None, {}, random, on_column)
 
 
 def mean_model(choice: SearchResult) -> Classifier:

@@ -16,10 +16,12 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import log_loss
 
+from manyclass.estimators.fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.solution import Certificate
-from manyclass.solvers.logistic_warm_start import WarmStart
+from manyclass.training.options import StopWhen
+from manyclass.training.warm_start import WarmStart
 from manyclass.utils.types import Array, Rows, Settings
 
 Indices = NDArray[np.intp]
@@ -94,7 +96,7 @@ class Folds:
         """n_test / n_train, on average."""
         return float(np.mean([len(test) / len(train) for train, test in self.splits]))
 
-    def train(self, number: int, model: Classifier, start: object, stop: Event) -> Scored:
+    def train(self, number: int, model: Classifier, start: WarmStart | None, stop: Event) -> Scored:
         """Fit a model on the training rows of a fold, and score it.
 
         Raises
@@ -192,7 +194,7 @@ class Fit:
     C, penalty, loss, dual_objective : float
     gap : float
         Relative, as proven at C.
-    start : object
+    start : WarmStart
         Start of another fit on the same rows.
     """
 
@@ -202,13 +204,13 @@ class Fit:
     loss: float
     dual_objective: float
     gap: float
-    start: Any
+    start: WarmStart
 
     @property
     def nbytes(self) -> int:
         """Approximate bytes of the model and its start."""
-        kept = getattr(self.start, "start", None)
-        z = 0 if kept is None else kept.duals.data.nbytes + kept.duals.indices.nbytes
+        kept = self.start.start.duals
+        z = kept.data.nbytes + kept.indices.nbytes
         coef = self.model.coef_
         return int(z + 2 * (coef.data.nbytes if sp.issparse(coef) else coef.nbytes))
 
@@ -232,28 +234,22 @@ def fit(
     X: Rows,
     y: ArrayLike,
     sample_weight: ArrayLike | None,
-    start: Any = None,
+    start: WarmStart | None = None,
     stop: Event | None = None,
 ) -> Fit:
     """Fit a model, from the start of another fit if there is one.
 
     Gives no warning when the tolerance is not reached (see `gap`). Thread-safe.
     """
-    model.set_params(warm_start=True)
-    model._warm_start = start
-    model._stop = stop or Event()
-    try:
-        model._validate_params()
-        model._fit(X, y, sample_weight)
-    finally:
-        then = model.__dict__.pop("_warm_start", None)
-        del model._stop
-        model.set_params(warm_start=False)
+    hooks = () if stop is None else (StopWhen(stop),)
+    training = Training(model, start=start, hooks=hooks, is_final=False)
+    training.check_params()
+    training.run(X, y, sample_weight)
+    assert training.ended is not None
+    # v is recomputed from W in one loop over the examples.
+    then = replace(training.ended, start=replace(training.ended.start, log_u=None))
     proof = model.certificate_
-    loss = proof.loss / model.C
-    if isinstance(then, WarmStart):
-        then = replace(then, log_u=None)  # recomputed from W in one loop over the examples
-    bound = proof.dual_objective
+    loss, bound = proof.loss / model.C, proof.dual_objective
     return Fit(model, model.C, proof.penalty, loss, bound, proof.relative_gap, then)
 
 

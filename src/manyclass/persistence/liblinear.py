@@ -20,6 +20,7 @@ from typing import IO, NamedTuple, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from manyclass.estimators.coefficients import coefficients_of
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
@@ -228,7 +229,7 @@ def _fits(label: object) -> bool:
 
 def _rows_of_weights(model: Estimator, has_bias: bool) -> Iterator[Array]:
     """Yield some features' weights at a time, float64, shape (n, n_scores), as they are written."""
-    coef = model._coefficients
+    coef = coefficients_of(model)
     n_scores, n_features = coef.shape
     # One machine for two classes has a score for each: -s/2 and s/2.
     turned = n_scores == 1 and _solver_type(model) == JOINT

@@ -28,6 +28,7 @@ from pathlib import Path
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from manyclass.estimators.coefficients import coefficients_of
 from manyclass.io.tensors import (
     TensorFormat,
     checksum,
@@ -207,7 +208,7 @@ def describe_model(path: str | os.PathLike[str]) -> Settings:
     """
     loaded, metadata = _load(Path(path))
     estimator = classifier_of(loaded)
-    coef, name = estimator._coefficients, type(estimator).__name__
+    coef, name = coefficients_of(estimator), type(estimator).__name__
     n_nonzero = count_nonzero(coef)
     history = getattr(estimator, "history_", None)
     return {

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from manyclass.estimators.coefficients import coefficients_of, set_coefficients
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
@@ -48,7 +49,7 @@ def pack(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
         As ``pack_facts``.
     """
     tensors, model = pack_facts(estimator)
-    weights = _weight_tensors(estimator._coefficients)
+    weights = _weight_tensors(coefficients_of(estimator))
     return {**weights, "intercept": np.ascontiguousarray(estimator.intercept_), **tensors}, model
 
 
@@ -113,7 +114,7 @@ def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
     classes = _classes(tensors, model)
     coef, intercept = _coefficients(tensors, len(classes)), tensors["intercept"]
     _check_intercept(intercept, len(classes))
-    estimator._coefficients = coef
+    set_coefficients(estimator, coef)
     estimator.intercept_, estimator.classes_ = intercept, classes
     estimator.n_iter_ = _count(model, "n_iter")
     kind.learn(estimator, model)

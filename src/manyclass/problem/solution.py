@@ -148,6 +148,15 @@ class EpochRecord:
         """gap_estimate / primal_estimate."""
         return relative(self.gap_estimate, self.primal_estimate)
 
+    def times(self, factor: float) -> EpochRecord:
+        """Return the record of a multiple of the problem, by a power of 2."""
+        return replace(
+            self,
+            primal_estimate=factor * self.primal_estimate,
+            gap_estimate=factor * self.gap_estimate,
+            violation=math.sqrt(factor) * self.violation,
+        )
+
     def __str__(self) -> str:
         """One line for people."""
         return (

@@ -11,6 +11,7 @@ import scipy
 import sklearn
 from numpy.typing import NDArray
 
+from manyclass.estimators.coefficients import coefficients_of
 from manyclass.io.tensors import one_line
 from manyclass.persistence.model_schema import KINDS, Estimator
 from manyclass.prediction.scoring import count_nonzero
@@ -193,7 +194,7 @@ def convergence_section(about: About) -> Section:
 
 def weights_section(about: About) -> Section:
     """Return density and memory of the weights."""
-    coef = about.model._coefficients
+    coef = coefficients_of(about.model)
     k, d = coef.shape
     n_nonzero, n_all = count_nonzero(coef), k * d
     sparse = isinstance(coef, SparseCoefficients)

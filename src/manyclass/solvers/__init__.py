@@ -1,7 +1,6 @@
-"""The solvers, each with its certificate; train.py chooses one.
+"""The solvers, each with its certificate.
 
-May import checkpoints, problem, prediction and all below. Begin with train.py (the choice) and
-training_loop.py (the loop).
+May import problem, prediction and all below. Begin with sequential_dual.py.
 """
 
 from typing import TYPE_CHECKING

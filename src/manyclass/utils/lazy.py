@@ -49,3 +49,15 @@ def lazy_names(
         return sorted({*vars(sys.modules[package]), *homes})
 
     return get, names
+
+
+# What a room lower down uses of one higher up, by the name of the parameter that asks for it:
+# "module:name" of a callable. Registered by the package.
+PLUGINS: dict[str, str] = {}
+
+
+def plugin(name: str) -> Callable[..., Any]:
+    """Return the callable that is registered under a name, imported when it is first used."""
+    module, _, attribute = PLUGINS[name].partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+    return found

@@ -20,7 +20,7 @@ from manyclass import _core
 from manyclass.problem.solution import Weights
 from manyclass.solvers.weights.dense import ELEMENTS_AT_A_TIME, allocate_weights, pack, squared_norm
 from manyclass.solvers.weights.storage_choice import Shape
-from manyclass.solvers.weights.tables import _factor
+from manyclass.solvers.weights.tables import clock_factor
 from manyclass.utils.types import Array, Settings
 
 
@@ -75,7 +75,7 @@ class DenseAccumulator:
         if self._average is not None and clock.average_weight:
             W *= clock.average_steps
             W -= self._average[:, : self.shape.n_classes]
-        W *= _factor(clock)
+        W *= clock_factor(clock)
         return W
 
     def finish(self, clock: _core.StochasticClock) -> Array:
@@ -89,7 +89,7 @@ class DenseAccumulator:
         # A view of the part that holds W; the rest is given back.
         del self._sum
         W = packed[: rows * k].reshape(rows, k)
-        W *= _factor(clock)
+        W *= clock_factor(clock)
         return W
 
     def load(self, weights: Weights, factor: float) -> Self:

@@ -9,8 +9,7 @@ import numpy as np
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.solvers.weights.chunks import chunk_bytes
-from manyclass.solvers.weights.layout import in_batches, in_lanes
+from manyclass.solvers.weights.layout import classes_in_group, in_batches, in_lanes
 from manyclass.utils.memory import available_memory
 from manyclass.utils.types import DType
 
@@ -30,6 +29,10 @@ BYTES_PER_WEIGHT = 24
 SEPARATE_CLASSES_PER_ENTRY = 40
 ROW_BYTES = _core.TABLE_ROW_BYTES  # of a feature's table, for each thread
 WORTH_TELLING = 10**8
+# Classes are trained together while their weights and z need no more than this, and no more than
+# this share of the memory.
+CHUNK_BYTES_OF_W = 1 << 29
+CHUNK_SHARE = 0.25
 DENSE_BY_NATURE = (
     "weights='sparse' does not go with this formulation, whose weights are dense by nature; use "
     "weights='auto', or formulation='crammer_singer', 'weston_watkins' or 'one_vs_rest'"
@@ -104,134 +107,27 @@ def choose_weights(
     memory = available_memory()
     if sparse is None or wanted == "dense":
         choice = Choice("dense", dense, sparse)
-    elif wanted == "sparse" or _prefers_sparse(problem, dense, sparse, memory):
+    elif wanted == "sparse" or prefers_sparse(problem, dense, sparse, memory):
         choice = Choice("sparse", dense, sparse)
     else:
         choice = Choice("dense", dense, sparse)
     if choice.needed > memory:
-        raise MemoryError(_refusal(problem, choice, memory))
+        raise MemoryError(refusal(problem, choice, memory))
     return choice
-
-
-def choose_for_ranks(
-    problem: Problem,
-    wanted: str,
-    n_ranks: int,
-    *,
-    gathers: bool = True,
-    keeps_duals: bool = True,
-    sharing: int = 1,
-) -> Choice:
-    """Choose how W is held and returned where its classes are spread over ranks.
-
-    Parameters
-    ----------
-    problem : Problem
-    wanted : {"auto", "dense", "sparse"}
-    n_ranks : int
-    gathers : bool, default=True
-        Whether every rank is given W in the end.
-    keeps_duals : bool, default=True
-        Whether z is returned, too.
-    sharing : int, default=1
-        Ranks on this machine.
-
-    Returns
-    -------
-    Choice
-        What each rank needs: its share, all z and, if it is given W, that.
-
-    Raises
-    ------
-    ValueError
-        If sparse weights are wanted of a formulation whose W is dense by nature.
-    MemoryError
-        If that does not fit.
-    """
-    memory = available_memory(sharing)
-    if problem.formulation.centred:
-        if wanted == "sparse":
-            raise ValueError(DENSE_BY_NATURE)
-        held = dense_bytes(problem, keeps_duals=False) // n_ranks
-        dense = held + _weights_bytes(problem) * gathers
-        dense += _gathered_duals_bytes(problem, n_ranks) * keeps_duals
-        choice = Choice("dense", dense, None)
-    else:
-        dense, sparse = _held_by_rank(problem, n_ranks, sharing)
-        whole, some = _weights_bytes(problem), _returned_bytes(problem)
-        many = _prefers_sparse(problem, dense + whole, sparse + some, memory)
-        kind: Kind = "sparse" if wanted == "sparse" or (wanted == "auto" and many) else "dense"
-        choice = Choice(kind, dense + whole * gathers, sparse + some * gathers)
-    if choice.needed > memory:
-        raise MemoryError(_refusal(problem, choice, memory))
-    return choice
-
-
-def _gathered_duals_bytes(problem: Problem, n_ranks: int) -> int:
-    """Bytes of all z, which every rank gathers, and of its own in the messages."""
-    data = problem.dataset
-    item, n_duals = data.dtype.itemsize, data.n_examples * data.n_classes
-    return n_duals * (12 + 2 * item) + n_duals * (24 + item) // n_ranks
-
-
-def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, int]:
-    """Bytes of W and z on a rank while training, W dense or, roughly, sparse.
-
-    Threads do not count: each rank may have its own number of them, and all choose alike.
-    """
-    data, everything = problem.dataset, _weights_bytes(problem)
-    item = data.dtype.itemsize
-    if not problem.formulation.is_relative:  # one-vs-rest
-        packed = _packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
-        part = chunk_bytes(problem, 1, sharing)
-        return dense_bytes(problem) // n_ranks, part + packed // n_ranks
-    # z of all examples is on every rank, and that of the pairs that meet there.
-    duals = 2 * _relative_duals_bytes(problem)
-    entries = len(data.values) + data.n_examples
-    weights = min(everything // item, CLASSES_PER_ENTRY * entries) * BYTES_PER_WEIGHT * item // 4
-    rows = 2 * (data.n_features + 1) * ROW_BYTES
-    return everything // n_ranks + duals, weights // n_ranks + rows + duals
-
-
-def _returned_bytes(problem: Problem) -> int:
-    """Bytes of a sparse W as it is returned, roughly."""
-    if not problem.formulation.is_relative:  # parts, and what is put together from them
-        return 2 * _packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
-    return _packed_bytes(problem, CLASSES_PER_ENTRY)
-
-
-def _packed_bytes(problem: Problem, classes_per_entry: int) -> int:
-    """Bytes of the rows of W without zeros: a class and a number each."""
-    data = problem.dataset
-    entries = classes_per_entry * (len(data.values) + data.n_examples)
-    weights = min((data.n_features + 1) * data.n_classes, entries)
-    return weights * (data.dtype.itemsize + 4)
-
-
-def _weights_bytes(problem: Problem) -> int:
-    """Bytes of a dense W."""
-    data = problem.dataset
-    return (data.n_features + 1) * data.n_classes * data.dtype.itemsize
-
-
-def _relative_duals_bytes(problem: Problem) -> int:
-    """Bytes of the z of relative margins: a class and a number each."""
-    data = problem.dataset
-    return data.n_examples * min(data.n_classes, CLASSES_PER_EXAMPLE) * 2 * data.dtype.itemsize
 
 
 def dense_bytes(problem: Problem, *, keeps_duals: bool = True) -> int:
     """Bytes of dense weights and of z while training, and as it is returned."""
     data = problem.dataset
     item, n, k = data.dtype.itemsize, data.n_examples, data.n_classes
-    weights = _weights_bytes(problem)
+    weights = weights_bytes(problem)
     if problem.formulation.is_separable:
         # The groups' weights, and those of all that are put together from them.
         return 2 * weights + n * k * item
     if in_lanes(problem) and not in_batches(problem):
         return weights + n * k * item
     if problem.formulation.is_relative:
-        return weights + _relative_duals_bytes(problem)
+        return weights + relative_duals_bytes(problem)
     # A class and a number each, and once more in what is returned.
     return weights + n * k * 2 * item + n * k * (item + 4) * keeps_duals
 
@@ -244,21 +140,71 @@ def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
     item, entries = data.dtype.itemsize, len(data.values) + data.n_examples
     everything = (data.n_features + 1) * data.n_classes
     if problem.formulation.is_separable:
-        return chunk_bytes(problem, n_jobs) + _returned_bytes(problem)
+        return chunk_bytes(problem, n_jobs) + returned_bytes(problem)
     weights = min(everything, CLASSES_PER_ENTRY * entries)
-    duals = _relative_duals_bytes(problem)
+    duals = relative_duals_bytes(problem)
     rows = (data.n_features + 1) * ROW_BYTES * n_jobs
     return weights * BYTES_PER_WEIGHT * item // 4 + duals + rows
 
 
-def _prefers_sparse(problem: Problem, dense: int, sparse: int, memory: int) -> bool:
+def returned_bytes(problem: Problem) -> int:
+    """Bytes of a sparse W as it is returned, roughly."""
+    if not problem.formulation.is_relative:  # parts, and what is put together from them
+        return 2 * packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
+    return packed_bytes(problem, CLASSES_PER_ENTRY)
+
+
+def packed_bytes(problem: Problem, classes_per_entry: int) -> int:
+    """Bytes of the rows of W without zeros: a class and a number each."""
+    data = problem.dataset
+    entries = classes_per_entry * (len(data.values) + data.n_examples)
+    weights = min((data.n_features + 1) * data.n_classes, entries)
+    return weights * (data.dtype.itemsize + 4)
+
+
+def weights_bytes(problem: Problem) -> int:
+    """Bytes of a dense W."""
+    data = problem.dataset
+    return (data.n_features + 1) * data.n_classes * data.dtype.itemsize
+
+
+def relative_duals_bytes(problem: Problem) -> int:
+    """Bytes of the z of relative margins: a class and a number each."""
+    data = problem.dataset
+    return data.n_examples * min(data.n_classes, CLASSES_PER_EXAMPLE) * 2 * data.dtype.itemsize
+
+
+def chunk_bytes(problem: Problem, n_jobs: int, sharing: int = 1) -> int:
+    """Bytes of a part's weights and z for each process that shares the memory."""
+    data = problem.dataset
+    groups = -(-data.n_classes // classes_in_group(data.dtype))
+    return min(groups, groups_in_part(problem, n_jobs, sharing)) * _group_bytes(problem)
+
+
+def groups_in_part(problem: Problem, n_jobs: int, sharing: int = 1) -> int:
+    """Return how many groups of classes of one-vs-rest are trained together.
+
+    At least one for each thread; so many processes share the memory.
+    """
+    budget = min(CHUNK_BYTES_OF_W, CHUNK_SHARE * available_memory(sharing))
+    return max(n_jobs, int(budget / _group_bytes(problem)))
+
+
+def _group_bytes(problem: Problem) -> int:
+    data = problem.dataset
+    per_class = (2 * (data.n_features + 1) + data.n_examples) * data.dtype.itemsize
+    return per_class * min(data.n_classes, classes_in_group(data.dtype))
+
+
+def prefers_sparse(problem: Problem, dense: int, sparse: int, memory: int) -> bool:
     """Whether sparse weights are faster, or need less memory where it is short."""
     relative = problem.formulation.is_relative
     many = relative and problem.dataset.n_classes > MANY_CLASSES and problem.dataset.is_sparse
     return sparse < dense and (many or dense > LARGE_SHARE * memory)
 
 
-def _refusal(problem: Problem, choice: Choice, memory: int) -> str:
+def refusal(problem: Problem, choice: Choice, memory: int) -> str:
+    """Return the message of a choice that does not fit into memory."""
     data = problem.dataset
     asked = f"{data.n_features} features and {data.n_classes} classes"
     words = f"dense weights for {asked} need {size_text(choice.dense_bytes)}"

@@ -89,7 +89,7 @@ class TableAccumulator:
         if self._average is not None and clock.average_weight:
             W *= clock.average_steps
             W = sp.csr_array(W - self._matrix(self._average))
-        W.data *= _factor(clock)
+        W.data *= clock_factor(clock)
         return W
 
     def finish(self, clock: _core.StochasticClock) -> CsrArray:
@@ -154,7 +154,7 @@ class TableAccumulator:
             self._fill(self._average, U)
 
 
-def _factor(clock: _core.StochasticClock) -> float:
+def clock_factor(clock: _core.StochasticClock) -> float:
     """W = factor S, or factor (A S - U)."""
     weight = clock.average_weight or clock.seen
     return 1 / (clock.alpha * weight) if weight else 0.0

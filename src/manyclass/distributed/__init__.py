@@ -1,0 +1,14 @@
+"""Training on several processes, which share out the classes: a wing above the estimators.
+
+May import everything but cli and reports; nothing below imports it. Begin with model.py (``fit``
+with a communicator) and solvers/base.py.
+"""
+
+from typing import TYPE_CHECKING
+
+from manyclass.utils.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from manyclass.distributed.data import load_common as load_common
+
+__getattr__, __dir__ = lazy_names(__name__, {"load_common": "manyclass.distributed.data"})

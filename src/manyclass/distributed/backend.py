@@ -1,0 +1,103 @@
+"""Training whose classes are spread over ranks: the solver of each formulation, and its parts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manyclass.distributed.communicator import Communicator
+from manyclass.distributed.consensus import any_of
+from manyclass.distributed.sharded_weights import ShardedColumns
+from manyclass.distributed.solvers.crammer_singer import DistributedCrammerSinger
+from manyclass.distributed.solvers.one_vs_rest import DistributedOneVsRest
+from manyclass.distributed.solvers.sum_to_zero import DistributedSumToZero
+from manyclass.distributed.solvers.weston_watkins import DistributedWestonWatkins
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Start
+from manyclass.solvers.weights.layout import classes_in_group
+from manyclass.solvers.weights.storage_choice import groups_in_part
+from manyclass.training.loop import Solver
+from manyclass.training.options import Options
+
+
+class Ranks:
+    """Training on ranks, each of which has a share of the classes.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    gathers : bool, default=True
+        Whether every rank is given W; otherwise W is returned as ``ShardedWeights``.
+    """
+
+    def __init__(self, communicator: Communicator, *, gathers: bool = True) -> None:
+        self.communicator, self.gathers = communicator, gathers
+
+    def solver(
+        self, problem: Problem, start: Start | None, options: Options, rng: np.random.Generator
+    ) -> Solver:
+        """Make the solver that partitions the classes over ranks."""
+        ranks, gathers = self.communicator, self.gathers
+        return distributed_solver(problem, start, options, rng, ranks, gathers=gathers)
+
+    def part_size(self, problem: Problem, options: Options) -> int:
+        """Return how many classes of one-vs-rest are trained together: as many on every rank."""
+        ranks = self.communicator
+        machines = ranks.first_on_machine()
+        sharing = machines.count(machines[ranks.rank])
+        groups = groups_in_part(problem, options.n_jobs, sharing)
+        least = -int(ranks.all_max(np.array([-groups]))[0])
+        return ranks.size * least * classes_in_group(problem.dataset.dtype)
+
+    def columns(self) -> ShardedColumns:
+        """Return how W of parts is held and joined."""
+        return ShardedColumns()
+
+    def may_continue(self, _problem: Problem, _options: Options) -> bool:
+        """Return False: training in float32 ends where rounding stalls it."""
+        return False
+
+    def stops(self, here: bool) -> bool:
+        """Whether a hook on one rank at least stops training."""
+        return any_of(self.communicator, here)
+
+
+def distributed_solver(
+    problem: Problem,
+    start: Start | None,
+    options: Options,
+    rng: np.random.Generator,
+    ranks: Communicator,
+    *,
+    gathers: bool = True,
+) -> Solver:
+    """Make the solver that partitions the classes over ranks.
+
+    ``options.weights`` is how W is stored; of one-vs-rest, how it is returned.
+    """
+    check_formulation(problem)
+    sparse, formulation = options.weights == "sparse", problem.formulation
+    returned = {"gathers": gathers, "keeps_duals": options.keeps_duals}
+    if formulation.is_separable:
+        return DistributedOneVsRest(
+            problem, start, rng, ranks, options.n_jobs, sparse=sparse, **returned
+        )
+    if formulation.centred:
+        return DistributedSumToZero(problem, start, rng, ranks, **returned)
+    if formulation.takes_maximum:
+        return DistributedCrammerSinger(problem, start, rng, ranks, sparse=sparse, **returned)
+    return DistributedWestonWatkins(problem, start, rng, ranks, sparse=sparse, **returned)
+
+
+def check_formulation(problem: Problem) -> None:
+    """Refuse what cannot be spread over ranks.
+
+    Raises
+    ------
+    ValueError
+    """
+    if problem.formulation.takes_maximum and problem.formulation.centred:
+        raise ValueError(
+            "this formulation takes the largest loss of an example under weights that sum to zero, "
+            "and is trained by one process; several processes train all others but 'adm' and 'atm',"
+            " such as formulation='crammer_singer'"
+        )

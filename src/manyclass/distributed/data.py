@@ -1,0 +1,377 @@
+"""Data shared by ranks: each reads a part of a file, and the ranks of a machine map one copy of X.
+
+The copy is a file without a name in the folder for temporary files (TMPDIR): it vanishes with the
+processes, and the system may write it out where memory is short.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, NamedTuple, Self, cast
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from manyclass.distributed.communicator import Communicator, as_communicator
+from manyclass.distributed.consensus import abort_others, agreed, of_first
+from manyclass.io.atomic import naming, reserve
+from manyclass.io.dataset_file import fingerprint, looks_like_data, open_data
+from manyclass.io.stored_rows import MAX_SIZE, StoredRows
+from manyclass.io.svmlight import lack_of_memory, read_rows
+from manyclass.io.svmlight_parser import Labels, LineError, Parser, fail_without_examples
+from manyclass.io.svmlight_pieces import can_be_cut, pieces, pieces_of_part
+from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array, CsrArray, DType
+
+CONVERTED, CUT, WHOLE = range(3)  # how a file is read
+# Bytes that are written or broadcast at a time.
+PIECE = 1 << 22
+ALIGNMENT = 64
+
+
+class _Part(NamedTuple):
+    """Part of the data that a rank has read."""
+
+    rows: CsrArray
+    codes: NDArray[np.int32]  # of the rows' labels, by their order in this part
+    labels: Labels
+    n_lines: int
+
+    def counts(self) -> list[int]:
+        """Rows, non-zeros, lines, columns."""
+        return [len(self.codes), self.rows.nnz, self.n_lines, self.rows.shape[1]]
+
+
+def load_common(
+    communicator: object,
+    path: str | os.PathLike[str],
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float32,
+    n_jobs: int | None = None,
+    *,
+    zero_based: bool = False,
+    sort: bool = False,
+    sum_duplicates: bool = False,
+) -> tuple[CsrArray, Array]:
+    r"""Load a data file on several ranks, with one copy of X for all ranks of a machine.
+
+    Of a text file, each rank parses its part; the rows are collected in a file without a name
+    in the folder for temporary files (TMPDIR) of each machine, which its ranks map. Compressed
+    files cannot be cut: rank 0 reads them alone. A file of ``manyclass convert`` is mapped as it
+    is.
+
+    Parameters
+    ----------
+    communicator : mpi4py.MPI.Comm
+        All its ranks call this function with the same arguments.
+    path, n_features, dtype, n_jobs, zero_based, sort, sum_duplicates
+        As for ``load_svmlight`` and ``load_data``.
+
+    Returns
+    -------
+    X : scipy.sparse.csr_array of shape (n, d)
+        Mapped, read-only; the same on every rank.
+    y : ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError, OSError, MemoryError
+        As ``load_svmlight`` and ``load_data``, on the first rank with an error.
+    OtherRankError
+        On the others.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from manyclass.io import load_common
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "data")
+    ...     _ = path.write_text("cat 1:1\ndog 2:1\n")
+    ...     X, y = load_common(None, path)  # one process alone
+    >>> y
+    array(['cat', 'dog'], dtype='<U3')
+    """
+    ranks, name = as_communicator(communicator), os.fspath(path)
+
+    def options() -> tuple[int, Parser, int]:
+        parser = Parser(
+            n_features, dtype, zero_based=zero_based, sort=sort, sum_duplicates=sum_duplicates
+        )
+        return _kind(name) if ranks.rank == 0 else WHOLE, parser, effective_n_jobs(n_jobs)
+
+    with abort_others(ranks):
+        seen, parser, threads = agreed(ranks, options)
+        kind = of_first(ranks, seen)
+        if kind == CONVERTED:
+            rows = _mapped(ranks, name, n_features, dtype)
+        else:
+            rows = _put_together(ranks, name, parser, _read(ranks, name, parser, kind, threads))
+        return rows.matrix(), rows.targets()
+
+
+def _kind(path: str) -> int:
+    if looks_like_data(path):
+        return CONVERTED
+    file = Path(path)
+    if not file.exists() or file.is_file():  # opening a pipe may wait
+        with file.open("rb") as opened:
+            return CUT if can_be_cut(opened) else WHOLE
+    return WHOLE
+
+
+def _mapped(ranks: Communicator, name: str, n_features: int | None, dtype: DTypeLike) -> StoredRows:
+    """Map a converted file, which one rank of each machine looks through."""
+    mark, status = agreed(ranks, lambda: (fingerprint(name), Path(name).stat()))
+    marks = [one.tobytes() for one in ranks.all_gather(np.frombuffer(mark, np.uint8))]
+    stamps = ranks.all_gather(np.array([status.st_dev, status.st_ino], np.uint64))
+    seen = list(zip(ranks.first_on_machine(), [one.tobytes() for one in stamps], strict=True))
+    trusted = seen[ranks.rank] in seen[: ranks.rank]
+
+    def step() -> StoredRows:
+        _check_same_file(name, marks)
+        return open_data(name, trusted=trusted).wanted(name, n_features, dtype)
+
+    return agreed(ranks, step)
+
+
+def _check_same_file(name: str, seen: Sequence[object]) -> None:
+    """Refuse ranks that see different files under one name."""
+    other = next((rank for rank, one in enumerate(seen) if one != seen[0]), None)
+    if other is not None:
+        raise ValueError(
+            f"{name}: is another file for rank {other} than for rank 0; give every machine the "
+            "same one"
+        )
+
+
+def _read(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs: int) -> _Part:
+    """Read the part of this rank, with the errors of the whole file."""
+
+    def read() -> _Part | LineError:
+        try:
+            return _read_part(ranks, name, parser, kind, n_jobs)
+        except LineError as error:  # its line depends on the lines of the ranks before
+            return error
+
+    if kind == CUT:
+        sizes = ranks.all_gather(agreed(ranks, lambda: np.array([Path(name).stat().st_size])))
+        agreed(ranks, lambda: _check_same_file(name, np.concatenate(sizes).tolist()))
+    part = agreed(ranks, read)
+    failed = isinstance(part, LineError)
+    n_lines = 0 if isinstance(part, LineError) else part.n_lines
+    outcomes = ranks.all_gather(np.array([failed, n_lines], np.int64))
+    first = next((rank for rank, (wrong, _) in enumerate(outcomes) if wrong), None)
+
+    def check() -> None:
+        if isinstance(part, LineError) and first == ranks.rank:
+            raise part.behind(sum(int(n) for _, n in outcomes[:first]))
+
+    agreed(ranks, check)
+    return cast(_Part, part)
+
+
+def _read_part(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs: int) -> _Part:
+    labels = Labels(name)
+    if kind == WHOLE and ranks.rank > 0:
+        rows, n_lines = read_rows(labels, [], parser, 1)
+    else:
+        with lack_of_memory(name), Path(name).open("rb") as file:
+            text = pieces(file)
+            if kind == CUT:
+                text = pieces_of_part(file, ranks.rank, ranks.size)
+            rows, n_lines = read_rows(labels, text, parser, n_jobs)
+    X, codes = rows.finish(parser.n_features)
+    return _Part(X, codes, labels, n_lines)
+
+
+def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -> StoredRows:
+    """Put the parts of all ranks into a file for each machine, and map it."""
+    counts = np.array(ranks.all_gather(np.array(part.counts(), np.int64)))
+    n_rows, n_nonzero, n_lines, _ = counts.sum(axis=0).tolist()
+    n_features = parser.n_features or int(counts[:, 3].max())
+
+    def check() -> None:
+        if not n_rows:
+            fail_without_examples(name, n_lines)
+        if max(n_rows, n_features) >= MAX_SIZE:
+            raise ValueError(
+                f"{name}: {n_rows} rows, {n_features} features: must be less than 2^31 - 1"
+            )
+
+    agreed(ranks, check)
+    classes, labels = _common_labels(ranks, name, part, np.cumsum(counts[:, 2]) - counts[:, 2])
+    int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
+    lengths: dict[str, tuple[int, DType]] = {
+        "indptr": (n_rows + 1, int64),
+        "indices": (n_nonzero, int32),
+        "values": (n_nonzero, parser.dtype),
+        "labels": (n_rows, int32),
+    }
+    first_row, first_entry = (_begins(counts[:, column]) for column in (0, 1))
+    indptr = first_entry[ranks.rank] + part.rows.indptr[1:].astype(np.int64)
+    with CommonFile(ranks, lengths) as file:
+        file.put("indptr", [1 + row for row in first_row], indptr)
+        file.put("indices", first_entry, part.rows.indices)
+        file.put("values", first_entry, part.rows.data)
+        file.put("labels", first_row, labels)
+        return StoredRows(**file.map(), n_features=n_features, classes=classes)
+
+
+def _begins(lengths: NDArray[np.int64]) -> list[int]:
+    return [0, *accumulate(lengths[:-1].tolist())]
+
+
+def _common_labels(
+    ranks: Communicator, name: str, part: _Part, first_line: NDArray[np.int64]
+) -> tuple[Array, NDArray[np.int32]]:
+    """Return the classes of all ranks, ascending, and the places of this rank's labels in them."""
+    mine = part.labels
+    texts = ranks.all_gather(np.frombuffer(b"\n".join(mine.as_written()), np.uint8))
+    lines = ranks.all_gather(mine.lines + first_line[ranks.rank])
+    everything = Labels(name)
+
+    def merge() -> list[NDArray[np.int32]]:
+        written = [text.tobytes().split(b"\n") if len(text) else [] for text in texts]
+        return [everything.merge(*one) for one in zip(written, lines, strict=True)]
+
+    codes = agreed(ranks, merge)[ranks.rank]
+    # Labels that are written differently may be equal: 1, 01 and +1.
+    classes, places = np.unique(agreed(ranks, everything.decode), return_inverse=True)
+    return classes, places.astype(np.int32)[codes[part.codes]] if len(codes) else codes
+
+
+class CommonFile:
+    """Arrays of given lengths, zeros at first, one copy on each machine.
+
+    Every rank calls the same methods in the same order. Mapped arrays outlive the file object.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    lengths : dict of (int, dtype)
+        Of each array, by name; the same on every rank.
+
+    Raises
+    ------
+    OSError
+        If there is no room for them, on the first rank of the machine.
+    OtherRankError
+        On the other ranks.
+    """
+
+    def __init__(
+        self, communicator: Communicator, lengths: Mapping[str, tuple[int, DType]]
+    ) -> None:
+        self._ranks = communicator
+        self._machines = communicator.first_on_machine()
+        self._leads = self._machines[communicator.rank] == communicator.rank
+        self._lengths = lengths
+        self._offsets: dict[str, int] = {}
+        end = 0
+        for name, (length, dtype) in lengths.items():
+            self._offsets[name] = end
+            end += -(-length * dtype.itemsize // ALIGNMENT) * ALIGNMENT
+        self._file = self._open()
+        try:
+            agreed(communicator, lambda: self._reserve(end))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def put(self, name: str, begins: list[int], mine: Array) -> None:
+        """Write the parts of an array that the ranks hold, at the offsets `begins`."""
+        dtype = self._lengths[name][1]
+        failure = self._write(name, begins[self._ranks.rank], mine)
+        if len(set(self._machines)) > 1:
+            lengths = np.concatenate(self._ranks.all_gather(np.array([len(mine)], np.int64)))
+            for root, length in enumerate(lengths.tolist()):
+                elsewhere = self._machines[root] != self._machines[self._ranks.rank]
+                for first, piece in self._broadcast(root, mine, length, dtype):
+                    if elsewhere and self._leads:
+                        failure = failure or self._write(name, begins[root] + first, piece)
+        agreed(self._ranks, lambda: _raise(failure))
+
+    def map(self) -> dict[str, Array]:
+        """Return the complete arrays, read-only."""
+        return {name: self._map(name, *about) for name, about in self._lengths.items()}
+
+    def _map(self, name: str, length: int, dtype: DType) -> Array:
+        if not length:  # an empty file cannot be mapped
+            return np.empty(0, dtype)
+        return np.asarray(np.memmap(self._file, dtype, "r", self._offsets[name], (length,)))
+
+    def _open(self) -> IO[bytes]:
+        """Open the file of this machine, which its first rank creates, and unlink it."""
+        made = ""
+
+        def make() -> None:
+            nonlocal made
+            made = _empty_file(tempfile.gettempdir()) if self._leads else ""
+
+        try:
+            agreed(self._ranks, make)
+            names = self._ranks.all_gather(np.frombuffer(os.fsencode(made), np.uint8))
+            path = Path(os.fsdecode(names[self._machines[self._ranks.rank]].tobytes()))
+            return agreed(self._ranks, lambda: path.open("r+b", buffering=0))
+        finally:
+            if made:
+                Path(made).unlink()
+
+    def _reserve(self, size: int) -> None:
+        if self._leads:
+            with naming(tempfile.gettempdir()):
+                reserve(self._file.fileno(), size)
+
+    def _broadcast(
+        self, root: int, mine: Array, length: int, dtype: DType
+    ) -> Iterator[tuple[int, Array]]:
+        """Yield the array of one rank on all ranks, in pieces with their offsets."""
+        step = PIECE // dtype.itemsize
+        for first in range(0, length, step):
+            piece = np.empty(min(step, length - first), dtype)
+            if root == self._ranks.rank:
+                piece[:] = mine[first : first + step]
+            self._ranks.broadcast(piece, root)
+            yield first, piece
+
+    def _write(self, name: str, begin: int, values: Array) -> OSError | None:
+        """Write values at an offset of an array; return the error, as other ranks wait."""
+        dtype = self._lengths[name][1]
+        step = PIECE // dtype.itemsize
+        try:
+            for first in range(0, len(values), step):
+                piece = np.ascontiguousarray(values[first : first + step], dtype)
+                place = self._offsets[name] + (begin + first) * dtype.itemsize
+                _write_all(self._file.fileno(), piece.data.cast("B"), place)
+        except OSError as error:
+            error.filename = tempfile.gettempdir()
+            return error
+        return None
+
+
+def _empty_file(folder: str) -> str:
+    with naming(folder):
+        handle, path = tempfile.mkstemp(prefix="manyclass-")
+    os.close(handle)
+    return path
+
+
+def _write_all(handle: int, content: memoryview, place: int) -> None:
+    while content:
+        written = os.pwrite(handle, content, place)
+        content, place = content[written:], place + written
+
+
+def _raise(error: Exception | None) -> None:
+    if error is not None:
+        raise error

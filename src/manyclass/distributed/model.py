@@ -1,0 +1,300 @@
+"""Models with weights partitioned over ranks: fit, and writing a file in parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from manyclass.distributed.backend import Ranks, check_formulation
+from manyclass.distributed.checkpoints import RanksCheckpoints
+from manyclass.distributed.communicator import Communicator, as_communicator
+from manyclass.distributed.consensus import (
+    abort_others,
+    agreed,
+    check_same,
+    facts_of_rank,
+    of_first,
+)
+from manyclass.distributed.sharded_weights import ShardedWeights
+from manyclass.distributed.storage_choice import choose_for_ranks
+from manyclass.estimators.fit import Given, Training
+from manyclass.estimators.svc import MulticlassSVC
+from manyclass.estimators.validation import input_restored
+from manyclass.io.atomic import replacement
+from manyclass.io.tensors import Shapes, TensorWriter
+from manyclass.persistence.model_file import metadata_of, save_model
+from manyclass.persistence.model_schema import SPARSE, pack_facts
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Solution
+from manyclass.solvers.weights.storage_choice import Choice
+from manyclass.training.identity import facts_of_problem
+from manyclass.training.options import Options
+from manyclass.training.select import DEFAULT, check_solver
+from manyclass.utils.fingerprints import Facts
+from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.types import Array, DType, Settings
+
+
+class RanksTraining(Training):
+    """One fit of a model on all ranks of its communicator.
+
+    Parameters
+    ----------
+    model : MulticlassSVC
+    ranks : Communicator
+    gathers : bool, default=True
+        Whether every rank is given W; otherwise the model has no ``coef_`` and ``intercept_``,
+        unless there are two classes.
+    """
+
+    model: MulticlassSVC
+
+    def __init__(self, model: MulticlassSVC, ranks: Communicator, *, gathers: bool = True) -> None:
+        super().__init__(model)
+        self.ranks, self.gathers = ranks, gathers
+        self.verbose = int(model.verbose) if ranks.rank == 0 else 0
+        self._facts: Facts = {}
+        self._sharing = 1  # ranks on this machine
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """Abort all ranks if one fails."""
+        return abort_others(self.ranks)
+
+    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+        """Turn the arguments into a problem, the same on every rank."""
+        ranks = self.ranks
+        machines = ranks.first_on_machine()
+        self._sharing = machines.count(machines[ranks.rank])
+
+        def here() -> Given:
+            self.check_params()
+            return super(RanksTraining, self).given(X, y, sample_weight)
+
+        given = agreed(ranks, here)
+        self._facts = facts_of_problem(given.problem, given.classes)
+        self._check_same(given)
+        self.gathers |= len(given.classes) == 2  # binary models store w_1 - w_0
+        return given
+
+    def options(self, problem: Problem) -> tuple[Options, Choice]:
+        """Choose how the problem is trained."""
+        model, n_ranks = self.model, self.ranks.size
+        check_solver(model.solver, problem, stopping=model.stopping, weights=model.weights)
+        if model.solver not in DEFAULT:
+            raise ValueError(
+                f"solver='{model.solver}' trains in one process, and there are {n_ranks}; use "
+                "solver='sequential_dual'"
+            )
+        check_formulation(problem)
+        choice = choose_for_ranks(
+            problem,
+            model.weights,
+            n_ranks,
+            gathers=self.gathers,
+            keeps_duals=self.keeps_duals,
+            sharing=self._sharing,
+        )
+        options = Options(
+            tol=float(model.tol),
+            stopping=model.stopping,
+            solver=model.solver,
+            weights=choice.kind,
+            max_iter=model.max_iter,
+            n_jobs=effective_n_jobs(model.n_jobs),
+            keeps_duals=self.keeps_duals,
+        )
+        return options, choice
+
+    def checkpoints(self, _given: Given) -> RanksCheckpoints:
+        """Return the hook that keeps checkpoints."""
+        model = self.model
+        seed = check_random_state(model.random_state).randint(2**31 - 1)
+        where = model.checkpoint, model.checkpoint_minutes
+        return RanksCheckpoints(*where, self._facts, seed, self.ranks)
+
+    def takes_earlier_seed(self) -> bool:
+        """Whether a resumed training has the seed of the earlier one; rank 0 decides."""
+        return bool(of_first(self.ranks, int(super().takes_earlier_seed())))
+
+    def backend(self) -> Ranks:
+        """Return that training takes place on the ranks."""
+        return Ranks(self.ranks, gathers=self.gathers)
+
+    def attributes(self, given: Given, solution: Solution) -> Settings:
+        """Return the attributes for prediction; without W where it stays sharded."""
+        if isinstance(solution.weights, ShardedWeights):
+            return {"classes_": given.classes}
+        return super().attributes(given, solution)
+
+    def warn(self, problem: Problem, solution: Solution) -> None:
+        """Warn on rank 0."""
+        if self.ranks.rank == 0:
+            super().warn(problem, solution)
+
+    def _check_same(self, given: Given) -> None:
+        """Refuse ranks that would train different things, or end at different times."""
+        params = self.model.get_params()
+        del params["communicator"], params["verbose"], params["random_state"], params["n_jobs"]
+        others = {
+            "how weights are returned": given.options.weights,
+            "an earlier fit to continue": self.remembers(),
+        }
+        check_same(self.ranks, facts_of_rank(self._facts, {**params, **others}))
+
+
+def training_on(model: MulticlassSVC) -> Training:
+    """Return the fit of a model on all ranks of its communicator, or in this process alone.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not valid, and there is one process.
+    """
+    ranks = as_communicator(model.communicator)
+    if getattr(ranks, "size", 1) > 1:
+        return RanksTraining(model, ranks)
+    training = Training(model)
+    training.check_params()
+    return training
+
+
+class ShardedTraining:
+    """The training of a model on all ranks of its communicator, which call the same methods.
+
+    As ``MulticlassSVC.fit`` and ``save_model``, but that no rank has more of W than its own share
+    and a few rows.
+
+    Parameters
+    ----------
+    model : MulticlassSVC
+    """
+
+    def __init__(self, model: MulticlassSVC) -> None:
+        self.model = model
+        self._weights: ShardedWeights | None = None  # None where the model has them
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> None:
+        """Train the model, which then has all but ``coef_`` and ``intercept_``.
+
+        With two classes, or one rank, it has these as well.
+
+        Parameters
+        ----------
+        X, y
+            As for ``MulticlassSVC.fit``.
+
+        Raises
+        ------
+        ValueError, FloatingPointError, MemoryError
+            As there.
+        """
+        ranks = as_communicator(self.model.communicator)
+        if ranks.size == 1:
+            self.model.fit(X, y)
+            return
+        with input_restored(self.model):
+            W = RanksTraining(self.model, ranks, gathers=False).run(X, y, None).weights
+        self._weights = W if isinstance(W, ShardedWeights) else None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file on rank 0; an error during the transfer aborts all ranks.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; an existing file is replaced.
+
+        Raises
+        ------
+        ValueError, OSError
+            As ``save_model``, on rank 0.
+        OtherRankError
+            On the others, unless they have returned.
+        """
+        if self._weights is not None:
+            _save(path, self.model, self._weights)
+        elif as_communicator(self.model.communicator).rank == 0:
+            save_model(path, self.model)
+
+
+def _save(path: str | os.PathLike[str], model: MulticlassSVC, W: ShardedWeights) -> None:
+    ranks = W.communicator
+    with abort_others(ranks):  # the partial file is removed
+        counts = W.row_counts() if W.sparse else None
+        with ExitStack() as stack:
+
+            def begin() -> TensorWriter | None:
+                if ranks.rank > 0:
+                    return None
+                tensors, metadata, shapes = _layout(model, W, counts)
+                new = stack.enter_context(replacement(os.fspath(path)))
+                file = TensorWriter(new, shapes, metadata)
+                _append(file, tensors)
+                return file
+
+            def end() -> None:
+                if file is not None:
+                    file.finish()
+                stack.close()  # replaces the file
+
+            file = agreed(ranks, begin)
+            bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
+            for part in _parts(W, counts, bias):
+                _append(file, part)
+            agreed(ranks, end)
+
+
+def _append(file: TensorWriter | None, tensors: dict[str, Array]) -> None:
+    if file is not None:
+        for name, values in tensors.items():
+            file.append(name, values)
+
+
+def _layout(
+    model: MulticlassSVC, W: ShardedWeights, counts: NDArray[np.int64] | None
+) -> tuple[dict[str, Array], dict[str, str], Shapes]:
+    """Return the tensors that are known, the metadata, and the shapes of all tensors."""
+    tensors, facts = pack_facts(model)
+    d, k = W.n_rows - 1, W.n_classes
+    shapes: dict[str, tuple[DType, tuple[int, ...]]] = {
+        name: (values.dtype, values.shape) for name, values in tensors.items()
+    }
+    shapes["intercept"] = W.dtype, (k,)
+    if counts is None:
+        shapes["weights"] = W.dtype, (d, k)
+    else:
+        indptr = np.concatenate([[0], np.cumsum(counts[:-1])])
+        shapes["weights.indptr"] = np.dtype(np.int64), (d + 1,)
+        shapes["weights.classes"] = np.dtype(np.int32), (int(indptr[-1]),)
+        shapes["weights.values"] = W.dtype, (int(indptr[-1]),)
+    # What is written can be read: tried with weights that are all zero.
+    zero = np.zeros(d + 1, np.int64), np.empty(0, np.int32), np.empty(0, W.dtype)
+    tried: dict[str, Array] = dict(zip(SPARSE, zero, strict=True))
+    metadata = metadata_of({**tried, **tensors, "intercept": np.zeros(k, W.dtype)}, facts)
+    return tensors if counts is None else {**tensors, SPARSE[0]: indptr}, metadata, shapes
+
+
+def _parts(
+    W: ShardedWeights, counts: NDArray[np.int64] | None, bias: float
+) -> Iterator[dict[str, Array]]:
+    """Yield what belongs to the tensors, on rank 0, in the order of the rows.
+
+    The last row of W is that of the intercepts.
+    """
+    left = W.n_rows - 1
+    if counts is None:
+        for rows in W.dense_parts(to=0):
+            yield {"weights": rows[:left], "intercept": bias * rows[left:]}
+            left = max(0, left - len(rows))
+        return
+    for part in W.sparse_parts(counts, to=0):
+        n = int(part.counts[:left].sum())
+        last = np.zeros(W.n_classes if len(part.counts) > left else 0, W.dtype)
+        last[part.classes[n:]] = bias * part.values[n:]
+        yield {SPARSE[1]: part.classes[:n], SPARSE[2]: part.values[:n], "intercept": last}
+        left = max(0, left - len(part.counts))

@@ -1,0 +1,1 @@
+"""The solvers whose classes are spread over ranks, each with its certificate."""

@@ -1,0 +1,203 @@
+"""Base of the solvers on several ranks: reductions, gathering of z and W, collective errors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from functools import wraps
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.distributed.communicator import Communicator, Serial
+from manyclass.distributed.sharded_weights import ShardedWeights
+from manyclass.distributed.solvers.coo_duals import CooDuals
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import UNIT, EpochRecord, Weights, exact_sum
+from manyclass.solvers.certificates import Found
+from manyclass.solvers.stopping import StoppingRule
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@dataclass(slots=True)
+class PassTotals:
+    """Sums over loops; of the violation and the number of loops the maximum."""
+
+    gap: float = 0.0
+    loss: float = 0.0
+    dual_gain: float = 0.0
+    evaluations: float = 0.0
+    n_active: float = 0.0
+    n_duals: float = 0.0
+    n_visited: float = 0.0
+    max_violation: float = 0.0
+    loops: float = 0.0
+
+    def add(self, other: PassTotals | _core.SweepResult) -> None:
+        """Add the findings of another loop."""
+        self.gap += other.gap
+        self.loss += other.loss
+        self.dual_gain += other.dual_gain
+        self.evaluations += other.evaluations
+        self.n_active += other.n_active
+        self.max_violation = max(self.max_violation, other.max_violation)
+        if isinstance(other, PassTotals):
+            self.n_duals += other.n_duals
+            self.n_visited += other.n_visited
+            self.loops = max(self.loops, other.loops)
+
+    def over(self, communicator: Communicator) -> PassTotals:
+        """Return the findings of all ranks, to the last digit the same on each."""
+        total = PassTotals()
+        for values in communicator.all_gather(np.array(astuple(self), np.float64)):
+            total.add(PassTotals(*values.tolist()))
+        return total
+
+
+def aborts_all_ranks(method: F) -> F:
+    """Abort all ranks if the method raises."""
+
+    @wraps(method)
+    def call(self: DistributedSolver, *args: object, **kwargs: object) -> object:
+        try:
+            # Interrupted between two methods: the other ranks do not take part.
+            if isinstance(sys.exception(), KeyboardInterrupt) and self.communicator.size > 1:
+                raise KeyboardInterrupt
+            return method(self, *args, **kwargs)
+        except FloatingPointError:  # the same on every rank
+            raise
+        except BaseException as error:
+            self.communicator.abort(error)
+            raise
+
+    return call  # type: ignore[return-value]  # the same signature
+
+
+class DistributedSolver(ABC):
+    """Base class of the solvers on several ranks.
+
+    Parameters
+    ----------
+    problem : Problem
+        The same on every rank.
+    rng : numpy.random.Generator
+        In the same state on every rank.
+    communicator : Communicator, default=None
+        One process alone when None.
+    gathers : bool, default=True
+        Whether every rank is given W in the end; otherwise ``finish`` leaves it spread.
+    keeps_duals : bool, default=True
+        Whether z is wanted; otherwise ``start`` may leave it out, where ranks have shares of it.
+
+    Attributes
+    ----------
+    communicator : Communicator
+    common, rng : numpy.random.Generator
+        The same on every rank; another on each.
+    dual : float
+        D, as training keeps it.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        communicator: Communicator | None = None,
+        *,
+        gathers: bool = True,
+        keeps_duals: bool = True,
+    ) -> None:
+        self._began = time.perf_counter()
+        self.problem = problem
+        self.dual = 0.0
+        self._n_epochs = 0
+        self._full = PassTotals()  # of the last epoch
+        self.gathers = gathers
+        self.keeps_duals = keeps_duals
+        self.communicator = Serial() if communicator is None else communicator
+        seed = int(rng.integers(2**63))
+        self.common = np.random.default_rng(seed)
+        self.rng = np.random.default_rng([seed, self.communicator.rank])
+
+    @property
+    def primal(self) -> float:
+        """P, as the last epoch estimates it."""
+        return self.dual + self._full.gap
+
+    def promising(self, rule: StoppingRule) -> bool:
+        """Whether the last epoch's estimates say that the rule may be met."""
+        return rule.promising(self._full, self.primal)
+
+    def _gather_found(self, found: _core.GapSums | None) -> list[Found]:
+        """Return what the passes of all ranks found for a certificate."""
+        mine = Found(0.0, 0.0, 0.0, 0.0)
+        if found is not None:
+            mine = Found(found.gap, found.loss, found.most_loss, found.max_violation)
+        everywhere = self.communicator.all_gather(np.array(mine))
+        return [Found(*values.tolist()) for values in everywhere]
+
+    def _gather_norm(self, square: float, distance: float) -> tuple[float, float]:
+        """Return ||W||^2, and how far W is from W(z) at most, given both of this rank."""
+        everywhere = self.communicator.all_gather(np.array([square, distance * distance]))
+        squares, distances = np.array(everywhere).T.tolist()
+        return exact_sum(squares), math.sqrt(exact_sum(distances))
+
+    def _end_epoch(self, found: PassTotals, dual: float, n_weights: int) -> EpochRecord:
+        """Keep what all ranks found in an epoch, and D; return its record."""
+        self._full, self.dual = found, dual
+        self._n_epochs += 1
+        return EpochRecord(
+            epoch=self._n_epochs,
+            seconds=time.perf_counter() - self._began,
+            primal_estimate=self.primal,
+            gap_estimate=found.gap,
+            violation=found.max_violation,
+            active_share=found.n_active / max(1.0, found.n_visited),
+            loops=int(found.loops),
+            evaluations=int(found.evaluations),
+            n_weights=n_weights,
+            n_duals=int(found.n_duals),
+        )
+
+    @abstractmethod
+    def spread(self) -> ShardedWeights:
+        """Return W, shape (d + 1, k), as it is held."""
+
+    @aborts_all_ranks
+    def weights(self) -> Weights:
+        """Return W, shape (d + 1, k), on every rank."""
+        return self.spread().gather()
+
+    @aborts_all_ranks
+    def finish(self) -> Weights | ShardedWeights:
+        """Return W, shape (d + 1, k), on every rank, or spread; the run ends."""
+        W = self.spread()
+        return W.gather() if self.gathers else W
+
+
+def slack_errors(problem: Problem, norms: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
+    """Return bounds of the rounding errors of slacks, as gap.hpp; shape (n,).
+
+    ``norms`` are the ||x_i||^2, ``norm`` is ||W||.
+    """
+    nnz = np.diff(problem.dataset.indptr)
+    return np.asarray(UNIT * (nnz + 8) * (1 + math.sqrt(2) * norm * np.sqrt(norms)))
+
+
+def gather_duals(communicator: Communicator, mine: CooDuals) -> CooDuals:
+    """Put together the z of all ranks, on every rank."""
+    return CooDuals(*(np.concatenate(communicator.all_gather(part)) for part in mine))
+
+
+def shares(n_classes: int, n_ranks: int) -> list[slice]:
+    """Return the classes of each rank: neighbours, as many on each, up to one."""
+    ends = np.linspace(0, n_classes, n_ranks + 1).round().astype(int).tolist()
+    return [slice(first, last) for first, last in itertools.pairwise(ends)]

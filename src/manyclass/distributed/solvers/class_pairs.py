@@ -1,0 +1,233 @@
+"""Base class of the solvers that exchange class blocks between ranks.
+
+An epoch is a round robin: each rank holds two class blocks, and every pair of blocks is visited
+once, on one rank. Each epoch draws new class blocks at random. Between epochs all z, which are few
+numbers per example, are gathered on every rank, and each rank rebuilds W of its next two class
+blocks from them, so that W never drifts from W(z).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.distributed.communicator import Communicator
+from manyclass.distributed.sharded_weights import ShardedWeights
+from manyclass.distributed.solvers.base import (
+    DistributedSolver,
+    PassTotals,
+    aborts_all_ranks,
+    gather_duals,
+)
+from manyclass.distributed.solvers.class_blocks import ClassBlocks, ClassBlockStore
+from manyclass.distributed.solvers.coo_duals import CooDuals, start_duals, to_core
+from manyclass.distributed.solvers.round_robin import BLOCKS_PER_RANK, Schedule, work_of_classes
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, EpochRecord, Start
+from manyclass.solvers.certificates import Returned, returned_square
+from manyclass.solvers.engines import SHRUNK_LOOPS
+from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, core_problem
+from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.weights.tables import dense_from
+from manyclass.utils.core_class import core_class
+
+# Shrunk loops of a pair end at this share of the gap that its first loop found, or after so many
+# such loops' worth of scores (with W in tables: of loops over all z > 0). There are none where the
+# first loop alone gains so much; the first pair of each epoch measures that.
+POLISHED = 0.5
+EFFORT = 5
+
+# Visits some rows, over all that is looked at or (shrunk) z > 0 alone; those that still move go to
+# the front of the second array.
+Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.SweepResult]
+
+
+class ClassPairSolver(DistributedSolver):
+    """The frame of a solver for relative margins.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : Start or None
+    rng : numpy.random.Generator
+        Orders the loops and draws the class blocks; in the same state on every rank.
+    communicator : Communicator, default=None
+        One process alone when None.
+    sparse : bool, default=False
+        Whether W is held in tables, and returned as a CSR array.
+
+    Attributes
+    ----------
+    duals : CooDuals
+        All z, as they were before this epoch.
+    filled : ndarray of shape (n,), bool
+        Whether x_i != 0.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        start: Start | None,
+        rng: np.random.Generator,
+        communicator: Communicator | None = None,
+        *,
+        sparse: bool = False,
+        gathers: bool = True,
+        keeps_duals: bool = True,
+    ) -> None:
+        super().__init__(problem, rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
+        self.sparse = sparse
+        self._begin(start)
+
+    @aborts_all_ranks
+    def _begin(self, start: Start | None) -> None:
+        """Begin from z = 0, or where another training ended."""
+        problem, data = self.problem, self.problem.dataset
+        n_ranks = self.communicator.size
+        self.schedule = Schedule.of(min(data.n_classes, BLOCKS_PER_RANK * n_ranks), n_ranks)
+        self.trainer = core_class("PairTrainer", data.dtype)(core_problem(problem))
+        norms = self.trainer.problem.squared_norms()
+        check_squared_norms(norms)
+        self.filled = norms > 0
+        self._work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
+        tables = dense_from(problem, n_ranks) if self.sparse else None
+        self.round = ClassBlockStore(self.communicator, self.schedule, data, tables)
+        self.duals = start_duals(start, self.filled, data.dtype)
+        # Loss of the examples with x_i = 0.
+        self.constant = float(problem.costs[~self.filled].sum()) * self._largest_loss()
+        self.dual = self.constant
+        self._rounding = 0.0  # how far W is from W(z) at most, when an epoch begins
+        self._polishes = True  # whether shrunk loops pay
+        self._begin_epoch()
+        if start is not None:
+            self.certify()
+
+    @aborts_all_ranks
+    def epoch(self, rule: StoppingRule) -> EpochRecord:
+        """Visit every pair of class blocks."""
+        here = PassTotals()
+        self.round.run(lambda: here.add(self._visit_pair(rule)))
+        found = here.over(self.communicator)
+        self.duals = gather_duals(self.communicator, self._moved())
+        self._begin_epoch()
+        found.n_duals = len(self.duals.rows)
+        record = self._end_epoch(found, self.dual + found.dual_gain, self._n_weights())
+        rule.cool(found, self.primal)
+        return record
+
+    @abstractmethod
+    def certify(self) -> Certificate:
+        """Compute the certificate: each rank visits all examples with the classes that it holds.
+
+        All w_{y_i} . x_i are exchanged first.
+        """
+
+    def start(self) -> Start:
+        """Return z as it was when the last epoch ended, which every rank knows."""
+        return Start(self.duals.matrix(self.problem.dataset.n_classes, len(self.filled)))
+
+    def spread(self) -> ShardedWeights:
+        """Return W, shape (d + 1, k), as it is held."""
+        return self.round.spread(sparse=self.sparse)
+
+    @abstractmethod
+    def _largest_loss(self) -> float:
+        """Return the loss of an example with x_i = 0."""
+
+    @abstractmethod
+    def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return sum_c z_ic, within the constraints, and by what to multiply z for it; (n,)."""
+
+    @abstractmethod
+    def _share_out(self) -> None:
+        """Keep what an epoch begins with of all z: where this rank may move them."""
+
+    @abstractmethod
+    def _visit_pair(self, rule: StoppingRule) -> PassTotals:
+        """Visit the examples whose z the pair held here may move."""
+
+    @abstractmethod
+    def _moved(self) -> CooDuals:
+        """Return the z that this rank has at the end of an epoch; each is on one rank."""
+
+    def _begin_epoch(self) -> None:
+        """Draw class blocks; take W and z of the first ones from all z."""
+        blocks = ClassBlocks.of(self._work, self.schedule.n_blocks, self.common)
+        self.round.begin(blocks)
+        core, _ = self._core_pair()
+        totals, scale = self._feasible(self.duals)
+        z = self._core_duals(self.duals)
+        self._rounding = self.trainer.rebuild(core, self.round.weights, z, totals, scale)
+        self._share_out()
+
+    def _loops(
+        self,
+        z: _core.Duals64,
+        rows: NDArray[np.int32],
+        loop: Loop,
+        rule: StoppingRule,
+    ) -> PassTotals:
+        """One loop over everything, then shrunk ones."""
+        active = np.empty_like(rows)
+        first = loop(rows, active, False)
+        found = PassTotals(n_visited=float(len(rows)))
+        found.add(first)
+        if not (self._polishes or self.round.is_first):
+            return found
+        n_active = int(first.n_active)
+        gap, violation = rule.shrunk_goal()
+        goal = max(POLISHED * first.gap, gap / self.schedule.n_pairs)
+        budget = EFFORT * first.evaluations
+        if self.sparse:
+            budget = min(budget, SHRUNK_LOOPS * (z.count + n_active))
+        while n_active and found.evaluations < first.evaluations + budget:
+            some = loop(active[:n_active], active, True)
+            found.dual_gain += some.dual_gain
+            found.evaluations += some.evaluations
+            found.loops += 1
+            if self.round.is_first and found.loops == 1:
+                self._polishes = some.gap > POLISHED * first.gap
+            n_active = some.n_active
+            if some.gap <= goal or some.max_violation < violation:
+                break
+        found.n_active = n_active
+        return found
+
+    def _own_scores(self) -> NDArray[np.float64]:
+        """Exchange w_{y_i} . x_i, shape (n,); each is known to one rank."""
+        core, labels = self._core_pair()
+        scores = np.zeros(len(labels))
+        rows = np.flatnonzero(labels >= 0).astype(np.int32)
+        self.trainer.own_scores(core, self.round.weights, rows, scores)
+        return self.communicator.all_sum(scores)
+
+    def _as_returned(self) -> tuple[Returned, float]:
+        """Return W as users have it, and how far the given W is from W(z) at most; of all ranks."""
+        held = self.round.squared_norm(), self.round.intercepts()
+        square, moved = returned_square(*held, self.problem.dataset.bias)
+        square, distance = self._gather_norm(square, moved + self._rounding)
+        return Returned(NO_COMMON, square, 0.0), distance
+
+    def _core_pair(self) -> tuple[_core.ClassPair, NDArray[np.int32]]:
+        """Return the pair of class blocks held, and the column of every y_i, -1 elsewhere."""
+        sizes = [0, 0]
+        for block, slot in self.round.slots.items():
+            sizes[slot] = len(self.round.blocks.classes[block])
+        labels = self.round.columns_of()[self.problem.dataset.labels]
+        own_too = self.round.is_first
+        return _core.ClassPair(self.round.width, sizes[0], sizes[1], labels, own_too), labels
+
+    def _core_duals(self, z: CooDuals) -> _core.Duals64:
+        """Return z of the classes that are held, as the core takes it."""
+        return to_core(z, self.round.columns_of(), 2 * self.round.width, len(self.filled))
+
+    def _n_weights(self) -> int:
+        """Count the numbers of W that all ranks hold together."""
+        if not self.sparse:
+            return (self.problem.dataset.n_features + 1) * self.problem.dataset.n_classes
+        return int(self.communicator.all_sum(np.array([self.round.weights.n_slots]))[0])

@@ -1,0 +1,103 @@
+"""Choice of dense or sparse storage of W where its classes are spread over ranks."""
+
+from __future__ import annotations
+
+from manyclass.problem.problem import Problem
+from manyclass.solvers.weights.storage_choice import (
+    BYTES_PER_WEIGHT,
+    CLASSES_PER_ENTRY,
+    DENSE_BY_NATURE,
+    ROW_BYTES,
+    SEPARATE_CLASSES_PER_ENTRY,
+    Choice,
+    Kind,
+    chunk_bytes,
+    dense_bytes,
+    packed_bytes,
+    prefers_sparse,
+    refusal,
+    relative_duals_bytes,
+    returned_bytes,
+    weights_bytes,
+)
+from manyclass.utils.memory import available_memory
+
+
+def choose_for_ranks(
+    problem: Problem,
+    wanted: str,
+    n_ranks: int,
+    *,
+    gathers: bool = True,
+    keeps_duals: bool = True,
+    sharing: int = 1,
+) -> Choice:
+    """Choose how W is held and returned where its classes are spread over ranks.
+
+    Parameters
+    ----------
+    problem : Problem
+    wanted : {"auto", "dense", "sparse"}
+    n_ranks : int
+    gathers : bool, default=True
+        Whether every rank is given W in the end.
+    keeps_duals : bool, default=True
+        Whether z is returned, too.
+    sharing : int, default=1
+        Ranks on this machine.
+
+    Returns
+    -------
+    Choice
+        What each rank needs: its share, all z and, if it is given W, that.
+
+    Raises
+    ------
+    ValueError
+        If sparse weights are wanted of a formulation whose W is dense by nature.
+    MemoryError
+        If that does not fit.
+    """
+    memory = available_memory(sharing)
+    if problem.formulation.centred:
+        if wanted == "sparse":
+            raise ValueError(DENSE_BY_NATURE)
+        held = dense_bytes(problem, keeps_duals=False) // n_ranks
+        dense = held + weights_bytes(problem) * gathers
+        dense += _gathered_duals_bytes(problem, n_ranks) * keeps_duals
+        choice = Choice("dense", dense, None)
+    else:
+        dense, sparse = _held_by_rank(problem, n_ranks, sharing)
+        whole, some = weights_bytes(problem), returned_bytes(problem)
+        many = prefers_sparse(problem, dense + whole, sparse + some, memory)
+        kind: Kind = "sparse" if wanted == "sparse" or (wanted == "auto" and many) else "dense"
+        choice = Choice(kind, dense + whole * gathers, sparse + some * gathers)
+    if choice.needed > memory:
+        raise MemoryError(refusal(problem, choice, memory))
+    return choice
+
+
+def _gathered_duals_bytes(problem: Problem, n_ranks: int) -> int:
+    """Bytes of all z, which every rank gathers, and of its own in the messages."""
+    data = problem.dataset
+    item, n_duals = data.dtype.itemsize, data.n_examples * data.n_classes
+    return n_duals * (12 + 2 * item) + n_duals * (24 + item) // n_ranks
+
+
+def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, int]:
+    """Bytes of W and z on a rank while training, W dense or, roughly, sparse.
+
+    Threads do not count: each rank may have its own number of them, and all choose alike.
+    """
+    data, everything = problem.dataset, weights_bytes(problem)
+    item = data.dtype.itemsize
+    if not problem.formulation.is_relative:  # one-vs-rest
+        packed = packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
+        part = chunk_bytes(problem, 1, sharing)
+        return dense_bytes(problem) // n_ranks, part + packed // n_ranks
+    # z of all examples is on every rank, and that of the pairs that meet there.
+    duals = 2 * relative_duals_bytes(problem)
+    entries = len(data.values) + data.n_examples
+    weights = min(everything // item, CLASSES_PER_ENTRY * entries) * BYTES_PER_WEIGHT * item // 4
+    rows = 2 * (data.n_features + 1) * ROW_BYTES
+    return everything // n_ranks + duals, weights // n_ranks + rows + duals

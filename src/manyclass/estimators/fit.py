@@ -1,0 +1,304 @@
+"""Fit of the exact estimators: from arguments to certificate."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from manyclass.estimators.callbacks import WRAPPERS, EpochCallbacks, FitTask
+from manyclass.estimators.coefficients import split_weights
+from manyclass.estimators.linear import LinearClassifier
+from manyclass.estimators.validation import check_size, training_data, validated
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start, Status, Weights
+from manyclass.solvers.weights.storage_choice import Choice
+from manyclass.training.checkpoints import Checkpoints
+from manyclass.training.identity import facts_of_problem
+from manyclass.training.loop import Interrupted
+from manyclass.training.options import Hook, Options, Shown
+from manyclass.training.run import Backend, train
+from manyclass.training.warm_start import WarmStart
+from manyclass.utils.fingerprints import Facts
+from manyclass.utils.progress import progress
+from manyclass.utils.types import Array, ClassWeight, Rows, Settings
+
+# Fitted attributes that the next fit replaces or drops.
+REPLACED = ("_coefficients", "intercept_", "sparsity_report_", "_warm_start")
+
+
+class ExactClassifier(LinearClassifier, BaseEstimator):
+    """Base of the estimators that are trained to a proven gap, and what each of them defines."""
+
+    C: float
+    tol: float
+    stopping: str = "gap"
+    fit_intercept: bool
+    intercept_scaling: float
+    class_weight: ClassWeight
+    max_iter: int
+    warm_start: bool
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_minutes: float
+    resume: bool
+    verbose: int
+    certificate_: Any  # a Certificate, or None
+    history_: list[EpochRecord]
+    _warm_start: WarmStart
+
+    @property
+    def _bias(self) -> float:
+        """Value of the appended feature; 0 = no intercept."""
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _dataset(
+        self, X: Rows, y: Array, sample_weight: ArrayLike | None, *, keeps_dense: bool = True
+    ) -> tuple[Dataset, Array]:
+        """Turn validated arguments of ``fit`` into a data set and its classes."""
+        weights = sample_weight, self.class_weight
+        return training_data(X, y, *weights, self._bias, keeps_dense=keeps_dense)
+
+    @abstractmethod
+    def _problem(self, dataset: Dataset) -> Problem:
+        """Return the problem of a data set."""
+
+    @abstractmethod
+    def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:
+        """Choose how the problem is trained; say what that takes, "" where it is not worth a line.
+
+        Raises
+        ------
+        ValueError
+            If parameters do not go together.
+        MemoryError
+            If what training needs does not fit into memory.
+        """
+
+    def _seed(self, seed: int, n_before: int) -> int | Sequence[int]:
+        """Return what the random orders are drawn from, after so many epochs."""
+        return [seed, n_before] if n_before else seed
+
+    def _facts(self, problem: Problem, classes: Array) -> Facts:
+        """Return the facts that identify the problem of a checkpoint."""
+        return facts_of_problem(problem, classes)
+
+    def _remembered(self) -> WarmStart | None:
+        """Return where an earlier fit ended, if this one is to begin there."""
+        return getattr(self, "_warm_start", None) if self.warm_start else None
+
+    def _attributes(self, W: Weights, classes: Array) -> Settings:
+        """Return the attributes for prediction, from W of shape (d + 1, k)."""
+        coef, intercept = split_weights(W, self._bias)
+        return {"classes_": classes, "coef_": coef, "intercept_": intercept}
+
+    def _proof(self, solution: Solution) -> tuple[Certificate, list[EpochRecord]]:
+        """Return certificate and history in the units of the estimator's problem."""
+        return solution.certificate, solution.history
+
+
+class Given(NamedTuple):
+    """Validated arguments of ``fit``, and how they are trained."""
+
+    rows: Rows
+    targets: Array
+    metadata: Settings
+    problem: Problem
+    classes: Array
+    options: Options
+    needs: Choice | str
+
+
+class Training:
+    """One fit of a model.
+
+    Parameters
+    ----------
+    model : ExactClassifier
+    start : WarmStart, default=None
+        Where to begin, in place of what the model remembers.
+    hooks : sequence of Hook, default=()
+    is_final : bool, default=True
+        Whether the model is a result: a tolerance that it does not reach is warned of. Otherwise
+        the state in which training ends is kept for another fit, in ``ended``.
+    """
+
+    def __init__(
+        self,
+        model: ExactClassifier,
+        *,
+        start: WarmStart | None = None,
+        hooks: Sequence[Hook] = (),
+        is_final: bool = True,
+    ) -> None:
+        self.model, self.begin, self.hooks, self.is_final = model, start, hooks, is_final
+        self.ended: WarmStart | None = None
+        self.verbose = int(model.verbose)
+
+    def run(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Solution:
+        """Train the model; after an error or Ctrl-C its fitted attributes are as before."""
+        with self.guarded():
+            given = self.given(X, y, sample_weight)
+            max_epochs = None if given.options.in_parts(given.problem) else self.model.max_iter
+            task = FitTask(self.model, given.rows, given.targets, given.metadata, max_epochs)
+            solution = self.solve(given, task)
+            self.adopt(given, solution)
+        self.warn(given.problem, solution)
+        task.end()
+        return solution
+
+    def guarded(self) -> contextlib.AbstractContextManager[None]:
+        """Return what handles errors."""
+        return contextlib.nullcontext()
+
+    def check_params(self) -> None:
+        """Check the parameters, where ``fit`` has not.
+
+        Raises
+        ------
+        ValueError
+        """
+        BaseEstimator._validate_params(self.model)
+
+    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+        """Turn the arguments of ``fit`` into a problem, and choose how it is trained."""
+        rows, targets = validated(self.model, X, y)
+        dataset, classes = self.model._dataset(rows, targets, sample_weight)
+        check_size(dataset)
+        problem = self.model._problem(dataset)
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return Given(rows, targets, metadata, problem, classes, *self.options(problem))
+
+    @property
+    def keeps_duals(self) -> bool:
+        """Whether z is needed afterwards."""
+        model = self.model
+        return model.warm_start or model.checkpoint is not None or not self.is_final
+
+    def options(self, problem: Problem) -> tuple[Options, Choice | str]:
+        """Choose how the problem is trained."""
+        return self.model._options(problem, keeps_duals=self.keeps_duals)
+
+    def checkpoints(self, given: Given) -> Checkpoints:
+        """Return the hook that keeps checkpoints."""
+        model = self.model
+        seed = check_random_state(model.random_state).randint(2**31 - 1)
+        facts: Facts = {}
+        if model.checkpoint is not None:
+            facts = model._facts(given.problem, given.classes)
+        return Checkpoints(model.checkpoint, model.checkpoint_minutes, facts, seed)
+
+    def takes_earlier_seed(self) -> bool:
+        """Whether a resumed training has the seed of the earlier one."""
+        return self.model.random_state is None
+
+    def remembers(self) -> bool:
+        """Whether the model knows where an earlier fit ended."""
+        return hasattr(self.model, "_warm_start")
+
+    def backend(self) -> Backend | None:
+        """Return where training takes place; None: in this process."""
+        return None
+
+    def solve(self, given: Given, task: FitTask) -> Solution:
+        """Train, from a checkpoint, a start or where an earlier fit ended."""
+        model, problem = self.model, given.problem
+        needs = given.needs
+        if self.verbose and (needs.matters if isinstance(needs, Choice) else needs):
+            print(needs, flush=True)
+        with (
+            progress(self.verbose, model.tol if model.stopping == "gap" else None) as show,
+            self.checkpoints(given).opened(
+                problem, resume=model.resume, same_seed=self.takes_earlier_seed()
+            ) as checkpoints,
+        ):
+            start = checkpoints.start or self._start(given)
+            n_before = 0 if start is None else len(start.history)
+            if self.verbose and n_before:
+                print(f"continuing after epoch {n_before}, from {checkpoints.newest}", flush=True)
+            callbacks = EpochCallbacks(task, lambda W: model._attributes(W, given.classes))
+            try:
+                return train(
+                    problem,
+                    replace(given.options, seed=model._seed(checkpoints.seed, n_before)),
+                    start=start,
+                    hooks=(Shown(show), checkpoints, callbacks, *self.hooks),
+                    backend=self.backend(),
+                )
+            except Interrupted as interrupt:
+                self._remember(given, interrupt.start)
+                raise
+            except (MemoryError, RuntimeError) as error:
+                if not isinstance(needs, Choice) or not _is_lack_of_memory(error):
+                    raise
+                raise MemoryError(
+                    f"training needs more memory than there is ({needs}); use float32, fewer "
+                    "features (hashing, selection), a smaller C or fewer classes"
+                ) from error
+
+    def adopt(self, given: Given, solution: Solution) -> None:
+        """Give the model its fitted attributes, all at once, as Ctrl-C may come."""
+        model = self.model
+        certificate, history = model._proof(solution)
+        state = {name: value for name, value in vars(model).items() if name not in REPLACED}
+        state.update(self.attributes(given, solution))
+        if "coef_" in state:
+            state["_coefficients"] = state.pop("coef_")
+        if model.warm_start or not self.is_final:
+            self.ended = WarmStart.of(given.problem, solution.start, given.classes)
+        if model.warm_start:
+            state["_warm_start"] = self.ended
+        state.update(certificate_=certificate, history_=history, n_iter_=len(history))
+        model.__dict__ = state
+
+    def attributes(self, given: Given, solution: Solution) -> Settings:
+        """Return the attributes for prediction."""
+        return self.model._attributes(solution.weights, given.classes)
+
+    def warn(self, problem: Problem, solution: Solution) -> None:
+        """Warn of weights that rounding loses, and of a tolerance that was not reached."""
+        low, high = float(problem.costs.min()), float(problem.costs.max())
+        if high * np.finfo(np.float64).eps > low:
+            warnings.warn(
+                f"C times the weights of examples range from {low:.2g} to {high:.2g}: the light "
+                "ones are lost in the rounding of the heavy ones; check sample_weight and "
+                "class_weight",
+                UserWarning,
+                stacklevel=5 + WRAPPERS,  # the caller of fit
+            )
+        if self.is_final and solution.status in (Status.MAX_ITER, Status.STALLED):
+            reached, model = self.model.certificate_, self.model
+            warnings.warn(
+                f"training stopped after {len(solution.history)} epoch(s) at relative gap "
+                f"{reached.relative_gap:.2e}, violation {reached.max_violation:.2e} (asked for: "
+                f"{model.stopping} {model.tol:g}): {solution.status.value}",
+                ConvergenceWarning,
+                stacklevel=5 + WRAPPERS,  # the caller of fit
+            )
+
+    def _start(self, given: Given) -> Start | None:
+        known = self.begin or self.model._remembered()
+        return None if known is None else known.start_for(given.problem, given.classes)
+
+    def _remember(self, given: Given, start: Start) -> None:
+        """Keep where Ctrl-C ended training for the next fit, if that is to continue."""
+        self.model.__dict__.pop("_warm_start", None)
+        if self.model.warm_start:
+            self.model._warm_start = WarmStart.of(given.problem, start, given.classes)
+
+
+def _is_lack_of_memory(error: MemoryError | RuntimeError) -> bool:
+    """Whether an error says so; threads say "new thread" where there is no memory for one more."""
+    return isinstance(error, MemoryError) or "new thread" in str(error)

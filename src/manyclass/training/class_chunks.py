@@ -1,0 +1,330 @@
+"""One-vs-rest in chunks of classes, where W and z of all do not fit into memory.
+
+The classes are independent, so some groups of them are trained to the end, certified and packed
+(what is not zero of W), then the next ones. Given and returned: as for one_vs_rest.py, W sparse;
+P, D and the gap are sums over the parts.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from manyclass.problem.problem import Problem, problem_of
+from manyclass.problem.solution import (
+    Certificate,
+    EpochRecord,
+    Progress,
+    Solution,
+    Start,
+    Status,
+    rounding_share,
+    start_of,
+)
+from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.weights.layout import classes_in_group
+from manyclass.solvers.weights.storage_choice import groups_in_part
+from manyclass.training.loop import Interrupted, Make, solve
+from manyclass.utils.memory import available_memory
+from manyclass.utils.types import CsrArray
+
+
+class Columns(Protocol):
+    """Storage of W of some classes, part by part."""
+
+    def held(self, weights: Any) -> Any:
+        """Return the W of a finished part as it is kept."""
+
+    def n_entries(self, part: Any) -> int:
+        """Return how many numbers of W are not zero."""
+
+    def nbytes(self, part: Any) -> int:
+        """Return the memory of a part."""
+
+    def zeros(self, parts: list[Any], W: CsrArray) -> Any:
+        """Return W = 0 of the classes that have not begun, kept as the other parts."""
+
+    def joined(self, parts: list[Any]) -> Any:
+        """Put the classes of all parts side by side."""
+
+    def gathered(self, part: Any) -> CsrArray:
+        """Return a part as a CSR array."""
+
+
+class CsrColumns:
+    """W of some classes as a CSR array."""
+
+    def held(self, weights: Any) -> CsrArray:
+        """Return the W of a finished part as it is kept."""
+        return sp.csr_array(weights)
+
+    def n_entries(self, part: CsrArray) -> int:
+        """Return how many numbers of W are not zero."""
+        return int(part.nnz)
+
+    def nbytes(self, part: CsrArray) -> int:
+        """Return the memory of a part."""
+        return int(part.nnz * (part.dtype.itemsize + 4))
+
+    def zeros(self, _parts: list[Any], W: CsrArray) -> CsrArray:
+        """Return W = 0 of the classes that have not begun, kept as the other parts."""
+        return W
+
+    def joined(self, parts: list[Any]) -> CsrArray:
+        """Put the classes of all parts side by side."""
+        return sp.csr_array(sp.hstack(parts, format="csr"))
+
+    def gathered(self, part: CsrArray) -> CsrArray:
+        """Return a part as a CSR array."""
+        return part
+
+
+def classes_in_chunk(problem: Problem, n_jobs: int) -> int:
+    """Return how many classes are trained together: whole groups, one for each thread at least."""
+    return groups_in_part(problem, n_jobs) * classes_in_group(problem.dataset.dtype)
+
+
+@dataclass(slots=True, eq=False)
+class Finished:
+    """Results of the finished parts."""
+
+    problem: Problem
+    keep_duals: bool
+    columns: Columns
+    weights: list[Any] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
+    history: list[EpochRecord] = field(default_factory=list)
+    n_classes: int = 0
+    n_weights: int = 0
+    n_duals: int = 0
+    primal: float = 0.0
+    gap: float = 0.0
+    violation: float = 0.0
+    certificates: list[Certificate] = field(default_factory=list)
+    began: float = 0.0  # seconds until the part at hand
+    status: Status = Status.CONVERGED
+    is_to_stop: bool = False  # says a callback, perhaps in the last epoch of a part
+
+    def add(self, part: Solution) -> None:
+        """Take over a part."""
+        W = self.columns.held(part.weights)
+        size = part.duals.shape[1]
+        self.weights.append(W)
+        self.starts.append(part.start if self.keep_duals else self._at_zero(size))
+        self.n_classes += size
+        self.n_weights += self.columns.n_entries(W)
+        self._check_memory()
+        self.n_duals += part.duals.nnz
+        self._prove(part.certificate)
+        if part.status is Status.STOPPED or self.status is Status.CONVERGED:
+            self.status = part.status
+
+    def _prove(self, certificate: Certificate) -> None:
+        """Add the certificate of some classes."""
+        self.certificates.append(certificate)
+        self.primal += certificate.primal_objective
+        self.gap += certificate.gap
+        self.violation = max(self.violation, certificate.max_violation)
+
+    def _check_memory(self) -> None:
+        """Refuse parts that cannot be joined: the system would end the process instead."""
+        held = sum(map(self.columns.nbytes, self.weights))
+        if 2 * held > available_memory():
+            raise MemoryError(f"the weights of {self.n_classes} classes take {held / 1e9:.1f} GB")
+
+    def record(self, record: EpochRecord, n_classes: int) -> EpochRecord:
+        """Turn the record of the part at hand into one of all classes."""
+        k = self.problem.dataset.n_classes
+        loss, gap = self._untrained(k - self.n_classes - n_classes)
+        if record.epoch == 1:
+            self.began = self.history[-1].seconds if self.history else 0.0
+        whole = replace(
+            record,
+            epoch=len(self.history) + 1,
+            seconds=self.began + record.seconds,
+            primal_estimate=self.primal + record.primal_estimate + loss,
+            gap_estimate=self.gap + record.gap_estimate + gap,
+            violation=max(self.violation, record.violation, 1.0 if gap else 0.0),
+            n_weights=self.n_weights + record.n_weights,
+            n_duals=self.n_duals + record.n_duals,
+        )
+        self.history.append(whole)
+        return whole
+
+    def leave(self) -> None:
+        """Give up the classes that have not begun: W = 0 and z = 0."""
+        data = self.problem.dataset
+        left = data.n_classes - self.n_classes
+        if left == 0:
+            return
+        zero = sp.csr_array((data.n_features + 1, left), dtype=data.dtype)
+        self.weights.append(self.columns.zeros(self.weights, zero))
+        self.starts.append(self._at_zero(left))
+        loss, gap = self._untrained(left)
+        share = rounding_share(data.n_examples, left)
+        self._prove(Certificate.from_gap(loss, gap, 1.0, share, penalty=0.0, loss=loss))
+        self.n_classes = data.n_classes
+
+    def solution(self, rule: StoppingRule) -> Solution:
+        """Return the joined parts; the rule applies to the whole."""
+        weights = self.columns.joined(self.weights)
+        self.weights.clear()
+        certificate = Certificate.sum_of(self.certificates)
+        status = Status.CONVERGED if rule.met(certificate) else self.status
+        return Solution(weights, self.start([]), self.history, status, certificate)
+
+    def start(self, others: list[Start]) -> Start:
+        """Return the warm-start state; `others` are those of the classes after these."""
+        starts = [*self.starts, *others]
+        duals = sp.csr_array(sp.hstack([start.duals for start in starts], format="csr"))
+        epochs = np.concatenate([start.epochs_of_classes() for start in starts])
+        W = None
+        if any(start.weights is not None for start in starts):
+            shape = (self.problem.dataset.n_features + 1, duals.shape[1])
+            W = np.zeros(shape, self.problem.dataset.dtype)  # kept only where better than W(z)
+            ends = np.cumsum([start.duals.shape[1] for start in starts])
+            for start, end in zip(starts, ends, strict=True):
+                if start.weights is not None:
+                    W[:, end - start.weights.shape[1] : end] = start.weights
+        return Start(duals, W, tuple(self.history), epochs)
+
+    def rest(self, start: Start | None, first: int) -> Start:
+        """Return where the classes from the first one on stood at the beginning."""
+        k = self.problem.dataset.n_classes
+        before = start_of(start, slice(first, k))
+        return self._at_zero(k - first) if before is None else before
+
+    def _at_zero(self, n_classes: int) -> Start:
+        data = self.problem.dataset
+        return Start.at_zero(data.n_examples, n_classes, data.dtype)
+
+    def _untrained(self, n_classes: int) -> tuple[float, float]:
+        """P at W = 0, where every margin loses 1; the gap at z = 0: empty rows lose it anyway."""
+        costs, data = self.problem.costs, self.problem.dataset
+        may_gain = data.has_features() | (data.bias != 0)
+        return float(costs.sum()) * n_classes, float(costs[may_gain].sum()) * n_classes
+
+
+def solve_in_chunks(
+    problem: Problem,
+    make: Make,
+    rule_of: Callable[[], StoppingRule],
+    *,
+    part_size: int,
+    max_iter: int,
+    start: Start | None = None,
+    on_epoch: Callable[[Progress], bool] | None = None,
+    keep_duals: bool = False,
+    columns: Columns | None = None,
+) -> Solution:
+    """Train one-vs-rest, some classes after the other.
+
+    Parameters
+    ----------
+    problem : Problem
+        One-vs-rest.
+    make : callable
+        Makes the solver of a part, from a start.
+    rule_of : callable
+        Makes the stopping rule of a part.
+    part_size : int
+        Classes of a part, at most.
+    max_iter : int
+        Epochs of a part at most, those of `start` counted.
+    start : Start, default=None
+        Where to begin; z = 0 when None.
+    on_epoch : callable, default=None
+        As for ``solve``; the records are those of all classes.
+    keep_duals : bool, default=False
+        Whether z is wanted: it may be as large as n x k. Otherwise zeros are returned.
+    columns : Columns, default=None
+        How W of the parts is held; as CSR arrays when None.
+
+    Returns
+    -------
+    Solution
+        W as `columns` joins it. The history holds the epochs of
+        all parts.
+
+    Raises
+    ------
+    Interrupted, FloatingPointError
+        As ``solve``; z of the parts that have not begun is that of `start`, or 0.
+    """
+    done = Finished(problem, keep_duals, columns or CsrColumns())
+    if start is not None:
+        done.history.extend(start.history)
+    for classes in _parts(problem, part_size, start):
+        stopped = done.is_to_stop
+        if stopped:
+            done.status = Status.STOPPED
+            if start is None:
+                break
+        try:
+            part = solve(
+                problem_of(problem, classes),
+                make,
+                rule_of(),
+                max_iter=0 if stopped else max_iter,  # certify what was reached before
+                start=start_of(start, classes),
+                on_epoch=_shown(done, classes, start, on_epoch),
+            )
+        except KeyboardInterrupt as interrupt:
+            first = done.n_classes
+            reached = [interrupt.start] if isinstance(interrupt, Interrupted) else []
+            if reached:
+                first = classes.stop
+            raise Interrupted(done.start([*reached, done.rest(start, first)])) from interrupt
+        done.add(part)
+    done.leave()
+    return done.solution(rule_of())
+
+
+def _parts(problem: Problem, size: int, start: Start | None) -> Iterator[slice]:
+    """Yield neighbouring classes that have had as many epochs, in whatever parts that was."""
+    k = problem.dataset.n_classes
+    epochs = np.zeros(k) if start is None else start.epochs_of_classes()
+    changes = (np.flatnonzero(np.diff(epochs)) + 1).tolist()
+    for begin, end in itertools.pairwise([0, *changes, k]):
+        bounds = itertools.pairwise([*range(begin, end, size), end])
+        yield from (slice(first, last) for first, last in bounds)
+
+
+def _shown(
+    done: Finished,
+    classes: slice,
+    start: Start | None,
+    on_epoch: Callable[[Progress], bool] | None,
+) -> Callable[[Progress], bool]:
+    """Record the epochs of a part as those of all classes, and show them."""
+
+    def show(progress: Progress) -> bool:
+        record = done.record(progress.record, classes.stop - classes.start)
+        if on_epoch is None:
+            return False
+        rest = done.rest(start, classes.stop)
+        done.is_to_stop = on_epoch(
+            Progress(
+                record,
+                lambda: _whole_weights(done, progress.weights()),
+                lambda: done.start([progress.start(), rest]),
+                progress.proven_gap,
+            )
+        )
+        return done.is_to_stop
+
+    return show
+
+
+def _whole_weights(done: Finished, part: Any) -> CsrArray:
+    """W with the part at hand, zeros for the classes that have not begun."""
+    data = done.problem.dataset
+    left = data.n_classes - done.n_classes - part.shape[1]
+    rest = sp.csr_array((data.n_features + 1, left), dtype=data.dtype)
+    known = [done.columns.gathered(W) for W in done.weights]
+    return sp.csr_array(sp.hstack([*known, sp.csr_array(part), rest], format="csr"))

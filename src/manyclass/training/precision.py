@@ -1,0 +1,212 @@
+"""Training in float32 that continues in float64 where rounding stalls it.
+
+In float32 the steps along x_i round W by its last digit each, and the gap stays near 1e-6 of P. In
+float64 training continues from the same z; in the end W is rounded to float32 once. Given: a
+problem in float32 and the state that it was left in. Returned: W in float32 and its own
+certificate, P of the rounded W less D in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from manyclass import _core
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import (
+    Certificate,
+    Progress,
+    Solution,
+    Start,
+    Status,
+    Weights,
+    exact_sum,
+    rounding_share,
+)
+from manyclass.solvers.certificates import Returned, as_returned, half_square
+from manyclass.solvers.kernels import core_classes, core_problem
+from manyclass.solvers.logistic_certificate import certify_weights
+from manyclass.solvers.logistic_engine import LogisticEngine
+from manyclass.solvers.stopping import TIGHTENED, GapRule, StoppingRule
+from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.solvers.weights.layout import mean_apart
+from manyclass.solvers.weights.storage_choice import dense_bytes
+from manyclass.training.loop import Interrupted, Make, solve
+from manyclass.training.options import Options
+from manyclass.training.select import DEFAULT
+from manyclass.utils.memory import available_memory
+from manyclass.utils.types import Array
+
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+# Where logistic regression has stalled in float32 at a larger relative gap, float64 begins at
+# W = 0: scores may be so large that the curvature of the losses is 0 to the last digit.
+FAR = 0.1
+
+
+def may_continue(problem: Problem, options: Options) -> bool:
+    """Whether the problem is in float32, W is dense, and both fit into memory in float64, too."""
+    data = problem.dataset
+    if data.dtype != SINGLE or options.weights != "dense" or options.solver not in DEFAULT:
+        return False
+    needed = 8 * len(data.values) + 3 * dense_bytes(problem)
+    if _is_logistic(problem):
+        weights, duals = (data.n_features + 1) * data.n_classes, data.n_examples * data.n_classes
+        needed = 8 * (len(data.values) + 4 * weights + duals)
+    return needed < available_memory()
+
+
+def leaves_early(problem: Problem) -> bool:
+    """Whether float32 ends as soon as rounding seems to stall it."""
+    return not _is_logistic(problem)
+
+
+def continue_in_double(
+    problem: Problem,
+    options: Options,
+    reached: Solution,
+    make: Make,
+    on_epoch: Callable[[Progress], bool],
+) -> Solution:
+    """Continue a stalled float32 run in float64.
+
+    Parameters
+    ----------
+    problem : Problem
+        In float32.
+    options : Options
+    reached : Solution
+    make : callable
+        Makes the solver of a problem, from a start.
+    on_epoch : callable
+
+    Returns
+    -------
+    Solution
+        W in float32: of an SVM, that of the two with the lower P, and z in float64, or it would not
+        prove as much.
+    """
+    try:
+        found = solve(
+            _in_double(problem),
+            make,
+            _tightened(problem, options),
+            max_iter=options.max_iter,
+            start=_start(problem, reached),
+            on_epoch=_shown_in_single(on_epoch),
+        )
+    except Interrupted as interrupt:
+        raise Interrupted(interrupt.start.astype(SINGLE)) from interrupt
+    if _is_logistic(problem):
+        return _rounded_logistic(problem, options, found)
+    return _rounded(problem, options, found, reached)
+
+
+def _is_logistic(problem: Problem) -> bool:
+    return problem.loss == "log_loss"
+
+
+def _in_double(problem: Problem) -> Problem:
+    """Return the same problem in float64."""
+    values = problem.dataset.values.astype(DOUBLE)
+    return replace(problem, dataset=replace(problem.dataset, values=values))
+
+
+def _start(problem: Problem, reached: Solution) -> Start | None:
+    if _is_logistic(problem) and not reached.certificate.relative_gap <= FAR:
+        return None
+    return reached.start.astype(DOUBLE)
+
+
+def _tightened(problem: Problem, options: Options) -> StoppingRule:
+    """Return a rule that asks for more, by what rounding W to float32 adds."""
+    if _is_logistic(problem):
+        return GapRule(TIGHTENED * options.tol)
+    rule = options.rule()
+    rule.tighten()
+    return rule
+
+
+def _shown_in_single(on_epoch: Callable[[Progress], bool]) -> Callable[[Progress], bool]:
+    """Show epochs in float64 as if they were in float32."""
+
+    def call(progress: Progress) -> bool:
+        return on_epoch(
+            replace(
+                progress,
+                weights=lambda: progress.weights().astype(SINGLE),
+                start=lambda: progress.start().astype(SINGLE),
+            )
+        )
+
+    return call
+
+
+def _rounded(problem: Problem, options: Options, found: Solution, reached: Solution) -> Solution:
+    """Return the solution in float32, with the certificate of the better W."""
+    W: Weights = found.weights.astype(SINGLE)
+    certificate = certify_rounded(problem, W, found.certificate)
+    if certificate.primal_objective > reached.certificate.primal_objective:
+        W = reached.weights
+        again = certify_rounded(problem, W, found.certificate)
+        certificate = min(reached.certificate, again, key=lambda proven: proven.gap)
+    status = _status(found, certificate, options)
+    return Solution(W, found.start, found.history, status, certificate)
+
+
+def _rounded_logistic(problem: Problem, options: Options, found: Solution) -> Solution:
+    """Return the solution in float32, with the certificate of the rounded W."""
+    W = np.asarray(found.weights, SINGLE)
+    engine = LogisticEngine(
+        problem, regularize_intercept=options.regularize_intercept, keeps_duals=False
+    )
+    own = certify_weights(engine, W)
+    # P of the rounded W less D as it was proven before, where that is nearer.
+    before = found.certificate.dual_objective
+    gap = max(0.0, min(own.gap, own.penalty + own.loss - before))
+    certificate = own.from_gap(
+        own.primal_objective, gap, math.sqrt(2 * gap), penalty=own.penalty, loss=own.loss
+    )
+    status = _status(found, certificate, options)
+    return Solution(W, found.start.astype(SINGLE), found.history, status, certificate)
+
+
+def _status(found: Solution, certificate: Certificate, options: Options) -> Status:
+    """Return the status of the rounded W."""
+    if options.rule().met(certificate):
+        return Status.CONVERGED
+    return Status.STALLED if found.status is Status.CONVERGED else found.status
+
+
+def certify_rounded(problem: Problem, W: Array, before: Certificate) -> Certificate:
+    """Return the certificate of W in float32, from D as it was proven before.
+
+    The violation is that before rounding.
+    """
+    n, k = problem.dataset.n_examples, problem.dataset.n_classes
+    at, found, constant = _inspect(problem, W)
+    norm = half_square(at, k)
+    # Terms at z = 0 are C_i times the loss, with the bound of its rounding.
+    most_loss = found.gap + constant
+    gap = norm + most_loss - before.dual_objective
+    primal, share = norm + found.loss, rounding_share(n, k)
+    return Certificate.from_gap(
+        primal, gap, before.max_violation, share, penalty=norm, loss=most_loss
+    )
+
+
+def _inspect(problem: Problem, W: Array) -> tuple[Returned, _core.GapSums, float]:
+    """W as users have it, what a pass at z = 0 finds, the loss of empty rows."""
+    data = problem.dataset
+    n, k = data.n_examples, data.n_classes
+    trainer_of, duals_of = core_classes(problem)
+    trainer = trainer_of(core_problem(problem))
+    _, padded = allocate_weights(len(W), k + mean_apart(problem), data.dtype)
+    padded[:, :k] = W
+    at = as_returned(problem, W)
+    arguments = (padded, duals_of(n, k), at.common, at.norm(k))
+    empty = np.flatnonzero(trainer.problem.squared_norms() == 0).tolist()
+    constant = exact_sum(trainer.inspect(*arguments, i, i + 1).loss for i in empty)
+    return at, trainer.inspect(*arguments, 0, n), constant
