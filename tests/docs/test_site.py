@@ -89,7 +89,7 @@ def test_formulas_are_set(site):
 def test_search_works_without_a_network(site):
     with new_page() as page:
         page.goto((site / "search.html").as_uri() + "?q=certificate")
-        page.wait_for_selector("#search-results li a")
+        page.wait_for_selector("#search-results .search-summary:has-text('found')")
         found = page.locator("#search-results li a").all_inner_texts()
         assert page.refused == []
     assert any("Quickstart" in text for text in found)

@@ -1,4 +1,4 @@
-"""How a problem is trained, and what takes part in its training."""
+"""Options of a training, and the hooks that take part in it."""
 
 from __future__ import annotations
 
