@@ -33,7 +33,7 @@ class RanksCheckpoints(Checkpoints):
         seed: int,
         ranks: Communicator,
     ) -> None:
-        super().__init__(folder, minutes, facts, of_first(ranks, seed))
+        super().__init__(folder, minutes, facts, seed)
         self.ranks = ranks
 
     def epoch(self, progress: Progress) -> bool:

@@ -34,6 +34,7 @@ class Communicator(Protocol):
         destination: int | None,
         incoming: Array | None,
         source: int | None,
+        /,
     ) -> None:
         """Send one contiguous array and fill another, of the size that the source sends."""
 
@@ -64,10 +65,11 @@ class Serial:
 
     def send_receive(
         self,
-        outgoing: Array | None,  # noqa: ARG002 (MPI's sends it)
+        _outgoing: Array | None,
         destination: int | None,
-        incoming: Array | None,  # noqa: ARG002 (MPI's sends it)
+        _incoming: Array | None,
         source: int | None,
+        /,
     ) -> None:
         """Refuse: there is no other rank."""
         if destination is not None or source is not None:
@@ -118,6 +120,7 @@ class MPICommunicator:
         destination: int | None,
         incoming: Array | None,
         source: int | None,
+        /,
     ) -> None:
         """Send one array and fill another; None: nothing that way."""
         nobody = self._mpi.PROC_NULL

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, ExitStack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from manyclass.distributed.backend import Ranks, check_formulation
 from manyclass.distributed.checkpoints import RanksCheckpoints
@@ -110,10 +109,13 @@ class RanksTraining(Training):
         )
         return options, choice
 
-    def checkpoints(self, _given: Given) -> RanksCheckpoints:
+    def seed(self) -> int:
+        """Draw the seed of the random orders on rank 0."""
+        return of_first(self.ranks, super().seed())
+
+    def checkpoints(self, _given: Given, seed: int) -> RanksCheckpoints:
         """Return the hook that keeps checkpoints."""
         model = self.model
-        seed = check_random_state(model.random_state).randint(2**31 - 1)
         where = model.checkpoint, model.checkpoint_minutes
         return RanksCheckpoints(*where, self._facts, seed, self.ranks)
 

@@ -151,12 +151,15 @@ class Training:
         """Train the model; after an error or Ctrl-C its fitted attributes are as before."""
         with self.guarded():
             given = self.given(X, y, sample_weight)
-            max_epochs = None if given.options.in_parts(given.problem) else self.model.max_iter
-            task = FitTask(self.model, given.rows, given.targets, given.metadata, max_epochs)
+            task = None
+            if getattr(self.model, "_skl_callbacks", None):
+                max_epochs = None if given.options.in_parts(given.problem) else self.model.max_iter
+                task = FitTask(self.model, given.rows, given.targets, given.metadata, max_epochs)
             solution = self.solve(given, task)
             self.adopt(given, solution)
         self.warn(given.problem, solution)
-        task.end()
+        if task is not None:
+            task.end()
         return solution
 
     def guarded(self) -> contextlib.AbstractContextManager[None]:
@@ -191,13 +194,14 @@ class Training:
         """Choose how the problem is trained."""
         return self.model._options(problem, keeps_duals=self.keeps_duals)
 
-    def checkpoints(self, given: Given) -> Checkpoints:
+    def seed(self) -> int:
+        """Draw the seed of the random orders."""
+        return int(check_random_state(self.model.random_state).randint(2**31 - 1))
+
+    def checkpoints(self, given: Given, seed: int) -> Checkpoints:
         """Return the hook that keeps checkpoints."""
         model = self.model
-        seed = check_random_state(model.random_state).randint(2**31 - 1)
-        facts: Facts = {}
-        if model.checkpoint is not None:
-            facts = model._facts(given.problem, given.classes)
+        facts = model._facts(given.problem, given.classes)
         return Checkpoints(model.checkpoint, model.checkpoint_minutes, facts, seed)
 
     def takes_earlier_seed(self) -> bool:
@@ -212,41 +216,54 @@ class Training:
         """Return where training takes place; None: in this process."""
         return None
 
-    def solve(self, given: Given, task: FitTask) -> Solution:
+    def solve(self, given: Given, task: FitTask | None) -> Solution:
         """Train, from a checkpoint, a start or where an earlier fit ended."""
-        model, problem = self.model, given.problem
         needs = given.needs
         if self.verbose and (needs.matters if isinstance(needs, Choice) else needs):
             print(needs, flush=True)
-        with (
-            progress(self.verbose, model.tol if model.stopping == "gap" else None) as show,
-            self.checkpoints(given).opened(
-                problem, resume=model.resume, same_seed=self.takes_earlier_seed()
-            ) as checkpoints,
-        ):
-            start = checkpoints.start or self._start(given)
-            n_before = 0 if start is None else len(start.history)
-            if self.verbose and n_before:
-                print(f"continuing after epoch {n_before}, from {checkpoints.newest}", flush=True)
-            callbacks = EpochCallbacks(task, lambda W: model._attributes(W, given.classes))
-            try:
-                return train(
-                    problem,
-                    replace(given.options, seed=model._seed(checkpoints.seed, n_before)),
-                    start=start,
-                    hooks=(Shown(show), checkpoints, callbacks, *self.hooks),
-                    backend=self.backend(),
-                )
-            except Interrupted as interrupt:
-                self._remember(given, interrupt.start)
+        try:
+            with contextlib.ExitStack() as stack:
+                return self._solve(given, task, stack)
+        except Interrupted as interrupt:
+            self._remember(given, interrupt.start)
+            raise
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(needs, Choice) or not _is_lack_of_memory(error):
                 raise
-            except (MemoryError, RuntimeError) as error:
-                if not isinstance(needs, Choice) or not _is_lack_of_memory(error):
-                    raise
-                raise MemoryError(
-                    f"training needs more memory than there is ({needs}); use float32, fewer "
-                    "features (hashing, selection), a smaller C or fewer classes"
-                ) from error
+            raise MemoryError(
+                f"training needs more memory than there is ({needs}); use float32, fewer "
+                "features (hashing, selection), a smaller C or fewer classes"
+            ) from error
+
+    def _solve(self, given: Given, task: FitTask | None, stack: contextlib.ExitStack) -> Solution:
+        """Train with the hooks that are asked for; the stack closes what they hold."""
+        model, seed = self.model, self.seed()
+        hooks: list[Hook] = []
+        if self.verbose:
+            goal = model.tol if model.stopping == "gap" else None
+            hooks.append(Shown(stack.enter_context(progress(self.verbose, goal))))
+        start = None
+        if model.checkpoint is not None or model.resume:
+            opened = self.checkpoints(given, seed).opened(
+                given.problem, resume=model.resume, same_seed=self.takes_earlier_seed()
+            )
+            checkpoints = stack.enter_context(opened)
+            hooks.append(checkpoints)
+            seed, start = checkpoints.seed, checkpoints.start
+            if self.verbose and start is not None and start.history:
+                n_before = len(start.history)
+                print(f"continuing after epoch {n_before}, from {checkpoints.newest}", flush=True)
+        start = start or self._start(given)
+        if task is not None:
+            hooks.append(EpochCallbacks(task, lambda W: model._attributes(W, given.classes)))
+        n_before = 0 if start is None else len(start.history)
+        return train(
+            given.problem,
+            replace(given.options, seed=model._seed(seed, n_before)),
+            start=start,
+            hooks=(*hooks, *self.hooks),
+            backend=self.backend(),
+        )
 
     def adopt(self, given: Given, solution: Solution) -> None:
         """Give the model its fitted attributes, all at once, as Ctrl-C may come."""

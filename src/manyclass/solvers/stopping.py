@@ -47,16 +47,16 @@ class Found:
 class StoppingRule(Protocol):
     """Interface of a stopping rule to the training loop."""
 
-    def promising(self, full: Findings, primal: float) -> bool:
+    def promising(self, full: Findings, primal: float, /) -> bool:
         """Whether a full loop's estimates say that ``met`` is worth its price."""
 
-    def distance(self, full: Findings, primal: float) -> float:
+    def distance(self, full: Findings, primal: float, /) -> float:
         """Logarithm of what a full loop found over what is asked for."""
 
     def met(self, certificate: Certificate) -> bool:
         """Whether training is done."""
 
-    def cool(self, full: Findings, primal: float) -> None:
+    def cool(self, full: Findings, primal: float, /) -> None:
         """Set the goal of the next shrunk loops after a full loop."""
 
     def tighten(self) -> None:
@@ -73,11 +73,11 @@ class GapRule:
         self.tol = tol
         self._goal = 0.0
 
-    def promising(self, full: Findings, primal: float) -> bool:
+    def promising(self, full: Findings, primal: float, /) -> bool:
         """Compare the gap, which is that of the loop's beginning and so mostly too large."""
         return full.gap <= self.tol * primal
 
-    def distance(self, full: Findings, primal: float) -> float:
+    def distance(self, full: Findings, primal: float, /) -> float:
         """Measure the gap."""
         return _log_ratio(full.gap, self.tol * primal)
 
@@ -85,7 +85,7 @@ class GapRule:
         """Compare the proven gap."""
         return certificate.relative_gap <= self.tol
 
-    def cool(self, full: Findings, primal: float) -> None:
+    def cool(self, full: Findings, primal: float, /) -> None:
         """Follow the gap of the full loop."""
         self._goal = max(SHRUNK_SHARE * full.gap, SHRUNK_FLOOR * self.tol * primal)
 
@@ -109,11 +109,11 @@ class ViolationRule:
         self.tol = tol
         self._epsilon = max(1.0, tol)
 
-    def promising(self, full: Findings, primal: float) -> bool:  # noqa: ARG002 (part of the StoppingRule protocol)
+    def promising(self, full: Findings, _primal: float, /) -> bool:
         """Compare the largest violation."""
         return full.max_violation < self.tol
 
-    def distance(self, full: Findings, primal: float) -> float:  # noqa: ARG002 (part of the StoppingRule protocol)
+    def distance(self, full: Findings, _primal: float, /) -> float:
         """Measure the largest violation."""
         return _log_ratio(full.max_violation, self.tol)
 
@@ -121,7 +121,7 @@ class ViolationRule:
         """Compare the largest violation at the returned weights."""
         return certificate.max_violation < self.tol
 
-    def cool(self, full: Findings, primal: float) -> None:  # noqa: ARG002 (part of the StoppingRule protocol)
+    def cool(self, full: Findings, _primal: float, /) -> None:
         """Lower epsilon once the full problem is solved to it."""
         if full.max_violation < self._epsilon:
             self._epsilon = max(self.tol, self._epsilon / 10)
