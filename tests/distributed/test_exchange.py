@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manyclass.distributed.communicator import Serial, as_communicator
-from manyclass.distributed.exchange import broadcast_arrays, exchange_lists
+from manyclass.distributed.communicator import (
+    Serial,
+    as_communicator,
+    broadcast_arrays,
+    exchange_lists,
+)
 from tests.helpers.ranks import AbortedError, on_ranks
 
 

@@ -16,7 +16,7 @@ from manyclass import (
     StochasticClassifier,
 )
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.solvers.stochastic.plan import LOSSES
+from manyclass.solvers.sgd import LOSSES
 from manyclass.training.select import COMPARISON
 
 pytestmark = [

@@ -11,9 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from manyclass import StochasticClassifier, save_model
-from manyclass.solvers.stochastic.plan import LOSSES
-from manyclass.solvers.stochastic.sgd import Stochastic
-from manyclass.solvers.weights.accumulators import DenseAccumulator
+from manyclass.solvers.sgd import LOSSES, Stochastic
+from manyclass.solvers.stochastic_storage import DenseAccumulator
 from tests.helpers.cases import each
 from tests.helpers.digits import FIRST, REST, contents, fitted, refused
 

@@ -10,8 +10,8 @@ import pytest
 
 from manyclass import MulticlassSVC, StochasticClassifier, load_svmlight
 from manyclass.solvers import newton_phase
+from manyclass.solvers import sgd as sgd
 from manyclass.solvers.newton_phase import Pace
-from manyclass.solvers.stochastic import sgd
 from tests.helpers.catalog import PAIRS
 from tests.helpers.clusters import clusters
 

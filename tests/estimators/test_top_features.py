@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
-from manyclass.estimators import top_features
-from manyclass.estimators.top_features import largest_weights
+from manyclass.estimators import coefficients as top_features
+from manyclass.estimators.coefficients import largest_weights
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from tests.helpers.model_files import X, Y
 

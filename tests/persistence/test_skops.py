@@ -20,7 +20,7 @@ TRUSTED = [
     "manyclass.prediction.sparse_coefficients.SparseCoefficients",
     "manyclass.problem.solution.Certificate",
     "manyclass.problem.solution.EpochRecord",
-    "manyclass.solvers.stochastic.plan.StochasticRecord",
+    "manyclass.solvers.sgd.StochasticRecord",
 ]
 MODELS = [
     MulticlassSVC(),

@@ -1,22 +1,28 @@
-"""Training whose classes are spread over ranks: the solver of each formulation, and its parts."""
+"""Training whose classes are spread over ranks: solver of each formulation, parts, checkpoints."""
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
+
 import numpy as np
 
-from manyclass.distributed.communicator import Communicator
-from manyclass.distributed.consensus import any_of
+from manyclass.distributed.communicator import Communicator, broadcast_arrays
+from manyclass.distributed.consensus import agreed, any_of, of_first
 from manyclass.distributed.sharded_weights import ShardedColumns
 from manyclass.distributed.solvers.crammer_singer import DistributedCrammerSinger
 from manyclass.distributed.solvers.one_vs_rest import DistributedOneVsRest
 from manyclass.distributed.solvers.sum_to_zero import DistributedSumToZero
 from manyclass.distributed.solvers.weston_watkins import DistributedWestonWatkins
+from manyclass.io.tensors import Tensors
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Start
+from manyclass.problem.solution import Progress, Start
 from manyclass.solvers.weights.layout import classes_in_group
 from manyclass.solvers.weights.storage_choice import groups_in_part
+from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.loop import Solver
 from manyclass.training.options import Options
+from manyclass.utils.fingerprints import Facts
 
 
 class Ranks:
@@ -101,3 +107,47 @@ def check_formulation(problem: Problem) -> None:
             "and is trained by one process; several processes train all others but 'adm' and 'atm',"
             " such as formulation='crammer_singer'"
         )
+
+
+class RanksCheckpoints(Checkpoints):
+    """Hook that keeps the checkpoints of a training on ranks; every rank has it.
+
+    Parameters
+    ----------
+    folder, minutes, facts, seed
+        As of ``Checkpoints``; the seed is that of rank 0.
+    ranks : Communicator
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | None,
+        minutes: float,
+        facts: Facts,
+        seed: int,
+        ranks: Communicator,
+    ) -> None:
+        super().__init__(folder, minutes, facts, seed)
+        self.ranks = ranks
+
+    def epoch(self, progress: Progress) -> bool:
+        """Write a checkpoint if it is time, by the clock of rank 0; every rank takes part."""
+        if self.folder is not None and of_first(self.ranks, int(self.is_due())):
+            self.write(progress.start())
+        return False
+
+    def write(self, start: Start) -> None:
+        """Write a checkpoint on rank 0."""
+        if self.ranks.rank == 0:
+            super().write(start)
+
+    def open(self, stack: ExitStack, problem: Problem, *, resume: bool) -> Tensors:
+        """Lock the folder on rank 0; return what its newest checkpoint holds, on every rank."""
+
+        def here() -> Tensors:
+            if self.ranks.rank > 0:
+                return {}
+            return super(RanksCheckpoints, self).open(stack, problem, resume=resume)
+
+        tensors = agreed(self.ranks, here)
+        return broadcast_arrays(self.ranks, tensors) if resume else {}

@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager, ExitStack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from manyclass.distributed.backend import Ranks, check_formulation
-from manyclass.distributed.checkpoints import RanksCheckpoints
+from manyclass.distributed.backend import Ranks, RanksCheckpoints, check_formulation
 from manyclass.distributed.communicator import Communicator, as_communicator
 from manyclass.distributed.consensus import (
     abort_others,

@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.distributed.communicator import Communicator
-from manyclass.distributed.exchange import exchange_lists
+from manyclass.distributed.communicator import Communicator, exchange_lists
 from manyclass.problem.solution import Weights
 from manyclass.utils.types import Array, CsrArray, DType
 

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.coefficients import join_weights
 from manyclass.estimators.fit import ExactClassifier, Training
-from manyclass.estimators.probabilities import ProbabilitiesMixin
+from manyclass.estimators.interop import CallbackSupportMixin, with_callbacks
+from manyclass.estimators.linear import ProbabilitiesMixin
 from manyclass.estimators.validation import input_restored
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import LOGISTIC

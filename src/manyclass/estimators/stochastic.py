@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names
 
-from manyclass.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from manyclass.estimators.probabilities import ProbabilitiesMixin
+from manyclass.estimators.interop import CallbackSupportMixin, FitTask, with_callbacks
+from manyclass.estimators.linear import ProbabilitiesMixin
 from manyclass.estimators.stochastic_fit import StochasticModel
 from manyclass.estimators.stochastic_run import Blocks, shape_of, two_at_least
 from manyclass.estimators.validation import (
@@ -26,7 +26,7 @@ from manyclass.estimators.validation import (
     training_data,
     validated,
 )
-from manyclass.solvers.stochastic.plan import LOSSES, StochasticRecord
+from manyclass.solvers.sgd import LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.foreign_parameters import OF_STOCHASTIC, explains
 from manyclass.utils.sparse_check import check_sparse

@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
-from manyclass.estimators.callbacks import WRAPPERS, FitTask
 from manyclass.estimators.coefficients import join_weights
+from manyclass.estimators.interop import WRAPPERS, FitTask
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.stochastic_run import (
     SPARSE_BIAS,
@@ -32,10 +32,16 @@ from manyclass.estimators.validation import INPUT_ATTRIBUTES
 from manyclass.prediction.scoring import Coefficients, best_classes
 from manyclass.problem.dataset import MAX_INDEX, Dataset, few_are_shared
 from manyclass.problem.solution import Status
-from manyclass.solvers.stochastic.objective import stochastic_objective
-from manyclass.solvers.stochastic.plan import NoImprovement, Plan, StochasticRecord
-from manyclass.solvers.stochastic.sgd import Stochastic, new_clock, train_stochastic
-from manyclass.solvers.stochastic.storage_choice import check_weights, choose_sums, new_sums
+from manyclass.solvers.sgd import (
+    NoImprovement,
+    Plan,
+    Stochastic,
+    StochasticRecord,
+    new_clock,
+    train_stochastic,
+)
+from manyclass.solvers.stochastic_objective import stochastic_objective
+from manyclass.solvers.stochastic_storage import check_weights, choose_sums, new_sums
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.progress import progress
 from manyclass.utils.sparse_check import is_sparse

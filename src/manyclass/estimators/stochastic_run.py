@@ -16,8 +16,7 @@ from manyclass.estimators.validation import stream_data, validated
 from manyclass.prediction.scoring import Coefficients
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.solution import Weights
-from manyclass.solvers.stochastic.plan import StochasticRecord
-from manyclass.solvers.stochastic.sgd import Stochastic
+from manyclass.solvers.sgd import Stochastic, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.types import Array, DType, Rows, Settings
 

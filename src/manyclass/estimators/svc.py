@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from manyclass.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.coefficients import split_weights
 from manyclass.estimators.fit import Training
+from manyclass.estimators.interop import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import input_restored
 from manyclass.problem.dataset import Dataset

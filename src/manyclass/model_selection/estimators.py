@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from manyclass.estimators.linear import ProbabilitiesMixin
 from manyclass.estimators.logistic import MultinomialLogisticRegression
-from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cross_validation import CrossValidationMixin
 from manyclass.problem.solution import Certificate, EpochRecord

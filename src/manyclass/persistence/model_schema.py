@@ -23,7 +23,7 @@ from manyclass.io.tensors import check_ascending, class_names, strings
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name, named
 from manyclass.problem.solution import PARTS, Certificate, EpochRecord
-from manyclass.solvers.stochastic.plan import StochasticRecord
+from manyclass.solvers.sgd import StochasticRecord
 from manyclass.utils.types import Array, Settings
 
 Estimator: TypeAlias = MulticlassSVC | MultinomialLogisticRegression | StochasticClassifier

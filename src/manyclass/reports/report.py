@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from manyclass.estimators.top_features import names_of_features
+from manyclass.estimators.coefficients import names_of_features
 from manyclass.estimators.validation import checked_count
 from manyclass.io.atomic import replacement
 from manyclass.model_selection.cross_validation import CrossValidationMixin

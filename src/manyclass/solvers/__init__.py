@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from manyclass.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from manyclass.solvers.stochastic.objective import stochastic_objective as stochastic_objective
-    from manyclass.solvers.stochastic.plan import StochasticRecord as StochasticRecord
+    from manyclass.solvers.sgd import StochasticRecord as StochasticRecord
+    from manyclass.solvers.stochastic_objective import stochastic_objective as stochastic_objective
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "StochasticRecord": "manyclass.solvers.stochastic.plan",
-        "stochastic_objective": "manyclass.solvers.stochastic.objective",
+        "StochasticRecord": "manyclass.solvers.sgd",
+        "stochastic_objective": "manyclass.solvers.stochastic_objective",
     },
 )

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.distributed.communicator import Communicator
-from manyclass.distributed.exchange import exchange_lists
+from manyclass.distributed.communicator import Communicator, exchange_lists
 from manyclass.distributed.sharded_weights import Block, ShardedWeights
 from manyclass.distributed.solvers.coo_duals import CooDuals
 from manyclass.distributed.solvers.round_robin import Move, Schedule, balanced_blocks

@@ -38,9 +38,7 @@ from manyclass.distributed.solvers.base import (
     gather_duals,
     shares,
 )
-from manyclass.distributed.solvers.batches import batch_size
 from manyclass.distributed.solvers.coo_duals import CooDuals
-from manyclass.distributed.solvers.mean_drift import TRUSTED, drift_from_zero, drifting_trainer
 from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, start_of
 from manyclass.solvers.certificates import (
@@ -49,9 +47,15 @@ from manyclass.solvers.certificates import (
     returned_intercepts,
     returned_square,
 )
-from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, core_classes
+from manyclass.solvers.kernels import (
+    NO_COMMON,
+    check_squared_norms,
+    core_classes,
+    problem_arguments,
+)
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import allocate_weights, class_means
+from manyclass.utils.core_class import core_class
 
 # Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
@@ -310,3 +314,67 @@ class DistributedSumToZero(DistributedSolver):
 
     def _size(self) -> int:
         return len(self.classes[self.communicator.rank])
+
+
+BATCH_WORK = 1 << 22
+BATCHES = {False: 160, True: 400}
+
+
+def batch_size(
+    n_examples: int, n_nonzero: int, n_classes: int, n_ranks: int, *, has_intercept: bool
+) -> int:
+    """Return how many examples ranks that share a mean visit between two updates of it.
+
+    A loop has ``BATCHES`` batches, where there are examples enough: more with an intercept, along
+    which all examples move the classes. And none takes a rank more than ``BATCH_WORK``
+    multiply-adds, a millisecond or so.
+    """
+    per_example = (n_nonzero / n_examples + 1) * max(1, n_classes // n_ranks)
+    batches = BATCHES[has_intercept]
+    return max(1, int(min(BATCH_WORK / per_example, n_examples / batches)))
+
+
+# The largest C_i ||x_i||^2 with which m drifts: few visits bring a z from 0 to C_i anyway. With
+# larger ones all z that rise alike would go to C_i and have to come back.
+DRIFTS_TO = 4.0
+# m drifts while the gain of a batch is at least this share of its visits' estimate.
+TRUSTED = 0.5
+
+
+def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -> float:
+    """Return by how much m moves for a unit of a step, if it may drift; 0 if not.
+
+    Parameters
+    ----------
+    problem : Problem
+    norms : ndarray of shape (n,), float64
+        ||x_i||^2.
+    n_here : int
+        Classes on this rank. The steps of the other ranks' classes count as like theirs; where y_i
+        alone is a target, no other class moves.
+    """
+    if not problem.slack_loss.is_bounded or (problem.costs * norms).max() > DRIFTS_TO:
+        return 0.0
+    alone = problem.formulation.targets == "own"
+    return 1 / (problem.dataset.n_classes if alone else max(1, n_here))
+
+
+def drifting_trainer(problem: Problem, part: Problem, drift: float) -> _core.Trainer64:
+    """Return the core's trainer for the classes of a rank, which are independent but for m."""
+    formulation = problem.formulation
+    gamma, gamma_own = formulation.margins(problem.dataset.n_classes)
+    of_core = _core.Formulation(
+        relative=False,
+        others=formulation.targets != "own",
+        own=formulation.targets != "others",
+        maximum=False,
+        centred=False,
+        loss=problem.loss,
+        gamma=gamma,
+        gamma_own=gamma_own,
+        shifted=True,
+        drift=drift,
+    )
+    trainer_of, _ = core_classes(part, shifted=True)
+    arguments = problem_arguments(part) | {"formulation": of_core}
+    return trainer_of(core_class("Problem", part.dataset.dtype)(**arguments))

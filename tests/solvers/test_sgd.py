@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 
 from manyclass.estimators.coefficients import split_weights
 from manyclass.problem.dataset import Dataset
-from manyclass.solvers.stochastic import sgd
-from manyclass.solvers.stochastic.objective import losses
-from manyclass.solvers.stochastic.plan import LOSSES, NoImprovement, Plan
-from manyclass.solvers.stochastic.sgd import Stochastic, new_clock, train_stochastic
-from manyclass.solvers.weights.accumulators import DenseAccumulator
+from manyclass.solvers import sgd as sgd
+from manyclass.solvers.sgd import (
+    LOSSES,
+    NoImprovement,
+    Plan,
+    Stochastic,
+    new_clock,
+    train_stochastic,
+)
+from manyclass.solvers.stochastic_objective import losses
+from manyclass.solvers.stochastic_storage import DenseAccumulator
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
 from tests.helpers.cases import each

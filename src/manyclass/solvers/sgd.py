@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.solution import Status, Weights
-from manyclass.solvers.stochastic.plan import LONGEST, NoImprovement, Plan, StochasticRecord
-from manyclass.solvers.weights.accumulators import Sums
+from manyclass.solvers.stochastic_storage import Sums
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
 from manyclass.utils.core_class import core_class
@@ -290,3 +290,70 @@ def n_threads_for(dataset: Dataset, plan: Plan) -> int:
     per_row = dataset.n_classes * len(dataset.values) / max(1, dataset.n_examples)
     wanted = int(plan.batch_size * per_row / WORK_OF_THREAD)
     return max(1, min(plan.n_jobs, wanted))
+
+
+LOSSES = ("hinge", "log_loss", "perceptron")
+LONGEST = 1 << 62  # more examples than there ever are
+
+
+@dataclass(frozen=True, slots=True)
+class StochasticRecord:
+    """One epoch of stochastic training.
+
+    Attributes
+    ----------
+    epoch : int
+        Counted from 1.
+    seconds : float
+        Since training began.
+    steps : int
+        All steps so far.
+    loss : float
+        Mean loss of the epoch's examples, each before its step; without the penalty.
+    validation_score : float or None
+        Accuracy on the examples that were held out.
+    """
+
+    epoch: int
+    seconds: float
+    steps: int
+    loss: float
+    validation_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Settings of the visits of rows.
+
+    Attributes
+    ----------
+    loss : {"hinge", "log_loss", "perceptron"}
+    batch_size : int
+        r, rows in a step.
+    shuffle : bool
+        Whether each epoch has a random order (of the rows in memory); otherwise the given one.
+    n_jobs : int
+        Threads at most.
+    """
+
+    loss: str
+    batch_size: int
+    shuffle: bool
+    n_jobs: int
+
+
+class NoImprovement:
+    """Ends training when a number has not fallen by ``tol`` for ``n_iter_no_change`` epochs."""
+
+    def __init__(self, tol: float | None, n_iter_no_change: int) -> None:
+        self._tol = -np.inf if tol is None else tol
+        self._patience = n_iter_no_change
+        self._best = np.inf
+        self._idle = 0
+
+    def met(self, value: float) -> bool:
+        """Take the number of one more epoch."""
+        improved = value <= self._best - self._tol
+        self._idle = 0 if improved else self._idle + 1
+        self._best = min(self._best, value)
+        return self._idle >= self._patience
