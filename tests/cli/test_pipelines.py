@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import onnxruntime
@@ -51,6 +52,13 @@ def test_a_pipeline_of_text_takes_no_rows_of_numbers(run, files, command):
         "numbers; predict in Python, with load_model"
     )
     assert "out" not in names(files)
+
+
+def test_skops_is_needed(run, files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    message = run.fails("predict", "iris", "dense", "out")
+    assert message.startswith("pipelines in model files need skops (")
+    assert "pip install 'manyclass[skops]'" in message
 
 
 def test_info(run, files):

@@ -93,9 +93,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         advice = "" if ";" in what else "; use --dtype float32 or less data"
         return console.failed(f"manyclass: error: out of memory: {what}{advice}")
     except (RuntimeError, ImportError) as error:
-        if not _lacks_memory(error):
-            raise
-        return console.failed(f"manyclass: error: out of memory: {error}; raise the limit on it")
+        if _lacks_memory(error):
+            return console.failed(f"manyclass: error: out of memory: {error}; raise its limit")
+        if isinstance(error, ImportError):  # an extra is missing
+            return console.failed(f"manyclass: error: {error}")
+        raise
     except (ValueError, FloatingPointError) as error:
         return console.failed(f"manyclass: error: {words(str(error))}")
     return 0
