@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from manyclass import _core
-from manyclass.utils.instruction_sets import VARIABLE
+from manyclass.utils.machine import VARIABLE
 from tests.helpers.command_line import Cli
 
 # No example fails because the machine is busy. The same examples in every run; new ones with

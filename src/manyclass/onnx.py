@@ -37,7 +37,7 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import one_line
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.utils.pipelines import without_passthrough
+from manyclass.utils.scikit_learn import without_passthrough
 from manyclass.utils.types import Array, DType
 
 if TYPE_CHECKING:

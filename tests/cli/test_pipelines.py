@@ -39,7 +39,7 @@ def test_rows_pass_all_steps(run, files, name):
 
 
 def test_dense_rows_that_do_not_fit(run, files, monkeypatch):
-    monkeypatch.setattr("manyclass.utils.memory.available_memory", lambda: 4000)
+    monkeypatch.setattr("manyclass.utils.machine.available_memory", lambda: 4000)
     message = run.fails("predict", "iris", "dense", "-")
     assert message.startswith("out of memory: dense takes dense rows, and those of iris need")
     assert "split the data" in message

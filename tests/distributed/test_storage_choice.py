@@ -6,7 +6,7 @@ import pytest
 
 from manyclass.distributed import storage_choice
 from manyclass.distributed.storage_choice import choose_for_ranks
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 from tests.helpers.catalog import GB, problem_of_size
 
 

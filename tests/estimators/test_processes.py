@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from manyclass import MulticlassSVC
 from manyclass.solvers import newton_phase
 from manyclass.solvers.newton_phase import Pace
-from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs
 from tests.helpers.clusters import clusters
 
 CORES = joblib.cpu_count()

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from manyclass import MulticlassSVC, StochasticClassifier, _core, save_data
 from manyclass.solvers.weights.dense import allocate_weights
-from manyclass.utils.instruction_sets import instruction_set
+from manyclass.utils.machine import instruction_set
 from tests.helpers.cases import each
 from tests.trials import hostile_calls
 

@@ -10,7 +10,7 @@ from manyclass import _core
 from manyclass.problem import objective
 from manyclass.solvers.kernels import NO_COMMON, problem_arguments
 from manyclass.solvers.weights.dense import allocate_weights, classes_of
-from manyclass.utils.instruction_sets import VARIABLE, instruction_set
+from manyclass.utils.machine import VARIABLE, instruction_set
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
 from tests.helpers.dual_kernels import duals_of, kinds_for, random_data, trainer_for
@@ -132,6 +132,6 @@ def test_an_unknown_instruction_set_is_refused(monkeypatch):
 
 
 def test_the_environment_chooses(instruction_set):
-    from manyclass.utils.instruction_sets import instruction_set as chosen
+    from manyclass.utils.machine import instruction_set as chosen
 
     assert chosen() == instruction_set

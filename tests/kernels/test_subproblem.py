@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from manyclass.solvers.kernels import core_formulation
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
-from manyclass.utils.instruction_sets import instruction_set
+from manyclass.utils.machine import instruction_set
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
 from tests.helpers.dual_kernels import CORES, kinds_for

@@ -16,7 +16,7 @@ from manyclass.problem.solution import Status
 from manyclass.solvers.kernels import core_problem
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.weights import tables
-from manyclass.utils.instruction_sets import VARIABLE
+from manyclass.utils.machine import VARIABLE
 from tests.helpers.cases import each
 from tests.helpers.catalog import SparseDual, make_problem, text_problem, train
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from manyclass import _core
-from manyclass.utils.instruction_sets import instruction_set
+from manyclass.utils.machine import instruction_set
 from tests.trials.hostile_arrays import NUMBERS
 
 # Methods of CoreCall that a trial makes, and how often.

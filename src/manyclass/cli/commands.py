@@ -93,11 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         advice = "" if ";" in what else "; use --dtype float32 or less data"
         return console.failed(f"manyclass: error: out of memory: {what}{advice}")
     except (RuntimeError, ImportError) as error:
-        if _lacks_memory(error):
-            return console.failed(f"manyclass: error: out of memory: {error}; raise its limit")
-        if isinstance(error, ImportError):  # an extra is missing
-            return console.failed(f"manyclass: error: {error}")
-        raise
+        return console.failed(f"manyclass: error: {_lack(error)}")
     except (ValueError, FloatingPointError) as error:
         return console.failed(f"manyclass: error: {words(str(error))}")
     return 0
@@ -137,10 +133,14 @@ def _reports(error: UsageError) -> bool:
     return ranks.rank == getattr(error, "reported_by", 0)
 
 
-def _lacks_memory(error: Exception) -> bool:
-    """Whether memory for a thread or a library was lacking."""
+def _lack(error: RuntimeError | ImportError) -> str:
+    """Return what is lacking: memory for a thread or a library, or an extra; raise other errors."""
     signs = ("new thread", "failed to map", "cannot allocate", "Cannot allocate")
-    return any(sign in str(error) for sign in signs)
+    if any(sign in str(error) for sign in signs):
+        return f"out of memory: {error}; raise the limit on it"
+    if isinstance(error, ImportError):
+        return str(error)
+    raise error
 
 
 def build_parser() -> CommandParser:

@@ -55,7 +55,7 @@ def convert(args: argparse.Namespace) -> None:
 
 def may_not_fit(path: str) -> bool:
     """Whether the rows of a file may take more than a good part of the memory."""
-    from manyclass.utils.memory import available_memory
+    from manyclass.utils.machine import available_memory
 
     file = Path(path)
     if not file.is_file():
@@ -219,7 +219,7 @@ def _transformed(args: argparse.Namespace, X: CsrArray) -> Rows:
     """Return the rows transformed by the steps before the classifier."""
     from sklearn.utils import get_tags
 
-    from manyclass.utils.memory import available_memory
+    from manyclass.utils.machine import available_memory
 
     if get_tags(args.steps).input_tags.sparse:
         return args.steps.transform(X)

@@ -24,7 +24,7 @@ from manyclass.io.stored_rows import MAX_SIZE, StoredRows
 from manyclass.io.svmlight import lack_of_memory, read_rows
 from manyclass.io.svmlight_parser import Labels, LineError, Parser, fail_without_examples
 from manyclass.io.svmlight_pieces import can_be_cut, pieces, pieces_of_part
-from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, CsrArray, DType
 
 CONVERTED, CUT, WHOLE = range(3)  # how a file is read

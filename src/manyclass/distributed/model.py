@@ -34,7 +34,7 @@ from manyclass.training.identity import facts_of_problem
 from manyclass.training.options import Options
 from manyclass.training.select import DEFAULT, check_solver
 from manyclass.utils.fingerprints import Facts
-from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, DType, Settings
 
 

@@ -20,7 +20,7 @@ from manyclass.solvers.weights.storage_choice import (
     returned_bytes,
     weights_bytes,
 )
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 
 
 def choose_for_ranks(

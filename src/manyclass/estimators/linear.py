@@ -24,8 +24,8 @@ from manyclass.prediction.scoring import (
     thresholded,
 )
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.sparse_check import check_sparse
-from manyclass.utils.threads import effective_n_jobs
 from manyclass.utils.types import Array, Label, Rows
 
 

@@ -26,8 +26,8 @@ from manyclass.solvers.logistic_engine import duals_fit, memory_of_duals
 from manyclass.training.options import Options
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
-from manyclass.utils.foreign_parameters import OF_LOGISTIC, explains
-from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.scikit_learn import OF_LOGISTIC, explains
 from manyclass.utils.types import Array, ClassWeight, Settings
 
 

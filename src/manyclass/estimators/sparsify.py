@@ -23,7 +23,7 @@ from manyclass.prediction.scoring import (
 from manyclass.problem.objective import losses_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import relative
-from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array
 
 # Share of the objective that float32 may lose.

@@ -28,7 +28,7 @@ from manyclass.estimators.validation import (
 )
 from manyclass.solvers.sgd import LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
-from manyclass.utils.foreign_parameters import OF_STOCHASTIC, explains
+from manyclass.utils.scikit_learn import OF_STOCHASTIC, explains
 from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.types import ClassWeight, Rows
 

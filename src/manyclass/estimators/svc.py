@@ -25,9 +25,9 @@ from manyclass.solvers.stopping import RULES
 from manyclass.solvers.weights.storage_choice import Choice, choose_weights
 from manyclass.training.options import Options
 from manyclass.training.select import DEFAULT, SOLVERS, check_solver
-from manyclass.utils.foreign_parameters import OF_SVC, explains
 from manyclass.utils.lazy import plugin
-from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.scikit_learn import OF_SVC, explains
 from manyclass.utils.types import Array, ClassWeight, Settings
 
 

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from manyclass.io.svmlight_parser import Chunk, Labels, Parser, fail_without_examples, read_chunks
 from manyclass.io.svmlight_pieces import Piece, pieces
-from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, CsrArray, DType
 
 __all__ = ["load_svmlight"]

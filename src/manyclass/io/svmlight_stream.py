@@ -31,7 +31,7 @@ from manyclass.io.svmlight_parser import (
     read_chunks,
 )
 from manyclass.io.svmlight_pieces import Piece, pieces
-from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, CsrArray
 
 __all__ = ["SvmlightBlocks"]

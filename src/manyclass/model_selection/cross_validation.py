@@ -38,7 +38,7 @@ from manyclass.model_selection.folds import (
 )
 from manyclass.model_selection.path import check_range
 from manyclass.model_selection.search import OnColumn, Search, chosen, search_paths
-from manyclass.utils.threads import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, Settings
 
 PATH = "path"

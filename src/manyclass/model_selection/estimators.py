@@ -12,7 +12,7 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cross_validation import CrossValidationMixin
 from manyclass.problem.solution import Certificate, EpochRecord
-from manyclass.utils.foreign_parameters import OF_LOGISTIC, OF_SVC, explains
+from manyclass.utils.scikit_learn import OF_LOGISTIC, OF_SVC, explains
 from manyclass.utils.types import ClassWeight
 
 

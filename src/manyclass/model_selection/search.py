@@ -29,7 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from manyclass.model_selection.folds import Classifier, Column, Folds, Scored, in_order, scores_of
 from manyclass.model_selection.path import SHARE, Tracer
 from manyclass.problem.solution import Certificate
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 
 COARSE = 1e-2
 SHARE_FOR_STARTS = 0.2  # of the memory, for starts that coarse fits keep for the fine ones

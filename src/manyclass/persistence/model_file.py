@@ -54,7 +54,7 @@ from manyclass.persistence.pipelines import (
 )
 from manyclass.prediction.scoring import count_nonzero
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, Settings
 
 FORMAT = TensorFormat(

@@ -24,7 +24,7 @@ from sklearn.pipeline import Pipeline
 
 from manyclass.io.tensors import one_line
 from manyclass.persistence.model_schema import KINDS, Estimator, pack, unpack
-from manyclass.utils.pipelines import without_passthrough
+from manyclass.utils.scikit_learn import without_passthrough
 from manyclass.utils.types import Array, Settings
 
 PIPELINE = "Pipeline"

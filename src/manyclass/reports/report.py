@@ -18,7 +18,7 @@ from manyclass.persistence.model_schema import KINDS, Estimator
 from manyclass.reports import sections
 from manyclass.reports.evaluation import Evaluation, evaluate
 from manyclass.reports.html import Markup, document, element, facts, paragraph, percent
-from manyclass.utils.pipelines import without_passthrough
+from manyclass.utils.scikit_learn import without_passthrough
 from manyclass.utils.types import Array
 
 TOP = 10  # features of a class, where they have names

@@ -10,7 +10,7 @@ from manyclass.problem.losses import LOSSES
 from manyclass.problem.problem import Problem
 from manyclass.solvers.weights.layout import in_lanes
 from manyclass.utils.core_class import core_class
-from manyclass.utils.instruction_sets import instruction_set
+from manyclass.utils.machine import instruction_set
 from manyclass.utils.types import Settings
 
 NO_COMMON = np.empty(0)  # nothing is taken off every class

@@ -21,7 +21,7 @@ from manyclass.solvers.kernels import core_problem
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.layout import BLOCK_BYTES, in_batches
 from manyclass.utils.core_class import core_class
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, DType
 
 # What v and W may take of the free memory.

@@ -38,7 +38,7 @@ from manyclass.solvers.stochastic_storage import Sums
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
 from manyclass.utils.core_class import core_class
-from manyclass.utils.instruction_sets import instruction_set
+from manyclass.utils.machine import instruction_set
 from manyclass.utils.types import Settings
 
 # Counters of the core's clock.

@@ -14,7 +14,7 @@ from manyclass.problem.solution import Weights
 from manyclass.solvers.weights.dense import ELEMENTS_AT_A_TIME, allocate_weights, pack, squared_norm
 from manyclass.solvers.weights.storage_choice import LARGE_SHARE, Choice, Kind, Shape, size_text
 from manyclass.solvers.weights.tables import TableAccumulator, clock_factor
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, Settings
 
 # Number of classes from which hinge and perceptron are faster with sparse weights.

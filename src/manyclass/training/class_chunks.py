@@ -30,7 +30,7 @@ from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.layout import classes_in_group
 from manyclass.solvers.weights.storage_choice import groups_in_part
 from manyclass.training.loop import Interrupted, Make, solve
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 from manyclass.utils.types import CsrArray
 
 

@@ -37,7 +37,7 @@ from manyclass.solvers.weights.storage_choice import dense_bytes
 from manyclass.training.loop import Interrupted, Make, solve
 from manyclass.training.options import Options
 from manyclass.training.select import DEFAULT
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)

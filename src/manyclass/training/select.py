@@ -19,7 +19,7 @@ from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.weights.storage_choice import dense_bytes
 from manyclass.training.loop import Solver
 from manyclass.training.options import Options
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 
 DEFAULT = ("auto", "sequential_dual")
 RELATIVE = ("crammer_singer", "weston_watkins")

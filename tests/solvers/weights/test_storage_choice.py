@@ -11,7 +11,7 @@ import pytest
 from manyclass import MulticlassSVC
 from manyclass.solvers.weights import storage_choice
 from manyclass.solvers.weights.storage_choice import choose_weights
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 from tests.helpers.catalog import GB, problem_of_size
 
 
@@ -106,7 +106,7 @@ def run_limited(script, limit):
     begin = (
         "import resource\nimport numpy as np\nimport scipy.sparse as sp\n"
         "from manyclass import MulticlassSVC\n"
-        "from manyclass.utils.memory import _address_space\n"
+        "from manyclass.utils.machine import _address_space\n"
         f"limit = _address_space() + {limit}\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
     )
@@ -120,7 +120,7 @@ def run_limited(script, limit):
 
 
 def test_a_limit_on_the_process_is_known():
-    script = "from manyclass.utils.memory import available_memory\nprint(available_memory())"
+    script = "from manyclass.utils.machine import available_memory\nprint(available_memory())"
     done = run_limited(script, 10**9)
     assert 0.9e9 < int(done.stdout) <= 10**9 < available_memory()
 

@@ -35,7 +35,7 @@ from manyclass.solvers.comparison.simplex_qp import solve_simplex_qp
 from manyclass.solvers.kernels import NO_COMMON
 from manyclass.solvers.weights.dense import squared_norm
 from manyclass.utils.core_class import core_class
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, CsrArray
 
 IDLE = 50

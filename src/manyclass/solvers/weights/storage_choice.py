@@ -10,7 +10,7 @@ import numpy as np
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.solvers.weights.layout import classes_in_group, in_batches, in_lanes
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 from manyclass.utils.types import DType
 
 Kind = Literal["dense", "sparse"]

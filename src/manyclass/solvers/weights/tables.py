@@ -14,7 +14,7 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Weights
 from manyclass.solvers.weights.storage_choice import Shape, sparse_bytes
 from manyclass.utils.core_class import core_class
-from manyclass.utils.memory import available_memory
+from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, CsrArray, Settings
 
 # Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more

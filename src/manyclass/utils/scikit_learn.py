@@ -1,10 +1,12 @@
-"""Errors for parameters of other libraries' estimators, which name the equivalent."""
+"""Support of scikit-learn: advice for its estimators' parameters, pipelines without idle steps."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sklearn.pipeline import Pipeline
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -81,3 +83,25 @@ def explains(
         return checked
 
     return wrap
+
+
+def without_passthrough(pipeline: Any) -> Any:
+    """Return a pipeline of the same steps, without those that are "passthrough" or None.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+
+    Returns
+    -------
+    Pipeline
+        The same one if it has no such step.
+    """
+    steps = [(name, step) for name, step in pipeline.steps[:-1] if not _is_idle(step)]
+    if len(steps) == len(pipeline.steps) - 1:
+        return pipeline
+    return Pipeline([*steps, pipeline.steps[-1]], verbose=pipeline.verbose)
+
+
+def _is_idle(step: object) -> bool:
+    return step is None or (isinstance(step, str) and step == "passthrough")
