@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -192,31 +192,34 @@ def _entries(some: Weights) -> tuple[NDArray[np.int32], NDArray[np.int32], Array
     return rows.astype(np.int32), columns.astype(np.int32), values
 
 
-def _joined(lists: Any, kinds: tuple[DType, ...]) -> list[Array]:
+def _joined(lists: Sequence[Sequence[Array]], kinds: tuple[DType, ...]) -> list[Array]:
     return [
         np.concatenate([np.empty(0, kind), *(arrays[at] for arrays in lists)])
         for at, kind in enumerate(kinds)
     ]
 
 
+Part: TypeAlias = "ShardedWeights | CsrArray"
+
+
 class ShardedColumns:
     """W of some classes of one-vs-rest as it is returned by ranks: sharded, or gathered in CSR."""
 
-    def held(self, weights: Any) -> Any:
+    def held(self, weights: Weights) -> Part:
         """Return the W of a finished part as it is kept."""
         return weights if isinstance(weights, ShardedWeights) else sp.csr_array(weights)
 
-    def n_entries(self, part: Any) -> int:
+    def n_entries(self, part: Part) -> int:
         """Return how many numbers of W are not zero, on all ranks."""
         return int(part.row_counts().sum() if isinstance(part, ShardedWeights) else part.nnz)
 
-    def nbytes(self, part: Any) -> int:
+    def nbytes(self, part: Part) -> int:
         """Return the memory of a gathered part."""
         if isinstance(part, ShardedWeights):
             return 0
         return int(part.nnz * (part.dtype.itemsize + 4))
 
-    def zeros(self, parts: list[Any], W: CsrArray) -> Any:
+    def zeros(self, parts: list[Part], W: CsrArray) -> Part:
         """Return W = 0 of the classes that have not begun: on the first rank, if sharded."""
         first = parts[0]
         if not isinstance(first, ShardedWeights):
@@ -224,7 +227,7 @@ class ShardedColumns:
         block = Block(0, np.arange(W.shape[1]), W if first.communicator.rank == 0 else None)
         return replace(first, blocks=[block])
 
-    def joined(self, parts: list[Any]) -> Any:
+    def joined(self, parts: list[Part]) -> Weights:
         """Put the classes of all parts side by side; no rank sends any."""
         if not isinstance(parts[0], ShardedWeights):
             return sp.csr_array(sp.hstack(parts, format="csr"))
@@ -234,6 +237,6 @@ class ShardedColumns:
             first += part.n_classes
         return replace(parts[0], blocks=blocks)
 
-    def gathered(self, part: Any) -> CsrArray:
+    def gathered(self, part: Part) -> CsrArray:
         """Return a part as a CSR array, on every rank."""
         return sp.csr_array(part.gather()) if isinstance(part, ShardedWeights) else part

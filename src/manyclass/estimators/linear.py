@@ -26,7 +26,7 @@ from manyclass.prediction.scoring import (
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.sparse_check import check_sparse
-from manyclass.utils.types import Array, Label, Rows
+from manyclass.utils.types import Array, CsrArray, Label, Rows
 
 
 class LinearClassifier(ClassifierMixin):
@@ -40,7 +40,7 @@ class LinearClassifier(ClassifierMixin):
     certificate_: Any
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Array | CsrArray:
         """Weights of shape (n_classes, n_features), or (1, n_features) when binary.
 
         An ndarray, or a CSR array after sparse training or ``sparsify``: a sparse model is kept by
@@ -53,7 +53,7 @@ class LinearClassifier(ClassifierMixin):
         return coef.by_class() if isinstance(coef, SparseCoefficients) else coef
 
     @coef_.setter
-    def coef_(self, value: Any) -> None:
+    def coef_(self, value: Array | CsrArray) -> None:
         self._coefficients = SparseCoefficients.from_matrix(value) if sp.issparse(value) else value
 
     def decision_function(self, X: ArrayLike) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,7 @@ from manyclass.problem.solution import (
     Solution,
     Start,
     Status,
+    Weights,
     rounding_share,
     start_of,
 )
@@ -33,33 +34,35 @@ from manyclass.training.loop import Interrupted, Make, solve
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import CsrArray
 
+P = TypeVar("P")  # W of a part, as Columns keeps it
 
-class Columns(Protocol):
+
+class Columns(Protocol[P]):
     """Storage of W of some classes, part by part."""
 
-    def held(self, weights: Any) -> Any:
+    def held(self, weights: Weights) -> P:
         """Return the W of a finished part as it is kept."""
 
-    def n_entries(self, part: Any) -> int:
+    def n_entries(self, part: P) -> int:
         """Return how many numbers of W are not zero."""
 
-    def nbytes(self, part: Any) -> int:
+    def nbytes(self, part: P) -> int:
         """Return the memory of a part."""
 
-    def zeros(self, parts: list[Any], W: CsrArray) -> Any:
+    def zeros(self, parts: list[P], W: CsrArray) -> P:
         """Return W = 0 of the classes that have not begun, kept as the other parts."""
 
-    def joined(self, parts: list[Any]) -> Any:
+    def joined(self, parts: list[P]) -> Weights:
         """Put the classes of all parts side by side."""
 
-    def gathered(self, part: Any) -> CsrArray:
+    def gathered(self, part: P) -> CsrArray:
         """Return a part as a CSR array."""
 
 
 class CsrColumns:
     """W of some classes as a CSR array."""
 
-    def held(self, weights: Any) -> CsrArray:
+    def held(self, weights: Weights) -> CsrArray:
         """Return the W of a finished part as it is kept."""
         return sp.csr_array(weights)
 
@@ -71,11 +74,11 @@ class CsrColumns:
         """Return the memory of a part."""
         return int(part.nnz * (part.dtype.itemsize + 4))
 
-    def zeros(self, _parts: list[Any], W: CsrArray) -> CsrArray:
+    def zeros(self, _parts: list[CsrArray], W: CsrArray) -> CsrArray:
         """Return W = 0 of the classes that have not begun, kept as the other parts."""
         return W
 
-    def joined(self, parts: list[Any]) -> CsrArray:
+    def joined(self, parts: list[CsrArray]) -> CsrArray:
         """Put the classes of all parts side by side."""
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
@@ -90,13 +93,13 @@ def classes_in_chunk(problem: Problem, n_jobs: int) -> int:
 
 
 @dataclass(slots=True, eq=False)
-class Finished:
+class Finished(Generic[P]):
     """Results of the finished parts."""
 
     problem: Problem
     keep_duals: bool
-    columns: Columns
-    weights: list[Any] = field(default_factory=list)
+    columns: Columns[P]
+    weights: list[P] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
     history: list[EpochRecord] = field(default_factory=list)
     n_classes: int = 0
@@ -220,7 +223,7 @@ def solve_in_chunks(
     start: Start | None = None,
     on_epoch: Callable[[Progress], bool] | None = None,
     keep_duals: bool = False,
-    columns: Columns | None = None,
+    columns: Columns[P],
 ) -> Solution:
     """Train one-vs-rest, some classes after the other.
 
@@ -242,8 +245,8 @@ def solve_in_chunks(
         As for ``solve``; the records are those of all classes.
     keep_duals : bool, default=False
         Whether z is wanted: it may be as large as n x k. Otherwise zeros are returned.
-    columns : Columns, default=None
-        How W of the parts is held; as CSR arrays when None.
+    columns : Columns
+        How W of the parts is held.
 
     Returns
     -------
@@ -256,7 +259,7 @@ def solve_in_chunks(
     Interrupted, FloatingPointError
         As ``solve``; z of the parts that have not begun is that of `start`, or 0.
     """
-    done = Finished(problem, keep_duals, columns or CsrColumns())
+    done = Finished(problem, keep_duals, columns)
     if start is not None:
         done.history.extend(start.history)
     for classes in _parts(problem, part_size, start):
@@ -296,7 +299,7 @@ def _parts(problem: Problem, size: int, start: Start | None) -> Iterator[slice]:
 
 
 def _shown(
-    done: Finished,
+    done: Finished[P],
     classes: slice,
     start: Start | None,
     on_epoch: Callable[[Progress], bool] | None,
@@ -321,7 +324,7 @@ def _shown(
     return show
 
 
-def _whole_weights(done: Finished, part: Any) -> CsrArray:
+def _whole_weights(done: Finished[P], part: Weights) -> CsrArray:
     """W with the part at hand, zeros for the classes that have not begun."""
     data = done.problem.dataset
     left = data.n_classes - done.n_classes - part.shape[1]

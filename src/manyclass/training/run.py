@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Backend(Protocol):
     def part_size(self, problem: Problem, options: Options) -> int:
         """Return how many classes of one-vs-rest are trained together."""
 
-    def columns(self) -> Columns:
+    def columns(self) -> Columns[Any]:
         """Return how W of parts is held and joined."""
 
     def may_continue(self, problem: Problem, options: Options) -> bool:
@@ -55,7 +55,7 @@ class OneProcess:
         """Return how many classes of one-vs-rest are trained together."""
         return classes_in_chunk(problem, options.n_jobs)
 
-    def columns(self) -> Columns:
+    def columns(self) -> CsrColumns:
         """Return how W of parts is held and joined."""
         return CsrColumns()
 

@@ -137,7 +137,7 @@ class DistributedOneVsRest(DistributedSolver):
         return W.gather() if self.gathers else W
 
     def _spread(self, take: Callable[[OneVsRest], Weights], *, sparse: bool) -> ShardedWeights:
-        W: Any = None
+        W: Weights | None = None
         if self._here is not None:
             W = take(self._here)
             W = sp.csr_array(W) if sparse else W  # other parts follow (class_chunks.py)
