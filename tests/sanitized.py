@@ -5,7 +5,7 @@ import sys
 import pytest
 
 # Of the sum to zero on ranks, those that pass through every kernel; the others train for long.
-SUM_TO_ZERO = "tests/solvers/distributed/test_sum_to_zero.py"
+SUM_TO_ZERO = "tests/distributed/solvers/test_sum_to_zero.py"
 TESTS = {
     "quick": [
         "tests/kernels/test_newton.py",
@@ -35,7 +35,8 @@ TESTS = {
         f"{SUM_TO_ZERO}::test_w_is_kept_along_with_z",
         f"{SUM_TO_ZERO}::test_the_sum_of_w_is_kept_along",
         f"{SUM_TO_ZERO}::test_intercepts_are_built_anew_to_their_last_digit",
-        "tests/solvers/stochastic",
+        "tests/solvers/test_sgd.py",
+        "tests/solvers/test_stochastic_objective.py",
         "tests/io/svmlight/test_fuzz.py",
     ],
     "threads": [

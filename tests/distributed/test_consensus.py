@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import MulticlassSVC
-from manyclass.cli import train
+from manyclass.cli import train_ranks
 from manyclass.cli.console import FAILED, CommandParser, UsageError
 from manyclass.cli.train_options import train_options
 from manyclass.distributed import consensus
@@ -189,7 +189,7 @@ def test_rank_0_alone_tells_which_options_do_not_go_together(
     def call(rank):
         here.rank = rank
         with pytest.raises((UsageError, SystemExit)) as raised:
-            train.train(copy(args))
+            train_ranks.train_on_ranks(copy(args))
         return raised.value
 
     first, *others = on_ranks(3, call)

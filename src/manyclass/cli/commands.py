@@ -103,7 +103,7 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; under mpiexec only one rank reports an error."""
     try:
         args = build_parser().parse_args(argv)
-        if args.run is not train and mpiexec.started() > 1:
+        if args.run is not _train and mpiexec.started() > 1:
             raise UsageError(
                 f"manyclass {args.command} runs in one process, and mpiexec started "
                 f"{mpiexec.started()}; leave out mpiexec"
@@ -168,7 +168,7 @@ def build_parser() -> CommandParser:
         sub.set_defaults(command=name, run=run, needs=NEEDS)
         return sub
 
-    train_options(command("train", train, "train a model on a data file"))
+    train_options(command("train", _train, "train a model on a data file"))
     cv_options(command("cv", cv, "compare values of C by cross-validation", CV_EPILOG))
     predict_options(command("predict", predict, "write the predicted label of every row", FEATURES))
     evaluating = command("evaluate", evaluate, "compare predictions with a file's labels", LABELS)
@@ -186,6 +186,16 @@ def build_parser() -> CommandParser:
     demo = command("demo", _demo, "train on digits and synthetic text, and compare with LinearSVC")
     demo.set_defaults(needs=["manyclass.cli.demo"])
     return parser
+
+
+def _train(args: argparse.Namespace) -> None:
+    """Train in this process, or on all that mpiexec started."""
+    if mpiexec.started() == 1:
+        train(args)
+        return
+    from manyclass.cli.train_ranks import train_on_ranks
+
+    train_on_ranks(args)
 
 
 def _demo(_: argparse.Namespace) -> None:

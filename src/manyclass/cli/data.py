@@ -15,11 +15,10 @@ from manyclass.cli.options import BALANCED
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
-    from manyclass.distributed.communicator import Communicator
     from manyclass.io.stored_rows import StoredBlocks
     from manyclass.io.svmlight_stream import SvmlightBlocks
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.utils.types import Array, ClassWeight, CsrArray, Label, Rows
+    from manyclass.utils.types import Array, ClassWeight, CsrArray, DType, Label, Rows
 
 
 Say = Callable[[str], None]
@@ -91,7 +90,7 @@ def _blocks(args: argparse.Namespace) -> SvmlightBlocks | StoredBlocks:
     from manyclass.io.stored_rows import StoredBlocks
 
     if looks_like_data(args.data):
-        _check_converted(args)
+        check_converted(args)
         explain_bus_errors(args.data)
         rows = open_data(args.data).wanted(args.data, args.n_features, None)
         return StoredBlocks(rows, BLOCK_VALUES)
@@ -119,57 +118,52 @@ def _text_blocks(args: argparse.Namespace) -> SvmlightBlocks:
         args.dtype,
         args.jobs,
         block_bytes=BLOCK_BYTES,
-        **_format(args),
+        **format_options(args),
     )
 
 
 def read(
-    args: argparse.Namespace,
-    dtype: Any,
-    log: Say,
-    n_features: int | None = None,
-    ranks: Communicator | None = None,
+    args: argparse.Namespace, dtype: DType, log: Say, n_features: int | None = None
 ) -> tuple[CsrArray, Array]:
-    """Read the data file of a command, on all ranks together, and log its size."""
+    """Read the data file of a command, and log its size."""
+    began = time.perf_counter()
+    X, y = _loaded(args, dtype, n_features)
+    log_size(args, X, y, time.perf_counter() - began, log)
+    return X, y
+
+
+def log_size(args: argparse.Namespace, X: CsrArray, y: Array, seconds: float, log: Say) -> None:
+    """Log the size of data that were read in so many seconds."""
     import numpy as np
 
-    began = time.perf_counter()
-    X, y = _loaded(args, dtype, n_features, ranks)
-    seconds = time.perf_counter() - began
     log(
         f"read {args.data} in {seconds:.2f} s: {count(len(y), 'row')}, "
         f"{count(X.shape[1], 'feature')}, {len(np.unique(y))} classes, "
         f"{count(X.nnz, 'non-zero')}"
     )
-    return X, y
 
 
 def _loaded(
-    args: argparse.Namespace, dtype: Any, n_features: int | None, ranks: Communicator | None
+    args: argparse.Namespace, dtype: DType, n_features: int | None
 ) -> tuple[CsrArray, Array]:
-    from manyclass.distributed.consensus import agreed
-    from manyclass.distributed.data import load_common
     from manyclass.io.dataset_file import load_data, looks_like_data
     from manyclass.io.svmlight import load_svmlight
 
-    if ranks is not None and ranks.size > 1:
-        agreed(ranks, lambda: _check_converted(args))
-        explain_bus_errors(args.data)
-        return load_common(ranks, args.data, n_features, dtype, args.jobs, **_format(args))
     with atomic.naming(args.data):
         if looks_like_data(args.data):
-            _check_converted(args)
+            check_converted(args)
             explain_bus_errors(args.data)
             return load_data(args.data, n_features, dtype)
-        return load_svmlight(args.data, n_features, dtype, args.jobs, **_format(args))
+        return load_svmlight(args.data, n_features, dtype, args.jobs, **format_options(args))
 
 
-def _format(args: argparse.Namespace) -> dict[str, bool]:
+def format_options(args: argparse.Namespace) -> dict[str, bool]:
     """Return the options of the text format."""
     return {name: getattr(args, name) for name in ("zero_based", "sort", "sum_duplicates")}
 
 
-def _check_converted(args: argparse.Namespace) -> None:
+def check_converted(args: argparse.Namespace) -> None:
+    """Refuse options that have no meaning for a converted file."""
     from manyclass.io.dataset_file import looks_like_data
 
     if args.zero_based and looks_like_data(args.data):
@@ -234,8 +228,6 @@ def _transformed(args: argparse.Namespace, X: CsrArray) -> Rows:
 
 def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
     """Return the seconds of a fit; its errors name a file, by default the data."""
-    from manyclass.distributed.consensus import known_to_all
-
     files = tuple(
         str(Path(name)) for name in (args.data, getattr(args, "checkpoint", None)) if name
     )
@@ -246,8 +238,9 @@ def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
     except (ValueError, FloatingPointError) as error:
         words = str(error)
         named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
-        reported_by = getattr(error, "reported_by", None)
-        raise (named if reported_by is None else known_to_all(named, reported_by)) from error
+        if hasattr(error, "reported_by"):  # of several processes, by one
+            vars(named)["reported_by"] = error.reported_by
+        raise named from error
     return time.perf_counter() - began
 
 

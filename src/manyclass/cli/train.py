@@ -1,4 +1,4 @@
-"""``manyclass train``: exact, logistic and stochastic training, in one process or on MPI ranks."""
+"""``manyclass train``: exact, logistic and stochastic training."""
 
 from __future__ import annotations
 
@@ -21,63 +21,37 @@ from manyclass.cli.data import (
 )
 from manyclass.cli.options import BALANCED, LOGISTIC, parameters
 from manyclass.cli.train_options import AUTO, settle
-from manyclass.distributed import mpiexec
 
 if TYPE_CHECKING:
-    from manyclass.distributed.communicator import Communicator
     from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.estimators.stochastic import StochasticClassifier
     from manyclass.estimators.svc import MulticlassSVC
     from manyclass.utils.types import Settings
 
-# Arguments that may differ between ranks.
-OF_RANKS = ("run", "needs", "data", "model", "jobs", "quiet", "force")
-
 
 def train(args: argparse.Namespace) -> None:
-    """Run ``manyclass train`` in one process or on all MPI ranks; one rank reports an error."""
-    from manyclass.distributed.consensus import OtherRankError, abort_others, world
-
-    try:
-        ranks = world()
-    except ValueError as error:
-        if not mpiexec.is_first():
-            raise SystemExit(console.FAILED) from error
-        raise
-    try:
-        with abort_others(ranks):
-            _train_on(args, ranks)
-    except (OSError, MemoryError, ValueError, FloatingPointError, OtherRankError) as error:
-        if ranks.rank != getattr(error, "reported_by", 0):
-            raise SystemExit(console.FAILED) from error
-        raise
-
-
-def _train_on(args: argparse.Namespace, ranks: Communicator) -> None:
-    from manyclass.distributed.consensus import agreed, check_same, facts_of_rank
-
-    agreed(ranks, lambda: _check(args, ranks))
-    options = {name: value for name, value in vars(args).items() if name not in OF_RANKS}
-    check_same(ranks, facts_of_rank({}, options))
-    log = say if ranks.rank == 0 and not args.quiet else silent
-    with _resumable(args, ranks):
+    """Run ``manyclass train`` in this process."""
+    settle(args)
+    check_files(args)
+    log = silent if args.quiet else say
+    with _resumable(args):
         if args.C == AUTO:
             _train_chosen(args, log)
         elif args.formulation == LOGISTIC:
             _train_logistic(args, log)
         elif args.solver != "stochastic":
-            _train_dual(args, ranks, log)
+            _train_dual(args, log)
         else:
             _train_stochastic(args, log)
     log(f"saved {args.model}")
 
 
 @contextlib.contextmanager
-def _resumable(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
+def _resumable(args: argparse.Namespace) -> Iterator[None]:
     """Turn SIGTERM into an interrupt with a checkpoint, and add how to resume to the message."""
     from manyclass.training.checkpoints import found_in
 
-    if not args.checkpoint or ranks.size > 1:
+    if not args.checkpoint:
         yield
         return
     try:
@@ -89,64 +63,49 @@ def _resumable(args: argparse.Namespace, ranks: Communicator) -> Iterator[None]:
         raise
 
 
-def _check(args: argparse.Namespace, ranks: Communicator) -> None:
-    """Refuse what is known to fail before the data are read."""
+def check_files(args: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, before the data are read."""
     from manyclass.cli.file_kinds import MODEL, check_output
-    from manyclass.training import checkpoints as manager
+    from manyclass.training.checkpoints import check
 
-    settle(args)
-    if args.solver == "stochastic" and ranks.size > 1:
-        raise UsageError(
-            "argument --solver: stochastic trains in one process, and mpiexec started "
-            f"{ranks.size}; leave out mpiexec, and use --jobs for threads"
-        )
-    if args.formulation == LOGISTIC and ranks.size > 1:
-        raise UsageError(
-            "argument --formulation: logistic trains in one process, and mpiexec started "
-            f"{ranks.size}; leave out mpiexec"
-        )
-    if args.C == AUTO and ranks.size > 1:
-        raise UsageError(
-            f"argument -C: auto trains in one process, and mpiexec started {ranks.size}; run "
-            "manyclass cv first"
-        )
-    if ranks.rank == 0:
-        check_output(args.model, [args.data], MODEL, force=args.force)
-        if args.checkpoint:
-            manager.check(Path(args.checkpoint), resume=args.resume)
+    check_output(args.model, [args.data], MODEL, force=args.force)
+    if args.checkpoint:
+        check(Path(args.checkpoint), resume=args.resume)
 
 
-def _train_dual(args: argparse.Namespace, ranks: Communicator, log: Say) -> None:
-    import numpy as np
-
-    from manyclass.distributed.consensus import agreed
-    from manyclass.distributed.model import ShardedTraining
+def svc_of(args: argparse.Namespace, communicator: object = None) -> MulticlassSVC:
+    """Return the estimator of the dual solvers."""
     from manyclass.estimators.svc import MulticlassSVC
 
-    model = MulticlassSVC(
+    return MulticlassSVC(
         formulation=args.formulation,
         C=args.C,
         solver="auto" if args.solver == "dual" else args.solver,
         stopping=args.stopping,
-        communicator=ranks if ranks.size > 1 else None,
+        communicator=communicator,
         **_checkpoints(args),
         **parameters(args),
     )
 
-    X, y = read(args, np.dtype(args.dtype), log, args.n_features, ranks)
-    agreed(ranks, lambda: check_labels(args.data, y))
-    agreed(ranks, lambda: weigh_classes(model, args, y))
-    training = ShardedTraining(model)
-    seconds = timed(args, lambda: training.fit(X, y))
-    training.save(args.model)
-    if ranks.rank != 0:
-        return
-    _log_proof(model, seconds, log)
+
+def _train_dual(args: argparse.Namespace, log: Say) -> None:
+    import numpy as np
+
+    from manyclass.persistence.model_file import save_model
+
+    model = svc_of(args)
+    X, y = read(args, np.dtype(args.dtype), log, args.n_features)
+    check_labels(args.data, y)
+    weigh_classes(model, args, y)
+    seconds = timed(args, lambda: model.fit(X, y))
+    save_model(args.model, model)
+    log_proof(model, seconds, log)
 
 
-def _log_proof(
+def log_proof(
     model: MulticlassSVC | MultinomialLogisticRegression, seconds: float, log: Say
 ) -> None:
+    """Log what was proven of a model."""
     proof = model.certificate_
     log(
         f"trained {count(model.n_iter_, 'epoch')} in {seconds:.2f} s: "
@@ -171,7 +130,7 @@ def _train_logistic(args: argparse.Namespace, log: Say) -> None:
     weigh_classes(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
-    _log_proof(model, seconds, log)
+    log_proof(model, seconds, log)
 
 
 def _train_chosen(args: argparse.Namespace, log: Say) -> None:
@@ -188,7 +147,7 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model.best_estimator_)
     log_choice(model.C_, model.best_score_, seconds, log)
-    _log_proof(model.best_estimator_, model.refit_time_, log)
+    log_proof(model.best_estimator_, model.refit_time_, log)
 
 
 def _train_stochastic(args: argparse.Namespace, log: Say) -> None:

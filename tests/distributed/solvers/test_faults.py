@@ -119,7 +119,7 @@ def finish(size, data, model, *options):
     [("cs", 5, (1, 3, 2)), ("ww", 7, (2, 1, 3)), ("ovr", 5, (3, 2, 1)), ("llw", 4, (2, 3, 1))],
 )
 def test_killed_again_and_again(formulation, kills, sizes, data, tmp_path):
-    """SIGKILL to any process at any moment, then on with another number of them."""
+    """SIGKILL to one or several processes at any moment, then on with another number of them."""
     rng = np.random.default_rng(sum(map(ord, formulation)))
     folder, model = tmp_path / "checkpoints", tmp_path / "model"
     model.write_text("before")
@@ -129,7 +129,9 @@ def test_killed_again_and_again(formulation, kills, sizes, data, tmp_path):
         place = "--resume" if kill else "--checkpoint"
         process = begin(next(turns), data, model, *begun, place, folder)
         time.sleep(rng.uniform(0, 0.25))
-        os.kill(int(rng.choice(trainers(process))), signal.SIGKILL)
+        ranks = rng.permutation(trainers(process)).tolist()
+        for rank in ranks[: rng.integers(1, len(ranks) + 1)]:
+            os.kill(rank, signal.SIGKILL)
         code, _ = outcome(process)
         assert code != 0
         assert model.read_text() == "before"
