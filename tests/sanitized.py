@@ -36,7 +36,7 @@ TESTS = {
         f"{SUM_TO_ZERO}::test_the_sum_of_w_is_kept_along",
         f"{SUM_TO_ZERO}::test_intercepts_are_built_anew_to_their_last_digit",
         "tests/solvers/test_sgd.py",
-        "tests/solvers/test_stochastic_objective.py",
+        "tests/solvers/test_sgd_objective.py",
         "tests/io/svmlight/test_fuzz.py",
     ],
     "threads": [

@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from manyclass import MulticlassSVC, StochasticClassifier
 from manyclass.solvers.sgd import LOSSES
-from manyclass.solvers.stochastic_objective import losses
+from manyclass.solvers.sgd_objective import losses
 from tests.helpers.cases import each
 from tests.helpers.digits import FIRST, REST, contents, fitted, refused
 
@@ -201,7 +201,7 @@ def test_input_is_checked_and_nothing_is_changed():
 
 
 def test_dense_weights_that_do_not_fit(monkeypatch):
-    monkeypatch.setattr("manyclass.solvers.stochastic_storage.available_memory", lambda: 1000)
+    monkeypatch.setattr("manyclass.solvers.sgd_storage.available_memory", lambda: 1000)
     refused(MemoryError, r"need 0\.00528 MB", lambda: fitted(loss="log_loss", weights="dense"))
     assert sp.issparse(fitted().coef_)  # "auto" takes what fits
 
@@ -263,7 +263,7 @@ def test_dense_rows_of_many_classes_have_dense_weights():
 
 def test_the_scores_of_a_batch_take_memory(monkeypatch):
     """5,200 bytes of weights, and 48,000 of a batch."""
-    monkeypatch.setattr("manyclass.solvers.stochastic_storage.available_memory", lambda: 20_000)
+    monkeypatch.setattr("manyclass.solvers.sgd_storage.available_memory", lambda: 20_000)
     assert fitted(loss="log_loss", max_iter=1, tol=None).n_iter_ == 1
     refused(MemoryError, "a batch of 600", lambda: fitted(loss="log_loss", batch_size=10**6))
     assert fitted(batch_size=10**6, max_iter=1, tol=None).n_iter_ == 1

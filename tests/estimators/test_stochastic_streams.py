@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from manyclass import StochasticClassifier, save_model
 from manyclass.solvers.sgd import LOSSES, Stochastic
-from manyclass.solvers.stochastic_storage import DenseAccumulator
+from manyclass.solvers.sgd_storage import DenseAccumulator
 from tests.helpers.cases import each
 from tests.helpers.digits import FIRST, REST, contents, fitted, refused
 

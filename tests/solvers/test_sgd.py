@@ -22,8 +22,8 @@ from manyclass.solvers.sgd import (
     new_clock,
     train_stochastic,
 )
-from manyclass.solvers.stochastic_objective import losses
-from manyclass.solvers.stochastic_storage import DenseAccumulator
+from manyclass.solvers.sgd_objective import losses
+from manyclass.solvers.sgd_storage import DenseAccumulator
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
 from tests.helpers.cases import each

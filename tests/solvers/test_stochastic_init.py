@@ -15,8 +15,8 @@ from manyclass.solvers import sequential_dual
 from manyclass.solvers.kernels import core_problem
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.sgd import Plan, Stochastic, new_clock
+from manyclass.solvers.sgd_storage import DenseAccumulator
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
-from manyclass.solvers.stochastic_storage import DenseAccumulator
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.training.loop import Interrupted

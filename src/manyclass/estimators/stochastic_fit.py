@@ -40,8 +40,8 @@ from manyclass.solvers.sgd import (
     new_clock,
     train_stochastic,
 )
-from manyclass.solvers.stochastic_objective import stochastic_objective
-from manyclass.solvers.stochastic_storage import check_weights, choose_sums, new_sums
+from manyclass.solvers.sgd_objective import stochastic_objective
+from manyclass.solvers.sgd_storage import check_weights, choose_sums, new_sums
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.progress import progress

@@ -9,12 +9,12 @@ from manyclass.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from manyclass.solvers.sgd import StochasticRecord as StochasticRecord
-    from manyclass.solvers.stochastic_objective import stochastic_objective as stochastic_objective
+    from manyclass.solvers.sgd_objective import stochastic_objective as stochastic_objective
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "StochasticRecord": "manyclass.solvers.sgd",
-        "stochastic_objective": "manyclass.solvers.stochastic_objective",
+        "stochastic_objective": "manyclass.solvers.sgd_objective",
     },
 )

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.solution import Status, Weights
-from manyclass.solvers.stochastic_storage import Sums
+from manyclass.solvers.sgd_storage import Sums
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
 from manyclass.utils.core_class import core_class

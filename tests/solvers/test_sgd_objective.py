@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from manyclass import MulticlassSVC, StochasticClassifier
 from manyclass.problem.dataset import Dataset
-from manyclass.solvers.stochastic_objective import stochastic_objective
+from manyclass.solvers.sgd_objective import stochastic_objective
 
 
 @pytest.mark.parametrize("average", [False, True])
