@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import shutil
 
 import pytest
 from sklearn.datasets import dump_svmlight_file
@@ -30,9 +30,18 @@ def here_fixture(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(name="tiny_files", scope="session")
+def tiny_files_fixture(tmp_path_factory):
+    """The folder whose copies are `tiny`."""
+    folder = tmp_path_factory.mktemp("tiny")
+    (folder / "tiny").write_text(TINY)
+    command = ["train", f"{folder}/tiny", f"{folder}/abc", "--quiet", "-C", "10"]
+    assert commands.main(command) == 0
+    return folder
+
+
 @pytest.fixture(name="tiny")
-def tiny_fixture(here):
+def tiny_fixture(here, tiny_files):
     """A folder to work in, with data `tiny` of classes a, b, c and a model `abc` of it."""
-    Path("tiny").write_text(TINY)
-    assert commands.main(["train", "tiny", "abc", "--quiet", "-C", "10"]) == 0
+    shutil.copytree(tiny_files, here, dirs_exist_ok=True)
     return here

@@ -72,12 +72,9 @@ def test_refusals(run, tiny, command, options, message):
     assert run.fails(*given, *options).startswith(message)
 
 
-def test_standard_input(corpus, here):
+def test_standard_input(run, tiny):
     command = [sys.executable, "-m", "manyclass", "train", "-", "m", "--quiet"]
-    with (corpus / "train.txt").open("rb") as file:
+    with (tiny / "tiny").open("rb") as file:
         subprocess.run(command, stdin=file, check=True)
-    subprocess.run(
-        [sys.executable, "-m", "manyclass", "train", str(corpus / "train.txt"), "same", "--quiet"],
-        check=True,
-    )
+    run.works("train", "tiny", "same", "--quiet")
     np.testing.assert_array_equal(trained("m"), trained("same"))

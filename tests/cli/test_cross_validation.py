@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file, load_iris
 
 from manyclass import MulticlassSVCCV, load_model, load_svmlight
 
@@ -48,7 +49,9 @@ def test_path_and_plot(run, data, here):
     assert "is there already" in run.fails("cv", data, *given, "--plot", "plot.png")
 
 
-def test_train_with_a_choice(run, data, here):
+def test_train_with_a_choice(run, here):
+    dump_svmlight_file(*load_iris(return_X_y=True), "data", zero_based=False)
+    data = "data"
     lines = run.works("train", data, "model", "-C", "auto", "--formulation", "ovr")
     model = load_model(here / "model")
     assert f"chosen: C = {model.C:g}, " in lines[-3]

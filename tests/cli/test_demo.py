@@ -19,7 +19,9 @@ X, Y = load_iris(return_X_y=True)
 @pytest.fixture(scope="module")
 def lines():
     written = []
-    demo.run_demo(written.append, **TINY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo, "REPEATS", 2)
+        demo.run_demo(written.append, **TINY)
     return written
 
 

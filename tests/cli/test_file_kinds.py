@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -25,19 +27,29 @@ COMMANDS = {
 }
 
 
-@pytest.fixture
-def files(tiny):
+@pytest.fixture(scope="module")
+def all_kinds(tiny_files, tmp_path_factory):
     """A file of every kind, beside `tiny` and `abc`."""
-    Path("svmlight").write_text(TINY)
-    Path("text").write_text("a line of text\n")
-    Path("numbers").write_text("1.5\t2.5\n")
-    Path("empty.npy").write_bytes(b"")
-    np.save("array.npy", np.eye(3))
-    log_loss = ("--solver", "stochastic", "--loss", "log_loss", "--quiet")
-    assert commands.main(["train", "tiny", "soft", *log_loss]) == 0
-    for name, command in COMMANDS.items():
-        assert commands.main(command.replace("OUT", name).split()) == 0
-    return tiny
+    folder = tmp_path_factory.mktemp("kinds")
+    shutil.copytree(tiny_files, folder, dirs_exist_ok=True)
+    with contextlib.chdir(folder):
+        Path("svmlight").write_text(TINY)
+        Path("text").write_text("a line of text\n")
+        Path("numbers").write_text("1.5\t2.5\n")
+        Path("empty.npy").write_bytes(b"")
+        np.save("array.npy", np.eye(3))
+        log_loss = ("--solver", "stochastic", "--loss", "log_loss", "--quiet")
+        assert commands.main(["train", "tiny", "soft", *log_loss]) == 0
+        for name, command in COMMANDS.items():
+            assert commands.main(command.replace("OUT", name).split()) == 0
+    return folder
+
+
+@pytest.fixture
+def files(here, all_kinds):
+    """A copy of these files to work in."""
+    shutil.copytree(all_kinds, here, dirs_exist_ok=True)
+    return here
 
 
 FOREIGN = {

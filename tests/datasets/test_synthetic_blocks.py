@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
@@ -45,6 +45,7 @@ def test_any_corpus_keeps_its_promises(arguments):
     assert y.max() == k - 1
 
 
+@settings(max_examples=40)
 @given(corpora(), st.integers(1, 2000))
 def test_blocks_are_the_rows_of_the_whole_corpus(arguments, words_at_a_time):
     with pytest.MonkeyPatch.context() as patch:

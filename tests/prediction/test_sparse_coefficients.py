@@ -113,8 +113,8 @@ def test_copies_and_pickles_hold_the_arrays_once():
         np.testing.assert_array_equal(twin.toarray(), sparse.toarray())
 
 
-def test_thresholding_holds_no_second_copy(monkeypatch):
-    monkeypatch.setattr(sparse_coefficients, "ENTRIES_AT_A_TIME", 1 << 12)
+@pytest.mark.parametrize("parts", [1 << 12], indirect=True)
+def test_thresholding_holds_no_second_copy():
     dense = np.asfortranarray(np.random.default_rng(0).normal(size=(100, 20_000)), np.float32)
     sparse = SparseCoefficients.from_dense(dense)
     for make in (

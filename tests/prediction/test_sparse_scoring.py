@@ -33,7 +33,7 @@ def sparse_numbers(n, d, k, dtype, *, seed=0, density=0.5, share=0.4):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind[0].__name__)
 @each("k", [1, 2, 3, 8, 17, 64, 300])
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_kernels_agree_with_numpy(kind, k, instruction_set, data):
     predictor_of, dtype, weight_type = kind
