@@ -23,7 +23,6 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start, Weights
-from manyclass.solvers.engines import DenseEngine
 from manyclass.solvers.kernels import NO_COMMON
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
@@ -97,14 +96,13 @@ def profile(problem: Problem) -> list[str]:
     seconds = time.perf_counter() - began
     data, solver = problem.dataset, made[0]
     n, engine = data.n_examples, solver.engine
-    assert isinstance(engine, DenseEngine)
     rows = np.flatnonzero(engine.norms > 0).astype(np.int32)
-    look = nanoseconds(lambda: engine.trainer.inspect(engine.W, engine.z, NO_COMMON, 0.0, 0, n), n)
+    look = nanoseconds(lambda: engine.inspect(NO_COMMON, 0.0), n)
     visit = nanoseconds(
         lambda: engine.full_loop(rows, np.empty_like(rows), -1.0, 1),
         len(rows),
     )
-    row_bytes = engine.W.shape[1] * engine.W.itemsize
+    row_bytes = engine.W.padded[0].nbytes
     rate = len(data.values) / n * row_bytes / look
     shares = [f"{100 * solver.seconds[name] / seconds:.0f} %" for name in PHASES]
     return [

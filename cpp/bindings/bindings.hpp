@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "data/array_views.hpp"
+#include "data/check_problem.hpp"
 #include "data/examples.hpp"
 #include "dual/problem.hpp"
+#include "engines/engine.hpp"
 
 namespace manyclass {
 
@@ -57,8 +59,7 @@ NumpyVectors<A, B, C> to_numpy(std::vector<A> a, std::vector<B> b, std::vector<C
 }
 
 void bind_dual(nanobind::module_& m);
-void bind_newton(nanobind::module_& m);
-void bind_many_classes(nanobind::module_& m);
+void bind_engines(nanobind::module_& m);
 void bind_class_pairs(nanobind::module_& m);
 void bind_comparison(nanobind::module_& m);
 void bind_logistic(nanobind::module_& m);
@@ -94,6 +95,26 @@ class HeldProblem : private HeldArrays<T>, public Problem<T> {
         Problem<T>({formulation ? *formulation : Formulation{}, view_of(indptr), view_of(indices),
                     view_of(values), n_features, bias, view_of(labels), n_classes, view_of(costs)},
                    instruction_set, check_signals) {}
+};
+
+// An engine that Python classes may inherit from.
+class HeldEngine {
+ public:
+  explicit HeldEngine(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
+  Engine& operator*() const { return *engine_; }
+  Engine* operator->() const { return engine_.get(); }
+  AnyDenseEngine& dense() const { return as<AnyDenseEngine>("W is in hash tables"); }
+  SparseEngine& sparse() const { return as<SparseEngine>("W is dense"); }
+
+ private:
+  template <class Kind>
+  Kind& as(const char* otherwise) const {
+    auto* found = dynamic_cast<Kind*>(engine_.get());
+    require(found != nullptr, otherwise);
+    return *found;
+  }
+
+  std::unique_ptr<Engine> engine_;
 };
 
 // The constructor of every trainer, and its problem.

@@ -45,6 +45,13 @@ void bind_trainer(nb::module_& m, const char* name) {
           },
           "weights"_a, "log_u"_a, "rates"_a, "rows"_a, "seed"_a)
       .def(
+          "rebuild",
+          [](const ComparisonTrainer<T>& t, Matrix<T> weights, const DualLists<T>& duals) {
+            const nb::gil_scoped_release release;
+            t.rebuild(view_of(weights), duals);
+          },
+          "weights"_a, "duals"_a)
+      .def(
           "separate",
           [](const ComparisonTrainer<T>& t, Matrix<T> weights, DualLists<T>& duals) {
             const nb::gil_scoped_release release;

@@ -16,13 +16,11 @@
 #include "certificate/sum_of_squares.hpp"
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
-#include "dense_rows/row_trainer.hpp"
 #include "dual/shrinking_loops.hpp"
 #include "dual/trainer.hpp"
 #include "duals/dual_arrays.hpp"
 #include "duals/dual_lanes.hpp"
 #include "duals/dual_lists.hpp"
-#include "newton/proximal_newton.hpp"
 #include "simd/dispatch.hpp"
 #include "simd/vector.hpp"
 #include "sum_to_zero/mean_follower.hpp"
@@ -58,7 +56,7 @@ void bind_duals(nb::module_& m, const char* name) {
   duals.def(nb::new_(&new_duals<Duals>), "n_rows"_a, "n_classes"_a, "shifted"_a = false)
       .def("to_csr",
            [](const Duals& z) {
-             DualArrays<T> arrays = export_duals<T>(z);
+             CsrArrays<T> arrays = export_duals<T>(z);
              return to_numpy(std::move(arrays.indptr), std::move(arrays.labels),
                              std::move(arrays.values));
            })
@@ -191,24 +189,6 @@ void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_na
   bind_trainer_of<T>(trainer);
   bind_loops<T, Duals>(trainer);
   bind_sum_to_zero<T, Duals>(trainer);
-  if constexpr (std::is_same_v<Duals, DualLanes<T>>) {
-    trainer.def(
-        "newton",
-        [](const Held& t, Duals& z, int n_threads) {
-          return make_newton<T>(t.problem(), z, n_threads);
-        },
-        "duals"_a, "n_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
-  }
-}
-
-// Batches of dense rows, with W class-major.
-template <class T>
-void bind_row_trainer(nb::module_& m, const char* name) {
-  using Held = RowTrainer<T>;
-  auto trainer = nb::class_<Held>(m, name);
-  bind_trainer_of<T>(trainer);
-  bind_loops<T, DualLists<T>>(trainer);
-  trainer.def("use_threads", &Held::use_threads, "n_threads"_a);
 }
 
 // A matrix with neighbouring numbers in its rows or in its columns.
@@ -288,8 +268,6 @@ void bind_dual(nb::module_& m) {
   bind_trainer<double, DualLists<double>>(m, "Duals64", "Trainer64");
   bind_trainer<float, DualLanes<float>>(m, "LaneDuals32", "LaneTrainer32");
   bind_trainer<double, DualLanes<double>>(m, "LaneDuals64", "LaneTrainer64");
-  bind_row_trainer<float>(m, "RowTrainer32");
-  bind_row_trainer<double>(m, "RowTrainer64");
 }
 
 }  // namespace manyclass

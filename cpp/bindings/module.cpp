@@ -43,8 +43,7 @@ NB_MODULE(_core, m) {
   bind_constants(m);
   bind_thread_choice(m);
   manyclass::bind_dual(m);
-  manyclass::bind_newton(m);
-  manyclass::bind_many_classes(m);
+  manyclass::bind_engines(m);
   manyclass::bind_class_pairs(m);
   manyclass::bind_comparison(m);
   manyclass::bind_logistic(m);

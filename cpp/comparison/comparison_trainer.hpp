@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "certificate/rebuild.hpp"
+#include "certificate/rebuild_kernels.hpp"
 #include "comparison/kernels.hpp"
 #include "data/array_views.hpp"
 #include "data/check_problem.hpp"
@@ -53,6 +55,13 @@ class ComparisonTrainer {
                                                  scratch.view(), old_u.data(), part));
     });
     return result;
+  }
+
+  // W <- W(z).
+  void rebuild(MatrixView<T> weights, const DualLists<T>& z) const {
+    check(z);
+    manyclass::rebuild(kernels_for<RebuildKernels<T>>(problem_->instruction_set()),
+                       problem_->examples(), view(weights), z, nullptr, problem_->poll());
   }
 
   // z of the most violated constraint at W; the result's loss is the sum of all losses.

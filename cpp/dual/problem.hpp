@@ -70,6 +70,18 @@ class Problem {
     kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)
         .squared_norms(examples_.x, norms_.data());
   }
+  // The same examples with other labels of as many classes, which the caller owns.
+  Problem(const Problem& other, std::span<const std::int32_t> labels)
+      : n_classes_(other.n_classes_),
+        norms_(other.norms_),
+        instruction_set_(other.instruction_set_),
+        check_signals_(other.check_signals_),
+        examples_(other.examples_) {
+    require(length(labels) == n_rows(), "every example must have a label");
+    require_none(flaw_of(labels, n_classes_));
+    examples_.labels = labels.data();
+    examples_.norms = norms_.data();
+  }
   Problem(const Problem&) = delete;
   Problem& operator=(const Problem&) = delete;
 
@@ -81,7 +93,7 @@ class Problem {
   const std::string& instruction_set() const { return instruction_set_; }
 
   // End all training of this problem, from another thread.
-  void stop() { stopped_.store(true, std::memory_order_relaxed); }
+  void stop() const { stopped_.store(true, std::memory_order_relaxed); }
   // To be called between visits. Throws after `stop`, and what check_signals throws.
   Poll poll() const {
     return [this] {
@@ -207,7 +219,7 @@ class Problem {
   std::string instruction_set_;
   Poll check_signals_;
   Examples<T> examples_;
-  std::atomic<bool> stopped_{false};
+  mutable std::atomic<bool> stopped_{false};
 };
 
 }  // namespace manyclass

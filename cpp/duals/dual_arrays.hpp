@@ -11,16 +11,9 @@
 
 namespace manyclass {
 
-template <class T>
-struct DualArrays {
-  std::vector<std::int64_t> indptr{0};
-  std::vector<std::int32_t> labels;
-  std::vector<T> values;
-};
-
 template <class T, class Duals>
-DualArrays<T> export_duals(const Duals& z) {
-  DualArrays<T> out;
+CsrArrays<T> export_duals(const Duals& z) {
+  CsrArrays<T> out;
   const auto count = static_cast<std::size_t>(z.count());
   out.indptr.reserve(static_cast<std::size_t>(z.n_rows()) + 1);
   out.labels.reserve(count);

@@ -7,34 +7,21 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "data/array_views.hpp"
-#include "data/check_problem.hpp"
 #include "data/examples.hpp"
-#include "dual/problem.hpp"
 #include "duals/dual_lanes.hpp"
 #include "newton/arrays.hpp"
 #include "newton/kernel_table.hpp"
+#include "newton/newton_round.hpp"
 #include "newton/newton_step.hpp"
 #include "newton/newton_team.hpp"
 #include "newton/preconditioner.hpp"
-#include "simd/dispatch.hpp"
 #include "weights/weights_view.hpp"
 
 namespace manyclass {
-
-// Result of a round; gap, loss and violation are of W and zbar after it.
-struct NewtonRound {
-  double primal = 0;  // P, without the examples x_i = 0
-  double gap = 0;
-  double max_violation = 0;
-  std::int64_t steps = 0;        // of Newton's method
-  std::int64_t n_zone = 0;       // examples that its last system saw
-  std::int64_t evaluations = 0;  // scores computed
-};
 
 template <class T>
 class ProximalNewton {
@@ -293,20 +280,5 @@ class ProximalNewton {
   std::int64_t evaluations_ = 0;
   std::int64_t budget_ = 0;
 };
-
-// The method for the examples of a problem, on z, the proximal centre. Both must outlive it.
-template <class T>
-std::unique_ptr<ProximalNewton<T>> make_newton(const Problem<T>& problem, DualLanes<T>& z,
-                                               int n_threads) {
-  require(1 <= n_threads && n_threads <= kMaxThreads, "n_threads is out of range");
-  require(z.n_rows() == problem.n_rows() && z.n_classes() == problem.n_classes(),
-          "z must have one list per example, over the same classes");
-  const Examples<T>& examples = problem.examples();
-  require(z.fits(z.stride(), examples.formulation), "there are too many classes");
-  require(z.stride() - z.n_classes() < z.kBlock, "z must have no column for the mean");
-  const NewtonKernels<T>& kernels =
-      kernels_for<NewtonKernelsByBlocks<T>>(problem.instruction_set()).of(z.stride() / z.kBlock);
-  return std::make_unique<ProximalNewton<T>>(examples, kernels, z, n_threads, problem.poll());
-}
 
 }  // namespace manyclass

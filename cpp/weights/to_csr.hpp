@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/array_views.hpp"
 #include "data/check_problem.hpp"
 #include "threads/thread_team.hpp"
 #include "weights/hash_tables.hpp"
@@ -52,10 +53,14 @@ void export_rows(const ShardedWeights<T>& w, const std::int32_t* names, std::int
   }
 }
 
-// Write all rows; each thread writes rows with about equally many weights.
+// All rows; each thread writes rows with about equally many weights.
 template <class T>
-void export_weights(const ShardedWeights<T>& w, const std::int32_t* names,
-                    std::span<const std::int64_t> ends, std::int32_t* labels, T* values) {
+CsrArrays<T> export_weights(const ShardedWeights<T>& w, std::span<const std::int32_t> names) {
+  require(length(names) == w.n_classes, "every class must have a name");
+  CsrArrays<T> out{.indptr = row_ends(w), .labels = {}, .values = {}};
+  const std::vector<std::int64_t>& ends = out.indptr;
+  out.labels.resize(static_cast<std::size_t>(ends.back()));
+  out.values.resize(static_cast<std::size_t>(ends.back()));
   ThreadTeam team(w.size());
   const auto n_parts = static_cast<std::int64_t>(team.size());
   const auto row_at = [&](std::int64_t part) {
@@ -63,8 +68,10 @@ void export_weights(const ShardedWeights<T>& w, const std::int32_t* names,
     return part == n_parts ? w.shards[0].n_rows() : static_cast<std::int64_t>(row - ends.begin());
   };
   team.run([&](int member) {
-    export_rows(w, names, row_at(member), row_at(member + 1), ends, labels, values);
+    export_rows(w, names.data(), row_at(member), row_at(member + 1), ends, out.labels.data(),
+                out.values.data());
   });
+  return out;
 }
 
 // W = a CSR matrix; class c of it is class places[c] of W.

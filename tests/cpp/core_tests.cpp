@@ -11,6 +11,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "data/examples.hpp"
@@ -19,6 +20,8 @@
 #include "dual/problem.hpp"
 #include "dual/trainer.hpp"
 #include "duals/dual_lists.hpp"
+#include "engines/engine.hpp"
+#include "engines/weight_array.hpp"
 #include "simd/aligned_array.hpp"
 #include "simd/dispatch.hpp"
 #include "weights/hash_tables.hpp"
@@ -101,6 +104,22 @@ struct SmallProblem {
   }
 };
 
+// The numbers of W, row by row, but for zeros.
+std::vector<double> numbers_of(const AnyWeights& weights) {
+  if (const auto* csr = std::get_if<AnyCsr>(&weights)) {
+    return std::get<CsrArrays<double>>(*csr).values;
+  }
+  const auto& W = std::get<OwnedMatrix<double>>(std::get<AnyMatrix>(weights));
+  std::vector<double> found;
+  for (std::int64_t j = 0; j < W.n_rows; ++j) {
+    for (std::int64_t c = 0; c < W.n_columns; ++c) {
+      const double w = W.data[j * W.row_stride + c * W.column_stride];
+      if (w != 0) found.push_back(w);
+    }
+  }
+  return found;
+}
+
 constexpr Formulation kCrammerSinger{true, true, false, true, false, Loss{}, 1, 0};
 constexpr Formulation kWestonWatkins{true, true, false, false, false, Loss{}, 1, 0};
 
@@ -125,6 +144,31 @@ void test_training(const Formulation& f, const std::string& instruction_set) {
   check(found.gap.value() < 1e-9, "the gap closes");
   const double primal = 0.5 * norm * norm + found.loss.value();
   check(std::abs(primal - dual) < 1e-9 * primal, "the dual gains sum up to the optimum");
+}
+
+// An engine of any layout trains, proves what it reached, and returns the W and z that it held.
+void test_engine(const EngineOptions& options) {
+  const SmallProblem problem;
+  const auto engine = make_engine(problem.checked(kWestonWatkins, "baseline"), options);
+  std::vector<std::int32_t> rows(4), active(4);
+  std::iota(rows.begin(), rows.end(), 0);
+  double dual = engine->constant_loss();
+  for (std::uint64_t loop = 0; loop < 200; ++loop) {
+    dual += engine->full_loop(rows, active, -1.0, loop).dual_gain;
+  }
+  check(engine->rebuild() < 1e-12, "W(z) is rebuilt to the rounding");
+  GapSums found;
+  for (const GapSums& part : engine->certify(nullptr, {}, 1.0)) found.add(part);
+  check(found.gap.value() < 1e-9, "the gap closes");
+
+  const auto z = std::get<CsrArrays<double>>(engine->duals());
+  const auto other = make_engine(problem.checked(kWestonWatkins, "baseline"), options);
+  other->set_duals(z.indptr, z.labels, z.values);
+  other->rebuild();
+  const std::vector<double> W = numbers_of(other->copy_weights());
+  check(W == numbers_of(engine->release_weights()), "W(z) is that of the z that was taken over");
+  const double square = std::inner_product(W.begin(), W.end(), W.begin(), 0.0);
+  check(std::abs(0.5 * square + found.loss.value() - dual) < 1e-9 * dual, "P = D");
 }
 
 // C loss(xi) - z xi + R(z) >= 0 for every feasible z, and 0 at the best one; its derivative in z is
@@ -188,6 +232,12 @@ int main() {
   for (const std::string& instruction_set : instruction_sets()) {
     test_training(kCrammerSinger, instruction_set);
     test_training(kWestonWatkins, instruction_set);
+  }
+  const std::vector<std::int32_t> order{2, 0, 1};
+  for (const Storage storage : {Storage::kByFeature, Storage::kByClass, Storage::kTables}) {
+    for (const bool lists : {false, true}) {
+      test_engine({storage, 2, lists, order, 4});
+    }
   }
   test_refusals();
   return n_failed == 0 ? 0 : 1;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -44,7 +46,35 @@ def trainer_for(problem, kind="lists"):
     return trainer_of(core_problem(problem)), duals_of(data.n_examples, data.n_classes)
 
 
+def engine_for(problem, storage, n_threads=1, **options):
+    """The core's engine, W = 0 and z = 0; in tables the classes are in their own order."""
+    if storage == "tables":
+        options["order"] = np.arange(problem.dataset.n_classes, dtype=np.int32)
+    return _core.Engine(core_problem(problem), storage, n_threads, **options)
+
+
+def filled_rows(problem):
+    """The examples with x_i != 0."""
+    return np.flatnonzero(core_problem(problem).squared_norms() > 0).astype(np.int32)
+
+
+def set_duals(engine, z):
+    csr = sp.csr_array(z)
+    engine.set_duals(
+        csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data.astype(np.float64)
+    )
+
+
+def sums_of(parts):
+    """Gap, loss and violation of all parts."""
+    return SimpleNamespace(
+        gap=sum(part.gap for part in parts),
+        loss=sum(part.loss for part in parts),
+        max_violation=max(part.max_violation for part in parts),
+    )
+
+
 def duals_of(z, problem):
-    indptr, labels, values = z.to_csr()
+    indptr, labels, values = z.export_duals() if isinstance(z, _core.Engine) else z.to_csr()
     shape = (problem.dataset.n_examples, problem.dataset.n_classes)
     return sp.csr_array((values, labels, indptr), shape=shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -125,11 +127,18 @@ def test_problems_check_what_they_are_given(changes, message):
 
 
 @pytest.mark.parametrize(
-    "kind", ["Trainer64", "LaneTrainer64", "ShardedTrainer64", "StochasticTrainer64"]
+    "of_core",
+    [
+        _core.Trainer64,
+        _core.LaneTrainer64,
+        _core.StochasticTrainer64,
+        partial(_core.Engine, storage="class_major", n_threads=1),
+        partial(_core.Engine, storage="tables", n_threads=1, order=np.arange(3, dtype=np.int32)),
+    ],
 )
-def test_relative_margins_need_the_class_of_every_row(kind):
+def test_relative_margins_need_the_class_of_every_row(of_core):
     with pytest.raises(ValueError, match="every example must have its class"):
-        trainer(kind, labels=np.array([0, -1, 2], np.int32))
+        of_core(checked(labels=np.array([0, -1, 2], np.int32)))
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,9 @@ class Setting:
             arguments["instruction_set"] = instruction_set
         checked = core_class("Problem", dtype)(**arguments)
         self.kernels = core_class("ComparisonTrainer", dtype)(checked)
-        self.trainer = core_class("Trainer", dtype)(checked)
         self.lists = core_class("Duals", dtype)(data.n_examples, data.n_classes)
         _, self.weights = allocate_weights(data.n_features + 1, data.n_classes, data.dtype)
-        norms = self.trainer.problem.squared_norms()
+        norms = checked.squared_norms()
         self.rows = np.flatnonzero(norms > 0).astype(np.int32)
 
     def z(self):
@@ -43,7 +42,7 @@ class Setting:
         return sp.csr_array((values, labels, indptr), shape=(data.n_examples, data.n_classes))
 
     def rebuild(self):
-        self.trainer.rebuild(self.weights, self.lists, np.empty(0))
+        self.kernels.rebuild(self.weights, self.lists)
 
     def current(self):
         return self.weights[:, : self.problem.dataset.n_classes].astype(np.float64)

@@ -10,13 +10,13 @@ MAX_FILES = 12
 # Top first. A room may include those below it; rooms of one layer do not include each other.
 LAYERS = [
     {"bindings"},
-    {"logistic"},
+    {"newton"},
+    {"engines", "logistic"},
     {
         "comparison",
         "dense_rows",
         "many_classes",
         "class_pairs",
-        "newton",
         "stochastic",
         "prediction",
         "svmlight",

@@ -7,41 +7,29 @@ import pytest
 
 from manyclass import _core
 from manyclass.problem import objective
-from manyclass.solvers.kernels import NO_COMMON, core_problem, problem_arguments
-from manyclass.solvers.weights.dense import allocate_weights
-from manyclass.utils.core_class import core_class
+from manyclass.solvers.kernels import NO_COMMON, problem_arguments
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
-from tests.helpers.dual_kernels import duals_of, random_data, trainer_for
+from tests.helpers.dual_kernels import duals_of, engine_for, filled_rows, random_data, sums_of
 
 SEEDS = range(3)
 
 
 class Run:
-    """A trainer, W and z, and the loops that were made with them."""
+    """An engine, and the loops that were made with it."""
 
-    def __init__(self, problem, n_threads):
-        data = self.data = problem.dataset
+    def __init__(self, problem, n_threads, storage="class_major"):
         self.problem = problem
-        self.trainer = core_class("RowTrainer", data.dtype)(core_problem(problem))
-        self.trainer.use_threads(n_threads)
-        self.z = core_class("Duals", data.dtype)(data.n_examples, data.n_classes)
-        _, self.weights = allocate_weights(data.n_classes, data.n_features + 1, data.dtype)
-        self.rows = np.flatnonzero(self.trainer.problem.squared_norms() > 0).astype(np.int32)
+        self.engine = engine_for(problem, storage, n_threads, lists=True)
+        self.rows = filled_rows(problem)
         self.active = np.empty(len(self.rows), np.int32)
 
     def full(self, seed):
-        args = (self.rows, self.active, -np.inf, seed)
-        return self.trainer.full_loop(self.weights, self.z, *args)
+        return self.engine.full_loop(self.rows, self.active, -np.inf, seed)
 
     def shrunk(self, n_active, seed, effort):
         goal = _core.ShrunkGoal(0.0, 0.0, effort, 0.0)
-        return self.trainer.shrunk_loops(
-            self.weights, self.z, self.active, n_active, goal, seed
-        ).dual_gain
-
-    def by_feature(self):
-        return self.weights.T[: self.data.n_features + 1]
+        return self.engine.shrunk_loops(self.active, n_active, goal, seed).dual_gain
 
 
 def dense_problem(k, dtype, *, n=70, d=19, bias=0.5, name="crammer_singer", loss="hinge"):
@@ -60,28 +48,23 @@ def check(problem, n_threads=1):
     """A few loops; then W, D, gap and violation as NumPy has them."""
     data = problem.dataset
     run = Run(problem, n_threads)
-    look = run.trainer.inspect
-    empty = np.flatnonzero(run.trainer.problem.squared_norms() == 0).tolist()
-    gains = sum(look(run.weights, run.z, NO_COMMON, 0.0, i, i + 1).loss for i in empty)
+    W_of = run.engine.copy_weights
+    gains = run.engine.constant_loss()
     for seed in SEEDS:
         result = run.full(seed)
         gains += result.dual_gain
         gains += run.shrunk(result.n_active, seed, 20 * data.n_classes)
-    duals = duals_of(run.z, problem)
+    duals = duals_of(run.engine, problem)
     digits = 1e-4 if data.dtype == np.float32 else 1e-10
     W = objective.weights_of(problem, duals)
-    np.testing.assert_allclose(run.by_feature(), W, rtol=digits, atol=digits)
-    assert (run.weights[:, data.n_features + 1 :] == 0).all()
-    expected = objective.certificate(problem, run.by_feature(), duals)
+    np.testing.assert_allclose(W_of(), W, rtol=digits, atol=digits)
+    assert (run.engine.W.padded[:, data.n_features + 1 :] == 0).all()
+    expected = objective.certificate(problem, W_of(), duals)
     size = expected.primal_objective
     assert gains == pytest.approx(expected.dual_objective, abs=digits * size)
-    common = NO_COMMON
-    if problem.formulation.centred:
-        common = objective.weights_of(problem, duals, centred=False).mean(axis=1)
-    run.trainer.rebuild(run.weights, run.z, common)
-    np.testing.assert_allclose(run.by_feature(), W, rtol=digits, atol=digits)
-    norm = float(np.linalg.norm(run.by_feature()))
-    seen = run.trainer.inspect(run.weights, run.z, NO_COMMON, norm, 0, data.n_examples)
+    run.engine.rebuild()
+    np.testing.assert_allclose(W_of(), W, rtol=digits, atol=digits)
+    seen = sums_of(run.engine.inspect(NO_COMMON, float(np.linalg.norm(W_of()))))
     assert seen.gap == pytest.approx(expected.gap, abs=digits * size)
     assert seen.max_violation == pytest.approx(expected.max_violation, rel=1e-2, abs=digits)
 
@@ -115,21 +98,19 @@ def test_sparse_rows_are_taken_too(instruction_set):
 @each("k", [4, 70])
 def test_same_as_single_visits_in_the_same_order(name, loss, k):
     problem = dense_problem(k, np.float64, name=name, loss=loss)
-    data = problem.dataset
-    run = Run(problem, 1)
-    trainer, z = trainer_for(problem, "lists")
-    centred = problem.formulation.centred
-    _, weights = allocate_weights(data.n_features + 1, k + centred, data.dtype)
-    active = np.empty(len(run.rows), np.int32)
+    run, other = Run(problem, 1), Run(problem, 1, "dense")
     for seed in SEEDS:
-        batched = run.full(seed)
-        single = trainer.full_loop(weights, z, run.rows, active, -np.inf, seed)
+        batched, single = run.full(seed), other.full(seed)
         assert batched.gap == pytest.approx(single.gap, rel=1e-9)
         assert batched.dual_gain == pytest.approx(single.dual_gain, rel=1e-9)
         assert (batched.steps, batched.n_active) == (single.steps, single.n_active)
-        np.testing.assert_array_equal(run.active[: batched.n_active], active[: single.n_active])
+        np.testing.assert_array_equal(
+            run.active[: batched.n_active], other.active[: single.n_active]
+        )
     # W and not z: another z may give the same W and D.
-    ours, theirs = (objective.weights_of(problem, duals_of(kept, problem)) for kept in (run.z, z))
+    ours, theirs = (
+        objective.weights_of(problem, duals_of(made.engine, problem)) for made in (run, other)
+    )
     np.testing.assert_allclose(ours, theirs, atol=1e-9)
 
 
@@ -142,26 +123,27 @@ def test_same_result_with_any_number_of_threads(name, dtype):
         for seed in SEEDS:
             result = run.full(seed)
             run.shrunk(result.n_active, seed, 2000)
-        run.trainer.rebuild(run.weights, run.z, NO_COMMON)
+        run.engine.rebuild()
     for run in runs[1:]:
-        np.testing.assert_array_equal(run.weights, runs[0].weights)
+        np.testing.assert_array_equal(run.engine.W.padded, runs[0].engine.W.padded)
 
 
 def test_a_stopped_trainer_ends_with_threads():
     run = Run(dense_problem(130, np.float32), 2)
-    run.trainer.problem.stop()
+    run.engine.stop()
     with pytest.raises(RuntimeError, match="stopped"):
         run.full(0)
 
 
-def test_wrong_arrays_are_refused():
-    run = Run(dense_problem(5, np.float32), 1)
-    _, by_feature = allocate_weights(run.data.n_features + 1, 5, np.dtype(np.float32))
-    run.weights = by_feature
+def test_weights_of_another_layout_are_refused():
+    problem = dense_problem(5, np.float32)
+    run, other = Run(problem, 1), Run(problem, 1, "dense")
+    with pytest.raises(ValueError, match="laid out"):
+        run.engine.take(other.engine.W)
     with pytest.raises(ValueError, match="a row for each class"):
-        run.full(0)
+        run.engine.inspect(NO_COMMON, 0.0, other.engine.W)
     with pytest.raises(ValueError, match="n_threads"):
-        run.trainer.use_threads(0)
+        Run(problem, 0)
 
 
 @pytest.mark.parametrize("name", ["indptr", "indices", "values"])

@@ -16,7 +16,7 @@ from manyclass.solvers.stopping import GapRule
 from manyclass.training.loop import Interrupted
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem, train
-from tests.helpers.dual_kernels import random_data, trainer_for
+from tests.helpers.dual_kernels import engine_for, random_data
 from tests.helpers.newton_kernels import digits_of, prepared, rows
 from tests.helpers.reference import optimal_objective
 
@@ -172,7 +172,7 @@ def test_a_round_ends_when_its_budget_is_spent():
     whole, cut = (prepared(problem)[0].round(1e-3, budget) for budget in (10**9, 3000))
     assert cut.steps < whole.steps
     assert cut.evaluations < whole.evaluations
-    core, centre, _ = prepared(problem)
+    core, _, centre, _ = prepared(problem)
     at_centre = objective.dual(problem, sp.csr_array(centre))
     found = core.round(1e-3, 3000)
     assert found.primal - found.gap >= at_centre
@@ -241,15 +241,19 @@ def test_begins_without_a_tolerance():
     assert solution.certificate.relative_gap < 1e-4
 
 
-def test_z_of_another_size_is_refused():
-    trainer, z = trainer_for(make_problem(np.eye(3), [0, 1, 2], n_classes=3), "lanes")
-    with pytest.raises(ValueError, match="z must have"):
-        trainer.newton(type(z)(2, 3), 1)
-    core = trainer.newton(z, 1)
-    with pytest.raises(ValueError, match="weights"):
-        core.read_weights(np.zeros((2, 8)))
-    with pytest.raises(ValueError, match="weights"):
-        core.write_weights(np.zeros((2, 8)))
+def test_weights_of_another_engine_are_refused():
+    core, single, small = (
+        engine_for(make_problem(np.eye(d, dtype=dtype)[:2], [0, 1], n_classes=3), "dense")
+        for d, dtype in [(3, np.float64), (3, np.float32), (2, np.float64)]
+    )
+    newton = core.newton()
+    for other, message in [(single, "type of X"), (small, "laid out")]:
+        with pytest.raises(ValueError, match=message):
+            newton.read_weights(other.W)
+        with pytest.raises(ValueError, match=message):
+            newton.write_weights(other.W)
+    with pytest.raises(ValueError, match="few classes"):
+        engine_for(make_problem(np.eye(3), [0, 1, 2], n_classes=3), "dense", lists=True).newton()
 
 
 def test_solver_has_no_phase_before_it_begins():

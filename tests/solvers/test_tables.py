@@ -13,17 +13,14 @@ from hypothesis import strategies as st
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.solution import Status
-from manyclass.solvers.kernels import core_problem
+from manyclass.solvers.kernels import NO_COMMON, core_problem
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.weights import tables
 from manyclass.utils.machine import VARIABLE
 from tests.helpers.cases import each
 from tests.helpers.catalog import SparseDual, make_problem, text_problem, train
+from tests.helpers.dual_kernels import duals_of, engine_for, filled_rows, set_duals, sums_of
 
-CORES = {
-    np.float32: (_core.ShardedTrainer32, _core.ShardedWeights32, _core.Duals32),
-    np.float64: (_core.ShardedTrainer64, _core.ShardedWeights64, _core.Duals64),
-}
 machines = pytest.mark.parametrize(
     ("name", "loss"),
     [
@@ -34,26 +31,10 @@ machines = pytest.mark.parametrize(
 )
 
 
-def core_of(problem, *, n_shards=1, dense_from=8):
-    """Trainer, weights and dual variables, all zero."""
-    data = problem.dataset
-    trainer_of, weights_of, duals_of = CORES[data.dtype.type]
-    weights = weights_of.zeros(data.n_features + 1, data.n_classes, n_shards, dense_from)
-    trainer = trainer_of(core_problem(problem))
-    return trainer, weights, duals_of(data.n_examples, data.n_classes)
-
-
-def duals_of(z, problem):
-    indptr, labels, values = z.to_csr()
-    shape = (problem.dataset.n_examples, problem.dataset.n_classes)
-    return sp.csr_array((values, labels, indptr), shape=shape)
-
-
-def weights_of(weights, problem):
-    """W of shape (d + 1, k), dense; the names are the classes' own."""
-    names = np.arange(problem.dataset.n_classes, dtype=np.int32)
-    indptr, labels, values = weights.to_csr(names)
-    W = sp.csr_array((values, labels, indptr), shape=(len(indptr) - 1, len(names)))
+def weights_of(engine, n_classes):
+    """W of shape (d + 1, k), dense."""
+    indptr, labels, values = engine.copy_weights()
+    W = sp.csr_array((values, labels, indptr), shape=(len(indptr) - 1, n_classes))
     assert W.has_canonical_format
     assert (W.data != 0).all()
     return W.toarray()
@@ -62,12 +43,12 @@ def weights_of(weights, problem):
 @given(
     seed=st.integers(0, 2**32 - 1),
     k=st.integers(2, 400),
-    n_shards=st.integers(1, 5),
+    n_threads=st.integers(1, 5),
     dense_from=st.sampled_from([1, 2, 8]),
     dtype=st.sampled_from([np.float32, np.float64]),
     bias=st.sampled_from([0.0, 2.0]),
 )
-def test_tables_hold_the_weights_of_any_duals(seed, k, n_shards, dense_from, dtype, bias):
+def test_tables_hold_the_weights_of_any_duals(seed, k, n_threads, dense_from, dtype, bias):
     rng = np.random.default_rng(seed)
     X = sp.random_array((30, 12), density=0.3, rng=rng, dtype=np.float64).astype(dtype)
     labels = rng.integers(0, k, 30)
@@ -76,37 +57,36 @@ def test_tables_hold_the_weights_of_any_duals(seed, k, n_shards, dense_from, dty
     z = z.tolil()
     z[np.arange(30), labels] = 0
     z = sp.csr_array(z, dtype=dtype)
-    slices = min(n_shards, k)
-    trainer, weights, duals = core_of(problem, n_shards=slices, dense_from=dense_from)
-    duals.from_csr(z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data)
+    engine = engine_for(problem, "tables", n_threads, dense_from=dense_from)
+    set_duals(engine, z)
     for _ in range(2):  # the second time the tables were used before
-        trainer.rebuild(weights, duals)
+        engine.rebuild()
         expected = objective.weights_of(problem, z)
         size = max(1.0, np.abs(expected).max())
         digits = 1e-5 if dtype == np.float32 else 1e-13
-        np.testing.assert_allclose(weights_of(weights, problem), expected, atol=digits * size)
-        assert weights.squared_norm() == pytest.approx((expected**2).sum(), rel=1e-4)
+        np.testing.assert_allclose(weights_of(engine, k), expected, atol=digits * size)
+        assert engine.squared_norm() == pytest.approx((expected**2).sum(), rel=1e-4)
 
 
 @machines
-@each("n_shards", [1, 2, 3])
+@each("n_threads", [1, 2, 3])
 @each("dense_from", [1, 8])
-def test_loops_agree_with_numpy(name, loss, n_shards, dense_from):
+def test_loops_agree_with_numpy(name, loss, n_threads, dense_from):
     problem = text_problem(name, loss, np.float64, k=150)
     data = problem.dataset
-    trainer, weights, z = core_of(problem, n_shards=n_shards, dense_from=dense_from)
+    engine = engine_for(problem, "tables", n_threads, dense_from=dense_from)
     rows = np.arange(data.n_examples, dtype=np.int32)
     active = np.empty_like(rows)
     gained = 0.0
     for seed in range(4):
-        full = trainer.full_loop(weights, z, rows, active, -np.inf, seed)
-        goal = _core.ShrunkGoal(0.0, 0.0, 3 * z.count, 0.0)
-        shrunk = trainer.shrunk_loops(weights, z, active, full.n_active, goal, seed)
+        full = engine.full_loop(rows, active, -np.inf, seed)
+        goal = _core.ShrunkGoal(0.0, 0.0, 3 * engine.n_duals, 0.0)
+        shrunk = engine.shrunk_loops(active, full.n_active, goal, seed)
         gained += full.dual_gain + shrunk.dual_gain
-        W, duals = weights_of(weights, problem), duals_of(z, problem)
+        W, duals = weights_of(engine, 150), duals_of(engine, problem)
         np.testing.assert_allclose(W, objective.weights_of(problem, duals), atol=1e-12)
         assert gained == pytest.approx(objective.dual(problem, duals), rel=1e-9)
-        found = trainer.inspect(weights, z, np.linalg.norm(W), 0, data.n_examples)
+        found = sums_of(engine.inspect(NO_COMMON, float(np.linalg.norm(W))))
         theirs = objective.certificate(problem, W, duals)
         assert found.gap == pytest.approx(theirs.gap, abs=1e-9 * theirs.primal_objective)
         assert found.max_violation == pytest.approx(theirs.max_violation, abs=1e-9)
@@ -186,25 +166,34 @@ def test_plain_rows_where_memory_is_short(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_shards": 0}, "shards"),
-        ({"n_shards": 41}, "shards"),
+        ({"n_threads": 0}, "n_threads"),
         ({"dense_from": 0}, "dense_from"),
+        ({"order": np.zeros(40, np.int32)}, "permutation"),
+        ({"order": np.arange(1, 41, dtype=np.int32)}, "permutation"),
+        ({"order": np.arange(39, dtype=np.int32)}, "permutation"),
     ],
 )
 def test_the_core_refuses_what_does_not_fit(change, message):
-    problem = text_problem()
+    arguments = {"n_threads": 1, "order": np.arange(40, dtype=np.int32)} | change
     with pytest.raises(ValueError, match=message):
-        core_of(problem, **change)
+        _core.Engine(core_problem(text_problem()), "tables", **arguments)
 
 
-def test_the_core_refuses_other_shapes():
-    problem, other = text_problem(), text_problem(k=41)
-    trainer, weights, z = core_of(problem)
-    _, wide, many = core_of(other)
-    rows = np.arange(3, dtype=np.int32)
-    with pytest.raises(ValueError, match="same classes"):
-        trainer.full_loop(wide, z, rows, rows.copy(), 0.0, 0)
-    with pytest.raises(ValueError, match="same classes"):
-        trainer.rebuild(weights, many)
+def test_tables_are_for_relative_margins():
     with pytest.raises(ValueError, match="margins must be relative"):
-        core_of(text_problem("one_vs_rest"))
+        engine_for(text_problem("one_vs_rest"), "tables")
+
+
+def test_classes_keep_their_names_in_any_order():
+    problem = text_problem("weston_watkins", k=40)
+    order = np.random.default_rng(3).permutation(40).astype(np.int32)
+    engine = _core.Engine(core_problem(problem), "tables", 2, order=order)
+    rows, active = filled_rows(problem), np.empty(problem.dataset.n_examples, np.int32)
+    engine.full_loop(rows, active, -np.inf, 0)
+    duals = duals_of(engine, problem)
+    np.testing.assert_allclose(
+        weights_of(engine, 40), objective.weights_of(problem, duals), atol=1e-5
+    )
+    again = _core.Engine(core_problem(problem), "tables", 1, order=order[::-1].copy())
+    set_duals(again, duals)
+    assert (duals_of(again, problem) != duals).nnz == 0

@@ -9,7 +9,7 @@ from manyclass.utils.machine import instruction_set
 from tests.trials.hostile_arrays import NUMBERS
 
 # Methods of CoreCall that a trial makes, and how often.
-CALLS = ("dense", "dense", "tables", "pairs", "stochastic", "logistic")
+CALLS = ("dense", "engine", "engine", "tables", "pairs", "stochastic", "logistic")
 
 
 class CoreCall:
@@ -97,20 +97,40 @@ class CoreCall:
         moved, active = np.zeros(len(rows)), h.array(np.ones(self.n, np.uint8))
         trainer.visit(weights, z, rows, h.chance(0.5), active, h.array(sums), h.array(moved))
         trainer.row_sums(z, h.rows(self.n), h.array(sums))
-        if kind:
-            self.newton(trainer, z)
-        else:
+        if not kind:
             self.mean(trainer, weights, z, rows, moved)
 
-    def newton(self, trainer, z):
-        h = self.h
-        newton = trainer.newton(z, h.number(2, 0.2))
-        weights = h.weights(self.d + 1, self.k, self.dtype)
+    def engine(self):
+        """W and z of an engine, in any layout."""
+        h, storage = self.h, self.h.pick(["dense", "dense", "class_major", "tables"])
+        relative = storage == "tables" or h.chance(0.5)
+        problem = self.core("Problem")(self.formulation(relative=relative), *self.problem)
+        order = h.array(h.rng.permutation(self.k).astype(np.int32))
+        options = {"lists": h.chance(0.3), "order": order, "dense_from": h.number(4)}
+        # As many threads as a hostile number asks for would be started.
+        engine = _core.Engine(problem, storage, h.number(2, 0.1, [-1, 0, 1, 3]), **options)
+        indptr, labels, values = h.csr(self.n, self.k, self.dtype)
+        engine.set_duals(h.array(indptr), h.array(labels), h.array(values.astype(np.float64)))
+        engine.rebuild()
+        rows = h.rows(self.n)
+        active = np.zeros(max(0, len(rows) + h.number(0, 0.1, [-1, 5])), np.int32)
+        engine.full_loop(rows, active, -np.inf, self.seed())
+        some = h.rows(self.n)
+        engine.shrunk_loops(some, h.number(len(some)), self.goal(), self.seed())
+        common = np.empty(0) if storage == "tables" else h.pick([np.empty(0), np.zeros(self.d + 1)])
+        engine.inspect(h.array(common), h.number(1.0, 0.1, NUMBERS))
+        if engine.few_classes:
+            self.newton(engine)
+        engine.export_duals(), engine.copy_weights(), engine.release_weights()
+        engine.full_loop(rows, active, -np.inf, self.seed())  # refused where W is dense
+
+    def newton(self, engine):
+        h, newton, weights = self.h, engine.newton(), engine.new_weights()
         newton.rebuild(h.chance(0.5))
         newton.round(h.number(1.0, 0.1, NUMBERS), h.number(1000, 0.1))
         newton.read_weights(weights)
         newton.write_weights(weights)
-        newton.gradient_at(weights, 1.0, h.weights(self.d + 1, self.k, self.dtype))
+        newton.gradient_at(weights, 1.0, engine.new_weights())
 
     def mean(self, trainer, weights, z, rows, moved):
         h = self.h
@@ -121,14 +141,10 @@ class CoreCall:
         trainer.problem.sum_of_rows(h.array(np.ones(self.n)))
 
     def tables(self):
-        """W in tables, in threads."""
+        """W in tables."""
         h = self.h
-        trainer = self.trainer("ShardedTrainer", relative=True)
-        z = self.duals("Duals", self.k)
         sizes = h.number(self.d + 1), h.number(self.k), h.number(int(h.rng.integers(1, 4)))
         weights = self.core("ShardedWeights").zeros(*sizes, h.number(4))
-        trainer.rebuild(weights, z)
-        self.loops(trainer, weights, z)
         names = h.array(h.rng.permutation(self.k).astype(np.int32))
         arrays = weights.to_csr(names)
         weights.load_csr(*(h.array(part) for part in arrays), names)

@@ -81,7 +81,7 @@ def as_returned(problem: Problem, weights: Array) -> Returned:
     data = problem.dataset
     k = data.n_classes
     W = weights[:, :k]
-    common = class_means(weights, k) if problem.formulation.centred else NO_COMMON
+    common = class_means(W) if problem.formulation.centred else NO_COMMON
     if len(common):
         common[-1] = returned_intercepts(W[-1], data.bias).mean()
     return Returned(common, *returned_square(_core.sum_of_squares(W), W[-1], data.bias))

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import cast
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.solvers.engines import DenseEngine
+from manyclass.solvers.engines import Engine
 
 # Coordinate ascent ends when its gap is at most this part of P, or after this many epochs,
 START, LATE = 0.3, 20
@@ -51,23 +50,22 @@ class NewtonPhase:
 
     Parameters
     ----------
-    engine : DenseEngine
-        With z in lanes.
+    engine : Engine
+        Of few classes.
 
     Attributes
     ----------
-    weights : ndarray
-        The W of least P so far, laid out like the engine's.
+    weights : Weights of the core
+        The W of least P so far.
     primal : float
         Its P, less that of the examples with x_i = 0.
     running : bool
     """
 
-    def __init__(self, engine: DenseEngine) -> None:
-        self.engine = engine
-        trainer = cast(_core.LaneTrainer64, engine.trainer)
-        self.core = trainer.newton(cast(_core.LaneDuals64, engine.z), engine.n_jobs)
-        self.scores = engine.n * engine.k  # of a pass
+    def __init__(self, engine: Engine) -> None:
+        data = engine.problem.dataset
+        self.core = engine.newton()
+        self.scores = data.n_examples * data.n_classes  # of a pass
         self.weights = engine.new_weights()
         self.primal = math.inf
         self.running = False

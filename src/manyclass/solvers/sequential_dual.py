@@ -21,10 +21,11 @@ from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
 from manyclass.solvers import newton_phase
-from manyclass.solvers.engines import DenseEngine, Extent, Storage, engine_for, of_examples
+from manyclass.solvers.engines import Engine, Storage, of_examples
 from manyclass.solvers.newton_phase import NewtonPhase, Pace
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, StoppingRule
+from manyclass.solvers.weights.dense import squared_norm
 
 # In the shrunk loops an example waits for the next full loop once its gap is below the engine's
 # `negligible` times an active example's part of the gap that they aim at: most of the effort then
@@ -79,7 +80,7 @@ class SequentialDual:
         self._began = time.perf_counter()
         self.problem, self.rng = problem, rng
         self.keeps_duals, self.ascent_only = keeps_duals, ascent_only
-        self.engine = engine_for(problem, rng, n_jobs, storage)
+        self.engine = Engine(problem, rng, n_jobs, storage=storage)
         self._rows = np.flatnonzero(self.engine.norms > 0).astype(np.int32)
         self._active, self._n_active = np.empty(len(self._rows), np.int32), 0
         self._constant = self.dual = self.engine.constant_loss()
@@ -94,7 +95,7 @@ class SequentialDual:
         if start is not None:
             self._n_earlier = len(start.history)
             self._warm_start(start)
-        elif self._lanes is not None and not ascent_only:
+        elif self.engine.few_classes and not ascent_only:
             self._begins_stochastic = is_worthwhile(problem, self.engine.norms)
 
     @property
@@ -127,7 +128,7 @@ class SequentialDual:
         self._returns_phase = False
         phase = self._phase
         if phase is not None and math.isfinite(phase.primal):
-            other = phase.engine.certify_near(phase.weights, rounding)
+            other = self.engine.certify_near(phase.weights, rounding)
             if other.primal_objective < found.primal_objective:
                 self._returns_phase, found = True, other
         return found
@@ -135,7 +136,7 @@ class SequentialDual:
     def weights(self) -> Weights:
         """Return W, a copy of shape (d + 1, k): that of the Newton phase if it seems better."""
         phase = self._better_phase()
-        return self.engine.weights() if phase is None else phase.engine.matrix(phase.weights)
+        return self.engine.weights() if phase is None else phase.weights.matrix.copy()
 
     def start(self) -> Start:
         """Return z, and W if it is not W(z)."""
@@ -143,25 +144,19 @@ class SequentialDual:
             data = self.problem.dataset
             return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
         phase = self._better_phase()
-        W = None if phase is None else phase.engine.matrix(phase.weights)
+        W = None if phase is None else phase.weights.matrix.copy()
         return Start(self.engine.duals(), W)
 
     def finish(self) -> Weights:
         """Return the W that was certified, shape (d + 1, k); the run has none afterwards."""
         if self._returns_phase and self._phase is not None:
-            self._phase.engine.take(self._phase.weights)
+            self.engine.take(self._phase.weights)
         self._phase = None
         return self.engine.release()
 
     def stop(self) -> None:
         """End the loop that another thread runs, between two visits."""
         self.engine.stop()
-
-    @property
-    def _lanes(self) -> DenseEngine | None:
-        """The engine, if it holds z in lanes."""
-        engine = self.engine
-        return engine if isinstance(engine, DenseEngine) and engine.has_lanes else None
 
     def _warm_start(self, start: Start) -> None:
         self.engine.load(of_examples(sp.csr_array(start.duals), self.engine.norms > 0))
@@ -171,8 +166,8 @@ class SequentialDual:
         phase = self._new_phase()
         if phase is None:
             return
-        phase.weights[:, : self.problem.dataset.n_classes] = start.weights
-        primal = phase.engine.certify_at(phase.weights, 0.0).primal_objective
+        phase.weights.matrix[:] = start.weights
+        primal = self.engine.certify_at(phase.weights, 0.0).primal_objective
         if primal < at_z.primal_objective:
             phase.resume(at_z.gap, primal - self._constant)
             self._phase = phase
@@ -197,22 +192,23 @@ class SequentialDual:
     def _stochastic_start(self) -> int:
         """Leave z = 0 by stochastic steps; return the scores that they computed."""
         self._begins_stochastic = False
-        engine = self._lanes
-        assert engine is not None
+        engine = self.engine
+        assert engine.W is not None
         try:
-            z = stochastic_start(self.problem, engine.core, self._rows, engine.W, self.rng)
+            z = stochastic_start(self.problem, engine.core, self._rows, engine.W.padded, self.rng)
         except OverflowError:
             return 0  # descent makes shorter steps
         engine.load(z)
-        self.dual += float(z.sum(dtype=np.float64)) - 0.5 * engine.squared_norm()
+        self.dual += float(z.sum(dtype=np.float64)) - 0.5 * squared_norm(engine.matrix)
         return len(self._rows) * self.problem.dataset.n_classes
 
     def _shrunk_loops(self, rule: StoppingRule) -> tuple[int, int]:
-        extent = Extent(len(self._rows), self._n_active, self._n_earlier + self._n_epochs)
         gap, violation = rule.shrunk_goal()
         negligible = self.engine.negligible * gap / max(1, self._n_active)
         min_gap = max(0.0, negligible if self._is_fast else 0.0)
-        goal = _core.ShrunkGoal(gap, violation, self.engine.effort(extent), min_gap)
+        n_epochs = self._n_earlier + self._n_epochs
+        effort = self.engine.effort(len(self._rows), self._n_active, n_epochs)
+        goal = _core.ShrunkGoal(gap, violation, effort, min_gap)
         found = self.engine.shrunk_loops(self._active, self._n_active, goal, self._seed())
         self.dual += found.dual_gain
         self._n_active = found.n_active
@@ -251,10 +247,8 @@ class SequentialDual:
 
     def _new_phase(self) -> NewtonPhase | None:
         """Return a Newton phase that has not begun, where one is allowed."""
-        engine = self._lanes
-        if engine is None or not newton_phase.is_allowed(self.problem):
-            return None
-        return NewtonPhase(engine)
+        allowed = self.engine.few_classes and newton_phase.is_allowed(self.problem)
+        return NewtonPhase(self.engine) if allowed else None
 
     def _newton_round(self, phase: NewtonPhase) -> EpochRecord | None:
         """Run one round; None where there is no memory for it, and the phase has ended for good."""

@@ -152,7 +152,7 @@ class DenseAccumulator:
             self._sum -= self._average
             self._average = None
         rows, k = self.shape.n_features + 1, self.shape.n_classes
-        packed = pack(self._buffer, self._sum, k, apart=False)
+        packed = pack(self._buffer, self._sum, k)
         # A view of the part that holds W; the rest is given back.
         del self._sum
         W = packed[: rows * k].reshape(rows, k)
@@ -173,7 +173,7 @@ class DenseAccumulator:
 
     def largest(self) -> float:
         """Return a bound of the columns' norms ||S_c||."""
-        return math.sqrt(squared_norm(self._sum, self.shape.n_classes, apart=False))
+        return math.sqrt(squared_norm(self._sum[:, : self.shape.n_classes]))
 
     def _zeros(self) -> tuple[Array, Array]:
         shape = self.shape

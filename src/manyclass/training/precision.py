@@ -27,12 +27,10 @@ from manyclass.problem.solution import (
     rounding_share,
 )
 from manyclass.solvers.certificates import Returned, as_returned, half_square
-from manyclass.solvers.kernels import core_classes, core_problem
+from manyclass.solvers.engines import Engine
 from manyclass.solvers.logistic_certificate import certify_weights
 from manyclass.solvers.logistic_engine import LogisticEngine
 from manyclass.solvers.stopping import TIGHTENED, GapRule, StoppingRule
-from manyclass.solvers.weights.dense import allocate_weights
-from manyclass.solvers.weights.layout import mean_apart
 from manyclass.solvers.weights.storage_choice import dense_bytes
 from manyclass.training.loop import Interrupted, Make, solve
 from manyclass.training.options import Options
@@ -189,24 +187,18 @@ def certify_rounded(problem: Problem, W: Array, before: Certificate) -> Certific
     at, found, constant = _inspect(problem, W)
     norm = half_square(at, k)
     # Terms at z = 0 are C_i times the loss, with the bound of its rounding.
-    most_loss = found.gap + constant
+    most_loss = exact_sum(part.gap for part in found) + constant
     gap = norm + most_loss - before.dual_objective
-    primal, share = norm + found.loss, rounding_share(n, k)
+    primal, share = norm + exact_sum(part.loss for part in found), rounding_share(n, k)
     return Certificate.from_gap(
         primal, gap, before.max_violation, share, penalty=norm, loss=most_loss
     )
 
 
-def _inspect(problem: Problem, W: Array) -> tuple[Returned, _core.GapSums, float]:
+def _inspect(problem: Problem, W: Array) -> tuple[Returned, list[_core.GapSums], float]:
     """W as users have it, what a pass at z = 0 finds, the loss of empty rows."""
-    data = problem.dataset
-    n, k = data.n_examples, data.n_classes
-    trainer_of, duals_of = core_classes(problem)
-    trainer = trainer_of(core_problem(problem))
-    _, padded = allocate_weights(len(W), k + mean_apart(problem), data.dtype)
-    padded[:, :k] = W
+    engine = Engine(problem, storage="dense")
+    constant = engine.constant_loss()
+    engine.matrix[:] = W
     at = as_returned(problem, W)
-    arguments = (padded, duals_of(n, k), at.common, at.norm(k))
-    empty = np.flatnonzero(trainer.problem.squared_norms() == 0).tolist()
-    constant = exact_sum(trainer.inspect(*arguments, i, i + 1).loss for i in empty)
-    return at, trainer.inspect(*arguments, 0, n), constant
+    return at, engine.inspect(at.common, at.norm(problem.dataset.n_classes)), constant

@@ -13,5 +13,5 @@ def test_packing_moves_every_row(k):
     buffer, weights = allocate_weights(50, k, np.dtype(np.float64))
     weights[:, :k] = np.arange(50 * k).reshape(50, k)
     assert weights.ctypes.data % 64 == 0
-    packed = pack(buffer, weights, k, apart=False)[: 50 * k]
+    packed = pack(buffer, weights, k)[: 50 * k]
     assert packed.tolist() == list(range(50 * k))

@@ -30,7 +30,6 @@ from manyclass.distributed.solvers.round_robin import BLOCKS_PER_RANK, Schedule,
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start
 from manyclass.solvers.certificates import Returned, returned_square
-from manyclass.solvers.engines import SHRUNK_LOOPS
 from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, core_problem
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.tables import dense_from
@@ -41,6 +40,8 @@ from manyclass.utils.core_class import core_class
 # first loop alone gains so much; the first pair of each epoch measures that.
 POLISHED = 0.5
 EFFORT = 5
+# With W in tables they end after so many loops over all of z as well.
+SHRUNK_LOOPS = 10
 
 # Visits some rows, over all that is looked at or (shrunk) z > 0 alone; those that still move go to
 # the front of the second array.

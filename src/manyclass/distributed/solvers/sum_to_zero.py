@@ -294,7 +294,7 @@ class DistributedSumToZero(DistributedSolver):
         size = self._size()
         here = np.zeros(len(self.W))
         if size:
-            here += class_means(self.W, size)
+            here += class_means(self.W[:, :size])
         return here, self.communicator.all_sum(size * here) / self.problem.dataset.n_classes
 
     def _warm_start(self, start: Start) -> None:

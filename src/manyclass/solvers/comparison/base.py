@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
-from manyclass.solvers.engines import DenseEngine, of_examples
+from manyclass.solvers.engines import Engine, of_examples
 from manyclass.solvers.stopping import Findings, StoppingRule
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
@@ -50,13 +50,13 @@ class ComparisonSolver(ABC):
     ----------
     dual : float
         D.
-    engine : DenseEngine
+    engine : Engine
         W(z) and, once ``_put_duals`` has written it, z.
     kernels : ComparisonTrainer of the core
     filled : ndarray of shape (n,), bool
         Whether x_i != 0.
-    best : ndarray or None
-        W with the lowest P so far, laid out like the engine's, where that may not be W(z).
+    best : Weights of the core, or None
+        W with the lowest P so far, where that may not be W(z).
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class ComparisonSolver(ABC):
     ) -> None:
         self._began = time.perf_counter()
         self.problem, self.rng = problem, rng
-        self.engine = DenseEngine(problem, n_jobs, lanes=False)
+        self.engine = Engine(problem, n_jobs=n_jobs, storage="dense", lists=True)
         self.filled = self.engine.norms > 0
         self.rows = np.flatnonzero(self.filled).astype(np.int32)
         self.constant = self.engine.constant_loss()
         self.dual = 0.0
         kernels = core_class("ComparisonTrainer", problem.dataset.dtype)
         self.kernels = kernels(self.engine.core)
-        self.best: Array | None = None
+        self.best: _core.Weights | None = None
         self._returns_best = False
         self._full: Findings = _core.SweepResult()
         self._n_epochs = 0
@@ -125,7 +125,7 @@ class ComparisonSolver(ABC):
 
     def weights(self) -> Weights:
         """Return W, a copy of shape (d + 1, k)."""
-        return self.engine.matrix(self.engine.W if self.best is None else self.best)
+        return self.engine.weights() if self.best is None else self.best.matrix.copy()
 
     def finish(self) -> Weights:
         """Return W, shape (d + 1, k); the run has none afterwards."""
@@ -145,9 +145,17 @@ class ComparisonSolver(ABC):
     def _put_duals(self) -> None:
         """Write z to the engine."""
 
+    @property
+    def W(self) -> Array:
+        """W(z), as the kernels take it."""
+        assert self.engine.W is not None
+        return self.engine.W.padded
+
     def _scores_like(self, n_examples: int) -> Array:
         """Return zeros for the scores of so many examples, padded like W."""
-        return allocate_weights(n_examples, self.engine.k, self.problem.dataset.dtype)[1]
+        return allocate_weights(
+            n_examples, self.problem.dataset.n_classes, self.problem.dataset.dtype
+        )[1]
 
     def _seed(self) -> int:
         return int(self.rng.integers(2**63))

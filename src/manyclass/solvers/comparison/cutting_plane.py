@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.solvers.comparison.base import (
@@ -32,7 +33,6 @@ from manyclass.solvers.comparison.base import (
 )
 from manyclass.solvers.comparison.line_search import Line
 from manyclass.solvers.comparison.simplex_qp import solve_simplex_qp
-from manyclass.solvers.kernels import NO_COMMON
 from manyclass.solvers.weights.dense import squared_norm
 from manyclass.utils.core_class import core_class
 from manyclass.utils.machine import available_memory
@@ -119,11 +119,12 @@ class CuttingPlane(ComparisonSolver):
     def _begin(self, z: CsrArray | None) -> None:
         data, engine = self.problem.dataset, self.engine
         self._lists = core_class("Duals", data.dtype)(data.n_examples, data.n_classes)  # of a cut
-        self._spare = engine.new_weights()  # of a new cut, then where the next one is taken
+        # W of a new cut, then where the next one is taken.
+        self._spare = engine.new_weights()
         self.best = engine.new_weights()
         self._master = NO_CUTS
         self._scores: Array | None = None  # of the best W, where a line search is made
-        n_bytes = 4 * data.n_examples * self._spare.shape[1] * 8
+        n_bytes = 4 * data.n_examples * self._spare.padded.shape[1] * 8
         if self.line_search and n_bytes < available_memory() / 2:
             self._scores = self._scores_like(data.n_examples)
         if z is not None:  # any feasible z is a cut
@@ -134,14 +135,14 @@ class CuttingPlane(ComparisonSolver):
             self._add_cut()
             self._master = self._master._replace(weights=np.ones(1))
             self._move_to_master()
-            np.copyto(self._spare, engine.W)
+            np.copyto(self._spare.matrix, engine.matrix)
         self._primal = self._primal_at(self._spare)  # of the best W
-        np.copyto(self.best, self._spare)
+        np.copyto(self.best.matrix, self._spare.matrix)
         if self._scores is not None:
-            self.kernels.scores(self._spare, self._scores, 0, data.n_examples)
+            self.kernels.scores(self._spare.padded, self._scores, 0, data.n_examples)
 
     def _loop(self) -> LoopFindings:
-        found = self.kernels.separate(self._spare, self._lists)  # at the W of the last round
+        found = self.kernels.separate(self._spare.padded, self._lists)  # at the W of the last round
         self._add_cut()
         tol = MASTER_SHARE * max(self._primal - self.dual, 1e-12 * abs(self._primal))
         ridge = RIDGE * float(np.finfo(self.problem.dataset.dtype).eps)
@@ -150,7 +151,7 @@ class CuttingPlane(ComparisonSolver):
         self._master = master._replace(weights=weights)
         self._move_to_master()
         if self._scores is None:
-            np.copyto(self._spare, self.engine.W)
+            np.copyto(self._spare.matrix, self.engine.matrix)
             self._keep_best()
         else:
             self._search(self._scores)
@@ -176,13 +177,13 @@ class CuttingPlane(ComparisonSolver):
         keep = self.filled[rows]  # x_i = 0 adds a constant to P and D
         cut = Cut(rows[keep], labels[keep], values[keep].astype(np.float64), 0.0)
         cut.b = _constant_term(self.problem, cut)
-        self.engine.trainer.rebuild(self._spare, self._lists, NO_COMMON)
+        self.kernels.rebuild(self._spare.padded, self._lists)
         products = self._products([*self._master.cuts, cut])
         self._master = self._master.with_cut(cut, products)
 
     def _products(self, cuts: list[Cut]) -> NDArray[np.float64]:
         """<W(z_j), W> of cuts and a new one's W: sums of z_ic times the margin of (i, c) at W."""
-        data, W = self.problem.dataset, self._spare
+        data, W = self.problem.dataset, self._spare.padded
         totals = np.zeros(len(cuts))
         step = max(1, SCORES_AT_A_TIME // W.shape[1])
         scores = self._scores_like(min(step, data.n_examples))
@@ -202,10 +203,10 @@ class CuttingPlane(ComparisonSolver):
         self.engine.rebuild()
         self.dual = self.constant + self._master.dual()
 
-    def _primal_at(self, W: Array) -> float:
+    def _primal_at(self, W: _core.Weights) -> float:
         """P at W; leaves z of the most violated constraint there in the lists."""
-        loss = self.kernels.separate(W, self._lists).loss
-        return 0.5 * squared_norm(W, self.engine.k, apart=False) + float(loss)
+        loss = self.kernels.separate(W.padded, self._lists).loss
+        return 0.5 * squared_norm(W.matrix) + float(loss)
 
     def _keep_best(self) -> None:
         """Keep the master's W if it is the best so far."""
@@ -213,17 +214,18 @@ class CuttingPlane(ComparisonSolver):
         if primal < self._primal:
             self._primal = primal
             assert self.best is not None
-            np.copyto(self.best, self._spare)
+            np.copyto(self.best.matrix, self._spare.matrix)
 
     def _search(self, scores: Array) -> None:
         """Move the best W towards the master's; the next cut is taken a little further on."""
-        best, spare, k = self.best, self._spare, self.engine.k
-        assert best is not None
-        np.subtract(self.engine.W, best, out=spare)
-        change = self._scores_like(self.engine.n)
-        self.kernels.scores(spare, change, 0, self.engine.n)
+        assert self.best is not None
+        best, spare = self.best.matrix, self._spare.matrix
+        n, k = self.problem.dataset.n_examples, self.problem.dataset.n_classes
+        np.subtract(self.engine.matrix, best, out=spare)
+        change = self._scores_like(n)
+        self.kernels.scores(self._spare.padded, change, 0, n)
         cross = float(np.einsum("ij,ij->", best, spare, dtype=np.float64))
-        squares = [squared_norm(W, k, apart=False) for W in (best, spare)]
+        squares = [squared_norm(W) for W in (best, spare)]
         line = Line(self.problem, scores[:, :k], change[:, :k], (squares[0], cross, squares[1]))
         mu = line.best()
         self._primal = min(self._primal, line.objective(mu))

@@ -47,7 +47,7 @@ class ExponentiatedGradient(ComparisonSolver):
             self._put_duals()
             self.engine.rebuild()
         found = self.kernels.exponentiated_gradient(
-            self.engine.W, self._logs, self._rates, self.rows, self._seed()
+            self.W, self._logs, self._rates, self.rows, self._seed()
         )
         self.dual += found.dual_gain
         return LoopFindings(found.gap, found.max_violation, found.evaluations)

@@ -41,13 +41,17 @@ class MostViolating(ComparisonSolver):
     def certify(self) -> Certificate:
         """Compute the certificate; all scores are computed again, from W(z)."""
         found = super().certify()
-        self.kernels.scores(self.engine.W, self._scores, 0, self.engine.n)
-        self.kernels.violations(self._scores, self.engine.z, self._violations)
+        self.kernels.scores(self.W, self._scores, 0, self.problem.dataset.n_examples)
+        self.kernels.violations(self._scores, self.engine.lists, self._violations)
         return found
 
     def _loop(self) -> LoopFindings:
         found = self.kernels.most_violating(
-            self._scores, self.engine.z, self._violations, *self._by_feature, self.engine.n
+            self._scores,
+            self.engine.lists,
+            self._violations,
+            *self._by_feature,
+            self.problem.dataset.n_examples,
         )
         at_z = self.certify()
         return LoopFindings(at_z.gap, at_z.max_violation, found.evaluations, found.steps)

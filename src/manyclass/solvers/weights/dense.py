@@ -1,8 +1,9 @@
-"""W for the kernels: a row per feature, padded to blocks of 64 bytes (dense_weights.hpp)."""
+"""Dense W, shape (d + 1, k); its memory for the kernels, rows padded to blocks of 64 bytes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,67 +24,54 @@ def allocate_weights(rows: int, n_classes: int, dtype: DType) -> tuple[Array, Ar
     return buffer, buffer[first : first + rows * stride].reshape(rows, stride)
 
 
-def classes_of(weights: Array, n_classes: int, *, apart: bool) -> Array:
-    """Rows of W from rows of the padded memory: column k may hold the mean."""
-    part = weights[:, :n_classes]
-    return part - weights[:, n_classes : n_classes + 1] if apart else part
-
-
-def pack(buffer: Array, weights: Array, n_classes: int, *, apart: bool) -> Array:
+def pack(buffer: Array, weights: Array, n_classes: int) -> Array:
     """Move the rows of W to the buffer's beginning, without their padding."""
     rows, stride = weights.shape
     step = max(1, ELEMENTS_AT_A_TIME // stride)
     for begin in range(0, rows, step):
-        part = classes_of(weights[begin : begin + step], n_classes, apart=apart).ravel()
+        part = weights[begin : begin + step, :n_classes].ravel()
         buffer[begin * n_classes : begin * n_classes + part.size] = part
     return buffer
 
 
-def class_means(weights: Array, n_classes: int) -> NDArray[np.float64]:
+def class_means(W: Array) -> NDArray[np.float64]:
     """Mean over the classes of every row, shape (d + 1,)."""
-    step = max(1, ELEMENTS_AT_A_TIME // weights.shape[1])
-    return np.concatenate(
-        [
-            weights[begin : begin + step, :n_classes].mean(axis=1, dtype=np.float64)
-            for begin in range(0, len(weights), step)
-        ]
-    )
+    return np.concatenate([W[rows].mean(axis=1, dtype=np.float64) for rows in _parts(W)])
 
 
-def subtract_means(weights: Array, n_classes: int) -> None:
+def subtract_means(W: Array) -> None:
     """Project W to mean zero over the classes, in place."""
-    means = class_means(weights, n_classes)
-    weights[:, :n_classes] -= means[:, None]
+    W -= class_means(W)[:, None]
 
 
-def antisymmetric(weights: Array) -> float:
+def antisymmetric(W: Array) -> float:
     """For k = 2: W <- (-v, v), v = (w_1 - w_0) / 2, so that coef_ = w_1 - w_0 is exact.
 
-    A column that holds the mean becomes 0. Returned: how far W moves.
+    Returned: how far W moves.
     """
-    before = weights[:, :2].astype(np.float64)
-    weights[:, 1] = 0.5 * (weights[:, 1] - weights[:, 0])
-    weights[:, 0] = -weights[:, 1]
-    weights[:, 2:3] = 0
-    return float(np.linalg.norm(weights[:, :2] - before))
+    before = W.astype(np.float64)
+    W[:, 1] = 0.5 * (W[:, 1] - W[:, 0])
+    W[:, 0] = -W[:, 1]
+    return float(np.linalg.norm(W - before))
 
 
-def distance(a: Array, b: Array, n_classes: int) -> float:
-    """Return an upper bound of ||A - B|| of the first columns, in float64."""
+def distance(a: Array, b: Array) -> float:
+    """Return an upper bound of ||A - B||, in float64."""
     total = 0.0
-    step = max(1, ELEMENTS_AT_A_TIME // a.shape[1])
-    for begin in range(0, len(a), step):
-        rows = slice(begin, begin + step)
-        part = a[rows, :n_classes].astype(np.float64) - b[rows, :n_classes]
+    for rows in _parts(a):
+        part = a[rows].astype(np.float64) - b[rows]
         total += float(np.einsum("ij,ij->", part, part))
     return math.sqrt(total) * (1 + np.finfo(np.float64).eps * ELEMENTS_AT_A_TIME)
 
 
-def squared_norm(weights: Array, n_classes: int, *, apart: bool) -> float:
+def squared_norm(W: Array) -> float:
     """||W||^2, summed in float64."""
-    total = 0.0
-    step = max(1, ELEMENTS_AT_A_TIME // weights.shape[1])
-    for begin in range(0, len(weights), step):
-        part = classes_of(weights[begin : begin + step], n_classes, apart=apart)
-        total += float(np.einsum("ij,ij->", part, part, dtype=np.float64))
-    return total
+    return sum(
+        float(np.einsum("ij,ij->", W[rows], W[rows], dtype=np.float64)) for rows in _parts(W)
+    )
+
+
+def _parts(W: Array) -> Iterator[slice]:
+    """Rows that are copied or summed at a time."""
+    step = max(1, ELEMENTS_AT_A_TIME * W.itemsize // max(W.strides[0], W[0].nbytes))
+    return (slice(begin, begin + step) for begin in range(0, len(W), step))

@@ -43,8 +43,3 @@ def in_batches(problem: Problem) -> bool:
         return False
     many = data.n_classes > BATCH_CLASSES and data.n_features >= BATCH_FEATURES
     return many or not in_lanes(problem)
-
-
-def mean_apart(problem: Problem) -> bool:
-    """Whether the kernels' memory has a column k for the mean of W, which is centred."""
-    return problem.formulation.centred and not in_lanes(problem)

@@ -1,0 +1,144 @@
+#pragma once
+// An engine with dense W: a trainer, whose loops are over given W and z, and the W and z.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "certificate/gap_sums.hpp"
+#include "data/array_views.hpp"
+#include "dual/problem.hpp"
+#include "dual/shrinking_loops.hpp"
+#include "duals/dual_arrays.hpp"
+#include "duals/dual_lists.hpp"
+#include "engines/engine.hpp"
+#include "engines/weight_array.hpp"
+#include "threads/thread_team.hpp"
+
+namespace manyclass {
+
+template <class T, class Trainer, class Duals>
+class OwnedEngine : public AnyDenseEngine {
+ public:
+  SweepResult full_loop(std::span<const std::int32_t> rows, std::span<std::int32_t> active,
+                        double min_gap, std::uint64_t seed) override {
+    return trainer_.full_loop(w(), z_, rows, active, min_gap, seed);
+  }
+  ShrunkResult shrunk_loops(std::span<std::int32_t> active, std::int64_t n_active,
+                            const ShrunkGoal& goal, std::uint64_t seed) override {
+    return trainer_.shrunk_loops(w(), z_, active, n_active, goal, seed);
+  }
+
+  double rebuild() override {
+    std::vector<double> common;
+    if (problem().examples().formulation.centred) common = problem().sum_of_rows(mean_factors());
+    return trainer_.rebuild(w(), z_, common);
+  }
+
+  // Parts of rows between two polls, so many at a time as there are threads.
+  std::vector<GapSums> certify(const Weights* other, std::span<const double> common,
+                               double norm) override {
+    const MatrixView<T> at = (other ? other->of<T>() : weights_.of<T>()).rows();
+    const std::int64_t n = problem().n_rows();
+    const auto at_once = static_cast<std::int64_t>(problem().rows_at_once());
+    const std::int64_t size =
+        std::max<std::int64_t>(1, std::min(at_once, (n + n_threads_ - 1) / n_threads_));
+    std::vector<GapSums> parts(static_cast<std::size_t>((n + size - 1) / size));
+    ThreadTeam team(std::min(n_threads_, static_cast<int>(std::max<std::size_t>(1, parts.size()))));
+    for (std::int64_t begin = 0; begin < n; begin += size * team.size()) {
+      team.run([&](int member) {
+        const std::int64_t first = begin + size * member;
+        if (first >= n) return;
+        parts[static_cast<std::size_t>(first / size)] =
+            trainer_.inspect(at, z_, common, norm, first, std::min(first + size, n));
+      });
+      problem().poll()();
+    }
+    return parts;
+  }
+  double constant_loss() override {
+    GapSums sum;
+    for (std::int64_t i = 0; i < problem().n_rows(); ++i) {
+      if (problem().norms()[static_cast<std::size_t>(i)] > 0) continue;
+      sum.add(trainer_.inspect(w(), z_, {}, 0.0, i, i + 1));
+    }
+    return sum.loss.value();
+  }
+
+  void set_duals(std::span<const std::int64_t> indptr, std::span<const std::int32_t> labels,
+                 std::span<const double> values) override {
+    const std::vector<T> rounded(values.begin(), values.end());
+    import_duals<T>(z_, indptr, labels, std::span<const T>(rounded));
+  }
+  AnyCsr duals() const override { return export_duals<T>(z_); }
+  std::int64_t n_duals() const override { return z_.count(); }
+
+  AnyWeights copy_weights() const override { return AnyMatrix(weights_.of<T>().copy().release()); }
+  AnyWeights release_weights() override { return AnyMatrix(weights_.of<T>().release()); }
+  std::int64_t n_weights() const override {
+    return (problem().n_features() + 1) * problem().n_classes();
+  }
+
+  void stop() override { problem().stop(); }
+
+  Weights& weights() override { return weights_; }
+  Weights new_weights() const override { return Weights(WeightArray<T>(layout_)); }
+  AnyLists lists() override {
+    if constexpr (std::is_same_v<Duals, DualLists<T>>) return &z_;
+    throw std::invalid_argument("z is not held in lists");
+  }
+  void assign(const Weights& other) override { weights_.of<T>().assign(other.of<T>()); }
+
+  const Problem<T>& problem() const { return trainer_.problem(); }
+  Duals& z() { return z_; }
+  int n_threads() const { return n_threads_; }
+
+ protected:
+  OwnedEngine(const std::shared_ptr<const Problem<T>>& problem, const WeightLayout& layout,
+              int n_threads)
+      : layout_(layout),
+        n_threads_(n_threads),
+        trainer_(problem),
+        z_(problem->n_rows(), problem->n_classes()),
+        weights_(WeightArray<T>(layout)) {
+    require(1 <= n_threads && n_threads <= kMaxThreads, "n_threads is out of range");
+  }
+
+  // Scores of so many full loops. After kLongRun epochs their number grows with the epochs: the last
+  // digits take many shrunk loops, and full loops between them gain little (measured: sector,
+  // Weston-Watkins, 3e-5 in float32: 37 epochs instead of 66, a quarter less time).
+  std::int64_t full_loops(double n_loops, const Extent& extent) const {
+    constexpr double kLongRun = 10;
+    const double longer = std::max(1.0, static_cast<double>(extent.n_epochs) / kLongRun);
+    return static_cast<std::int64_t>(n_loops * longer * static_cast<double>(extent.n_rows) *
+                                     problem().n_classes());
+  }
+  Trainer& trainer() { return trainer_; }
+
+ private:
+  MatrixView<T> w() const { return weights_.of<T>().rows(); }
+
+  // sigma_i / k, which are those of the mean of W(z).
+  std::vector<double> mean_factors() const {
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(problem().n_rows()));
+    std::iota(rows.begin(), rows.end(), 0);
+    std::vector<double> factors(rows.size());
+    problem().row_sums(z_, rows, factors);
+    for (double& factor : factors) factor /= problem().n_classes();
+    return factors;
+  }
+
+  WeightLayout layout_;
+  int n_threads_;
+  Trainer trainer_;
+  Duals z_;
+  Weights weights_;
+};
+
+}  // namespace manyclass

@@ -1,0 +1,157 @@
+#pragma once
+// W in hash tables, class -> weight, one per feature: for very many classes and relative margins
+// (many_classes/sharded_trainer.hpp). Tables are cut into shards of classes, one for each thread;
+// classes lie in a given order, a random one, so that the shards fill evenly.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "certificate/gap_sums.hpp"
+#include "data/array_views.hpp"
+#include "data/check_problem.hpp"
+#include "dual/problem.hpp"
+#include "dual/shrinking_loops.hpp"
+#include "duals/dual_arrays.hpp"
+#include "duals/dual_lists.hpp"
+#include "engines/engine.hpp"
+#include "many_classes/sharded_trainer.hpp"
+#include "simd/compensated_sum.hpp"
+#include "weights/sharded_weights.hpp"
+#include "weights/to_csr.hpp"
+
+namespace manyclass {
+
+// A problem whose class order[p] has the number p.
+template <class T>
+class ReorderedProblem {
+ public:
+  ReorderedProblem(std::shared_ptr<const Problem<T>> problem, std::span<const std::int32_t> order)
+      : original_(std::move(problem)),
+        order_(order.begin(), order.end()),
+        places_(order.size(), kElsewhere),
+        labels_(reordered()),
+        problem_(*original_, labels_) {}
+  ReorderedProblem(const ReorderedProblem&) = delete;
+  ReorderedProblem& operator=(const ReorderedProblem&) = delete;
+
+  const Problem<T>& problem() const { return problem_; }
+  const std::vector<std::int32_t>& order() const { return order_; }
+  // Numbers of classes from the original ones, and back.
+  std::vector<std::int32_t> inside(std::span<const std::int32_t> classes) const {
+    return mapped(classes, places_);
+  }
+  std::vector<std::int32_t> outside(std::span<const std::int32_t> classes) const {
+    return mapped(classes, order_);
+  }
+
+ private:
+  static std::vector<std::int32_t> mapped(std::span<const std::int32_t> classes,
+                                          const std::vector<std::int32_t>& to) {
+    require(in_range(classes, static_cast<std::int64_t>(to.size())), "class out of range");
+    std::vector<std::int32_t> found(classes.size());
+    std::transform(classes.begin(), classes.end(), found.begin(),
+                   [&](std::int32_t c) { return to[static_cast<std::size_t>(c)]; });
+    return found;
+  }
+  std::vector<std::int32_t> reordered() {
+    require(length(std::span(order_)) == original_->n_classes() &&
+                in_range(std::span<const std::int32_t>(order_), original_->n_classes()),
+            "order must be a permutation of the classes");
+    for (std::size_t p = 0; p < order_.size(); ++p) {
+      places_[static_cast<std::size_t>(order_[p])] = static_cast<std::int32_t>(p);
+    }
+    require(std::find(places_.begin(), places_.end(), kElsewhere) == places_.end(),
+            "order must be a permutation of the classes");
+    original_->check_all_labelled();
+    const std::int32_t* labels = original_->examples().labels;
+    return inside({labels, static_cast<std::size_t>(original_->n_rows())});
+  }
+
+  std::shared_ptr<const Problem<T>> original_;
+  std::vector<std::int32_t> order_, places_, labels_;
+  Problem<T> problem_;
+};
+
+template <class T>
+class TableEngine final : public SparseEngine {
+ public:
+  // `dense_from`: classes to a slot that make a plain row worth its memory (hash_tables.hpp).
+  TableEngine(std::shared_ptr<const Problem<T>> problem, std::span<const std::int32_t> order,
+              int n_threads, std::size_t dense_from)
+      : classes_(std::make_shared<ReorderedProblem<T>>(std::move(problem), order)),
+        trainer_(std::shared_ptr<const Problem<T>>(classes_, &classes_->problem())),
+        z_(trainer_.problem().n_rows(), trainer_.problem().n_classes()),
+        w_(trainer_.problem().n_features() + 1, trainer_.problem().n_classes(),
+           std::min(n_threads, trainer_.problem().n_classes()), dense_from) {}
+
+  SweepResult full_loop(std::span<const std::int32_t> rows, std::span<std::int32_t> active,
+                        double min_gap, std::uint64_t seed) override {
+    return trainer_.full_loop(w_, z_, rows, active, min_gap, seed);
+  }
+  ShrunkResult shrunk_loops(std::span<std::int32_t> active, std::int64_t n_active,
+                            const ShrunkGoal& goal, std::uint64_t seed) override {
+    return trainer_.shrunk_loops(w_, z_, active, n_active, goal, seed);
+  }
+  // So many loops over all of z.
+  std::int64_t effort(const Extent& extent) const override {
+    constexpr std::int64_t kLoops = 10;
+    return kLoops * (z_.count() + extent.n_active);
+  }
+
+  double rebuild() override { return trainer_.rebuild(w_, z_); }
+  std::vector<GapSums> certify(const Weights* other, std::span<const double> common,
+                               double norm) override {
+    require(other == nullptr && common.empty(), "W in tables has no other one, and no mean");
+    return {trainer_.inspect(w_, z_, norm, 0, trainer_.problem().n_rows())};
+  }
+  // Every margin of such an example loses 1.
+  double constant_loss() override {
+    const Examples<T>& examples = trainer_.problem().examples();
+    CompensatedSum costs;
+    for (std::int64_t i = 0; i < examples.x.n_rows; ++i) {
+      if (!(examples.norms[i] > 0)) costs.add(examples.costs[i]);
+    }
+    return costs.value() * (examples.formulation.maximum ? 1 : trainer_.problem().n_classes() - 1);
+  }
+
+  void set_duals(std::span<const std::int64_t> indptr, std::span<const std::int32_t> labels,
+                 std::span<const double> values) override {
+    const std::vector<std::int32_t> places = classes_->inside(labels);
+    const std::vector<T> rounded(values.begin(), values.end());
+    import_duals<T>(z_, indptr, places, std::span<const T>(rounded));
+  }
+  AnyCsr duals() const override {
+    CsrArrays<T> found = export_duals<T>(z_);
+    found.labels = classes_->outside(found.labels);
+    return found;
+  }
+  std::int64_t n_duals() const override { return z_.count(); }
+
+  AnyWeights copy_weights() const override {
+    return AnyCsr(export_weights(w_, std::span(classes_->order())));
+  }
+  AnyWeights release_weights() override {
+    AnyWeights found = copy_weights();
+    w_.clear();
+    return found;
+  }
+  std::int64_t n_weights() const override { return w_.n_slots(); }
+  double squared_norm() const override { return w_.squared_norm(); }
+  AnyVector intercepts() const override { return w_.intercepts(); }
+
+  void stop() override { trainer_.problem().stop(); }
+
+ private:
+  std::shared_ptr<ReorderedProblem<T>> classes_;
+  ShardedTrainer<T> trainer_;
+  DualLists<T> z_;
+  ShardedWeights<T> w_;
+};
+
+}  // namespace manyclass
