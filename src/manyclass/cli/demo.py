@@ -148,24 +148,20 @@ def _linear_svc(data: Split, tol: float) -> Any:
 def _timing(fit: Callable[[Split, float], Any], data: Split, optimum: float) -> Timing | None:
     """Time a solver with the loosest tolerance that brings it close to the optimum."""
     for tol in TOLERANCES:
-        seconds, model = _fastest(fit, data, tol, 1)
+        seconds, model = _timed(fit, data, tol)
         if objective(model.coef_, data) <= (1 + CLOSE) * optimum:
-            return Timing(tol, min(seconds, _fastest(fit, data, tol, REPEATS - 1)[0]))
+            again = [_timed(fit, data, tol)[0] for _ in range(REPEATS - 1)]
+            return Timing(tol, min([seconds, *again]))
     return None
 
 
-def _fastest(
-    fit: Callable[[Split, float], Any], data: Split, tol: float, repeats: int
-) -> tuple[float, Any]:
-    fastest = np.inf
-    for _ in range(repeats):
-        with warnings.catch_warnings():
-            # A fit that stops early is compared by its objective, like any other.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            began = time.perf_counter()
-            model = fit(data, tol)
-            fastest = min(fastest, time.perf_counter() - began)
-    return fastest, model
+def _timed(fit: Callable[[Split, float], Any], data: Split, tol: float) -> tuple[float, Any]:
+    with warnings.catch_warnings():
+        # A fit that stops early is compared by its objective, like any other.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        began = time.perf_counter()
+        model = fit(data, tol)
+        return time.perf_counter() - began, model
 
 
 def objective(coef: Array, data: Split) -> float:

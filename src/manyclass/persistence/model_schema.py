@@ -8,9 +8,9 @@ column per field; a model without history has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from manyclass.solvers.sgd import StochasticRecord
 from manyclass.utils.types import Array, Settings
 
 Estimator: TypeAlias = MulticlassSVC | MultinomialLogisticRegression | StochasticClassifier
-E = TypeVar("E", MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier)
 
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 HISTORY = "history"
@@ -136,15 +135,6 @@ def _params(stored: Settings) -> Settings:
     return params
 
 
-def _check_common(estimator: Estimator, *names: str) -> None:
-    for name in (*names, "tol", "intercept_scaling"):
-        value = getattr(estimator, name)
-        if value is not None and not isinstance(value, str) and not math.isfinite(value):
-            raise ValueError(f"{name} is not finite")
-    if estimator.n_jobs == 0:
-        raise ValueError("n_jobs is 0")
-
-
 def _n_scores(n_classes: int) -> int:
     return 1 if n_classes == 2 else n_classes
 
@@ -216,100 +206,71 @@ def _number(model: Settings, name: str) -> float:
     return float(stored)
 
 
-# Differences between the estimators.
-
-
-def _exact_facts(estimator: MulticlassSVC | MultinomialLogisticRegression) -> Settings:
-    proof = estimator.certificate_
-    return {"certificate": proof.as_dict() if proof else None}
-
-
-def _check_svc(estimator: MulticlassSVC) -> None:
-    _check_common(estimator, "C")
-    if estimator.loss not in named(estimator.formulation).losses():
-        raise ValueError(f"{estimator.loss} does not go with {estimator.formulation}")
-
-
-def _learn_exact(estimator: MulticlassSVC | MultinomialLogisticRegression, model: Settings) -> None:
-    estimator.certificate_ = _certificate(model["certificate"])
-
-
-def _describe_svc(estimator: MulticlassSVC) -> Settings:
-    return {
-        "formulation": full_name(estimator.formulation),
-        "C": estimator.C,
-        **_exact_facts(estimator),
-    }
-
-
-def _check_logistic(estimator: MultinomialLogisticRegression) -> None:
-    _check_common(estimator, "C")
-
-
-def _describe_logistic(estimator: MultinomialLogisticRegression) -> Settings:
-    return {"formulation": "logistic", "C": estimator.C, **_exact_facts(estimator)}
-
-
-def _stochastic_facts(estimator: StochasticClassifier) -> Settings:
-    objective = getattr(estimator, "objective_", None)
-    return {
-        "n_steps": estimator.n_steps_,
-        "weight_seen": estimator.weight_seen_,
-        "intercept_scaling": estimator.intercept_scaling_,
-        "objective": objective if objective is None or math.isfinite(objective) else None,
-    }
-
-
-def _check_stochastic(estimator: StochasticClassifier) -> None:
-    _check_common(estimator, "alpha")
-
-
-def _learn_stochastic(estimator: StochasticClassifier, model: Settings) -> None:
-    estimator.n_steps_ = _count(model, "n_steps")
-    if estimator.n_steps_ > MAX_STEPS:
-        raise ValueError(f"n_steps must be at most {MAX_STEPS}")
-    estimator.weight_seen_ = _number(model, "weight_seen")
-    estimator.intercept_scaling_ = _number(model, "intercept_scaling")
-    if model["objective"] is not None:
-        estimator.objective_ = _number(model, "objective")
-
-
-def _describe_stochastic(estimator: StochasticClassifier) -> Settings:
-    none = dict.fromkeys(("formulation", "C", "certificate"))
-    return {**none, "alpha": estimator.alpha, **_stochastic_facts(estimator)}
-
-
 @dataclass(frozen=True, slots=True)
-class ModelKind(Generic[E]):
-    """An estimator: its class, its attributes other than weights, and their checks."""
+class ModelKind:
+    """An estimator: its class, its regularisation parameter, and the records of its history."""
 
-    estimator: type[E]
-    facts: Callable[[E], Settings]
-    check: Callable[[E], None]
-    learn: Callable[[E, Settings], None]
-    describe: Callable[[E], Settings]
+    estimator: type[Any]
+    penalty: str
     record: type[Any] = EpochRecord
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether its training ends with a certificate."""
+        return self.record is EpochRecord
 
-KINDS: dict[str, ModelKind[Any]] = {
-    "MulticlassSVC": ModelKind(
-        MulticlassSVC, _exact_facts, _check_svc, _learn_exact, _describe_svc
-    ),
-    "MultinomialLogisticRegression": ModelKind(
-        MultinomialLogisticRegression,
-        _exact_facts,
-        _check_logistic,
-        _learn_exact,
-        _describe_logistic,
-    ),
-    "StochasticClassifier": ModelKind(
-        StochasticClassifier,
-        _stochastic_facts,
-        _check_stochastic,
-        _learn_stochastic,
-        _describe_stochastic,
-        StochasticRecord,
-    ),
+    def facts(self, estimator: Any) -> Settings:
+        """Return the attributes that only such estimators have, ready for JSON."""
+        if self.is_exact:
+            proof = estimator.certificate_
+            return {"certificate": proof.as_dict() if proof else None}
+        objective = getattr(estimator, "objective_", None)
+        return {
+            "n_steps": estimator.n_steps_,
+            "weight_seen": estimator.weight_seen_,
+            "intercept_scaling": estimator.intercept_scaling_,
+            "objective": objective if objective is None or math.isfinite(objective) else None,
+        }
+
+    def describe(self, estimator: Any) -> Settings:
+        """Return these, formulation, and C or alpha."""
+        if not self.is_exact:
+            none = dict.fromkeys(("formulation", "C", "certificate"))
+            return {**none, "alpha": estimator.alpha, **self.facts(estimator)}
+        is_svm = isinstance(estimator, MulticlassSVC)
+        name = full_name(estimator.formulation) if is_svm else "logistic"
+        return {"formulation": name, "C": estimator.C, **self.facts(estimator)}
+
+    def check(self, estimator: Any) -> None:
+        """Refuse parameters that scikit-learn's checks let pass."""
+        for name in (self.penalty, "tol", "intercept_scaling"):
+            value = getattr(estimator, name)
+            if value is not None and not isinstance(value, str) and not math.isfinite(value):
+                raise ValueError(f"{name} is not finite")
+        if estimator.n_jobs == 0:
+            raise ValueError("n_jobs is 0")
+        loss, is_svm = estimator.loss, isinstance(estimator, MulticlassSVC)
+        if is_svm and loss not in named(estimator.formulation).losses():
+            raise ValueError(f"{loss} does not go with {estimator.formulation}")
+
+    def learn(self, estimator: Any, model: Settings) -> None:
+        """Set the attributes of ``facts``."""
+        if self.is_exact:
+            estimator.certificate_ = _certificate(model["certificate"])
+            return
+        estimator.n_steps_ = _count(model, "n_steps")
+        if estimator.n_steps_ > MAX_STEPS:
+            raise ValueError(f"n_steps must be at most {MAX_STEPS}")
+        estimator.weight_seen_ = _number(model, "weight_seen")
+        estimator.intercept_scaling_ = _number(model, "intercept_scaling")
+        if model["objective"] is not None:
+            estimator.objective_ = _number(model, "objective")
+
+
+KINDS = {
+    "MulticlassSVC": ModelKind(MulticlassSVC, "C"),
+    "MultinomialLogisticRegression": ModelKind(MultinomialLogisticRegression, "C"),
+    "StochasticClassifier": ModelKind(StochasticClassifier, "alpha", StochasticRecord),
 }
 
 
