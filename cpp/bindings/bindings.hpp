@@ -105,6 +105,7 @@ class HeldEngine {
   Engine* operator->() const { return engine_.get(); }
   AnyDenseEngine& dense() const { return as<AnyDenseEngine>("W is in hash tables"); }
   SparseEngine& sparse() const { return as<SparseEngine>("W is dense"); }
+  SharedMeanEngine& shared_mean() const { return as<SharedMeanEngine>("no mean is shared"); }
 
  private:
   template <class Kind>
@@ -115,6 +116,11 @@ class HeldEngine {
   }
 
   std::unique_ptr<Engine> engine_;
+};
+
+// One whose W shares its mean with other ranks.
+struct HeldMeanEngine : HeldEngine {
+  using HeldEngine::HeldEngine;
 };
 
 // The constructor of every trainer, and its problem.

@@ -1,13 +1,11 @@
-// Python's view of the sequential dual method.
+// Python's view of problems, of z in lists, and of what loops and certificates find.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,13 +15,10 @@
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
 #include "dual/shrinking_loops.hpp"
-#include "dual/trainer.hpp"
 #include "duals/dual_arrays.hpp"
-#include "duals/dual_lanes.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/dispatch.hpp"
 #include "simd/vector.hpp"
-#include "sum_to_zero/mean_follower.hpp"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -31,29 +26,27 @@ using nb::literals::operator""_a;
 namespace manyclass {
 namespace {
 
-template <class Duals>
-Duals* new_duals(std::int64_t n_rows, std::int32_t n_classes, bool shifted) {
+template <class T>
+DualLists<T>* new_duals(std::int64_t n_rows, std::int32_t n_classes) {
   require(0 <= n_rows && n_rows <= kMaxCount, "n_rows is out of range");
   require(1 <= n_classes && n_classes <= kMaxCount, "n_classes is out of range");
-  if constexpr (requires { Duals::kMaxBlocks; }) {
-    require(n_classes + shifted <= Duals::kMaxBlocks * Duals::kBlock, "there are too many classes");
-  }
-  return new Duals(n_rows, n_classes, shifted);
+  return new DualLists<T>(n_rows, n_classes);
 }
 
 Formulation* new_formulation(bool relative, bool others, bool own, bool maximum, bool centred,
-                             const std::string& loss, double gamma, double gamma_own, bool shifted,
-                             double drift) {
+                             const std::string& loss, double gamma, double gamma_own,
+                             bool shifted) {
   const Formulation f{relative,          others, own,       maximum, centred,
-                      Loss::named(loss), gamma,  gamma_own, shifted, drift};
+                      Loss::named(loss), gamma,  gamma_own, shifted};
   require_none(flaw_of(f));
   return new Formulation(f);
 }
 
-template <class T, class Duals>
+template <class T>
 void bind_duals(nb::module_& m, const char* name) {
-  auto duals = nb::class_<Duals>(m, name);
-  duals.def(nb::new_(&new_duals<Duals>), "n_rows"_a, "n_classes"_a, "shifted"_a = false)
+  using Duals = DualLists<T>;
+  nb::class_<Duals>(m, name)
+      .def(nb::new_(&new_duals<T>), "n_rows"_a, "n_classes"_a)
       .def("to_csr",
            [](const Duals& z) {
              CsrArrays<T> arrays = export_duals<T>(z);
@@ -67,93 +60,16 @@ void bind_duals(nb::module_& m, const char* name) {
             import_duals<T>(z, view_of(indptr), view_of(labels), view_of(values));
           },
           "indptr"_a, "labels"_a, "values"_a)
+      .def(
+          "add_entries",
+          [](Duals& z, Vector<const std::int32_t> rows, Vector<const std::int32_t> labels,
+             Vector<const T> values, Vector<const std::int32_t> columns) {
+            import_entries<T>(z,
+                              {view_of(rows), view_of(labels), view_of(values), view_of(columns)});
+          },
+          "rows"_a, "labels"_a, "values"_a, "columns"_a)
       .def_prop_ro("count", &Duals::count)
       .def_prop_ro("n_bytes", &Duals::n_bytes);
-  if constexpr (std::is_same_v<Duals, DualLists<T>>) {
-    duals.def(
-        "add_entries",
-        [](Duals& z, Vector<const std::int32_t> rows, Vector<const std::int32_t> labels,
-           Vector<const T> values, Vector<const std::int32_t> columns) {
-          import_entries<T>(z, {view_of(rows), view_of(labels), view_of(values), view_of(columns)});
-        },
-        "rows"_a, "labels"_a, "values"_a, "columns"_a);
-  }
-}
-
-// Loops over examples, the certificate and the rebuild.
-template <class T, class Duals, class Held>
-void bind_loops(nb::class_<Held>& trainer) {
-  trainer
-      .def(
-          "full_loop",
-          [](Held& t, Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
-             Vector<std::int32_t> active, double min_gap, std::uint64_t seed) {
-            const nb::gil_scoped_release release;
-            return t.full_loop(view_of(weights), z, view_of(rows), view_of(active), min_gap, seed);
-          },
-          "weights"_a, "duals"_a, "rows"_a, "active"_a, "min_gap"_a, "seed"_a)
-      .def(
-          "shrunk_loops",
-          [](Held& t, Matrix<T> weights, Duals& z, Vector<std::int32_t> active,
-             std::int64_t n_active, const ShrunkGoal& goal, std::uint64_t seed) {
-            const nb::gil_scoped_release release;
-            return t.shrunk_loops(view_of(weights), z, view_of(active), n_active, goal, seed);
-          },
-          "weights"_a, "duals"_a, "active"_a, "n_active"_a, "goal"_a, "seed"_a)
-      .def(
-          "inspect",
-          [](const Held& t, Matrix<T> weights, const Duals& z, Vector<const double> common,
-             double norm, std::int64_t begin, std::int64_t end) {
-            const nb::gil_scoped_release release;
-            return t.inspect(view_of(weights), z, view_of(common), norm, begin, end);
-          },
-          "weights"_a, "duals"_a, "common"_a, "norm"_a, "begin"_a, "end"_a)
-      .def(
-          "rebuild",
-          [](Held& t, Matrix<T> weights, const Duals& z, Vector<const double> common) {
-            const nb::gil_scoped_release release;
-            return t.rebuild(view_of(weights), z, view_of(common));
-          },
-          "weights"_a, "duals"_a, "common"_a)
-      .def(
-          "row_sums",
-          [](const Held& t, const Duals& z, Vector<const std::int32_t> rows, Vector<double> sigma) {
-            const nb::gil_scoped_release release;
-            t.problem().row_sums(z, view_of(rows), view_of(sigma));
-          },
-          "duals"_a, "rows"_a, "sigma"_a);
-}
-
-// Methods for sum-to-zero formulations with distributed classes.
-template <class T, class Duals, class Held>
-void bind_sum_to_zero(nb::class_<Held>& trainer) {
-  trainer
-      .def(
-          "visit",
-          [](const Held& t, Matrix<T> weights, Duals& z, Vector<const std::int32_t> rows,
-             bool shrunk, Vector<std::uint8_t> active, Vector<double> sigma, Vector<double> moved) {
-            const nb::gil_scoped_release release;
-            return t.visit(view_of(weights), z, view_of(rows), shrunk, view_of(active),
-                           view_of(sigma), view_of(moved));
-          },
-          "weights"_a, "duals"_a, "rows"_a, "shrunk"_a, "active"_a, "sigma"_a, "moved"_a)
-      .def(
-          "follow_mean",
-          [](const Held& t, Matrix<T> weights, const Duals& z, Vector<const std::int32_t> rows,
-             Vector<const double> moved, Vector<const double> steps, double relaxation,
-             MeanFollower& mean) {
-            const nb::gil_scoped_release release;
-            return t.follow_mean(view_of(weights), z, view_of(rows), view_of(moved), view_of(steps),
-                                 relaxation, mean);
-          },
-          "weights"_a, "duals"_a, "rows"_a, "moved"_a, "steps"_a, "relaxation"_a, "mean"_a)
-      .def(
-          "settle_mean",
-          [](const Held& t, Matrix<T> weights, const Duals& z, MeanFollower& mean) {
-            const nb::gil_scoped_release release;
-            return t.settle_mean(view_of(weights), z, mean);
-          },
-          "weights"_a, "duals"_a, "mean"_a);
 }
 
 template <class T>
@@ -181,16 +97,6 @@ void bind_problem(nb::module_& m, const char* name) {
           "factors"_a);
 }
 
-template <class T, class Duals>
-void bind_trainer(nb::module_& m, const char* duals_name, const char* trainer_name) {
-  using Held = Trainer<T, Duals>;
-  bind_duals<T, Duals>(m, duals_name);
-  auto trainer = nb::class_<Held>(m, trainer_name);
-  bind_trainer_of<T>(trainer);
-  bind_loops<T, Duals>(trainer);
-  bind_sum_to_zero<T, Duals>(trainer);
-}
-
 // A matrix with neighbouring numbers in its rows or in its columns.
 template <class T>
 using Strided = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
@@ -215,29 +121,7 @@ void bind_dual(nb::module_& m) {
         "Instruction sets that this build and this machine share, the fastest last.");
   nb::class_<Formulation>(m, "Formulation")
       .def(nb::new_(&new_formulation), "relative"_a, "others"_a, "own"_a, "maximum"_a, "centred"_a,
-           "loss"_a, "gamma"_a, "gamma_own"_a, "shifted"_a = false, "drift"_a = 0.0);
-  nb::class_<MeanFollower>(m, "MeanFollower")
-      .def(nb::new_([](std::int64_t n_features) {
-             require(0 <= n_features && n_features <= kMaxCount, "n_features is out of range");
-             return new MeanFollower(static_cast<std::size_t>(n_features));
-           }),
-           "n_features"_a)
-      .def(
-          "restart",
-          [](MeanFollower& mean, Vector<const double> sum) {
-            require(static_cast<std::int64_t>(sum.size()) == mean.n_features() + 1,
-                    "sum must have n_features + 1 numbers");
-            mean.restart({sum.data(), sum.size()});
-          },
-          "sum"_a)
-      .def_prop_ro(
-          "sum",
-          [](const MeanFollower& mean) {
-            std::vector<double> sum;
-            for (std::int64_t j = 0; j <= mean.n_features(); ++j) sum.push_back(mean.sum(j));
-            return to_numpy(std::move(sum));
-          },
-          nb::rv_policy::move);
+           "loss"_a, "gamma"_a, "gamma_own"_a, "shifted"_a = false);
   nb::class_<SweepResult>(m, "SweepResult")
       .def(nb::init<>())
       .def_ro("gap", &SweepResult::gap)
@@ -264,10 +148,8 @@ void bind_dual(nb::module_& m) {
       .def_ro("loops", &ShrunkResult::loops);
   bind_problem<float>(m, "Problem32");
   bind_problem<double>(m, "Problem64");
-  bind_trainer<float, DualLists<float>>(m, "Duals32", "Trainer32");
-  bind_trainer<double, DualLists<double>>(m, "Duals64", "Trainer64");
-  bind_trainer<float, DualLanes<float>>(m, "LaneDuals32", "LaneTrainer32");
-  bind_trainer<double, DualLanes<double>>(m, "LaneDuals64", "LaneTrainer64");
+  bind_duals<float>(m, "Duals32");
+  bind_duals<double>(m, "Duals64");
 }
 
 }  // namespace manyclass

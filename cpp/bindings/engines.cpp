@@ -170,6 +170,70 @@ void bind_storages(nb::class_<HeldEngine>& engine) {
           nb::sig("def intercepts(self) -> " MANYCLASS_ARRAY));
 }
 
+void bind_mean_engine(nb::class_<HeldMeanEngine, HeldEngine>& engine) {
+  engine
+      .def(
+          "visit",
+          [](const HeldMeanEngine& e, Vector<const std::int32_t> rows, bool shrunk,
+             Vector<std::uint8_t> active, Vector<double> sigma, Vector<double> moved) {
+            const nb::gil_scoped_release release;
+            return e.shared_mean().visit(view_of(rows), shrunk, view_of(active), view_of(sigma),
+                                         view_of(moved));
+          },
+          "rows"_a, "shrunk"_a, "active"_a, "sigma"_a, "moved"_a,
+          "Visit those of `rows` that are active; `moved` becomes the change of their sigma.")
+      .def(
+          "follow_mean",
+          [](const HeldMeanEngine& e, Vector<const std::int32_t> rows, Vector<const double> moved,
+             Vector<const double> steps, double relaxation) {
+            const nb::gil_scoped_release release;
+            return e.shared_mean().follow_mean(view_of(rows), view_of(moved), view_of(steps),
+                                               relaxation);
+          },
+          "rows"_a, "moved"_a, "steps"_a, "relaxation"_a,
+          "Move m towards the mean of all u_c; return what D gains.")
+      .def(
+          "settle_mean", [](const HeldMeanEngine& e) { return e.shared_mean().settle_mean(); },
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Set m to the mean of all u_c; return what D gains.")
+      .def(
+          "drift", [](const HeldMeanEngine& e, double drift) { e.shared_mean().drift(drift); },
+          "drift"_a, "From now on a visit moves m by so much of the sum of its step.")
+      .def(
+          "rebuild_less",
+          [](const HeldMeanEngine& e, Vector<const double> mean) {
+            const nb::gil_scoped_release release;
+            return e.shared_mean().rebuild_less(view_of(mean));
+          },
+          "mean"_a, "W <- W(z) - mean; ``restart_mean`` must follow.")
+      .def(
+          "restart_mean",
+          [](const HeldMeanEngine& e, Vector<const double> sum) {
+            e.shared_mean().restart_mean(view_of(sum));
+          },
+          "sum"_a)
+      .def_prop_ro(
+          "sum_of_classes",
+          [](const HeldMeanEngine& e) { return to_numpy(e.shared_mean().sum_of_classes()); },
+          nb::rv_policy::move)
+      .def(
+          "row_sums",
+          [](const HeldMeanEngine& e, Vector<const std::int32_t> rows, Vector<double> sigma) {
+            e.shared_mean().row_sums(view_of(rows), view_of(sigma));
+          },
+          "rows"_a, "sigma"_a);
+}
+
+template <class T>
+void bind_mean_constructor(nb::class_<HeldMeanEngine, HeldEngine>& engine) {
+  engine.def(
+      "__init__",
+      [](HeldMeanEngine* self, std::shared_ptr<const HeldProblem<T>> problem) {
+        new (self) HeldMeanEngine(make_mean_engine<T>(std::move(problem)));
+      },
+      "problem"_a);
+}
+
 void bind_newton(nb::module_& m) {
   nb::class_<NewtonRound>(m, "NewtonRound")
       .def_ro("primal", &NewtonRound::primal)
@@ -205,12 +269,26 @@ void bind_engines(nb::module_& m) {
           "padded", [](const Weights& w) { return as_object(w.padded()); },
           nb::sig("def padded(self) -> " MANYCLASS_ARRAY), "The memory, as trainers take it.");
   bind_newton(m);
+  m.def(
+      "fits_lanes",
+      [](bool maximum, bool relative, std::int32_t n_classes, std::size_t itemsize) {
+        Formulation f{};
+        f.maximum = maximum, f.relative = relative;
+        return itemsize == sizeof(float) ? fits_lanes<float>(f, n_classes)
+                                         : fits_lanes<double>(f, n_classes);
+      },
+      "maximum"_a, "relative"_a, "n_classes"_a, "itemsize"_a,
+      "Whether a visit holds all classes in registers.");
   auto engine = nb::class_<HeldEngine>(m, "Engine");
   bind_constructor<float>(engine);
   bind_constructor<double>(engine);
   bind_loops(engine);
   bind_arrays(engine);
   bind_storages(engine);
+  auto mean_engine = nb::class_<HeldMeanEngine, HeldEngine>(m, "MeanEngine");
+  bind_mean_constructor<float>(mean_engine);
+  bind_mean_constructor<double>(mean_engine);
+  bind_mean_engine(mean_engine);
 }
 
 }  // namespace manyclass

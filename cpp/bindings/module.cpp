@@ -4,7 +4,6 @@
 #include "bindings/bindings.hpp"
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
-#include "duals/dual_lanes.hpp"
 #include "threads/bus_errors.hpp"
 #include "threads/interrupt_poll.hpp"
 #include "threads/thread_choice.hpp"
@@ -17,7 +16,6 @@ namespace {
 void bind_constants(nanobind::module_& m) {
   using namespace manyclass;
   m.attr("BLOCK_BYTES") = kRowBlockBytes;
-  m.attr("MAX_LANE_BLOCKS") = DualLanes<float>::kMaxBlocks;
   m.attr("ELSEWHERE") = kElsewhere;
   m.attr("AT_BOUND32") = kAtBound<float>;
   m.attr("AT_BOUND64") = kAtBound<double>;

@@ -2,6 +2,7 @@
 // The sequential dual method for dense W (dual/dense_sweep.hpp, dual/lane_sweep.hpp): loops over
 // the examples, the certificate, the rebuild of W, and the steps of sum-to-zero formulations.
 // Source: Keerthi et al. 2008, algorithm 3.1.
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -39,14 +40,21 @@ class Trainer {
  public:
   explicit Trainer(std::shared_ptr<const Problem<T>> problem)
       : problem_(std::move(problem)),
+        examples_(problem_->examples()),
         kernels_(kernels_for<Kernels<T, Duals>>(problem_->instruction_set())),
         rebuild_kernels_(kernels_for<RebuildKernels<T>>(problem_->instruction_set())) {
-    const Formulation& formulation = problem_->examples().formulation;
+    const Formulation& formulation = examples_.formulation;
     if (formulation.relative) problem_->check_all_labelled();
     if constexpr (std::is_same_v<Duals, DualLanes<T>>) {
       require(formulation.relative || !formulation.maximum,
               "lanes are for sums of losses and for relative margins");
     }
+  }
+
+  // From now on a visit moves W's column of the mean by so much of the sum of its step.
+  void drift(double drift) {
+    require(std::isfinite(drift), "drift must be finite");
+    examples_.formulation.drift = drift;
   }
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`.
@@ -104,8 +112,7 @@ class Trainer {
             "moved and steps must be as long as rows");
     problem_->check_rows(rows);
     const WeightsView<T> w = view(weights, z, mean);
-    return manyclass::follow_mean(problem_->examples(), w, rows, moved.data(), steps.data(),
-                                  relaxation, mean);
+    return manyclass::follow_mean(examples_, w, rows, moved.data(), steps.data(), relaxation, mean);
   }
 
   double settle_mean(MatrixView<T> weights, const Duals& z, MeanFollower& mean) const {
@@ -121,14 +128,14 @@ class Trainer {
     const WeightsView<T> w = view(weights, z);
     const CertifiedWeights certified{problem_->common_of(common), norm};
     OwnedScratch<T> scratch(problem_->n_classes(), w.stride);
-    return kernels_.inspect(problem_->examples(), w, z, certified, scratch.view(), begin, end);
+    return kernels_.inspect(examples_, w, z, certified, scratch.view(), begin, end);
   }
 
   // W <- W(z), less `common` for every class; returns an upper bound of the distance between them.
   double rebuild(MatrixView<T> weights, const Duals& z, std::span<const double> common) const {
     const WeightsView<T> w = view(weights, z);
-    return manyclass::rebuild(rebuild_kernels_, problem_->examples(), w, z,
-                              problem_->common_of(common), problem_->poll())
+    return manyclass::rebuild(rebuild_kernels_, examples_, w, z, problem_->common_of(common),
+                              problem_->poll())
         .bound(problem_->n_rows() + problem_->n_classes());
   }
 
@@ -141,14 +148,14 @@ class Trainer {
              OwnedScratch<T>& scratch, double min_gap) const {
     return [this, kernel, &w, &z, &scratch, min_gap](std::span<const std::int32_t> order,
                                                      std::int32_t* active) {
-      return kernel(problem_->examples(), w, z, scratch.view(), order, min_gap, active);
+      return kernel(examples_, w, z, scratch.view(), order, min_gap, active);
     };
   }
 
   WeightsView<T> view(const MatrixView<T>& weights, const Duals& z) const {
     const std::int64_t stride = weights.n_columns;
     require(weights.n_rows == problem_->n_features() + 1, "weights must have n_features + 1 rows");
-    require(z.fits(stride, problem_->examples().formulation) && stride * sizeof(T) % 64 == 0,
+    require(z.fits(stride, examples_.formulation) && stride * sizeof(T) % 64 == 0,
             "rows of weights must hold the classes, and their mean, in whole blocks of 64 bytes");
     require(weights.is_aligned(), "weights must be aligned to 64 bytes");
     require(z.n_rows() == problem_->n_rows() && z.n_classes() == problem_->n_classes(),
@@ -158,12 +165,13 @@ class Trainer {
 
   WeightsView<T> view(const MatrixView<T>& weights, const Duals& z,
                       const MeanFollower& mean) const {
-    require(problem_->examples().formulation.shifted, "there is no column for the mean");
+    require(examples_.formulation.shifted, "there is no column for the mean");
     require(mean.n_features() == problem_->n_features(), "mean must be of as many features as X");
     return view(weights, z);
   }
 
   std::shared_ptr<const Problem<T>> problem_;
+  Examples<T> examples_;
   const Kernels<T, Duals>& kernels_;
   const RebuildKernels<T>& rebuild_kernels_;
 };

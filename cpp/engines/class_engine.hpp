@@ -13,14 +13,15 @@
 namespace manyclass {
 
 template <class T>
-class ClassEngine final : public OwnedEngine<T, RowTrainer<T>, DualLists<T>> {
+class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, RowTrainer<T>, DualLists<T>> {
  public:
   ClassEngine(std::shared_ptr<const Problem<T>> problem, int n_threads)
-      : OwnedEngine<T, RowTrainer<T>, DualLists<T>>(problem,
-                                                    {.n_features = problem->n_features(),
-                                                     .n_classes = problem->n_classes(),
-                                                     .by_class = true},
-                                                    n_threads) {
+      : OwnedEngine<AnyDenseEngine, T, RowTrainer<T>, DualLists<T>>(
+            problem,
+            {.n_features = problem->n_features(),
+             .n_classes = problem->n_classes(),
+             .by_class = true},
+            n_threads) {
     this->trainer().use_threads(n_threads);
   }
 

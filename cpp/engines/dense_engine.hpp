@@ -16,10 +16,10 @@ namespace manyclass {
 
 // `Duals` is DualLists<T> or DualLanes<T>.
 template <class T, class Duals>
-class DenseEngine final : public OwnedEngine<T, Trainer<T, Duals>, Duals> {
+class DenseEngine final : public OwnedEngine<AnyDenseEngine, T, Trainer<T, Duals>, Duals> {
  public:
   DenseEngine(std::shared_ptr<const Problem<T>> problem, int n_threads)
-      : OwnedEngine<T, Trainer<T, Duals>, Duals>(
+      : OwnedEngine<AnyDenseEngine, T, Trainer<T, Duals>, Duals>(
             problem,
             {.n_features = problem->n_features(),
              .n_classes = problem->n_classes(),

@@ -80,7 +80,7 @@ class Engine {
 // With dense W.
 class AnyDenseEngine : public Engine {
  public:
-  // The engine's W, and zeros laid out like it.
+  // The engine's W, and zeros of its layout.
   virtual Weights& weights() = 0;
   virtual Weights new_weights() const = 0;
   virtual void assign(const Weights& other) = 0;
@@ -88,6 +88,29 @@ class AnyDenseEngine : public Engine {
   virtual bool few_classes() const { return false; }
   // z, where it is held in lists.
   virtual AnyLists lists() = 0;
+};
+
+// Of some classes of a sum-to-zero formulation: w_c = u_c - m, where others share m.
+class SharedMeanEngine : public AnyDenseEngine {
+ public:
+  // Visit those of `rows` that are active, in their order. moved[j] becomes the change of sigma of
+  // rows[j]. `active` and `sigma` have an entry for every example and are kept up to date.
+  virtual SweepResult visit(std::span<const std::int32_t> rows, bool shrunk,
+                            std::span<std::uint8_t> active, std::span<double> sigma,
+                            std::span<double> moved) = 0;
+  // After visits: move m towards the mean of all u_c, and to it. Both return what D gains.
+  virtual double follow_mean(std::span<const std::int32_t> rows, std::span<const double> moved,
+                             std::span<const double> steps, double relaxation) = 0;
+  virtual double settle_mean() = 0;
+  // From now on a visit moves m by so much of the sum of its step.
+  virtual void drift(double drift) = 0;
+  // W <- W(z) - mean; an upper bound of the distance that rounding leaves. `restart_mean` must
+  // follow, with the sum of the w_c.
+  virtual double rebuild_less(std::span<const double> mean) = 0;
+  virtual void restart_mean(std::span<const double> sum) = 0;
+  // sum_c w_c, as it is kept along with W.
+  virtual std::vector<double> sum_of_classes() const = 0;
+  virtual void row_sums(std::span<const std::int32_t> rows, std::span<double> sigma) = 0;
 };
 
 // With W in hash tables.
@@ -114,6 +137,9 @@ bool fits_lanes(const Formulation& formulation, std::int32_t n_columns) {
   const bool simple = !formulation.maximum || formulation.relative;
   return simple && n_columns <= DualLanes<T>::kMaxBlocks * DualLanes<T>::kBlock;
 }
+
+template <class T>
+std::unique_ptr<SharedMeanEngine> make_mean_engine(std::shared_ptr<const Problem<T>> problem);
 
 template <class T>
 std::unique_ptr<Engine> make_engine(std::shared_ptr<const Problem<T>> problem,

@@ -8,6 +8,7 @@
 #include "engines/class_engine.hpp"
 #include "engines/dense_engine.hpp"
 #include "engines/engine.hpp"
+#include "engines/mean_engine.hpp"
 #include "engines/table_engine.hpp"
 
 namespace manyclass {
@@ -28,13 +29,24 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<const Problem<T>> problem,
     case Storage::kByFeature:
       break;
   }
-  require(!problem->examples().formulation.shifted, "an engine has no column for a shift");
+  require(!problem->examples().formulation.shifted,
+          "shifted weights need an engine of a shared mean");
   if (!options.lists && fits_lanes<T>(problem->examples().formulation, problem->n_classes())) {
     return std::make_unique<LaneEngine<T>>(std::move(problem), n_threads);
   }
   return std::make_unique<ListEngine<T>>(std::move(problem), n_threads);
 }
 
+template <class T>
+std::unique_ptr<SharedMeanEngine> make_mean_engine(std::shared_ptr<const Problem<T>> problem) {
+  if (fits_lanes<T>(problem->examples().formulation, problem->n_classes() + 1)) {
+    return std::make_unique<MeanEngine<T, DualLanes<T>>>(std::move(problem));
+  }
+  return std::make_unique<MeanEngine<T, DualLists<T>>>(std::move(problem));
+}
+
+template std::unique_ptr<SharedMeanEngine> make_mean_engine(std::shared_ptr<const Problem<float>>);
+template std::unique_ptr<SharedMeanEngine> make_mean_engine(std::shared_ptr<const Problem<double>>);
 template std::unique_ptr<Engine> make_engine(std::shared_ptr<const Problem<float>>,
                                              const EngineOptions&);
 template std::unique_ptr<Engine> make_engine(std::shared_ptr<const Problem<double>>,

@@ -53,6 +53,11 @@ class MeanEngine final : public OwnedEngine<SharedMeanEngine, T, Trainer<T, Dual
     require(length(sum) == mean_.n_features() + 1, "sum must have n_features + 1 numbers");
     mean_.restart(sum);
   }
+  std::vector<double> sum_of_classes() const override {
+    std::vector<double> sum;
+    for (std::int64_t j = 0; j <= mean_.n_features(); ++j) sum.push_back(mean_.sum(j));
+    return sum;
+  }
   void row_sums(std::span<const std::int32_t> rows, std::span<double> sigma) override {
     this->problem().row_sums(this->z(), rows, sigma);
   }

@@ -1,5 +1,6 @@
 #pragma once
-// An engine with dense W: a trainer, whose loops are over given W and z, and the W and z.
+// An engine with dense W: a trainer, whose loops are over given W and z, and the W and z. `Base` is
+// the interface.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -23,8 +24,8 @@
 
 namespace manyclass {
 
-template <class T, class Trainer, class Duals>
-class OwnedEngine : public AnyDenseEngine {
+template <class Base, class T, class Trainer, class Duals>
+class OwnedEngine : public Base {
  public:
   SweepResult full_loop(std::span<const std::int32_t> rows, std::span<std::int32_t> active,
                         double min_gap, std::uint64_t seed) override {
@@ -105,7 +106,7 @@ class OwnedEngine : public AnyDenseEngine {
       : layout_(layout),
         n_threads_(n_threads),
         trainer_(problem),
-        z_(problem->n_rows(), problem->n_classes()),
+        z_(problem->n_rows(), problem->n_classes(), problem->examples().formulation.shifted),
         weights_(WeightArray<T>(layout)) {
     require(1 <= n_threads && n_threads <= kMaxThreads, "n_threads is out of range");
   }
@@ -120,10 +121,9 @@ class OwnedEngine : public AnyDenseEngine {
                                      problem().n_classes());
   }
   Trainer& trainer() { return trainer_; }
-
- private:
   MatrixView<T> w() const { return weights_.of<T>().rows(); }
 
+ private:
   // sigma_i / k, which are those of the mean of W(z).
   std::vector<double> mean_factors() const {
     std::vector<std::int32_t> rows(static_cast<std::size_t>(problem().n_rows()));

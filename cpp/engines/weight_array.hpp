@@ -76,7 +76,7 @@ class WeightArray {
   OwnedMatrix<T> padded() const {
     return {memory_, first(), layout_.n_rows(), stride_, stride_, 1};
   }
-  // The matrix, in this memory. A mean that is held apart is not subtracted.
+  // The matrix, in this memory. A mean in a column of its own is not subtracted.
   OwnedMatrix<T> matrix() const { return matrix_at(first(), stride_); }
 
   void assign(const WeightArray& other) {

@@ -1,4 +1,4 @@
-"""Trainers of the core and their dual variables."""
+"""Engines of the core."""
 
 from __future__ import annotations
 
@@ -27,27 +27,18 @@ def random_data(n, d, k, dtype, *, seed=0, bias=0.0, name="crammer_singer", loss
     )
 
 
-CORES = {
-    ("lists", np.float32): (_core.Trainer32, _core.Duals32),
-    ("lists", np.float64): (_core.Trainer64, _core.Duals64),
-    ("lanes", np.float32): (_core.LaneTrainer32, _core.LaneDuals32),
-    ("lanes", np.float64): (_core.LaneTrainer64, _core.LaneDuals64),
-}
-
-
 def kinds_for(problem):
     """The kernels that can solve the problem."""
     return ["lists", "lanes"] if in_lanes(problem) else ["lists"]
 
 
-def trainer_for(problem, kind="lists"):
-    data = problem.dataset
-    trainer_of, duals_of = CORES[kind, data.dtype.type]
-    return trainer_of(core_problem(problem)), duals_of(data.n_examples, data.n_classes)
-
-
 def engine_for(problem, storage, n_threads=1, **options):
-    """The core's engine, W = 0 and z = 0; in tables the classes are in their own order."""
+    """The core's engine, W = 0 and z = 0; in tables the classes are in their own order.
+
+    ``storage`` may be a kind of dense kernels: lists or lanes.
+    """
+    if storage in ("lists", "lanes"):
+        options["lists"], storage = storage == "lists", "dense"
     if storage == "tables":
         options["order"] = np.arange(problem.dataset.n_classes, dtype=np.int32)
     return _core.Engine(core_problem(problem), storage, n_threads, **options)
@@ -74,7 +65,7 @@ def sums_of(parts):
     )
 
 
-def duals_of(z, problem):
-    indptr, labels, values = z.export_duals() if isinstance(z, _core.Engine) else z.to_csr()
+def duals_of(engine, problem):
+    indptr, labels, values = engine.export_duals()
     shape = (problem.dataset.n_examples, problem.dataset.n_classes)
     return sp.csr_array((values, labels, indptr), shape=shape)

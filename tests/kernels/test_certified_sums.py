@@ -10,9 +10,8 @@ import pytest
 from manyclass import _core
 from manyclass.solvers.certificates import returned_intercepts, returned_square
 from manyclass.solvers.kernels import NO_COMMON
-from manyclass.solvers.weights.dense import allocate_weights
 from tests.helpers.catalog import make_problem
-from tests.helpers.dual_kernels import kinds_for, trainer_for
+from tests.helpers.dual_kernels import engine_for, kinds_for
 
 UNIT = 2.0**-53
 
@@ -48,9 +47,7 @@ def test_losses_of_many_rows(kind, instruction_set):
     """C = 0.1 twice a row, 20,001 times: a naive sum is off in its twelfth digit."""
     problem = make_problem(np.zeros((20_001, 1)), np.arange(20_001) % 3, n_classes=3, C=0.1)
     assert kind in kinds_for(problem)
-    trainer, z = trainer_for(problem, kind)
-    _, weights = allocate_weights(2, 3, np.dtype(np.float64))
-    found = trainer.inspect(weights, z, NO_COMMON, 0.0, 0, 20_001)
+    (found,) = engine_for(problem, kind).inspect(NO_COMMON, 0.0)
     exact = 20_001 * Fraction(0.1)
     assert abs(Fraction(found.loss) - exact) <= 2 * UNIT * exact
 

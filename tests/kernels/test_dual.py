@@ -8,12 +8,19 @@ import scipy.sparse as sp
 
 from manyclass import _core
 from manyclass.problem import objective
-from manyclass.solvers.kernels import NO_COMMON, problem_arguments
-from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.solvers.kernels import NO_COMMON, core_problem, problem_arguments
 from manyclass.utils.machine import VARIABLE, instruction_set
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
-from tests.helpers.dual_kernels import duals_of, kinds_for, random_data, trainer_for
+from tests.helpers.dual_kernels import (
+    duals_of,
+    engine_for,
+    filled_rows,
+    kinds_for,
+    random_data,
+    set_duals,
+    sums_of,
+)
 
 
 def check_sweeps(problem):
@@ -25,33 +32,25 @@ def check_sweeps(problem):
 def check_sweeps_of(problem, kind):
     data = problem.dataset
     k, centred = data.n_classes, problem.formulation.centred and kind == "lists"
-    trainer, z = trainer_for(problem, kind)
-    _, weights = allocate_weights(data.n_features + 1, k + centred, data.dtype)
-    order = np.flatnonzero(trainer.problem.squared_norms() > 0).astype(np.int32)
+    engine, order = engine_for(problem, kind), filled_rows(problem)
     active = np.empty(len(order), np.int32)
-    gains = sum(
-        trainer.inspect(weights, z, NO_COMMON, 0.0, i, i + 1).loss
-        for i in np.flatnonzero(trainer.problem.squared_norms() == 0)
-    )
+    gains = engine.constant_loss()
     for _ in range(3):
-        result = trainer.full_loop(weights, z, order, active, -np.inf, 1)
+        result = engine.full_loop(order, active, -np.inf, 1)
         gains += result.dual_gain
         goal = _core.ShrunkGoal(0.0, 0.0, 20 * k, 0.0)
-        gains += trainer.shrunk_loops(weights, z, active, result.n_active, goal, 2).dual_gain
-    duals = duals_of(z, problem)
-    W = weights[:, :k] - weights[:, k : k + 1] if centred else weights[:, :k]
+        gains += engine.shrunk_loops(active, result.n_active, goal, 2).dual_gain
+    duals, W = duals_of(engine, problem), engine.copy_weights()
     digits = 1e-4 if data.dtype == np.float32 else 1e-10
     np.testing.assert_allclose(W, objective.weights_of(problem, duals), rtol=digits, atol=digits)
-    assert (weights[:, k + centred :] == 0).all()
+    assert (engine.W.padded[:, k + centred :] == 0).all()
     expected = objective.certificate(problem, W, duals)
     size = expected.primal_objective
     assert gains == pytest.approx(expected.dual_objective, abs=digits * size)
-    rebuilt = allocate_weights(data.n_features + 1, k + centred, data.dtype)[1]
-    common = objective.weights_of(problem, duals, centred=False).mean(axis=1)
-    trainer.rebuild(rebuilt, z, common if problem.formulation.centred else NO_COMMON)
-    np.testing.assert_allclose(rebuilt[:, :k], W, rtol=digits, atol=digits)
-    assert (rebuilt[:, k:] == 0).all()
-    seen = trainer.inspect(rebuilt, z, NO_COMMON, np.linalg.norm(rebuilt), 0, data.n_examples)
+    engine.rebuild()
+    np.testing.assert_allclose(engine.W.matrix, W, rtol=digits, atol=digits)
+    assert (engine.W.padded[:, k:] == 0).all()
+    seen = sums_of(engine.inspect(NO_COMMON, float(np.linalg.norm(engine.W.matrix))))
     assert seen.gap == pytest.approx(expected.gap, abs=digits * size)
     assert seen.max_violation == pytest.approx(expected.max_violation, rel=1e-2, abs=digits)
 
@@ -73,20 +72,35 @@ def test_formulations_agree_with_numpy(name, loss, k, dtype, instruction_set):
 
 def test_norms_with_the_appended_feature():
     problem = make_problem(np.array([[3.0, 4.0], [0, 0]]), [0, 1], n_classes=2, bias=2.0)
-    np.testing.assert_allclose(trainer_for(problem)[0].problem.squared_norms(), [29, 4])
+    np.testing.assert_allclose(core_problem(problem).squared_norms(), [29, 4])
 
 
-@pytest.mark.parametrize("duals", [_core.Duals64, _core.LaneDuals64])
-def test_duals_keep_what_they_are_given(duals):
+def engine_of(n, k, kind):
+    return engine_for(make_problem(np.ones((n, 1)), np.arange(n) % k, n_classes=k), kind)
+
+
+KINDS = pytest.mark.parametrize("kind", ["lists", "lanes", "class_major", "tables"])
+
+
+@KINDS
+def test_duals_keep_what_they_are_given(kind):
     rng = np.random.default_rng(0)
     given = sp.random_array((50, 30), density=0.4, rng=rng, format="csr")
-    z = duals(50, 30)
+    engine = engine_of(50, 30, kind)
     for matrix in (given, given[::-1], sp.csr_array((50, 30)), given):
-        csr = sp.csr_array(matrix)
-        z.from_csr(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data)
-        indptr, labels, values = z.to_csr()
-        assert (sp.csr_array((values, labels, indptr), shape=(50, 30)) != csr).nnz == 0
-        assert z.count == csr.nnz
+        set_duals(engine, matrix)
+        indptr, labels, values = engine.export_duals()
+        held = sp.csr_array((values, labels, indptr), shape=(50, 30))
+        assert (held != sp.csr_array(matrix)).nnz == 0
+        assert engine.n_duals == matrix.nnz
+
+
+def test_lists_keep_what_they_are_given():
+    given = sp.random_array((50, 30), density=0.4, rng=np.random.default_rng(0), format="csr")
+    z = _core.Duals64(50, 30)
+    z.from_csr(given.indptr.astype(np.int64), given.indices.astype(np.int32), given.data)
+    indptr, labels, values = z.to_csr()
+    assert (sp.csr_array((values, labels, indptr), shape=(50, 30)) != given).nnz == 0
     assert z.n_bytes >= 16 * given.nnz
 
 
@@ -94,31 +108,44 @@ def test_duals_keep_what_they_are_given(duals):
     ("indptr", "message"),
     [([0, 1], "rows"), ([0, 2, 1, 3], "CSR"), ([0, 1, 2, 9], "CSR"), ([-1, 1, 2, 3], "CSR")],
 )
-@pytest.mark.parametrize("duals", [_core.Duals64, _core.LaneDuals64])
-def test_duals_refuse_what_is_no_csr(duals, indptr, message):
+@KINDS
+def test_duals_refuse_what_is_no_csr(kind, indptr, message):
     with pytest.raises(ValueError, match=message):
-        duals(3, 3).from_csr(np.array(indptr), np.arange(3, dtype=np.int32), np.ones(3))
+        engine_of(3, 3, kind).set_duals(np.array(indptr), np.arange(3, dtype=np.int32), np.ones(3))
 
 
-@pytest.mark.parametrize("duals", [_core.Duals64, _core.LaneDuals64])
+@KINDS
 @pytest.mark.parametrize("label", [-1, 3])
-def test_duals_refuse_a_class_out_of_range(duals, label):
+def test_duals_refuse_a_class_out_of_range(kind, label):
     with pytest.raises(ValueError, match="class"):
-        duals(1, 3).from_csr(np.array([0, 1]), np.array([label], np.int32), np.ones(1))
+        engine_of(1, 3, kind).set_duals(np.array([0, 1]), np.array([label], np.int32), np.ones(1))
 
 
 @pytest.mark.parametrize("kind", ["lists", "lanes"])
-def test_weights_of_a_wrong_shape_are_refused(kind):
-    problem = make_problem(np.eye(3), [0, 1, 2], n_classes=3)
-    trainer, z = trainer_for(problem, kind)
-    for shape in [(3, 8), (4, 7), (4, 2)]:
-        with pytest.raises(ValueError, match="weights"):
-            trainer.inspect(np.zeros(shape), z, NO_COMMON, 0.0, 0, 3)
-    _, weights = allocate_weights(4, 3, np.dtype(np.float64))
-    with pytest.raises(ValueError, match="rows out of range"):
-        trainer.inspect(weights, z, NO_COMMON, 0.0, 0, 4)
-    with pytest.raises(ValueError, match="z must have"):
-        trainer.inspect(weights, type(z)(2, 3), NO_COMMON, 0.0, 0, 3)
+def test_weights_of_another_problem_are_refused(kind):
+    engine = engine_of(3, 3, kind)
+    wide = engine_for(make_problem(np.eye(3), [0, 1, 2], n_classes=3), kind)
+    with pytest.raises(ValueError, match="weights"):
+        engine.inspect(NO_COMMON, 0.0, wide.W)
+    with pytest.raises(ValueError, match="weights"):
+        engine.take(wide.W)
+    with pytest.raises(ValueError, match="common"):
+        engine.inspect(np.zeros(3), 0.0)
+
+
+@KINDS
+def test_nothing_is_left_of_dense_weights_that_were_released(kind):
+    engine, rows = engine_of(3, 3, kind), np.arange(3, dtype=np.int32)
+    engine.full_loop(rows, rows.copy(), -np.inf, 0)
+    kept = None if kind == "tables" else engine.W.matrix
+    expected, found = engine.copy_weights(), engine.release_weights()
+    if kind == "tables":
+        assert engine.n_weights == 0
+        return
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(kept, expected)  # the memory that others refer to stays
+    with pytest.raises(ValueError, match="released"):
+        engine.full_loop(rows, rows.copy(), -np.inf, 0)
 
 
 def test_an_unknown_instruction_set_is_refused(monkeypatch):

@@ -9,7 +9,6 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.solvers.kernels import problem_arguments
-from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
 from tests.helpers.cases import each
 
@@ -21,15 +20,13 @@ def visited(name, dtype, instruction_set, X, labels, C, loss="hinge"):
     data = Dataset.from_matrix(X.astype(dtype), labels, n_classes=K)
     problem = Problem(data, FORMULATIONS[name], C, loss)
     arguments = problem_arguments(problem) | {"instruction_set": instruction_set}
-    trainer = core_class("Trainer", data.dtype)(core_class("Problem", data.dtype)(**arguments))
-    z = core_class("Duals", data.dtype)(len(X), K)
-    weights = allocate_weights(X.shape[1] + 1, K, data.dtype)[1]
+    engine = _core.Engine(core_class("Problem", data.dtype)(**arguments), "dense", 1, lists=True)
     rows = np.arange(len(X), dtype=np.int32)
-    trainer.full_loop(weights, z, rows, np.empty_like(rows), -np.inf, 0)
-    indptr, classes, values = z.to_csr()
+    engine.full_loop(rows, np.empty_like(rows), -np.inf, 0)
+    indptr, classes, values = engine.export_duals()
     dense = np.zeros((len(X), K))
     dense[np.repeat(rows, np.diff(indptr)), classes] = values
-    return dense, weights[:-1, :K].astype(np.float64)
+    return dense, engine.copy_weights()[:-1].astype(np.float64)
 
 
 def best_of(name, xi, q, C):

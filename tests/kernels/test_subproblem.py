@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from manyclass import _core
 from manyclass.solvers.kernels import core_formulation
-from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
 from manyclass.utils.machine import instruction_set
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
-from tests.helpers.dual_kernels import CORES, kinds_for
+from tests.helpers.dual_kernels import kinds_for, set_duals
 
 formulations = pytest.mark.parametrize(("name", "loss"), PAIRS)
 
@@ -114,7 +114,6 @@ def steps(block, sub, dtype=np.float64):
 
 def step(block, sub, dtype=np.float64, kind="lists"):
     """The same with one of them."""
-    trainer_of, duals_of = CORES[kind, dtype]
     k = len(block.scores)
     root = np.sqrt(block.q)
     problem = core_class("Problem", np.dtype(dtype))(
@@ -129,19 +128,15 @@ def step(block, sub, dtype=np.float64, kind="lists"):
         np.array([block.cost]),
         instruction_set(),
     )
-    trainer, duals = trainer_of(problem), duals_of(1, k)
-    start = sp.csr_array(np.asarray([block.z], dtype))
-    duals.from_csr(start.indptr.astype(np.int64), start.indices, start.data)
-    apart = sub.centred and kind == "lists"  # a mean of 0 in column k
-    _, weights = allocate_weights(2, k + apart, np.dtype(dtype))
-    weights[0, :k] = block.scores / root
-    result = trainer.full_loop(
-        weights, duals, np.zeros(1, np.int32), np.empty(1, np.int32), -np.inf, 0
-    )
-    indptr, classes, values = duals.to_csr()
+    engine = _core.Engine(problem, "dense", 1, lists=kind == "lists")
+    set_duals(engine, [block.z])
+    engine.W.matrix[0] = block.scores / root
+    result = engine.full_loop(np.zeros(1, np.int32), np.empty(1, np.int32), -np.inf, 0)
+    indptr, classes, values = engine.export_duals()
     z = sp.csr_array((values, classes, indptr), shape=(1, k)).toarray()[0].astype(np.float64)
-    moved = weights[0].astype(np.float64) * root
-    return z, moved[:k] - (moved[k] if apart else 0), result
+    padded = engine.W.padded[0].astype(np.float64) * root
+    apart = sub.centred and kind == "lists"  # the mean, in column k
+    return z, padded[:k] - (padded[k] if apart else 0), result
 
 
 @st.composite

@@ -9,7 +9,7 @@ from manyclass.utils.machine import instruction_set
 from tests.trials.hostile_arrays import NUMBERS
 
 # Methods of CoreCall that a trial makes, and how often.
-CALLS = ("dense", "engine", "engine", "tables", "pairs", "stochastic", "logistic")
+CALLS = ("engine", "engine", "mean", "tables", "pairs", "stochastic", "logistic")
 
 
 class CoreCall:
@@ -32,18 +32,18 @@ class CoreCall:
     def core(self, name):
         return getattr(_core, f"{name}{self.bits}")
 
-    def formulation(self, *, relative):
+    def formulation(self, *, relative, shifted=False):
         h, right = self.h, {"relative": relative, "others": True, "own": not relative}
         loss = "squared_hinge" if not relative and h.chance(0.4) else "hinge"
-        right["maximum"] = h.chance(0.3) and loss == "hinge"
-        right["centred"] = not relative and h.chance(0.4)
+        right["maximum"] = not shifted and h.chance(0.3) and loss == "hinge"
+        right["centred"] = not relative and not shifted and h.chance(0.4)
         for name in right:
             if h.chance(0.03):
                 right[name] = not right[name]
         if h.chance(0.03):
             loss = h.pick(["hinge", "squared_hinge", "", "log_loss"])
         margins = (h.number(1.0, 0.03, NUMBERS) for _ in range(2))
-        return _core.Formulation(*right.values(), loss, *margins, shifted=h.chance(0.05))
+        return _core.Formulation(*right.values(), loss, *margins, shifted=shifted != h.chance(0.05))
 
     def trainer(self, kind, *, relative):
         problem = self.core("Problem")(self.formulation(relative=relative), *self.problem)
@@ -52,7 +52,7 @@ class CoreCall:
     def duals(self, kind, n_columns):
         """Return z with entries, perhaps of other classes, or twice."""
         h = self.h
-        z = self.core(kind)(h.number(self.n, 0.03), h.number(n_columns, 0.03), h.chance(0.03))
+        z = self.core(kind)(h.number(self.n, 0.03), h.number(n_columns, 0.03))
         if h.chance(0.5):
             arrays = h.csr(self.n, n_columns, self.dtype)
             z.from_csr(*(h.array(part) for part in arrays))
@@ -72,33 +72,6 @@ class CoreCall:
         h = self.h
         limits = (h.number(1e-3, 0.1, NUMBERS) for _ in range(2))
         return _core.ShrunkGoal(*limits, h.number(500, 0.1, [-1, 0, 1, 5000]), -np.inf)
-
-    def loops(self, trainer, weights, z, *at):
-        """Loops over all examples, then the active ones, then the certificate's pass."""
-        h = self.h
-        rows = h.rows(self.n)
-        active = np.zeros(max(0, len(rows) + h.number(0, 0.1, [-1, 5])), np.int32)
-        trainer.full_loop(weights, z, rows, active, -np.inf, self.seed())
-        some = h.rows(self.n)
-        trainer.shrunk_loops(weights, z, some, h.number(len(some)), self.goal(), self.seed())
-        norm = h.number(1.0, 0.1, NUMBERS)
-        trainer.inspect(weights, z, *at, norm, h.number(0), h.number(self.n))
-
-    def dense(self):
-        """Dense weights, by lists or in lanes."""
-        h, kind = self.h, self.h.pick(["", "Lane"])
-        trainer = self.trainer(f"{kind}Trainer", relative=h.chance(0.5))
-        z = self.duals(f"{kind}Duals", self.k)
-        weights = h.weights(self.d + 1, self.k + 1, self.dtype)
-        common = h.array(h.pick([np.empty(0), np.zeros(self.d + 1)]))
-        trainer.rebuild(weights, z, common)
-        self.loops(trainer, weights, z, common)
-        rows, sums = h.rows(self.n), np.zeros(self.n)
-        moved, active = np.zeros(len(rows)), h.array(np.ones(self.n, np.uint8))
-        trainer.visit(weights, z, rows, h.chance(0.5), active, h.array(sums), h.array(moved))
-        trainer.row_sums(z, h.rows(self.n), h.array(sums))
-        if not kind:
-            self.mean(trainer, weights, z, rows, moved)
 
     def engine(self):
         """W and z of an engine, in any layout."""
@@ -132,13 +105,22 @@ class CoreCall:
         newton.write_weights(weights)
         newton.gradient_at(weights, 1.0, engine.new_weights())
 
-    def mean(self, trainer, weights, z, rows, moved):
-        h = self.h
-        mean = _core.MeanFollower(h.number(self.d, 0.1))
-        mean.restart(h.array(np.zeros(self.d + 1)))
-        trainer.follow_mean(weights, z, rows, moved, h.array(moved), 1.0, mean)
-        trainer.settle_mean(weights, z, mean)
-        trainer.problem.sum_of_rows(h.array(np.ones(self.n)))
+    def mean(self):
+        """W of some classes, less a mean that ranks share."""
+        h, formulation = self.h, self.formulation(relative=False, shifted=not self.h.chance(0.05))
+        problem = self.core("Problem")(formulation, *self.problem)
+        engine = _core.MeanEngine(problem)
+        engine.rebuild_less(h.array(np.zeros(self.d + 1)))
+        engine.restart_mean(h.array(np.zeros(self.d + 1)))
+        engine.drift(h.number(0.0, 0.1, NUMBERS))
+        rows, sums = h.rows(self.n), np.zeros(self.n)
+        moved, active = np.zeros(len(rows)), h.array(np.ones(self.n, np.uint8))
+        engine.visit(rows, h.chance(0.5), active, h.array(sums), h.array(moved))
+        engine.row_sums(h.rows(self.n), h.array(sums))
+        engine.follow_mean(rows, moved, h.array(moved), 1.0)
+        engine.settle_mean()
+        problem.sum_of_rows(h.array(np.ones(self.n)))
+        engine.inspect(h.array(np.zeros(self.d + 1)), h.number(1.0, 0.1, NUMBERS))
 
     def tables(self):
         """W in tables."""

@@ -55,6 +55,14 @@ class Found(NamedTuple):
     most_loss: float
     max_violation: float
 
+    @classmethod
+    def sum_of(cls, parts: Sequence[Findings]) -> Found:
+        """Return what the passes of all parts found."""
+        gap, loss, most_loss = (
+            exact_sum(getattr(part, name) for part in parts) for name in cls._fields[:3]
+        )
+        return cls(gap, loss, most_loss, max(part.max_violation for part in parts))
+
 
 class Findings(Protocol):
     """Found, or GapSums."""

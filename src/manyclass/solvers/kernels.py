@@ -1,4 +1,4 @@
-"""Select the classes of the compiled core for a problem, and build their arguments."""
+"""The problem as the compiled core takes it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,11 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.losses import LOSSES
 from manyclass.problem.problem import Problem
-from manyclass.solvers.weights.layout import in_lanes
 from manyclass.utils.core_class import core_class
 from manyclass.utils.machine import instruction_set
 from manyclass.utils.types import Settings
 
 NO_COMMON = np.empty(0)  # nothing is taken off every class
-
-
-def core_classes(
-    problem: Problem, *, shifted: bool = False, lanes: bool = True
-) -> tuple[type[_core.Trainer64], type[_core.Duals64]]:
-    """Trainer and dual variables of the compiled core that suit the problem."""
-    dtype = problem.dataset.dtype
-    if lanes and in_lanes(problem, shifted=shifted):
-        return core_class("LaneTrainer", dtype), core_class("LaneDuals", dtype)
-    return core_class("Trainer", dtype), core_class("Duals", dtype)
 
 
 def core_problem(problem: Problem) -> _core.Problem64:

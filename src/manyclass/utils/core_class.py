@@ -13,8 +13,6 @@ from manyclass.utils.types import DType
 @overload
 def core_class(name: Literal["Problem"], dtype: DType) -> type[_core.Problem64]: ...
 @overload
-def core_class(name: Literal["Trainer", "LaneTrainer"], dtype: DType) -> type[_core.Trainer64]: ...
-@overload
 def core_class(name: Literal["PairTrainer"], dtype: DType) -> type[_core.PairTrainer64]: ...
 @overload
 def core_class(
@@ -29,8 +27,6 @@ def core_class(name: Literal["LogisticTrainer"], dtype: DType) -> type[_core.Log
 @overload
 def core_class(name: Literal["Duals"], dtype: DType) -> type[_core.Duals64]: ...
 @overload
-def core_class(name: Literal["LaneDuals"], dtype: DType) -> type[_core.Duals64]: ...
-@overload
 def core_class(name: Literal["ShardedWeights"], dtype: DType) -> type[_core.ShardedWeights64]: ...
 @overload
 def core_class(name: Literal["PairTables"], dtype: DType) -> type[_core.PairTables64]: ...
@@ -44,7 +40,7 @@ def core_class(name: str, dtype: DType) -> type:
     Parameters
     ----------
     name : str
-        Without its suffix: ``"Trainer"`` stands for ``Trainer32`` and ``Trainer64``.
+        Without its suffix: ``"Problem"`` stands for ``Problem32`` and ``Problem64``.
     dtype : dtype
         float32 or float64.
     """

@@ -50,8 +50,9 @@ def test_the_sum_of_w_is_kept_along(name, size):
         drift = solver.drift
         for _ in range(2):
             solver.epoch(RULES["gap"](1e-9))
-        here = solver.W[:, : len(solver.classes[rank.rank])]
-        np.testing.assert_allclose(solver.mean.sum, here.sum(axis=1), atol=1e-10)
+        if solver.engine is not None:
+            kept = solver.engine.sum_of_classes
+            np.testing.assert_allclose(kept, solver.W.sum(axis=1), atol=1e-10)
         return drift, solver.drift
 
     assert all(before > 0 and after == 0 for before, after in on_ranks(size, call))
@@ -75,12 +76,11 @@ def test_nothing_is_left_to_be_taken_off(dtype, relaxation):
     for x in (0.25, 1.0, 2.75):
         solver = one_row(dtype, x)
         for step in (1.0, -1.0):
-            solver.trainer.follow_mean(
-                solver.W, solver.z, row, none, np.array([step]), relaxation, solver.mean
-            )
-        assert solver.W[0, 3] != 0
-        solver.trainer.settle_mean(solver.W, solver.z, solver.mean)
-        assert solver.W[0, 3] == 0
+            solver.engine.follow_mean(row, none, np.array([step]), relaxation)
+        column = solver.engine.W.padded[:, 3]
+        assert column[0] != 0
+        solver.engine.settle_mean()
+        assert column[0] == 0
         np.testing.assert_allclose(solver.W, 0, atol=1e-6)
 
 
@@ -90,10 +90,8 @@ def test_m_is_the_same_on_ranks_that_moved_and_others(moved):
     row, none = np.zeros(1, np.int32), np.zeros(1)
     solver = one_row(np.float64, 1.0)
     for here, step in ((0.0, 1.0), (moved, 0.0)):
-        solver.trainer.follow_mean(
-            solver.W, solver.z, row, np.array([here]), none + step, 1.9, solver.mean
-        )
-    assert solver.W[0, 3] == 1.9
+        solver.engine.follow_mean(row, np.array([here]), none + step, 1.9)
+    assert solver.engine.W.padded[0, 3] == 1.9
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.distributed.solvers.coo_duals import CooDuals
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import UNIT, EpochRecord, Weights, exact_sum
-from manyclass.solvers.certificates import Found
+from manyclass.solvers.certificates import Findings, Found
 from manyclass.solvers.stopping import StoppingRule
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -136,7 +136,7 @@ class DistributedSolver(ABC):
         """Whether the last epoch's estimates say that the rule may be met."""
         return rule.promising(self._full, self.primal)
 
-    def _gather_found(self, found: _core.GapSums | None) -> list[Found]:
+    def _gather_found(self, found: Findings | None) -> list[Found]:
         """Return what the passes of all ranks found for a certificate."""
         mine = Found(0.0, 0.0, 0.0, 0.0)
         if found is not None:

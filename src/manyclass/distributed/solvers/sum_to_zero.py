@@ -42,20 +42,17 @@ from manyclass.distributed.solvers.coo_duals import CooDuals
 from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, start_of
 from manyclass.solvers.certificates import (
+    Found,
     Returned,
     certificate_of,
     returned_intercepts,
     returned_square,
 )
-from manyclass.solvers.kernels import (
-    NO_COMMON,
-    check_squared_norms,
-    core_classes,
-    problem_arguments,
-)
+from manyclass.solvers.kernels import check_squared_norms, problem_arguments
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.dense import allocate_weights, class_means
+from manyclass.solvers.weights.dense import class_means
 from manyclass.utils.core_class import core_class
+from manyclass.utils.types import Array
 
 # Loops over the shrunk problem, at most.
 SHRUNK_LOOPS = 10
@@ -83,7 +80,7 @@ class DistributedSumToZero(DistributedSolver):
     part : Problem or None
         Of the classes here; None where there are none.
     W : ndarray
-        Of these classes, and a last column that is subtracted from all of them.
+        Of these classes, shape (d + 1, k here).
     batch : int
         Examples that are visited before m moves.
     drift : float
@@ -112,9 +109,8 @@ class DistributedSumToZero(DistributedSolver):
         n = self.problem.dataset.n_examples
         here, norms = PassTotals(), np.zeros(n)
         if self.part is not None:
-            norms = self.trainer.problem.squared_norms()
-            for i in np.flatnonzero(norms == 0).tolist():
-                here.loss += self.trainer.inspect(self.W, self.z, NO_COMMON, 0.0, i, i + 1).loss
+            norms = self.core.squared_norms()
+            here.loss += self.engine.constant_loss()
         norms = self.communicator.all_max(norms)  # for ranks without classes
         check_squared_norms(norms)
         self.rows = np.flatnonzero(norms > 0).astype(np.int32)
@@ -132,7 +128,6 @@ class DistributedSumToZero(DistributedSolver):
             np.sort(names[some]) for some in shares(data.n_classes, self.communicator.size)
         ]
         mine = self.classes[self.communicator.rank]
-        self.W = allocate_weights(data.n_features + 1, len(mine) + 1, data.dtype)[1]
         self.part = problem_of(self.problem, mine) if len(mine) else None
         self.batch = batch_size(
             data.n_examples,
@@ -141,29 +136,28 @@ class DistributedSumToZero(DistributedSolver):
             len(self.classes),
             has_intercept=data.bias != 0,
         )
-        self.mean = _core.MeanFollower(data.n_features)
         self.drift = 0.0
         self.sigma = np.zeros(data.n_examples)
         self.active = np.zeros(data.n_examples, np.uint8)
-        self.trainer: Any = None
-        self.z: Any = None
+        self.engine: Any = None
+        self.W: Array = np.zeros((data.n_features + 1, 0), data.dtype)
         if self.part is not None:
-            _, duals_of = core_classes(self.part, shifted=True)
-            self.trainer = drifting_trainer(self.problem, self.part, 0.0)
-            self.z = duals_of(data.n_examples, len(mine), shifted=True)
+            self.core = shifted_problem(self.problem, self.part)
+            self.engine = _core.MeanEngine(self.core)
+            self.W = self.engine.W.matrix
 
     @aborts_all_ranks
     def epoch(self, rule: StoppingRule) -> EpochRecord:
         """Visit what still moves until the inner stopping criterion is met, then all examples."""
         here = self._shrunk_loops(rule) if self._full.n_active else PassTotals()
-        self.active[self.rows] = self.trainer is not None
+        self.active[self.rows] = self.engine is not None
         full = self._loop(self.rows, shrunk=False)
         full.n_visited, full.n_active = float(len(self.rows)), float(self.active.sum())
-        full.n_duals = 0.0 if self.z is None else float(self.z.count)
+        full.n_duals = 0.0 if self.engine is None else float(self.engine.n_duals)
         full.loops, full.evaluations = here.loops, full.evaluations + here.evaluations
         full.dual_gain += here.dual_gain
-        if self.trainer is not None:
-            full.dual_gain += self.trainer.settle_mean(self.W, self.z, self.mean)
+        if self.engine is not None:
+            full.dual_gain += self.engine.settle_mean()
         found = full.over(self.communicator)
         if self.drift:
             self._drift(0.0)
@@ -176,17 +170,17 @@ class DistributedSumToZero(DistributedSolver):
     def _drift(self, drift: float) -> None:
         """Let m drift within visits; without, their steps are steps of ascent for all."""
         self.drift = drift
-        if self.part is not None:
-            self.trainer = drifting_trainer(self.problem, self.part, drift)
+        if self.engine is not None:
+            self.engine.drift(drift)
 
     @aborts_all_ranks
     def certify(self) -> Certificate:
         """Rebuild W from z, then one pass over all examples that changes nothing."""
-        n, k = self.problem.dataset.n_examples, self.problem.dataset.n_classes
         at, distance = self._as_returned(self._rebuild())
         here = None
         if self.part is not None:
-            here = self.trainer.inspect(self.W, self.z, at.common, at.norm(k), 0, n)
+            norm = at.norm(self.problem.dataset.n_classes)
+            here = Found.sum_of(self.engine.inspect(at.common, norm))
         proof = certificate_of(self.problem, at, self._gather_found(here), distance)
         self.dual = proof.dual_objective
         return proof
@@ -198,8 +192,8 @@ class DistributedSumToZero(DistributedSolver):
         if not self.keeps_duals:
             return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
         z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
-        if self.z is not None:
-            indptr, labels, values = self.z.to_csr()
+        if self.engine is not None:
+            indptr, labels, values = self.engine.export_duals()
             shape = (data.n_examples, self._size())
             z = sp.coo_array(sp.csr_array((values, labels, indptr), shape=shape))
         classes = self.classes[self.communicator.rank].astype(np.int32)
@@ -211,7 +205,7 @@ class DistributedSumToZero(DistributedSolver):
         """Return W, shape (d + 1, k), as it is held."""
         data, ranks = self.problem.dataset, self.communicator
         blocks = [
-            Block(root, some, self.W[:, : len(some)] if root == ranks.rank else None)
+            Block(root, some, self.W if root == ranks.rank else None)
             for root, some in enumerate(self.classes)
             if len(some)
         ]
@@ -239,29 +233,25 @@ class DistributedSumToZero(DistributedSolver):
         In the first epoch the reduction also carries the dual gain of the last batch: as visits
         estimated it, and after the step of m.
         """
-        here, core = PassTotals(), self.trainer
+        here, engine = PassTotals(), self.engine
         seed = int(self.common.integers(2**63))
-        order = rows if core is None else core.problem.order(rows, seed)
+        order = rows if engine is None else self.core.order(rows, seed)
         gains = np.zeros(2)
         for begin in range(0, len(order), self.batch):
             batch = order[begin : begin + self.batch]
             told = np.append(np.zeros(len(batch)), gains[: 2 if self._n_epochs == 0 else 0])
             moved, drift = told[: len(batch)], self.drift
             gains[:] = 0
-            if self.trainer is not None:
-                found = self.trainer.visit(
-                    self.W, self.z, batch, shrunk, self.active, self.sigma, moved
-                )
+            if engine is not None:
+                found = engine.visit(batch, shrunk, self.active, self.sigma, moved)
                 here.add(found)
                 gains += found.dual_gain
             everywhere = self.communicator.all_sum(told)
             steps = everywhere[: len(batch)] / self.problem.dataset.n_classes
-            if self.trainer is not None:
+            if engine is not None:
                 steps -= drift * moved  # m is there already
                 relaxation = 1.0 if drift else RELAXATION
-                gains[1] += self.trainer.follow_mean(
-                    self.W, self.z, batch, moved, steps, relaxation, self.mean
-                )
+                gains[1] += engine.follow_mean(batch, moved, steps, relaxation)
                 here.dual_gain += gains[1] - gains[0]
             if drift and everywhere[-1] < TRUSTED * everywhere[-2]:
                 self._drift(0.0)
@@ -271,17 +261,15 @@ class DistributedSumToZero(DistributedSolver):
         """Set W from z; return an upper bound of the distance that rounding leaves."""
         assert not self.drift  # it ends with the first epoch
         steps = self.communicator.all_sum(self.sigma) / self.problem.dataset.n_classes
-        self.W.fill(0)
         rounding = 0.0
-        if self.part is not None:
-            mean = self.trainer.problem.sum_of_rows(steps)
-            rounding = self.trainer.rebuild(self.W, self.z, mean)
-        self.mean.restart(self._size() * self._means()[0])
+        if self.engine is not None:
+            rounding = self.engine.rebuild_less(self.core.sum_of_rows(steps))
+            self.engine.restart_mean(self._size() * class_means(self.W))
         return rounding
 
     def _as_returned(self, rounding: float) -> tuple[Returned, float]:
         """Return W as users have it, and how far the given W is from W(z) at most; of all ranks."""
-        data, W = self.problem.dataset, self.W[:, : self._size()]
+        data, W = self.problem.dataset, self.W
         common = self._means()[1]  # what rounding leaves of it
         intercepts = np.array([returned_intercepts(W[-1], data.bias).sum()])
         common[-1] = self.communicator.all_sum(intercepts)[0] / data.n_classes
@@ -294,7 +282,7 @@ class DistributedSumToZero(DistributedSolver):
         size = self._size()
         here = np.zeros(len(self.W))
         if size:
-            here += class_means(self.W[:, :size])
+            here += class_means(self.W)
         return here, self.communicator.all_sum(size * here) / self.problem.dataset.n_classes
 
     def _warm_start(self, start: Start) -> None:
@@ -305,11 +293,10 @@ class DistributedSumToZero(DistributedSolver):
             visited[self.rows] = 1
             z = sp.csr_array(sp.diags_array(visited) @ part.duals)
             z.eliminate_zeros()
-            dtype = data.dtype
-            self.z.from_csr(
-                z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(dtype)
+            self.engine.set_duals(
+                z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(np.float64)
             )
-            self.trainer.row_sums(self.z, self.rows, self.sigma)
+            self.engine.row_sums(self.rows, self.sigma)
         self.certify()
 
     def _size(self) -> int:
@@ -359,8 +346,8 @@ def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -
     return 1 / (problem.dataset.n_classes if alone else max(1, n_here))
 
 
-def drifting_trainer(problem: Problem, part: Problem, drift: float) -> _core.Trainer64:
-    """Return the core's trainer for the classes of a rank, which are independent but for m."""
+def shifted_problem(problem: Problem, part: Problem) -> _core.Problem64:
+    """Return the core's problem of a rank's classes, which are independent but for m."""
     formulation = problem.formulation
     gamma, gamma_own = formulation.margins(problem.dataset.n_classes)
     of_core = _core.Formulation(
@@ -373,8 +360,6 @@ def drifting_trainer(problem: Problem, part: Problem, drift: float) -> _core.Tra
         gamma=gamma,
         gamma_own=gamma_own,
         shifted=True,
-        drift=drift,
     )
-    trainer_of, _ = core_classes(part, shifted=True)
     arguments = problem_arguments(part) | {"formulation": of_core}
-    return trainer_of(core_class("Problem", part.dataset.dtype)(**arguments))
+    return core_class("Problem", part.dataset.dtype)(**arguments)

@@ -25,15 +25,12 @@ def classes_in_group(dtype: DType) -> int:
     return GROUP_BLOCKS * BLOCK_BYTES // dtype.itemsize
 
 
-def in_lanes(problem: Problem, *, shifted: bool = False) -> bool:
-    """Whether the kernels for few classes serve: a visit holds all of them in registers.
-
-    ``shifted``: W has a column more.
-    """
-    formulation = problem.formulation
-    per_block = BLOCK_BYTES // problem.dataset.dtype.itemsize
-    simple = not formulation.takes_maximum or formulation.is_relative
-    return simple and problem.dataset.n_classes + shifted <= _core.MAX_LANE_BLOCKS * per_block
+def in_lanes(problem: Problem) -> bool:
+    """Whether the kernels for few classes serve: a visit holds all of them in registers."""
+    data, formulation = problem.dataset, problem.formulation
+    return _core.fits_lanes(
+        formulation.takes_maximum, formulation.is_relative, data.n_classes, data.dtype.itemsize
+    )
 
 
 def in_batches(problem: Problem) -> bool:
