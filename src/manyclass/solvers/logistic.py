@@ -104,6 +104,11 @@ class MultinomialLogistic:
             n_duals=0 if self.engine.log_u is None else data.n_examples * data.n_classes,
         )
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the last epoch was a Newton step, whose P and gap are those of its W."""
+        return self._phase is not None
+
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the last epoch's estimates say that the rule may be met."""
         return rule.promising(_found(self._gap), self._primal)
@@ -143,6 +148,7 @@ class MultinomialLogistic:
     def _newton_round(self) -> tuple[int, int]:
         if self._phase is None:
             self._phase = LogisticNewton(self.engine)
+            self._n_certificates = 0  # those of descent say nothing of Newton steps
         tol = TIGHTER**self._n_certificates * math.sqrt(2 * self.tol * abs(self._phase.primal))
         found = self._phase.round(tol)
         self._primal, self._gap = found.primal, found.gap

@@ -57,6 +57,8 @@ class OneVsRest:
         As for the sequential dual method.
     """
 
+    is_exact = False  # estimates are sums over visits, while W changes
+
     def __init__(
         self,
         problem: Problem,

@@ -66,6 +66,8 @@ class SequentialDual:
         D, kept by the gains of the visits.
     """
 
+    is_exact = False  # estimates are sums over visits, while W changes
+
     def __init__(
         self,
         problem: Problem,

@@ -42,6 +42,10 @@ class Solver(Protocol):
     def epoch(self, rule: StoppingRule) -> EpochRecord:
         """Train for one epoch."""
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the last epoch's estimates are those of W as it is."""
+
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the last epoch's estimates say that the rule may be met."""
 
@@ -173,7 +177,7 @@ def _epochs(
         progress = run.epoch(rule)
         stop = on_epoch is not None and on_epoch(progress)
         n_new = len(run.duals)
-        if n_new >= next_try and run.solver.promising(rule):
+        if (n_new >= next_try or run.solver.is_exact) and run.solver.promising(rule):
             certificate = run.certify()
             if rule.met(certificate):
                 return Status.CONVERGED, certificate

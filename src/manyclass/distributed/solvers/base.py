@@ -106,6 +106,8 @@ class DistributedSolver(ABC):
         D, as training keeps it.
     """
 
+    is_exact = False  # estimates are sums over visits, while W changes
+
     def __init__(
         self,
         problem: Problem,

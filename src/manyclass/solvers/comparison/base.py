@@ -59,6 +59,8 @@ class ComparisonSolver(ABC):
         W with the lowest P so far, where that may not be W(z).
     """
 
+    is_exact = False  # estimates are sums over visits, while W changes
+
     def __init__(
         self, problem: Problem, start: Start | None, rng: np.random.Generator, n_jobs: int = 1
     ) -> None:
