@@ -21,7 +21,8 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
 from manyclass.solvers.logistic_certificate import certify
 from manyclass.solvers.logistic_engine import LogisticEngine, class_counts, dot, duals_fit
-from manyclass.solvers.logistic_newton import LogisticNewton, is_factorised
+from manyclass.solvers.logistic_newton import LogisticNewton
+from manyclass.solvers.preconditioners import is_factorised
 from manyclass.solvers.stopping import Found, StoppingRule
 
 # Newton's method begins when descent seems to need more epochs than this, seen after a few. A step

@@ -4,13 +4,12 @@
 
     H V = V + sum_i C_i x_i (p_i * t_i - p_i (p_i . t_i))^T,  t_i = V^T x_i,  p_i = softmax(W^T x_i)
 
-A step solves H V = -grad P inexactly and halves V until P falls enough (Nocedal, Wright 2006,
-algorithm 7.1), to tenths after SHORT halvings. The preconditioner is I + a_c G for class c, with
-G = sum_i C_i x_i x_i^T where features are few, else its diagonal, and a_c the mean of
-p_ic (1 - p_ic) over some rows. P is strongly convex in the regularised weights, so half the squared
-norm of the gradient bounds the gap (logistic_certificate.py). An intercept that is not regularised
-adds to it, for its excess e_c = sum_i C_i p_ic - N_c with N_c the class's costs, about
-e_c^2 max(1, 1 / N_c): what it costs to make u feasible.
+A step solves H V = -grad P inexactly, preconditioned (preconditioners.py), and halves V until P
+falls enough (Nocedal, Wright 2006, algorithm 7.1), to tenths after SHORT halvings. P is strongly
+convex in the regularised weights, so half the squared norm of the gradient bounds the gap
+(logistic_certificate.py). An intercept that is not regularised adds to it, for its excess
+e_c = sum_i C_i p_ic - N_c with N_c the class's costs, about e_c^2 max(1, 1 / N_c): what it costs to
+make u feasible.
 """
 
 from __future__ import annotations
@@ -19,19 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse as sp
-import scipy.special
-from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from manyclass.problem.problem import Problem
 from manyclass.solvers.logistic_engine import LogisticEngine, class_counts, dot
-from manyclass.utils.types import Array, DType
+from manyclass.solvers.preconditioners import preconditioner_for
+from manyclass.utils.types import Array
 
-# G is factorised up to so many features, where there are as many rows.
-MOST_FACTORISED = 1024
-ROWS_FOR_EACH = 16  # feature, of which G is made
-SAMPLED = 2048  # rows from which p (1 - p) is estimated
 MOST_PRODUCTS = 200  # of a step
 MOST_TRIALS, SHORT = 40, 10  # lengths of a step
 ENOUGH = 1e-4  # of the decrease that the gradient promises
@@ -45,24 +37,6 @@ class NewtonRound:
     gap: float
     steps: int
     evaluations: int
-
-
-@dataclass(slots=True, eq=False)
-class Preconditioner:
-    """(I + a_c G)^-1 for class c, G = Q diag(values) Q^T; or G's diagonal, where Q is None."""
-
-    values: NDArray[np.float64]
-    vectors: Array | None
-
-    def scale(self, shares: NDArray[np.float64], dtype: DType) -> Array:
-        """Return 1 / (1 + a_c G), shape (d + 1, k), of the diagonal."""
-        return (1 / (1 + np.multiply.outer(self.values, shares))).astype(dtype)
-
-    def __call__(self, R: Array, scale: Array) -> Array:
-        """Apply it to an array of shape (d + 1, k)."""
-        if self.vectors is None:
-            return np.asarray(R * scale)
-        return np.asarray(self.vectors @ ((self.vectors.T @ R) * scale))
 
 
 class LogisticNewton:
@@ -89,12 +63,13 @@ class LogisticNewton:
             engine.W[:] = 0
             self.primal, self._gradient = engine.gradient(engine.W)
         self._size = self._size_of(self._gradient)
-        self._precondition = preconditioner(engine.problem)
+        self._inverse = preconditioner_for(engine.problem)
 
     def round(self, tol: float) -> NewtonRound:
         """Make one step; `tol` is asked of the size of the gradient."""
         data = self.engine.problem.dataset
-        with np.errstate(over="ignore", invalid="ignore"):  # of lengths that are too large
+        lengths = np.errstate(over="ignore", invalid="ignore")  # of which some are too large
+        with lengths, threadpool_limits(self.engine.n_jobs, "blas"):
             n_products = self._step(tol)
         evaluations = (2 * n_products + 1) * data.n_examples * data.n_classes
         return NewtonRound(self.primal, 0.5 * self._size**2, n_products, evaluations)
@@ -127,12 +102,12 @@ class LogisticNewton:
 
     def _preconditioning(self) -> Callable[[Array], Array]:
         """Return the product with the preconditioner at W."""
-        engine = self.engine
-        scale = self._precondition.scale(curvature_shares(engine), engine.W.dtype)
+        engine, inverse = self.engine, self._inverse
+        inverse.update(engine)
 
         def precondition(R: Array) -> Array:
             scaled = np.zeros_like(R)
-            engine.matrix(scaled)[:] = self._precondition(engine.matrix(R), scale)
+            engine.matrix(scaled)[:] = inverse(engine.matrix(R))
             return scaled
 
         return precondition
@@ -199,39 +174,3 @@ def conjugate_gradients(
 def _centre(W: Array) -> None:
     """Subtract the mean over the classes, which lowers the norm and changes no probability."""
     W -= W.mean(axis=1, keepdims=True)
-
-
-def curvature_shares(engine: LogisticEngine) -> NDArray[np.float64]:
-    """Return the mean of p_ic (1 - p_ic) over some rows, for each class."""
-    problem, data = engine.problem, engine.problem.dataset
-    some = np.linspace(0, data.n_examples - 1, min(SAMPLED, data.n_examples)).astype(int)
-    W = engine.matrix(engine.W)
-    scores = np.asarray(data.matrix()[some] @ np.ascontiguousarray(W[:-1])) + data.bias * W[-1]
-    p = scipy.special.softmax(scores.astype(np.float64), axis=1)
-    cost = problem.costs[some]
-    return np.asarray((cost @ (p * (1 - p))) / cost.sum())
-
-
-def is_factorised(problem: Problem) -> bool:
-    """Whether the preconditioner is of G, not of its diagonal."""
-    data = problem.dataset
-    return data.n_features < min(MOST_FACTORISED, data.n_examples)
-
-
-def preconditioner(problem: Problem) -> Preconditioner:
-    """Return that of the data; G from some rows, where they are many more than features."""
-    data = problem.dataset
-    matrix = data.matrix()
-    if not is_factorised(problem):
-        X = sp.csr_array(matrix)
-        squares = np.asarray(problem.costs @ X.multiply(X)).ravel()
-        return Preconditioner(np.append(squares, data.bias**2 * problem.costs.sum()), None)
-    wanted = min(data.n_examples, ROWS_FOR_EACH * (data.n_features + 1))
-    some = np.linspace(0, data.n_examples - 1, wanted).astype(int)
-    part = matrix[some]
-    rows = np.asarray(part.todense() if sp.issparse(part) else part, np.float64)
-    rows = np.column_stack([rows, np.full(wanted, data.bias)])
-    costs = problem.costs[some]
-    rows *= np.sqrt(costs * (problem.costs.sum() / costs.sum()))[:, None]
-    values, vectors = scipy.linalg.eigh(rows.T @ rows)
-    return Preconditioner(np.maximum(values, 0), vectors.astype(data.dtype))
