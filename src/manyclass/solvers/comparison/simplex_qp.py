@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-STEPS_PER_CUT = 20
+STEPS_PER_CUT = 2
 DIGIT = 4 * float(np.finfo(np.float64).eps)  # of the objective: what rounding hides
 
 
