@@ -41,8 +41,11 @@ inline void shuffle(std::span<std::int32_t> order, Random& random) {
 // for TLB misses.
 class VisitOrder {
  public:
-  VisitOrder(std::int64_t n_rows, std::size_t rows_in_block)
-      : stays_(static_cast<std::size_t>(n_rows)), rows_in_block_(rows_in_block) {}
+  // `interleaved`: blocks whose rows are visited in turn.
+  VisitOrder(std::int64_t n_rows, std::size_t rows_in_block, std::size_t interleaved)
+      : stays_(static_cast<std::size_t>(n_rows)),
+        rows_in_block_(rows_in_block),
+        interleaved_(interleaved) {}
 
   // The rows (ascending) in a new order.
   std::span<std::int32_t> shuffled(std::span<const std::int32_t> rows, Random& random) {
@@ -51,8 +54,8 @@ class VisitOrder {
     std::iota(blocks_.begin(), blocks_.end(), 0);
     shuffle(blocks_, random);
     order_.clear();
-    for (std::size_t first = 0; first < n_blocks; first += kInterleaved) {
-      const std::size_t last = std::min(first + kInterleaved, n_blocks);
+    for (std::size_t first = 0; first < n_blocks; first += interleaved_) {
+      const std::size_t last = std::min(first + interleaved_, n_blocks);
       for (std::size_t place = 0; place < rows_in_block_; ++place) {
         for (std::size_t b = first; b < last; ++b) {
           const std::size_t at = static_cast<std::size_t>(blocks_[b]) * rows_in_block_ + place;
@@ -74,11 +77,11 @@ class VisitOrder {
   }
 
  private:
-  static constexpr std::size_t kInterleaved = 4;
   std::vector<std::int32_t> blocks_;
   std::vector<std::int32_t> order_;
   std::vector<std::uint8_t> stays_;
   std::size_t rows_in_block_;
+  std::size_t interleaved_;
 };
 
 }  // namespace manyclass

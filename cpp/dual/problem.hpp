@@ -54,6 +54,7 @@ class Problem {
     const bool is_dense = arrays.indices.size() != arrays.values.size();
     require_none(flaw_of(arrays.labels, arrays.n_classes));
     require_none(flaw_of_costs(arrays.costs));
+    has_runs_ = has_runs(arrays.labels, arrays.n_classes);
     examples_ = {.formulation = arrays.formulation,
                  .x = {.indptr = arrays.indptr.data(),
                        .indices = arrays.indices.data(),
@@ -76,6 +77,7 @@ class Problem {
         norms_(other.norms_),
         instruction_set_(other.instruction_set_),
         check_signals_(other.check_signals_),
+        has_runs_(other.has_runs_),
         examples_(other.examples_) {
     require(length(labels) == n_rows(), "every example must have a label");
     require_none(flaw_of(labels, n_classes_));
@@ -203,21 +205,40 @@ class Problem {
 
  private:
   static constexpr std::int64_t kBlockOfRows = 1 << 14;  // bytes
+  static constexpr std::size_t kFewBlocks = 4, kManyBlocks = 64;
+  // Labels are in runs where so much of what chance leaves of neighbouring pairs is of one class.
+  static constexpr double kRuns = 0.25;
 
   // Blocks of rows of about four pages of memory; at least 256 blocks, so that the order is random.
+  // Rows of so many blocks are visited in turn, many where neighbouring rows share their class.
   VisitOrder new_visit_order() const {
     const std::int64_t n = n_rows();
     const std::int64_t nnz = examples_.x.indptr[n];
     const auto bytes = static_cast<std::int64_t>(sizeof(T) + sizeof(std::int32_t)) * nnz;
     const std::int64_t rows =
         std::min(kBlockOfRows * n / std::max<std::int64_t>(bytes, 1), n / 256);
-    return {n, static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 1, 32))};
+    return {n, static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 1, 32)),
+            has_runs_ ? kManyBlocks : kFewBlocks};
+  }
+
+  static bool has_runs(std::span<const std::int32_t> labels, std::int32_t n_classes) {
+    std::vector<double> counts(static_cast<std::size_t>(n_classes) + 1);  // the last: elsewhere
+    std::int64_t n_same = 0;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      ++counts[static_cast<std::size_t>(labels[i] < 0 ? n_classes : labels[i])];
+      n_same += i > 0 && labels[i] == labels[i - 1];
+    }
+    const auto n = static_cast<double>(std::max<std::size_t>(labels.size(), 1));
+    double by_chance = 0;
+    for (const double count : counts) by_chance += (count / n) * (count / n);
+    return static_cast<double>(n_same) / n - by_chance > kRuns * (1 - by_chance);
   }
 
   std::int32_t n_classes_;
   std::vector<double> norms_;
   std::string instruction_set_;
   Poll check_signals_;
+  bool has_runs_ = false;
   Examples<T> examples_;
   mutable std::atomic<bool> stopped_{false};
 };

@@ -165,8 +165,9 @@ def test_what_ranks_refuse():
         first, second = on_ranks(2, caught(lambda rank, p=params: fit(rank, **p[rank.rank])))
         assert isinstance(first, OtherRankError)
         assert f"The '{name}' parameter of MulticlassSVC must be" in str(second)
-    with pytest.raises(ValueError, match="'communicator' parameter"):
-        MulticlassSVC(communicator=3).fit(X, Y)
+    for nonsense in (3, type("Sized", (), {"size": 2})(), "world"):
+        with pytest.raises(ValueError, match="'communicator' parameter"):
+            MulticlassSVC(communicator=nonsense).fit(X, Y)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
+import zipfile
 from functools import partial
 
 import numpy as np
@@ -101,6 +102,14 @@ def test_hostile_steps(content, message, path, monkeypatch, tmp_path):
     with_tensors(path, steps=bytes_of(skops.io.dumps(content)))
     refused(path, message)
     assert not (tmp_path / "evil").exists()
+
+
+def test_compressed_steps_are_refused_before_they_are_unpacked(path):
+    """A file of some kilobytes could take gigabytes."""
+    save_model(path, scaled())
+    dumped = skops.io.dumps(line(StandardScaler()), compression=zipfile.ZIP_DEFLATED)
+    with_tensors(path, steps=bytes_of(dumped))
+    refused(path, "entries of the archive are compressed")
 
 
 @pytest.mark.parametrize(

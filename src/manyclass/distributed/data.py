@@ -87,7 +87,7 @@ def load_common(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from manyclass.io import load_common
+    >>> from manyclass.distributed import load_common
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "data")
     ...     _ = path.write_text("cat 1:1\ndog 2:1\n")

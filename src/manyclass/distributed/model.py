@@ -156,10 +156,11 @@ def training_on(model: MulticlassSVC) -> Training:
     ValueError
         If a parameter is not valid, and there is one process.
     """
-    ranks = as_communicator(model.communicator)
-    if getattr(ranks, "size", 1) > 1:
-        return RanksTraining(model, ranks)
-    training = Training(model)
+    training, given = Training(model), model.communicator
+    if hasattr(given, "Get_rank") or hasattr(given, "send_receive"):
+        ranks = as_communicator(given)
+        if ranks.size > 1:
+            return RanksTraining(model, ranks)
     training.check_params()
     return training
 

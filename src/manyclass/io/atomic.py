@@ -43,7 +43,7 @@ def check_folder(folder: Path) -> None:
     """Check, before any work, that a folder can be written to, or created where there is none."""
     with naming(f"cannot write to {folder}"):
         if folder.exists() and not folder.is_dir():
-            raise NotADirectoryError(errno.EEXIST, "is no folder")
+            raise NotADirectoryError(errno.ENOTDIR, "is no folder")
         Unfinished(folder / "file" if folder.is_dir() else folder.resolve()).close()
 
 

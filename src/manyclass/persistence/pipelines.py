@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import copy
 import inspect
+import zipfile
 from collections.abc import Iterator
+from io import BytesIO
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -125,9 +127,10 @@ def _check_types(io: ModuleType, name: str, step: object) -> None:
 
 def unpack_pipeline(tensors: dict[str, Array], model: Settings) -> Any:
     """Return the pipeline of ``pack_pipeline``."""
-    io = _skops()
+    io, content = _skops(), tensors["steps"].tobytes()
     try:
-        pipeline = io.loads(tensors["steps"].tobytes(), trusted=TRUSTED)
+        _check_stored(content)
+        pipeline = io.loads(content, trusted=TRUSTED)
     except Exception as error:  # skops checks types, and a hostile file may hold anything else
         raise ValueError(f"its steps cannot be read: {one_line(error)}") from None
     if type(pipeline) is not Pipeline:
@@ -144,6 +147,15 @@ def unpack_pipeline(tensors: dict[str, Array], model: Settings) -> Any:
         if step.vocabulary is not None:
             step.vocabulary = terms
     return pipeline
+
+
+def _check_stored(content: bytes) -> None:
+    """Refuse an archive that unpacks to more than its own size: skops stores, and packs nothing."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        entries = archive.infolist()
+    packed = any(entry.compress_type != zipfile.ZIP_STORED for entry in entries)
+    if packed or sum(entry.file_size for entry in entries) > len(content):
+        raise ValueError("entries of the archive are compressed")
 
 
 def _skops() -> ModuleType:

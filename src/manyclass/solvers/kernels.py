@@ -53,13 +53,6 @@ def core_formulation(problem: Problem) -> _core.Formulation:
     )
 
 
-def rows_per_call(problem: Problem) -> int:
-    """Return how many rows one call takes at most."""
-    data = problem.dataset
-    per_row = data.n_classes * (len(data.values) / max(1, data.n_examples) + 1)
-    return max(1, int(_core.CALL_WORK / per_row))
-
-
 def check_squared_norms(norms: NDArray[np.float64]) -> None:
     """Refuse rows of X whose square overflows.
 

@@ -22,7 +22,7 @@ from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
 from manyclass.solvers.logistic_certificate import certify
 from manyclass.solvers.logistic_engine import LogisticEngine, class_counts, dot, duals_fit
 from manyclass.solvers.logistic_newton import LogisticNewton
-from manyclass.solvers.preconditioners import is_factorised
+from manyclass.solvers.preconditioners import is_factorised, is_sampled
 from manyclass.solvers.stopping import Found, StoppingRule
 
 # Newton's method begins when descent seems to need more epochs than this, seen after a few. A step
@@ -165,7 +165,8 @@ class MultinomialLogistic:
         if len(gaps) < SEEN or not self._primal > 0 or not min(gaps) > 0:
             return False
         left = max(0.0, rule.distance(_found(gaps[-1]), self._primal))
-        most = MOST_EPOCHS if is_factorised(self.problem) else MOST_BESIDE_DIAGONAL
+        is_good = is_factorised(self.problem) or is_sampled(self.problem)
+        most = MOST_EPOCHS if is_good else MOST_BESIDE_DIAGONAL
         return left > most * max(rate_of(gaps), 0.0)
 
 

@@ -80,7 +80,7 @@ class LogisticEngine:
     ) -> None:
         data = problem.dataset
         check_memory(problem)
-        self.problem, self.n_jobs = problem, n_jobs
+        self.problem = problem
         self.regularize_intercept = regularize_intercept
         self.is_free = bool(data.bias) and not regularize_intercept
         self.class_major = in_batches(problem)

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from manyclass.solvers.logistic_engine import LogisticEngine, class_counts, dot
 from manyclass.solvers.preconditioners import preconditioner_for
+from manyclass.utils.machine import one_blas_thread
 from manyclass.utils.types import Array
 
 MOST_PRODUCTS = 200  # of a step
@@ -69,7 +69,7 @@ class LogisticNewton:
         """Make one step; `tol` is asked of the size of the gradient."""
         data = self.engine.problem.dataset
         lengths = np.errstate(over="ignore", invalid="ignore")  # of which some are too large
-        with lengths, threadpool_limits(self.engine.n_jobs, "blas"):
+        with lengths, one_blas_thread():
             n_products = self._step(tol)
         evaluations = (2 * n_products + 1) * data.n_examples * data.n_classes
         return NewtonRound(self.primal, 0.5 * self._size**2, n_products, evaluations)

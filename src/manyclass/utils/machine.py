@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import joblib
 from joblib.parallel import get_active_backend
+from threadpoolctl import threadpool_limits
 
 from manyclass import _core
 
@@ -85,3 +89,33 @@ def instruction_set() -> str:
             f"{VARIABLE}={wanted!r}: this machine has {', '.join(available)}; unset it or name one"
         )
     return wanted
+
+
+class _BlasLimit:
+    """Limit of the threads of BLAS, which the whole process shares."""
+
+    def __init__(self) -> None:
+        self._lock, self._n_users = threading.Lock(), 0
+        self._limits: threadpool_limits | None = None
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Let BLAS use one thread, until the last block that wants that has ended.
+
+        Results then do not depend on other threads of this process; BLAS's own threads would
+        compete with ours.
+        """
+        with self._lock:
+            if self._n_users == 0:
+                self._limits = threadpool_limits(1, "blas")
+            self._n_users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_users -= 1
+                if self._n_users == 0 and self._limits is not None:
+                    self._limits.restore_original_limits()
+
+
+one_blas_thread = _BlasLimit()

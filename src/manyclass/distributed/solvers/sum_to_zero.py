@@ -8,8 +8,7 @@ then all ranks set m to the mean of the u_c. The message for that is one number 
 example that was visited, sigma_i, since sum_c u_c = sum_i sigma_i x_i with sigma_i = sum_c v_ic
 z_ic (v = 1 for c = y_i, else -1), and every rank has all x_i. So batches can be small. Along the
 features of a batch m goes further than the mean of the u_c, by successive over-relaxation; at the
-end of an epoch it is that mean. In the first epoch, from z = 0, m may drift within visits instead
-(mean_drift.py).
+end of an epoch it is that mean. In the first epoch, from z = 0, m may drift within visits instead.
 Given: x_i, y_i, C_i on every rank. Returned: W, z and the certificate, the same on every rank.
 Converges: after the first epoch, wherever that ends, visits are exact steps of ascent in blocks of
 a smooth problem over a box, and m's are steps of ascent, too: along one feature D is a parabola,

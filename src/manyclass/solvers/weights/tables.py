@@ -35,9 +35,12 @@ def csr_on(
     return sp.csr_array((values, labels, indptr.astype(np.int32) if small else indptr), shape=shape)
 
 
-def dense_from(problem: Problem, n_ranks: int = 1) -> int:
-    """Return how many classes to a slot make a plain row worth its memory (hash_tables.hpp)."""
-    expected = (sparse_bytes(problem) or 0) // n_ranks
+def dense_from(problem: Problem, n_parts: int = 1) -> int:
+    """Return how many classes to a slot make a plain row worth its memory (hash_tables.hpp).
+
+    ``n_parts``: tables have such a part of the classes.
+    """
+    expected = (sparse_bytes(problem) or 0) // n_parts
     return FAST if expected < SPACIOUS * available_memory() else SMALL
 
 
