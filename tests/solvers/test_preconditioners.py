@@ -37,7 +37,7 @@ def hessian(engine):
 
 
 def applied(inverse, R):
-    """The product with R, and H^-1 R by H."""
+    """The product with R, its columns one below another."""
     return inverse(R).T.ravel()
 
 

@@ -55,7 +55,7 @@ class Preconditioner(Protocol):
 
 
 class Diagonal:
-    """Features and classes apart.
+    """The diagonal of G, and one mean curvature for each class.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Options:
 
 
 class Hook(Protocol):
-    """What takes part in a training: progress, checkpoints, callbacks, stop events."""
+    """Part of a training, called each epoch: progress, checkpoints, callbacks, stop events."""
 
     def epoch(self, progress: Progress) -> bool:
         """Look at the state after an epoch; True stops training."""
