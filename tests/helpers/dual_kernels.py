@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from manyclass import _core
-from manyclass.solvers.kernels import core_problem
-from manyclass.solvers.weights.layout import in_lanes
+from manyclass.problem.problem import core_problem
+from manyclass.solvers.weights.dense import in_lanes
 from tests.helpers.catalog import make_problem
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from manyclass import _core
-from manyclass.solvers.certificates import returned_intercepts, returned_square
-from manyclass.solvers.kernels import NO_COMMON
+from manyclass.solvers.certificates import NO_COMMON, returned_intercepts, returned_square
 from tests.helpers.catalog import make_problem
 from tests.helpers.dual_kernels import engine_for, kinds_for
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from manyclass import _core
 from manyclass.problem import objective
-from manyclass.solvers.kernels import problem_arguments
+from manyclass.problem.problem import problem_arguments
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.utils.core_class import core_class
 from tests.helpers.catalog import random_problem

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from manyclass import _core
-from manyclass.solvers.kernels import problem_arguments
+from manyclass.problem.problem import problem_arguments
 from manyclass.solvers.logistic_certificate import class_shift
 from manyclass.solvers.logistic_engine import (
     NO_SHIFT,

@@ -7,8 +7,7 @@ import scipy.optimize
 from manyclass import _core
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.problem.problem import Problem
-from manyclass.solvers.kernels import problem_arguments
+from manyclass.problem.problem import Problem, problem_arguments
 from manyclass.utils.core_class import core_class
 from tests.helpers.cases import each
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import _core
-from manyclass.solvers.kernels import core_formulation
+from manyclass.problem.problem import core_formulation
 from manyclass.utils.core_class import core_class
 from manyclass.utils.machine import instruction_set
 from tests.helpers.cases import each

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from manyclass import _core
 from manyclass.problem import objective
+from manyclass.problem.problem import core_problem
 from manyclass.problem.solution import Status
 from manyclass.solvers import sequential_dual
-from manyclass.solvers.kernels import core_problem
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.sgd import Plan, Stochastic, new_clock
 from manyclass.solvers.sgd_storage import DenseAccumulator

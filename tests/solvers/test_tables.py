@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from manyclass import _core
 from manyclass.problem import objective
+from manyclass.problem.problem import core_problem
 from manyclass.problem.solution import Status
-from manyclass.solvers.kernels import NO_COMMON, core_problem
+from manyclass.solvers.certificates import NO_COMMON
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.weights import tables
 from manyclass.utils.machine import VARIABLE

@@ -106,6 +106,14 @@ def test_every_flipped_bit_is_one_clear_error(path):
             read_checkpoint(path)
 
 
+def test_offsets_that_become_one_number(path):
+    content = path.read_bytes()
+    at = content.index(b",", content.index(b"data_offsets"))
+    path.write_bytes(content[:at] + b"." + content[at + 1 :])
+    with pytest.raises(DamagedError):
+        read_checkpoint(path)
+
+
 @given(st.binary(max_size=200), st.integers(0, 4000))
 def test_bytes_of_any_kind_do_no_harm(tmp_path_factory, junk, at):
     path = written(tmp_path_factory.getbasetemp() / "checkpoint-000001")

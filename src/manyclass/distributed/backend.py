@@ -17,7 +17,7 @@ from manyclass.distributed.solvers.weston_watkins import DistributedWestonWatkin
 from manyclass.io.tensors import Tensors
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Start
-from manyclass.solvers.weights.layout import classes_in_group
+from manyclass.solvers.weights.dense import classes_in_group
 from manyclass.solvers.weights.storage_choice import groups_in_part
 from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.loop import Solver

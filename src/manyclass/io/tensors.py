@@ -34,7 +34,7 @@ DTYPES = {
 PART = 1 << 26  # bytes between which Ctrl-C is heard
 # Raised by an invalid header.
 ODDITIES = (
-    ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, struct.error
+    ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, struct.error
 )  # fmt: skip
 # An array of strings takes 4 bytes for each character of the longest one, for every one: class
 # names that would need more than this become Python strings.

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, exact_sum, rounding_share
-from manyclass.solvers.kernels import NO_COMMON
 from manyclass.solvers.weights.dense import class_means
 from manyclass.utils.types import Array
+
+NO_COMMON = np.empty(0)  # nothing is taken off every class
 
 
 class Returned(NamedTuple):

@@ -14,17 +14,16 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.problem.problem import Problem
+from manyclass.problem.problem import Problem, check_squared_norms, core_problem
 from manyclass.problem.solution import Certificate, Weights
 from manyclass.solvers.certificates import (
+    NO_COMMON,
     Returned,
     as_returned,
     certificate_of,
     returned_square,
 )
-from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, core_problem
-from manyclass.solvers.weights.dense import antisymmetric, distance, subtract_means
-from manyclass.solvers.weights.layout import in_batches
+from manyclass.solvers.weights.dense import antisymmetric, distance, in_batches, subtract_means
 from manyclass.solvers.weights.tables import csr_on, dense_from
 from manyclass.utils.types import Array, CsrArray
 

@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.problem.problem import Problem
+from manyclass.problem.problem import Problem, core_problem
 from manyclass.problem.solution import Start
-from manyclass.solvers.kernels import core_problem
-from manyclass.solvers.weights.dense import allocate_weights
-from manyclass.solvers.weights.layout import BLOCK_BYTES, in_batches
+from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights, in_batches
 from manyclass.utils.core_class import core_class
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, DType

@@ -22,7 +22,7 @@ from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, start_of
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import Found, StoppingRule
-from manyclass.solvers.weights.layout import BLOCK_BYTES, classes_in_group
+from manyclass.solvers.weights.dense import BLOCK_BYTES, classes_in_group
 from manyclass.utils.types import Array
 
 R = TypeVar("R")

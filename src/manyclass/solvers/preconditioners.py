@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from manyclass.problem.problem import Problem
 from manyclass.solvers.logistic_engine import LogisticEngine
-from manyclass.solvers.weights.layout import in_batches
+from manyclass.solvers.weights.dense import in_batches
 from manyclass.utils.sparse_check import is_sparse
 from manyclass.utils.types import Array
 

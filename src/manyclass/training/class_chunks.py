@@ -28,7 +28,7 @@ from manyclass.problem.solution import (
     start_of,
 )
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.layout import classes_in_group
+from manyclass.solvers.weights.dense import classes_in_group
 from manyclass.solvers.weights.storage_choice import groups_in_part
 from manyclass.training.loop import Interrupted, Make, solve
 from manyclass.utils.machine import available_memory

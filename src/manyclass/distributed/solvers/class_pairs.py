@@ -27,10 +27,9 @@ from manyclass.distributed.solvers.base import (
 from manyclass.distributed.solvers.class_blocks import ClassBlocks, ClassBlockStore
 from manyclass.distributed.solvers.coo_duals import CooDuals, start_duals, to_core
 from manyclass.distributed.solvers.round_robin import BLOCKS_PER_RANK, Schedule, work_of_classes
-from manyclass.problem.problem import Problem
+from manyclass.problem.problem import Problem, check_squared_norms, core_problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start
-from manyclass.solvers.certificates import Returned, returned_square
-from manyclass.solvers.kernels import NO_COMMON, check_squared_norms, core_problem
+from manyclass.solvers.certificates import NO_COMMON, Returned, returned_square
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.tables import dense_from
 from manyclass.utils.core_class import core_class

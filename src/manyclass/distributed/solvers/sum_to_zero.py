@@ -38,7 +38,7 @@ from manyclass.distributed.solvers.base import (
     shares,
 )
 from manyclass.distributed.solvers.coo_duals import CooDuals
-from manyclass.problem.problem import Problem, problem_of
+from manyclass.problem.problem import Problem, check_squared_norms, problem_arguments, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, start_of
 from manyclass.solvers.certificates import (
     Found,
@@ -47,7 +47,6 @@ from manyclass.solvers.certificates import (
     returned_intercepts,
     returned_square,
 )
-from manyclass.solvers.kernels import check_squared_norms, problem_arguments
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import class_means
 from manyclass.utils.core_class import core_class

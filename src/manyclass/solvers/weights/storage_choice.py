@@ -9,7 +9,7 @@ import numpy as np
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.solvers.weights.layout import classes_in_group, in_batches, in_lanes
+from manyclass.solvers.weights.dense import classes_in_group, in_batches, in_lanes
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import DType
 
