@@ -20,7 +20,7 @@ from tests.helpers.catalog import PAIRS, make_problem, text_problem
 from tests.helpers.iris import IRIS
 from tests.helpers.training import train
 from tests.trials.judging import judge
-from tests.trials.random_problems import RandomProblem
+from tests.trials.random_problems import RandomProblem, draw
 
 
 def trained(problem, *, tol=1e-6, max_iter=300) -> Solution:
@@ -235,3 +235,17 @@ def test_a_certificate_has_plain_numbers(kind):
     certificate = kind(C=1.0).fit(*IRIS).certificate_
     assert {type(number) for number in certificate.as_dict().values()} == {float}
     assert "np.float64" not in repr(certificate)
+
+
+@pytest.mark.parametrize(
+    ("seed", "number"),
+    [
+        pytest.param(7, 69, id="two classes whose weights are no exact negatives"),
+        pytest.param(11, 7819, id="a cut whose weights overflow"),
+    ],
+)
+def test_problems_that_trials_found(seed, number):
+    """Cutting planes of one-vs-rest; in rational arithmetic (tests/trials/certificates.py)."""
+    verdict = judge(draw(seed, number))
+    assert not verdict.is_false
+    assert np.isfinite(verdict.claim.primal_objective)

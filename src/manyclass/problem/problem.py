@@ -53,6 +53,11 @@ class Problem:
         object.__setattr__(self, "costs", costs)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether every example belongs to one of the classes."""
+        return bool((self.dataset.labels != ELSEWHERE).all())
+
+    @property
     def slack_loss(self) -> Loss:
         """The loss as a function of slacks."""
         return LOSSES[self.loss]

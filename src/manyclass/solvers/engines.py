@@ -103,9 +103,9 @@ class Engine(_core.Engine):
         """Compute P at some dense W and D at z; `distance` is an upper bound of ||W - W(z)||.
 
         Where W is to sum to zero, what rounding leaves of its mean is subtracted first. Of two
-        classes, the estimator keeps the difference.
+        classes, the estimator keeps the difference, or, of one-vs-rest, the second one's weights.
         """
-        if self._k == 2 and not self.problem.formulation.is_separable:
+        if self._k == 2 and self.problem.is_whole:
             distance += antisymmetric(W.matrix)
         at = as_returned(self.problem, W.matrix)
         found = self.inspect(at.common, at.norm(self._k), W)

@@ -125,6 +125,13 @@ def test_stopping_by_violation(name):
         assert solution.certificate.max_violation < 0.01
 
 
+def test_two_classes_have_opposite_weights():
+    """The estimator keeps one of them, and the certificate is of both."""
+    problem = text_problem("one_vs_rest", n=60, d=40, k=2, dtype=np.float64)
+    for solution in train_on(2, problem, tol=0.1):
+        np.testing.assert_array_equal(solution.weights[:, 0], -solution.weights[:, 1])
+
+
 def test_sparse_weights_of_one_vs_rest_are_the_same():
     problem = random_problem(3, "one_vs_rest")
     expected = train_on(2, problem)[0].weights

@@ -146,7 +146,9 @@ class DistributedOneVsRest(DistributedSolver):
         return ShardedWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=sparse)
 
     def _classes(self) -> list[slice]:
-        return shares(self.problem.dataset.n_classes, self.communicator.size)
+        """Return the classes of each rank; two stay together, w_0 = -w_1 to the last digit."""
+        k, size = self.problem.dataset.n_classes, self.communicator.size
+        return [slice(0, 2), *[slice(2, 2)] * (size - 1)] if k == 2 else shares(k, size)
 
     def _sum_of_duals(self) -> float:
         here = 0.0 if self._here is None else self._here.dual

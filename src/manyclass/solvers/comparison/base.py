@@ -111,14 +111,12 @@ class ComparisonSolver(ABC):
         """Compute the certificate of z at W(z), and at the best W where there is another."""
         self._put_duals()
         rounding = self.engine.rebuild()
+        # The best W first: its distance is that from W(z), which the other certificate may move.
+        best = None if self.best is None else self.engine.certify_near(self.best, rounding)
         found = self.engine.certify(rounding)
         self.dual = found.dual_objective
-        self._returns_best = False
-        if self.best is not None:
-            other = self.engine.certify_near(self.best, rounding)
-            if other.primal_objective < found.primal_objective:
-                self._returns_best, found = True, other
-        return found
+        self._returns_best = best is not None and best.primal_objective < found.primal_objective
+        return best if best is not None and self._returns_best else found
 
     def start(self) -> Start:
         """Return z."""

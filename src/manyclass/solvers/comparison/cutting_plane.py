@@ -84,7 +84,7 @@ class Master(NamedTuple):
         """Return it without the cuts whose lambda has been 0 for ``IDLE`` rounds."""
         for cut, weight in zip(self.cuts, self.weights, strict=True):
             cut.idle = 0 if weight > 0 else cut.idle + 1
-        keep = np.array([cut.idle < IDLE for cut in self.cuts])
+        keep = np.array([cut.idle < IDLE for cut in self.cuts], bool)
         cuts = [cut for cut, kept in zip(self.cuts, keep, strict=True) if kept]
         return Master(cuts, self.gram[np.ix_(keep, keep)], self.weights[keep])
 
@@ -133,7 +133,7 @@ class CuttingPlane(ComparisonSolver):
                 z.indptr.astype(np.int64), z.indices.astype(np.int32), z.data.astype(dtype)
             )
             self._add_cut()
-            self._master = self._master._replace(weights=np.ones(1))
+            self._master = self._master._replace(weights=np.ones(len(self._master.cuts)))
             self._move_to_master()
             np.copyto(self._spare.matrix, engine.matrix)
         self._primal = self._primal_at(self._spare)  # of the best W
@@ -179,7 +179,8 @@ class CuttingPlane(ComparisonSolver):
         cut.b = _constant_term(self.problem, cut)
         self.kernels.rebuild(self._spare.padded, self._lists)
         products = self._products([*self._master.cuts, cut])
-        self._master = self._master.with_cut(cut, products)
+        if np.isfinite(products).all():  # otherwise W(z_j) overflows, and training stalls
+            self._master = self._master.with_cut(cut, products)
 
     def _products(self, cuts: list[Cut]) -> NDArray[np.float64]:
         """<W(z_j), W> of cuts and a new one's W: sums of z_ic times the margin of (i, c) at W."""

@@ -69,7 +69,7 @@ def _maximised(G: Vector, c: Vector, x: Vector, tol: float) -> Vector:
         support = np.union1d(np.flatnonzero(x > 0), entering)
         candidates = [_on_support(G, c, x, support), _towards(G, c, x, entering)]
         values = [_objective(G, c, candidate) for candidate in candidates]
-        after = max(values)
+        after = max((v for v in values if np.isfinite(v)), default=value)
         if after - value <= DIGIT * abs(value):
             break
         x, value = candidates[values.index(after)], after
@@ -89,8 +89,8 @@ def _on_support(G: Vector, c: Vector, x: Vector, support: NDArray[np.intp]) -> V
         if not leaves.any():
             result = np.zeros_like(x)
             result[support] = target
-            total: Vector = result / result.sum()
-            return total
+            total = float(result.sum())
+            return result / total if total > 0 else x
         step = float((moving[leaves] / (moving[leaves] - target[leaves])).min())
         moved = np.maximum(0, moving + step * (target - moving))
         at_bound = leaves & (moved <= 1e-15)
@@ -105,13 +105,25 @@ def _on_support(G: Vector, c: Vector, x: Vector, support: NDArray[np.intp]) -> V
 
 
 def _stationary(G: Vector, c: Vector, support: NDArray[np.intp]) -> Vector:
-    """Solve the KKT system of the support: G x + tau = c, sum x = 1."""
+    """Solve the KKT system of the support: G x + tau = c, sum x = 1.
+
+    Where G spans so many decades that rounding makes the system singular, it is scaled to a unit
+    diagonal, and the solution is that of least squares.
+    """
     m = len(support)
     block = G[np.ix_(support, support)]
     system = np.zeros((m + 1, m + 1))
     system[:m, :m] = block
     system[:m, m] = system[m, :m] = 1
-    solution: Vector = np.linalg.solve(system, np.append(c[support], 1.0))
+    right = np.append(c[support], 1.0)
+    try:
+        solution: Vector = np.linalg.solve(system, right)
+    except np.linalg.LinAlgError:
+        diagonal = block.diagonal()
+        scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 1.0)
+        scale = np.append(scale, 1 / scale.max())
+        scaled = scale[:, None] * system * scale
+        solution = scale * np.linalg.lstsq(scaled, scale * right)[0]
     return solution[:m]
 
 
