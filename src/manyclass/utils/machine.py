@@ -1,51 +1,34 @@
-"""Resources of the machine that a process may use: memory, threads, instruction set."""
+"""Resources of the machine that a process may use: memory, threads, instruction set.
+
+Control groups (cgroups) limit the memory of containers and of jobs of Slurm, systemd and
+Kubernetes: version 2 in ``memory.max`` and ``memory.high``, version 1 in
+``memory.limit_in_bytes``, of the process's own group and of each one above it.
+Source: Linux kernel documentation, admin-guide/cgroup-v2 and cgroup-v1/memory; proc(5).
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import threading
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 import joblib
+import psutil
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
 from manyclass import _core
 
-CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
 MOST_THREADS = 1024
 VARIABLE = "MANYCLASS_INSTRUCTION_SET"
-
-
-def available_memory(sharing: int = 1) -> int:
-    """Return the bytes that the machine has, or that this process may still take if it is limited.
-
-    Limits are those of containers (cgroups), which so many processes share evenly, and of address
-    space (``ulimit -v``), which each has to itself.
-    """
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for path in CGROUP_LIMITS:
-        try:
-            limits.append(int(Path(path).read_text()))
-        except (OSError, ValueError):  # there is none, or it is "max"
-            continue
-    limits = [limit // sharing for limit in limits]
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY:
-        limits.append(max(0, soft - _address_space()))
-    return min(limits)
-
-
-def _address_space() -> int:
-    """Bytes of address space that this process has taken."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-    except (OSError, ValueError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
@@ -119,3 +102,92 @@ class _BlasLimit:
 
 
 one_blas_thread = _BlasLimit()
+
+
+PROC = Path("/proc/self")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """Names of the files of a version of cgroups.
+
+    Attributes
+    ----------
+    limits : tuple of str
+    used : tuple of str
+        Entries of memory.stat that cannot be reclaimed: a file's cached pages can.
+    """
+
+    limits: tuple[str, ...]
+    used: tuple[str, ...]
+
+
+VERSIONS = {
+    "cgroup2": Version(("memory.max", "memory.high"), ("anon", "shmem")),
+    "cgroup": Version(("memory.limit_in_bytes",), ("total_rss", "total_shmem")),
+}
+
+
+def available_memory(sharing: int = 1) -> int:
+    """Return the bytes that the machine has, or that this process may still take if it is limited.
+
+    Limits are those of cgroups, which so many processes share evenly, and of address space
+    (``ulimit -v``), which each has to itself.
+    """
+    machine = int(psutil.virtual_memory().total)
+    shared = min([machine, *left_in_cgroups()])
+    return min([shared // sharing, *_left_of_address_space()])
+
+
+def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
+    """Yield the bytes that each limited cgroup of this process may still take.
+
+    Parameters
+    ----------
+    proc : Path
+        Folder with the files ``cgroup`` and ``mountinfo``.
+    """
+    groups = {}
+    for line in _lines(proc / "cgroup"):
+        number, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(",") or (number == "0" and not controllers):
+            groups["cgroup" if controllers else "cgroup2"] = PurePosixPath(path)
+    for kind, mount, root in _mounts(proc):
+        own = groups.get(kind, root)
+        inside = own.relative_to(root) if own.is_relative_to(root) else PurePosixPath()
+        for folder in (mount / inside, *(mount / part for part in inside.parents)):
+            yield from _left_in(folder, VERSIONS[kind])
+
+
+def _mounts(proc: Path) -> Iterator[tuple[str, Path, PurePosixPath]]:
+    """Yield the version, mount point and root of the file systems of cgroups that limit memory."""
+    for line in _lines(proc / "mountinfo"):
+        about, _, rest = line.partition(" - ")
+        kind, _, options = rest.split(" ", 2)
+        if kind == "cgroup2" or (kind == "cgroup" and "memory" in options.split(",")):
+            root, mount = (part.replace("\\040", " ") for part in about.split(" ")[3:5])
+            yield kind, Path(mount), PurePosixPath(root)
+
+
+def _left_in(folder: Path, version: Version) -> Iterator[int]:
+    for name in version.limits:
+        text = "".join(_lines(folder / name))
+        if text.isdecimal():  # not "max"
+            entries = dict(line.split(" ", 1) for line in _lines(folder / "memory.stat"))
+            used = sum(int(entries.get(entry, 0)) for entry in version.used)
+            yield max(0, int(text) - used)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _left_of_address_space() -> Iterator[int]:
+    if resource is None:
+        return
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY:
+        yield max(0, soft - psutil.Process().memory_info().vms)

@@ -104,10 +104,9 @@ def test_the_choice_is_shown(capsys):
 def run_limited(script, limit):
     """Run Python with so many bytes of address space beyond what its imports took."""
     begin = (
-        "import resource\nimport numpy as np\nimport scipy.sparse as sp\n"
+        "import resource\nimport numpy as np\nimport psutil\nimport scipy.sparse as sp\n"
         "from manyclass import MulticlassSVC\n"
-        "from manyclass.utils.machine import _address_space\n"
-        f"limit = _address_space() + {limit}\n"
+        f"limit = psutil.Process().memory_info().vms + {limit}\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
     )
     return subprocess.run(

@@ -1,0 +1,117 @@
+"""Memory limits of cgroups, of files as the kernel writes them and of a real group."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from manyclass.utils.machine import available_memory, left_in_cgroups
+
+V1 = "35 31 0:32 {root} {mount} rw,relatime - cgroup cgroup rw,memory\n"
+V2 = "30 23 0:26 {root} {mount} rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+OTHER = "33 31 0:30 / /nowhere rw - cgroup cgroup rw,cpuacct\n31 23 0:28 / /x rw - tmpfs tmpfs rw\n"
+UNLIMITED = 9223372036854771712
+
+
+@pytest.fixture(name="process")
+def process_fixture(tmp_path):
+    """Write what a process reads; returns the folder of its cgroups and a function."""
+    proc, mount = tmp_path / "proc", tmp_path / "cgroup fs"
+    proc.mkdir()
+
+    def left(cgroup, mounts, files, root="/"):
+        (proc / "cgroup").write_text(cgroup)
+        where = str(mount).replace(" ", "\\040")
+        (proc / "mountinfo").write_text(OTHER + mounts.format(root=root, mount=where))
+        for name, text in files.items():
+            path = mount / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return sorted(left_in_cgroups(proc))
+
+    return left
+
+
+def test_the_limits_of_all_groups_above_count(process):
+    files = {
+        "memory.max": "max\n",
+        "jobs/memory.max": "5000\n",
+        "jobs/memory.stat": "anon 700\nfile 90000\nshmem 300\n",
+        "jobs/mine/memory.max": "max\n",
+        "jobs/mine/memory.high": "600\n",
+    }
+    assert process("0::/jobs/mine\n", V2, files) == [600, 4000]
+
+
+def test_version_1_counts_what_cannot_be_reclaimed(process):
+    files = {
+        "memory.limit_in_bytes": f"{UNLIMITED}\n",
+        "slurm/job/memory.limit_in_bytes": "1000\n",
+        "slurm/job/memory.stat": "cache 800\nrss 1\ntotal_cache 800\ntotal_rss 400\n",
+    }
+    assert process("5:cpuacct,cpu:/\n4:memory:/slurm/job\n", V1, files) == [600, UNLIMITED]
+
+
+@pytest.mark.parametrize("own", ["/docker/abc", "/docker/abc/inner", "/elsewhere"])
+def test_a_container_sees_its_group_as_the_root(process, own):
+    found = process(
+        f"4:memory:{own}\n", V1, {"memory.limit_in_bytes": "1000\n"}, root="/docker/abc"
+    )
+    assert found == [1000]
+
+
+def test_more_in_use_than_the_limit(process):
+    files = {"memory.max": "1000\n", "memory.stat": "anon 1500\n"}
+    assert process("0::/\n", V2, files) == [0]
+
+
+def test_systems_without_cgroups(tmp_path):
+    assert list(left_in_cgroups(tmp_path)) == []
+
+
+def limited_group():
+    """Make a real group of version 1 below this process's own, limited to 600 MB."""
+    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    own = next((line.split(":")[2] for line in lines if line.split(":")[1] == "memory"), None)
+    if own is None:
+        pytest.skip("memory is not in cgroups of version 1 here")
+    group = Path(f"/sys/fs/cgroup/memory{own}") / f"manyclass-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text("600000000")
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error}")
+    return group
+
+
+SCRIPT = """
+import numpy as np, scipy.sparse as sp
+from manyclass import MulticlassSVC
+from manyclass.utils.machine import available_memory
+assert 4e8 < available_memory() < 6e8
+columns = np.random.default_rng(0).integers(0, 500_000, 40_000)
+X = sp.csr_array((np.ones(40_000, np.float32), columns, np.arange(0, 40_001, 20)), (2000, 500_000))
+model = MulticlassSVC(tol=0.1).fit(X, np.arange(2000) % 400)
+print(type(model._coefficients).__name__)
+"""
+
+
+def test_a_job_of_600_mb_trains_with_sparse_weights():
+    """Dense ones would take 800 MB; the kernel would kill the job."""
+    group = limited_group()
+    try:
+        join = f"open({str(group / 'cgroup.procs')!r}, 'w').write('0')\n"
+        done = subprocess.run(
+            [sys.executable, "-c", join + SCRIPT], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, "SparseCoefficients\n"), done.stderr
+    finally:
+        group.rmdir()
+
+
+def test_processes_share_limits():
+    assert available_memory(4) <= available_memory() // 4 + 1
