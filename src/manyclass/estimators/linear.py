@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyclass.estimators.coefficients import largest_weights, names_of_features
 from manyclass.estimators.interop import Plain, plain_estimator
-from manyclass.estimators.validation import checked_count
+from manyclass.estimators.validation import checked_count, rows_as_given
 from manyclass.prediction.scoring import (
     Coefficients,
     best_classes,
@@ -291,11 +291,12 @@ class LinearClassifier(ClassifierMixin):
     def _check_rows(self, X: ArrayLike) -> Rows:
         check_is_fitted(self)
         check_sparse(X, indices=False)  # the core looks at them
+        given, types = rows_as_given(X)
         return validate_data(
             self,
-            X,
+            given,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=types,
             reset=False,
             ensure_all_finite=False,  # NaN and infinity are found where rows are scored
         )

@@ -18,7 +18,6 @@ from manyclass.estimators.linear import ProbabilitiesMixin
 from manyclass.estimators.stochastic_fit import StochasticModel
 from manyclass.estimators.stochastic_run import Blocks, shape_of, two_at_least
 from manyclass.estimators.validation import (
-    FLOATS,
     checked_dtype,
     checked_width,
     hold_out,
@@ -393,7 +392,7 @@ class StochasticClassifier(
         with self._turn():
             known = self._known_classes(classes)
             first, given = not hasattr(self, "classes_"), self._like_this()
-            dtype = FLOATS if first else [self._dtype()]
+            dtype = None if first else [self._dtype()]
             rows, targets = validated(given, X, y, dtype, reset=first)
             manner = self._manner_of(rows, go_on=True)
             weights: Any = self.class_weight  # "balanced" has been refused

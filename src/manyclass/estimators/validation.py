@@ -16,12 +16,74 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from manyclass.problem.dataset import MAX_INDEX, Dataset
-from manyclass.utils.sparse_check import check_sparse
+from manyclass.utils.sparse_check import check_sparse, is_sparse
 from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, Settings
 
-FLOATS = [np.float64, np.float32]
+FLOATS: list[type] = [np.float64, np.float32]
+SHORT = "float16", "bfloat16", "float32"  # types of numbers that float32 holds
 # Attributes that the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+
+
+def rows_as_given(X: Any) -> tuple[Any, list[type]]:
+    """Return X as scikit-learn can validate it, and its types of numbers, the natural one first.
+
+    float32 of data frames (polars, pyarrow, pandas), lists of arrays and tensors stays float32;
+    float16 and bfloat16 become float32. What has ``__dlpack__`` alone, and a column of vectors,
+    such as embeddings in a data frame, become an array.
+    """
+    if is_sparse(X):
+        return X, FLOATS
+    if not isinstance(X, np.ndarray):
+        if hasattr(X, "__dlpack__") and not hasattr(X, "columns"):
+            X = _array_of_tensor(X)
+        column = _only_column(X)
+        stacked = _stacked(column)
+        X = X if stacked is column else stacked
+    kind = X.dtype if isinstance(X, np.ndarray) else _natural_type(X)
+    return X, FLOATS[::-1] if kind.name in SHORT else FLOATS
+
+
+def _array_of_tensor(X: Any) -> Array:
+    """Return a tensor as an array."""
+    try:
+        return np.asarray(X) if hasattr(X, "__array__") else np.from_dlpack(X)
+    except (TypeError, BufferError, RuntimeError):  # bfloat16 of torch, gradients, other devices
+        if not hasattr(X, "detach"):
+            raise
+        return np.asarray(X.detach().cpu().float())
+
+
+def _only_column(X: Any) -> Any:
+    """Return the column of a data frame that has one, else X."""
+    if getattr(X, "shape", ())[1:] != (1,) or not hasattr(X, "columns"):
+        return X
+    return X.column(0) if hasattr(X, "column") else X[X.columns[0]]
+
+
+def _stacked(X: Any) -> Any:
+    """Return a column of vectors as an array, else X."""
+    is_column = len(X.shape) == 1 if hasattr(X, "shape") else hasattr(X, "to_pylist")
+    if not is_column or not len(X):
+        return X
+    rows = [getattr(row, "values", row) if hasattr(X, "to_pylist") else row for row in X]
+    return np.stack([np.asarray(row) for row in rows]) if np.ndim(rows[0]) == 1 else X
+
+
+def _natural_type(X: Any) -> DType:
+    """Return the type of numbers of X as NumPy has it; float64 where that is unknown."""
+    try:
+        if isinstance(X, (list, tuple)):
+            types = {getattr(row, "dtype", None) for row in X}
+        elif hasattr(X, "iloc"):
+            types = {getattr(kind, "numpy_dtype", kind) for kind in X.dtypes}
+        elif hasattr(X, "dtype"):
+            types = {X.dtype}
+        else:
+            types = {np.asarray(X.slice(0, 1)).dtype}
+        return np.result_type(*types)
+    except (AttributeError, TypeError, ValueError):
+        return np.dtype(np.float64)
 
 
 @contextlib.contextmanager
@@ -42,13 +104,21 @@ def input_restored(estimator: object) -> Iterator[Settings]:
 
 
 def validated(
-    estimator: Any, X: ArrayLike, y: ArrayLike, dtype: object = FLOATS, *, reset: bool = True
+    estimator: Any, X: ArrayLike, y: ArrayLike, dtype: object = None, *, reset: bool = True
 ) -> tuple[Rows, Array]:
     """Check the arguments of ``fit`` or, without ``reset``, of ``partial_fit``.
 
+    Parameters
+    ----------
+    estimator : estimator
+    X, y : array-like
+    dtype : type or list of types, default=None
+        Of X; float32 or float64, as it is given, when None.
+    reset : bool, default=True
+
     Returns
     -------
-    X : ndarray or CSR of shape (n, d), of one of the types in ``dtype`` (else the first)
+    X : ndarray or CSR of shape (n, d)
     y : ndarray of shape (n,)
 
     Raises
@@ -57,8 +127,9 @@ def validated(
         If they have the wrong shape, hold NaN or infinity, or y holds no classes.
     """
     check_sparse(X)
+    given, types = rows_as_given(X)
     rows, targets = validate_data(
-        estimator, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=reset
+        estimator, given, y, accept_sparse="csr", dtype=dtype or types, order="C", reset=reset
     )
     with warnings.catch_warnings():
         # Many classes are the purpose of this package.

@@ -24,8 +24,10 @@ from manyclass import _core
 
 try:
     import resource
+
+    UNLIMITED = resource.RLIM_INFINITY
 except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]
+    resource, UNLIMITED = None, -1  # type: ignore[assignment]
 
 MOST_THREADS = 1024
 VARIABLE = "MANYCLASS_INSTRUCTION_SET"
@@ -108,7 +110,7 @@ PROC = Path("/proc/self")
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class CgroupFiles:
     """Names of the files of a version of cgroups.
 
     Attributes
@@ -122,9 +124,9 @@ class Version:
     used: tuple[str, ...]
 
 
-VERSIONS = {
-    "cgroup2": Version(("memory.max", "memory.high"), ("anon", "shmem")),
-    "cgroup": Version(("memory.limit_in_bytes",), ("total_rss", "total_shmem")),
+CGROUP_FILES = {
+    "cgroup2": CgroupFiles(("memory.max", "memory.high"), ("anon", "shmem")),
+    "cgroup": CgroupFiles(("memory.limit_in_bytes",), ("total_rss", "total_shmem")),
 }
 
 
@@ -135,8 +137,11 @@ def available_memory(sharing: int = 1) -> int:
     (``ulimit -v``), which each has to itself.
     """
     machine = int(psutil.virtual_memory().total)
-    shared = min([machine, *left_in_cgroups()])
-    return min([shared // sharing, *_left_of_address_space()])
+    shared = min([machine, *left_in_cgroups()]) // sharing
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0] if resource else UNLIMITED
+    if soft == UNLIMITED:
+        return shared
+    return min(shared, max(0, soft - int(psutil.Process().memory_info().vms)))
 
 
 def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
@@ -156,7 +161,7 @@ def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
         own = groups.get(kind, root)
         inside = own.relative_to(root) if own.is_relative_to(root) else PurePosixPath()
         for folder in (mount / inside, *(mount / part for part in inside.parents)):
-            yield from _left_in(folder, VERSIONS[kind])
+            yield from _left_in(folder, CGROUP_FILES[kind])
 
 
 def _mounts(proc: Path) -> Iterator[tuple[str, Path, PurePosixPath]]:
@@ -169,12 +174,12 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, PurePosixPath]]:
             yield kind, Path(mount), PurePosixPath(root)
 
 
-def _left_in(folder: Path, version: Version) -> Iterator[int]:
-    for name in version.limits:
+def _left_in(folder: Path, files: CgroupFiles) -> Iterator[int]:
+    for name in files.limits:
         text = "".join(_lines(folder / name))
         if text.isdecimal():  # not "max"
             entries = dict(line.split(" ", 1) for line in _lines(folder / "memory.stat"))
-            used = sum(int(entries.get(entry, 0)) for entry in version.used)
+            used = sum(int(entries.get(entry, 0)) for entry in files.used)
             yield max(0, int(text) - used)
 
 
@@ -183,11 +188,3 @@ def _lines(path: Path) -> list[str]:
         return path.read_text().splitlines()
     except OSError:
         return []
-
-
-def _left_of_address_space() -> Iterator[int]:
-    if resource is None:
-        return
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY:
-        yield max(0, soft - psutil.Process().memory_info().vms)

@@ -1,0 +1,140 @@
+"""Rows as people have them: short types of numbers, data frames, tensors, columns of vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
+
+X = np.random.default_rng(0).integers(-8, 9, (60, 4)).astype(np.float32) / 8
+Y = np.arange(60) % 3
+
+
+@dataclass
+class Tensor:
+    """As torch has it."""
+
+    array: np.ndarray
+    dtype: str = "torch.float32"
+
+    @property
+    def shape(self):
+        return self.array.shape
+
+    def __len__(self):
+        return len(self.array)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.array, dtype)
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class ShortTensor(Tensor):
+    """bfloat16, which NumPy does not know."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("Got unsupported ScalarType BFloat16")
+
+    def detach(self):
+        return self
+
+    cpu = detach
+
+    def float(self):
+        return Tensor(self.array)
+
+
+class Packed:
+    """A tensor of which nothing is known but DLPack."""
+
+    def __init__(self, array):
+        self.array = array
+
+    __dlpack__ = Tensor.__dlpack__
+    __dlpack_device__ = Tensor.__dlpack_device__
+
+
+def bfloat16():
+    return X.astype(pytest.importorskip("ml_dtypes").bfloat16)
+
+
+NAMES = list("abcd")
+GIVEN = {
+    "list of arrays": lambda: list(X),
+    "float16": lambda: X.astype(np.float16),
+    "bfloat16": bfloat16,
+    "pandas": lambda: pd.DataFrame(X, columns=NAMES),
+    "pandas with pyarrow": lambda: pd.DataFrame(X).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": lambda: pl.DataFrame(X, schema=NAMES),
+    "pyarrow.Table": lambda: pa.table({name: X[:, j] for j, name in enumerate(NAMES)}),
+    "pyarrow.RecordBatch": lambda: pa.record_batch({n: X[:, j] for j, n in enumerate(NAMES)}),
+    "tensor": lambda: Tensor(X),
+    "tensor of bfloat16": lambda: ShortTensor(X),
+    "DLPack": lambda: Packed(X),
+    "pandas.Series of vectors": lambda: pd.Series(list(X)),
+    "polars.Series of vectors": lambda: pl.Series(list(X)),
+    "pyarrow lists of fixed size": lambda: pa.FixedSizeListArray.from_arrays(
+        pa.array(X.ravel()), 4
+    ),
+    "pandas column of vectors": lambda: pd.DataFrame({"embedding": list(X)}),
+    "polars column of vectors": lambda: pl.DataFrame({"embedding": list(X)}),
+    "pyarrow column of vectors": lambda: pa.table({"embedding": pa.array(list(X))}),
+}
+EXPECTED = MulticlassSVC(random_state=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_float32_stays_float32(kind):
+    given = GIVEN[kind]()
+    model = MulticlassSVC(random_state=0).fit(given, Y)
+    assert model.coef_.dtype == np.float32
+    np.testing.assert_array_equal(model.coef_, EXPECTED.coef_)
+    scores = model.decision_function(given)
+    assert scores.dtype == np.float32
+    np.testing.assert_array_equal(scores, EXPECTED.decision_function(X))
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow.Table"])
+def test_frames_keep_their_names(kind):
+    model = MulticlassSVC(random_state=0).fit(GIVEN[kind](), Y)
+    assert model.feature_names_in_.tolist() == NAMES
+
+
+@pytest.mark.parametrize("model", [MultinomialLogisticRegression(), StochasticClassifier()])
+def test_other_estimators_do_the_same(model):
+    assert model.fit(pl.DataFrame(X), Y).coef_.dtype == np.float32
+
+
+def test_a_stream_keeps_the_type_of_its_first_rows():
+    model = StochasticClassifier().partial_fit(pl.DataFrame(X), Y, classes=[0, 1, 2])
+    model.partial_fit(pl.DataFrame(X.astype(np.float64)), Y)
+    assert model.coef_.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "given", [X.astype(np.float64), X.astype(np.int8), X.tolist(), pl.DataFrame(X.astype(float))]
+)
+def test_other_numbers_become_float64(given):
+    assert MulticlassSVC(random_state=0).fit(given, Y).coef_.dtype == np.float64
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_of_one_column_of_numbers(frame):
+    model = MulticlassSVC(random_state=0).fit(frame(X[:, :1]), Y)
+    assert model.coef_.shape == (3, 1)
+
+
+def test_vectors_of_other_lengths_are_one_clear_error():
+    with pytest.raises(ValueError, match="same shape"):
+        MulticlassSVC().fit(pd.Series([X[0], X[1, :3]]), [0, 1])
