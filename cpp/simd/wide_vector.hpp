@@ -113,6 +113,15 @@ template <class T, int V>
 struct Wide {
   Vector<T> part[V];
 
+  // Copied vector by vector: GCC copies an array of vectors in halves, and the whole vector that is
+  // loaded next must wait until they are in memory.
+  Wide() = default;
+  Wide(const Wide& other) { *this = other; }
+  Wide& operator=(const Wide& other) {
+    for (int v = 0; v < V; ++v) part[v] = other.part[v];
+    return *this;
+  }
+
   static Wide all(T value) {
     Wide w;
     for (int v = 0; v < V; ++v) w.part[v] = Vector<T>{} + value;
