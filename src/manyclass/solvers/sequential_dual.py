@@ -125,15 +125,14 @@ class SequentialDual:
         returned.
         """
         rounding = self.engine.rebuild()
-        found = self._failed = self.engine.certify(rounding)
-        self.dual = found.dual_objective  # free of the rounding of many small gains
-        self._returns_phase = False
-        phase = self._phase
+        phase, other = self._phase, None
+        # The phase's W first: its distance is that from W(z), which the other certificate may move.
         if phase is not None and math.isfinite(phase.primal):
             other = self.engine.certify_near(phase.weights, rounding)
-            if other.primal_objective < found.primal_objective:
-                self._returns_phase, found = True, other
-        return found
+        found = self._failed = self.engine.certify(rounding)
+        self.dual = found.dual_objective  # free of the rounding of many small gains
+        self._returns_phase = other is not None and other.primal_objective < found.primal_objective
+        return other if other is not None and self._returns_phase else found
 
     def weights(self) -> Weights:
         """Return W, a copy of shape (d + 1, k): that of the Newton phase if it seems better."""

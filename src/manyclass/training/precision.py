@@ -145,13 +145,16 @@ def _shown_in_single(on_epoch: Callable[[Progress], bool]) -> Callable[[Progress
 def _rounded(problem: Problem, options: Options, found: Solution, reached: Solution) -> Solution:
     """Return the solution in float32, with the certificate of the better W."""
     W: Weights = found.weights.astype(SINGLE)
-    certificate = certify_rounded(problem, W, found.certificate)
+    start, certificate = found.start, certify_rounded(problem, W, found.certificate)
     if certificate.primal_objective > reached.certificate.primal_objective:
         W = reached.weights
-        again = certify_rounded(problem, W, found.certificate)
-        certificate = min(reached.certificate, again, key=lambda proven: proven.gap)
+        certificate = certify_rounded(problem, W, found.certificate)
+        if reached.certificate.gap < certificate.gap:  # by the z of float32
+            certificate = reached.certificate
+            start = replace(reached.start, history=start.history, epochs=start.epochs)
+            start = start.astype(DOUBLE)
     status = _status(found, certificate, options)
-    return Solution(W, found.start, found.history, status, certificate)
+    return Solution(W, start, found.history, status, certificate)
 
 
 def _rounded_logistic(problem: Problem, options: Options, found: Solution) -> Solution:
