@@ -47,6 +47,11 @@ def test_public_names_are_there_when_asked_for() -> None:
     assert manyclass.MulticlassSVC is MulticlassSVC
 
 
+def test_nothing_else_is_listed() -> None:
+    public = {name for name in dir(manyclass) if not name.startswith("__")}
+    assert public == set(manyclass.__all__) - {"__version__"}
+
+
 def test_other_names_are_not() -> None:
     with pytest.raises(AttributeError, match="module 'manyclass' has no attribute 'Nonsense'"):
         manyclass.Nonsense  # noqa: B018

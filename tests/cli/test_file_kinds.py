@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manyclass import load_data, load_model
+from manyclass import load_data, load_model, load_svmlight
 from manyclass.cli import commands
 from manyclass.cli.file_kinds import labels_of
 from tests.helpers.command_line import TINY, names
@@ -154,3 +156,45 @@ def test_standard_output_that_is_a_file(files):
     with Path("text").open("ab") as file:  # >> text
         subprocess.run(command, stdout=file, check=True)
     assert Path("text").read_text() == "a line of text\n" + Path("labels").read_text()
+
+
+PROGRAMS = {
+    "pickle": (pickle.dumps([1]), "is a pickle"),
+    "npy": (b"\x93NUMPY\x01\x00v\x00{", "is an array of NumPy (.npy)"),
+    "npz": (b"PK\x03\x04\x14\x00\x00\x00", "is a zip archive, such as .npz"),
+    "parquet": (b"PAR1\x15\x04\x15\xb0", "is a Parquet file"),
+    "feather": (b"ARROW1\x00\x00\xff\xff", "is an Arrow (Feather) file"),
+    "page": (b"<!DOCTYPE html>\n", "is an HTML page"),
+    "liblinear": (b"solver_type MCSVM_CS\n", "is a model of LIBLINEAR (manyclass import"),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_files_of_other_programs_are_named(run, tiny, here, name):
+    content, message = PROGRAMS[name]
+    (here / name).write_bytes(content)
+    for command in (f"info {name}", f"predict tiny {name} out", f"train {name} m"):
+        assert message in run.fails(*command.split())
+    for load in (load_model, load_data, load_svmlight):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            load(here / name)
+
+
+@pytest.mark.parametrize("start", [b"\x1f\x8b\x08", b"BZh", b"PK\x03\x04"])
+def test_a_damaged_model_is_no_file_of_another_program(tmp_path, start):
+    """The length of its header may begin as such a file does."""
+    path = tmp_path / "model"
+    path.write_bytes(start.ljust(8, b"\0") + b'{"weights"')
+    with pytest.raises(ValueError, match="damaged, truncated or no model file"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("command", ["evaluate {} {}", "report {} {} -o page", "predict {} {} out"])
+def test_data_and_model_may_come_in_either_order(run, tiny, here, command):
+    run.works("train", "tiny", "m", "--quiet")
+    written = []
+    for order in (("tiny", "m"), ("m", "tiny")):
+        printed = run.works(*command.format(*order).split())
+        files = [path for path in map(Path, ("page", "out")) if path.exists()]
+        written.append((printed[-1:], [path.read_bytes() for path in files]))
+    assert written[0] == written[1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -152,3 +154,26 @@ def test_as_many_classes_as_rows():
     X, _ = make_blobs(n_samples=60, centers=60, n_features=20, random_state=0)
     model = MulticlassSVC(random_state=0).fit(X, np.arange(60))  # and no word about regression
     assert model.score(X, np.arange(60)) == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"formulation": "crammer-singr"}, "Did you mean 'crammer_singer'?"),
+        ({"loss": "squared"}, "must be a str among {'hinge', 'squared_hinge'}. Got 'squared'"),
+        ({"weights": "dens"}, "Did you mean 'dense'?"),
+    ],
+)
+def test_values_that_are_misspelt(params, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        MulticlassSVC(**params).fit(*IRIS)
+
+
+def test_names_that_are_misspelt():
+    with pytest.raises(TypeError, match="'formualtion'; did you mean 'formulation'"):
+        MulticlassSVC(formualtion="ww")
+
+
+def test_a_certificate_is_shown_with_four_digits():
+    shown = repr(MulticlassSVC(random_state=0).fit(*IRIS).certificate_)
+    assert re.fullmatch(r"Certificate\((\w+=[\d.e+-]{1,9}(, )?){5}\)", shown)

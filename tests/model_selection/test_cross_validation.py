@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer, log_loss, make_scorer, recall_score
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 
 from manyclass import (
     MulticlassSVC,
@@ -286,3 +286,20 @@ def test_folds_that_stop_early_are_told():
     model = made(MulticlassSVCCV, max_iter=1, refit=False)
     with pytest.warns(ConvergenceWarning, match="the folds' fits stopped at relative gaps up to"):
         model.fit(X, y)
+
+
+def test_results_as_grid_search_has_them():
+    model = MulticlassSVCCV(Cs=[1e-3, 0.1, 10.0], cv=3, random_state=0).fit(
+        *load_iris(return_X_y=True)
+    )
+    found = model.cv_results_
+    assert [entry["C"] for entry in found["params"]] == model.Cs_.tolist()
+    theirs = (
+        GridSearchCV(MulticlassSVC(), {"C": [1.0]}, cv=3)
+        .fit(*load_iris(return_X_y=True))
+        .cv_results_
+    )
+    assert set(theirs) - set(found) == {"mean_score_time", "std_score_time"}
+    best = int(np.flatnonzero(found["rank_test_score"] == 1)[0])
+    assert found["mean_test_score"][best] == np.nanmax(model.scores_.mean(axis=0))
+    np.testing.assert_array_equal(found["split1_test_score"], model.scores_[1])

@@ -102,7 +102,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; under mpiexec only one rank reports an error."""
     try:
-        args = build_parser().parse_args(argv)
+        args, others = build_parser().parse_known_args(argv)
+        if others:
+            args.parser.refuse(others)
         if args.run is not _train and mpiexec.started() > 1:
             raise UsageError(
                 f"manyclass {args.command} runs in one process, and mpiexec started "
@@ -165,7 +167,7 @@ def build_parser() -> CommandParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        sub.set_defaults(command=name, run=run, needs=NEEDS)
+        sub.set_defaults(command=name, run=run, needs=NEEDS, parser=sub)
         return sub
 
     train_options(command("train", _train, "train a model on a data file"))

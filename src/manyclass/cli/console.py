@@ -21,10 +21,27 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from manyclass.io.atomic import Unfinished, is_special, naming, resolved
+from manyclass.utils.advice import meant
 
 FAILED = 2
 INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals
 T = TypeVar("T")
+CHOICES = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+# Options of LIBLINEAR's programs, and what stands for them here.
+OF_LIBLINEAR = {
+    "-s": "--formulation (4: crammer_singer; 1, 2, 3: one_vs_rest; 0, 7: logistic)",
+    "-c": "-C",
+    "-e": "--tol (a relative duality gap)",
+    "-B": "--bias",
+    "-v": "manyclass cv --folds N",
+    "-w": "--class-weight LABEL=W",
+    "-q": "--quiet",
+    "-R": "none (see --bias)",
+    "-n": "--jobs",
+    "-m": "--jobs",
+    "-b": "manyclass predict --probabilities",
+    "-p": "none (there is no regression)",
+}
 FLAGS = {"C": "-C"}
 # Parameters that messages advise, and those of them that are meant only where = follows.
 SWITCHES = {
@@ -50,7 +67,24 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing and exiting."""
-        raise UsageError(f"{message}; see {self.prog} --help")
+        found = CHOICES.search(message)
+        hint = meant(found[1], re.findall(r"'([^']*)'", found[2])) if found else ""
+        raise UsageError(f"{message}{hint}; see {self.prog} --help")
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Raise for words that are no arguments, with advice on what to write."""
+        known = [option for action in self._actions for option in action.option_strings]
+        flags = [word for word in words if word.startswith("-")]
+        habits = [f"{word} is {here}" for word in flags if (here := _of_liblinear(word))]
+        hint = next(filter(None, (meant(word, known) for word in flags)), "")
+        if habits:
+            hint = f"; of LIBLINEAR's options {', '.join(habits)}"
+        self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
+
+
+def _of_liblinear(flag: str) -> str | None:
+    """Return what stands for an option of LIBLINEAR, which may end with a label, or None."""
+    return OF_LIBLINEAR.get(flag[:2] if flag[2:].lstrip("-").isdecimal() else flag)
 
 
 def number(text: str, convert: Callable[[str], T], wanted: str, ok: Callable[[T], bool]) -> T:

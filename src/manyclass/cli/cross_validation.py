@@ -61,7 +61,13 @@ def cv_options(parser: CommandParser) -> None:
     )
     add("--epsilon", type=positive, metavar="E", help="of --path: distance from P* (default 0.01)")
     add("--folds", type=positive_int, default=5, metavar="N", help="stratified (default 5)")
-    add("--scoring", choices=list(SCORINGS), default="accuracy", help="default accuracy")
+    add(
+        "--scoring",
+        type=scoring,
+        choices=list(SCORINGS),
+        default="accuracy",
+        help="default accuracy; f1_macro and neg_log_loss, as in scikit-learn, are known, too",
+    )
     add(
         "--one-standard-error",
         action="store_true",
@@ -79,6 +85,11 @@ def cv_options(parser: CommandParser) -> None:
     estimator_options(parser)
     add("--json", action="store_true", help="print JSON")
     add("--plot", metavar="FILE", help="draw scores against C: .png, .svg or .pdf")
+
+
+def scoring(name: str) -> str:
+    """Return the name of a score, which may be given as scikit-learn has it."""
+    return next((ours for ours, theirs in SCORINGS.items() if name == theirs), name)
 
 
 def positives(text: str) -> list[float]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyclass.cli.console import CommandParser, UsageError, finite, jobs, positive_int, seed
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, full_name
+from manyclass.utils.advice import meant
 
 if TYPE_CHECKING:
     from manyclass.utils.types import Settings
@@ -25,6 +27,17 @@ def data_option(parser: CommandParser) -> None:
         type=file_or_stdin,
         help="svmlight file, plain or compressed, or one of convert; - for standard input",
     )
+
+
+def settle_order(args: argparse.Namespace) -> None:
+    """Exchange DATA and MODEL where DATA is a model file and MODEL is none."""
+    from manyclass.cli.file_kinds import MODEL
+
+    data, model = args.data, args.model
+    if data is None or not (Path(data).is_file() and Path(model).is_file()):
+        return
+    if MODEL.matches(Path(data)) and not MODEL.matches(Path(model)):
+        args.data, args.model = model, data
 
 
 def file_or_stdin(name: str) -> str:
@@ -159,7 +172,10 @@ def formulation_name(name: str) -> str:
     """Return the full name of a formulation."""
     full = full_name(name)
     if full not in FORMULATIONS:
-        raise argparse.ArgumentTypeError(f"must be one of {formulation_names()}; not {name!r}")
+        hint = meant(name, [*FORMULATIONS, *SHORT_NAMES, LOGISTIC])
+        raise argparse.ArgumentTypeError(
+            f"must be one of {formulation_names()}; not {name!r}{hint}"
+        )
     return full
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyclass.cli.console import CommandParser, UsageError, count, positive_int, say, silent
 from manyclass.cli.data import load_for, read_for
-from manyclass.cli.options import data_options, force_option
+from manyclass.cli.options import data_options, force_option, settle_order
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def predict(args: argparse.Namespace) -> None:
     """Run ``manyclass predict``."""
     from manyclass.cli.file_kinds import check_output, labels_of
 
+    settle_order(args)
     model = load_for(args)
     n_classes = len(model.classes_)
     if args.top_k is not None and args.top_k > n_classes:
@@ -113,6 +114,7 @@ def evaluate(args: argparse.Namespace) -> None:
     """Run ``manyclass evaluate``."""
     from manyclass.reports.evaluation import evaluate as judge
 
+    settle_order(args)
     model = load_for(args)
     X, y = read_for(args, model, silent if args.json else say)
     found = judge(model, X, y, probabilities=args.report)

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from manyclass.estimators.coefficients import split_weights
 from manyclass.estimators.interop import WRAPPERS, EpochCallbacks, FitTask
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import check_size, training_data, validated
+from manyclass.estimators.validation import check_parameters, check_size, training_data, validated
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start, Status, Weights
@@ -173,7 +173,7 @@ class Training:
         ------
         ValueError
         """
-        BaseEstimator._validate_params(self.model)
+        check_parameters(self.model)
 
     def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
         """Turn the arguments of ``fit`` into a problem, and choose how it is trained."""

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyclass.estimators.coefficients import largest_weights, names_of_features
 from manyclass.estimators.interop import Plain, plain_estimator
-from manyclass.estimators.validation import checked_count, rows_as_given
+from manyclass.estimators.validation import check_parameters, checked_count, rows_as_given
 from manyclass.prediction.scoring import (
     Coefficients,
     best_classes,
@@ -300,6 +300,9 @@ class LinearClassifier(ClassifierMixin):
             reset=False,
             ensure_all_finite=False,  # NaN and infinity are found where rows are scored
         )
+
+    def _validate_params(self) -> None:
+        check_parameters(self)
 
     def _check_finite(self, rows: Rows) -> None:
         assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")

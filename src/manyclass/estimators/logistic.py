@@ -11,13 +11,13 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from manyclass.estimators.coefficients import join_weights
 from manyclass.estimators.fit import ExactClassifier, Training
 from manyclass.estimators.interop import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.linear import ProbabilitiesMixin
-from manyclass.estimators.validation import input_restored
+from manyclass.estimators.validation import input_restored, one_of
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import LOGISTIC
 from manyclass.problem.problem import Problem
@@ -25,9 +25,10 @@ from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start
 from manyclass.solvers.logistic_engine import duals_fit, memory_of_duals
 from manyclass.training.options import Options
 from manyclass.training.warm_start import WarmStart
+from manyclass.utils.advice import OF_LOGISTIC
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.scikit_learn import OF_LOGISTIC, explains
+from manyclass.utils.scikit_learn import explains
 from manyclass.utils.types import Array, ClassWeight, Settings
 
 
@@ -139,7 +140,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         "fit_intercept": ["boolean"],
         "regularize_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "class_weight": [one_of(["balanced"]), dict, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names
 
@@ -21,13 +21,15 @@ from manyclass.estimators.validation import (
     checked_dtype,
     checked_width,
     hold_out,
+    one_of,
     stream_data,
     training_data,
     validated,
 )
 from manyclass.solvers.sgd import LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
-from manyclass.utils.scikit_learn import OF_STOCHASTIC, explains
+from manyclass.utils.advice import OF_STOCHASTIC
+from manyclass.utils.scikit_learn import explains
 from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.types import ClassWeight, Rows
 
@@ -153,7 +155,7 @@ class StochasticClassifier(
     history_: list[StochasticRecord]
 
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [one_of(LOSSES)],
         "alpha": [Interval(Real, 0.0, None, closed="neither")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -165,10 +167,10 @@ class StochasticClassifier(
         "average": ["boolean", Interval(Integral, 0, None, closed="left")],
         "shuffle": ["boolean"],
         "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither"), one_of(["auto"])],
+        "class_weight": [one_of(["balanced"]), dict, None],
         "warm_start": ["boolean"],
-        "weights": [StrOptions({"auto", "dense", "sparse"})],
+        "weights": [one_of(["auto", "dense", "sparse"])],
         "compute_objective": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],

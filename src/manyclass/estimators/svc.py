@@ -9,13 +9,13 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import split_weights
 from manyclass.estimators.fit import Training
 from manyclass.estimators.interop import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.sparsify import SparsifyMixin
-from manyclass.estimators.validation import input_restored
+from manyclass.estimators.validation import check_parameters, input_restored, one_of
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, named
 from manyclass.problem.losses import LOSSES
@@ -25,9 +25,10 @@ from manyclass.solvers.stopping import RULES
 from manyclass.solvers.weights.storage_choice import Choice, choose_weights
 from manyclass.training.options import Options
 from manyclass.training.select import DEFAULT, SOLVERS, check_solver
+from manyclass.utils.advice import OF_SVC
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.scikit_learn import OF_SVC, explains
+from manyclass.utils.scikit_learn import explains
 from manyclass.utils.types import Array, ClassWeight, Settings
 
 
@@ -164,18 +165,18 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        "formulation": [StrOptions({*FORMULATIONS, *SHORT_NAMES})],
+        "formulation": [one_of([*FORMULATIONS, *SHORT_NAMES])],
         "C": [Interval(Real, 0.0, None, closed="neither")],
-        "loss": [StrOptions(set(LOSSES))],
-        "solver": [StrOptions(set(SOLVERS))],
+        "loss": [one_of(LOSSES)],
+        "solver": [one_of(SOLVERS)],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "stopping": [StrOptions(set(RULES))],
+        "stopping": [one_of(RULES)],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "class_weight": [one_of(["balanced"]), dict, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
-        "weights": [StrOptions({"auto", "dense", "sparse"})],
+        "weights": [one_of(["auto", "dense", "sparse"])],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "communicator": [HasMethods("Get_rank"), HasMethods("send_receive"), None],
@@ -270,7 +271,7 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin):
     def _validate_params(self) -> None:
         """Check the parameters; several processes do so where all of them can end."""
         if self.communicator is None:
-            super()._validate_params()
+            check_parameters(self)
 
     def _problem(self, dataset: Dataset) -> Problem:
         return Problem(dataset, named(self.formulation), float(self.C), self.loss)

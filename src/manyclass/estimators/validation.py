@@ -5,17 +5,23 @@ from __future__ import annotations
 import contextlib
 import operator
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import (
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from manyclass.problem.dataset import MAX_INDEX, Dataset
+from manyclass.utils.advice import meant
 from manyclass.utils.sparse_check import check_sparse, is_sparse
 from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, Settings
 
@@ -23,6 +29,30 @@ FLOATS: list[type] = [np.float64, np.float32]
 SHORT = "float16", "bfloat16", "float32"  # types of numbers that float32 holds
 # Attributes that the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+
+
+def one_of(names: Iterable[str]) -> StrOptions:
+    """Return the constraint of a parameter that is one of these names, in this order."""
+    return StrOptions(dict.fromkeys(names).keys())
+
+
+def check_parameters(estimator: Any) -> None:
+    """Check the parameters of an estimator as scikit-learn does; suggest a name for a wrong one.
+
+    Raises
+    ------
+    sklearn.utils._param_validation.InvalidParameterError
+    """
+    constraints, params = estimator._parameter_constraints, estimator.get_params(deep=False)
+    try:
+        validate_parameter_constraints(constraints, params, type(estimator).__name__)
+    except InvalidParameterError as error:
+        wrong = next(n for n in params if str(error).startswith(f"The {n!r} parameter"))
+        names = [c.options for c in constraints[wrong] if isinstance(c, StrOptions)]
+        if not names or not isinstance(params[wrong], str):
+            raise
+        hint = meant(params[wrong], names[0]).replace("; did", " Did")
+        raise InvalidParameterError(f"{error}{hint}") from None
 
 
 def rows_as_given(X: Any) -> tuple[Any, list[type]]:

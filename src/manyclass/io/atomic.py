@@ -109,7 +109,8 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        error.filename, error.filename2 = name, None
+        error.filename = name
+        del error.filename2  # None would be shown
         raise
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import IO, Any, NamedTuple
 
+from manyclass.io.foreign_files import LONGEST, kind_of
+
 # Small enough for a core's cache, large enough that the work per chunk in Python vanishes.
 _CHUNK_BYTES = 1 << 20
 _MAPPED_BYTES = 1 << 24
@@ -51,9 +53,9 @@ def pieces(
     Mapping a file is quicker than reading it, but it must not be cut short then.
     """
     n_bytes = min(n_bytes, _CHUNK_BYTES)
-    start = file.peek(9)[:9]  # type: ignore[attr-defined]  # buffered readers have it
+    start = file.peek(LONGEST)[:LONGEST]  # type: ignore[attr-defined]  # buffered readers have it
     size = _regular_size(file)
-    if start[4:] == _OF_CONVERTED:
+    if start[4:9] == _OF_CONVERTED:
         if size:
             raise CorruptInputError("the file is converted data, no text", "use load_data")
         raise CorruptInputError(
@@ -65,6 +67,9 @@ def pieces(
                 share = partial(_share, file, size) if size else _unknown_share
                 yield from _stream_pieces(stream, n_bytes, share)
             return
+    kind = kind_of(start)
+    if kind:
+        raise CorruptInputError(f"the file is {kind}", "give a file in svmlight format, as text")
     begin = len(_BOM) if start.startswith(_BOM) else 0
     if not size:  # a pipe, a device
         yield from _stream_pieces(file, n_bytes, _unknown_share)

@@ -11,11 +11,13 @@ import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import IO, NamedTuple
 
 import numpy as np
 
 from manyclass.io.atomic import replacement, reserve
+from manyclass.io.foreign_files import LONGEST, kind_of
 from manyclass.utils.fingerprints import crc32
 from manyclass.utils.types import Array, DType, Settings
 from manyclass.version import __version__
@@ -369,9 +371,14 @@ class TensorFormat:
             raise self.damaged(path, "the checksum of its header differs")
 
     def damaged(self, path: str | os.PathLike[str], why: object) -> ValueError:
-        """Return the error for a file that is damaged."""
+        """Return the error for a file that is damaged, or of another program."""
+        try:
+            with Path(path).open("rb") as file:
+                kind = kind_of(file.read(LONGEST))
+        except OSError:
+            kind = None
         text = self.damaged_message.format(why=one_line(why))
-        return self.error(f"{os.fspath(path)}: {text}")
+        return self.error(f"{os.fspath(path)}: {f'is {kind}, no {self.kind}' if kind else text}")
 
 
 def strings(value: object, what: str) -> list[str]:

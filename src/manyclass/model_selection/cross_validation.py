@@ -10,23 +10,24 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import input_restored, validated
+from manyclass.estimators.validation import input_restored, one_of, validated
 from manyclass.model_selection.folds import (
     Classifier,
     Column,
@@ -58,10 +59,13 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
     tol: float
     random_state: int | np.random.RandomState | None
     verbose: int
+    Cs_: NDArray[np.float64]
+    scores_: NDArray[np.float64]
+    fit_times_: NDArray[np.float64]
 
     _model_class: ClassVar[type[Classifier]]
     _cv_constraints: ClassVar[dict[str, list[object]]] = {
-        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like", StrOptions({PATH})],
+        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like", one_of([PATH])],
         "C_range": [tuple, list],
         "epsilon": [Interval(Real, 0.0, None, closed="neither")],
         "cv": ["cv_object"],
@@ -101,6 +105,29 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         with input_restored(self):
             self._fit(X, y, sample_weight, params)
         return self
+
+    @property
+    def cv_results_(self) -> Settings:
+        """The search as ``GridSearchCV`` has it: a dict of arrays with an entry for each C.
+
+        ``params``, ``param_C``, ``split0_test_score`` and so on, ``mean_test_score``,
+        ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ``std_fit_time``. Scores are NaN
+        where nothing was trained, and the rank is then the last.
+        """
+        check_is_fitted(self)
+        scores, seconds = self.scores_, self.fit_times_
+        mean = scores.mean(axis=0)
+        lowest = np.nan_to_num(-mean, nan=np.inf)
+        return {
+            "params": [{"C": C} for C in self.Cs_.tolist()],
+            "param_C": np.ma.array(self.Cs_),
+            **{f"split{f}_test_score": row for f, row in enumerate(scores)},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=0),
+            "rank_test_score": rankdata(lowest, method="min").astype(np.int32),
+            "mean_fit_time": seconds.mean(axis=0),
+            "std_fit_time": seconds.std(axis=0),
+        }
 
     def score(
         self,

@@ -12,7 +12,8 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cross_validation import CrossValidationMixin
 from manyclass.problem.solution import Certificate, EpochRecord
-from manyclass.utils.scikit_learn import OF_LOGISTIC, OF_SVC, explains
+from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
+from manyclass.utils.scikit_learn import explains
 from manyclass.utils.types import ClassWeight
 
 
@@ -70,6 +71,8 @@ class MulticlassSVCCV(CrossValidationMixin):
         Their Certificates, or None.
     fit_times_ : ndarray of shape (n_folds, n_Cs)
         Seconds; 0 where the model of a smaller C served.
+    cv_results_ : dict
+        Scores and times as ``GridSearchCV`` has them.
     refit_time_ : float
         Seconds.
     best_estimator_ : MulticlassSVC
@@ -225,6 +228,8 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         Their Certificates, or None.
     fit_times_ : ndarray of shape (n_folds, n_Cs)
         Seconds; 0 where the model of a smaller C served.
+    cv_results_ : dict
+        Scores and times as ``GridSearchCV`` has them.
     refit_time_ : float
         Seconds.
     best_estimator_ : MultinomialLogisticRegression

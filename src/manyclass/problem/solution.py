@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -23,7 +23,7 @@ ROUNDING = 16 * UNIT
 PARTS = ("penalty", "loss")  # of P
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Certificate:
     """Upper bound of the distance of the returned weights from the optimum.
 
@@ -53,6 +53,10 @@ class Certificate:
     max_violation: float
     penalty: float = field(default=math.nan, repr=False, compare=False)
     loss: float = field(default=math.nan, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        shown = (f"{f.name}={getattr(self, f.name):.4g}" for f in fields(self) if f.repr)
+        return f"Certificate({', '.join(shown)})"
 
     @classmethod
     def from_gap(

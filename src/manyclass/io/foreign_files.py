@@ -1,0 +1,39 @@
+"""Kinds of files of other programs, by their first bytes."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 16  # bytes that are looked at
+LENGTH = 8  # bytes of it in safetensors
+KINDS = {
+    rb"PAR1": "a Parquet file",
+    rb"ARROW1": "an Arrow (Feather) file",
+    rb"\x93NUMPY": "an array of NumPy (.npy)",
+    rb"PK\x03\x04": "a zip archive, such as .npz or a file of skops",
+    rb"\x80[\x02-\x05]": "a pickle",
+    rb"\x89HDF": "an HDF5 file",
+    rb"SQLite": "an SQLite database",
+    rb"solver_type ": "a model of LIBLINEAR (manyclass import and load_liblinear read it)",
+    rb"svm_type ": "a model of LIBSVM",
+    rb"\x08[\x01-\x7f]\x12": "an ONNX model",
+    rb"<(!DOCTYPE|!doctype|html)": "an HTML page",
+    rb"\x28\xb5\x2f\xfd": "a file that Zstandard compressed",
+    rb"\x1f\x8b": "a file that gzip compressed",
+    rb"BZh": "a file that bzip2 compressed",
+    rb"\xfd7zXZ": "a file that xz compressed",
+}
+
+
+def kind_of(start: bytes) -> str | None:
+    r"""Return what a file with these first bytes is, or None where that is not known.
+
+    Examples
+    --------
+    >>> from manyclass.io.foreign_files import kind_of
+    >>> kind_of(b"PAR1\x15\x04")
+    'a Parquet file'
+    """
+    if start[LENGTH : LENGTH + 1] == b"{":  # safetensors, whose length comes first
+        return None
+    return next((kind for begin, kind in KINDS.items() if re.match(begin, start, re.DOTALL)), None)
