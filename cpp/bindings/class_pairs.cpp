@@ -11,7 +11,6 @@
 #include "class_pairs/pair_views.hpp"
 #include "data/array_views.hpp"
 #include "data/check_problem.hpp"
-#include "dual/trainer.hpp"
 #include "duals/dual_lists.hpp"
 #include "weights/hash_tables.hpp"
 #include "weights/pack_rows.hpp"

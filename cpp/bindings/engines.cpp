@@ -23,7 +23,6 @@
 #include "engines/engine.hpp"
 #include "engines/weight_array.hpp"
 #include "newton/newton.hpp"
-#include "newton/newton_round.hpp"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;

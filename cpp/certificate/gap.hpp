@@ -14,7 +14,6 @@
 #include <limits>
 #include <numbers>
 
-#include "certificate/certified_weights.hpp"
 #include "certificate/double_scores.hpp"
 #include "certificate/feasible.hpp"
 #include "certificate/gap_sums.hpp"

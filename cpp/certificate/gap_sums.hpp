@@ -1,11 +1,18 @@
 #pragma once
-// Sums and largest violation of a certificate pass over examples (certificate/gap.hpp).
+// What a certificate pass over examples needs and finds (certificate/gap.hpp).
 #include <algorithm>
 
 #include "simd/compensated_sum.hpp"
 
 namespace manyclass {
 
+// Properties of W that a certificate needs in addition to its numbers.
+struct CertifiedWeights {
+  const double* common;  // d + 1 numbers that are subtracted from every w_c, or null
+  double norm;           // ||W||_F, which bounds the rounding of scores
+};
+
+// Sums and largest violation.
 struct GapSums {
   CompensatedSum gap;        // sum_i of upper bounds of the terms of P - D
   CompensatedSum loss;       // sum_i C_i loss_i

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 
-#include "certificate/certified_weights.hpp"
 #include "certificate/double_scores.hpp"
 #include "certificate/gap.hpp"
 #include "certificate/gap_sums.hpp"

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 
-#include "certificate/certified_weights.hpp"
 #include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"

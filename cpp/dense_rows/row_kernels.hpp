@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 
-#include "certificate/certified_weights.hpp"
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/gap_sums.hpp"
 #include "certificate/rebuild_kernels.hpp"

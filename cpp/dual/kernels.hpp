@@ -7,7 +7,6 @@
 #include <limits>
 #include <span>
 
-#include "certificate/certified_weights.hpp"
 #include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
 #include "subproblem/scratch.hpp"

@@ -30,10 +30,6 @@ class DualLanes {
 
   std::int64_t n_rows() const { return n_rows_; }
   std::int32_t n_classes() const { return n_classes_; }
-  // Whether rows of W with `stride` numbers suit.
-  bool fits(std::int64_t stride, const Formulation& f) const {
-    return stride == stride_ && stride >= n_classes_ + f.shifted && stride <= kMaxBlocks * kBlock;
-  }
   std::int64_t stride() const { return stride_; }
   T* lanes(std::int64_t i) const { return data_.data() + i * stride_; }
 

@@ -29,10 +29,6 @@ class DualLists {
 
   std::int64_t n_rows() const { return static_cast<std::int64_t>(slots_.size()); }
   std::int32_t n_classes() const { return n_classes_; }
-  // Whether rows of W with `stride` numbers suit. A mean is kept in column k.
-  bool fits(std::int64_t stride, const Formulation& f) const {
-    return stride >= n_classes_ + (f.centred || f.shifted ? 1 : 0);
-  }
   std::span<DualEntry<T>> row(std::int64_t i) {
     Slot& slot = slots_[static_cast<std::size_t>(i)];
     return {slot.entries, slot.size};

@@ -1,6 +1,6 @@
 #pragma once
-// An engine with dense W: a trainer, whose loops are over given W and z, and the W and z. `Base` is
-// the interface.
+// An engine with dense W and its z. `Base` is the interface; what depends on the layout of W is left
+// to engines/dense_engine.hpp and engines/class_engine.hpp.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -24,28 +24,20 @@
 
 namespace manyclass {
 
-template <class Base, class T, class Trainer, class Duals>
+template <class Base, class T, class Duals>
 class OwnedEngine : public Base {
  public:
-  SweepResult full_loop(std::span<const std::int32_t> rows, std::span<std::int32_t> active,
-                        double min_gap, std::uint64_t seed) override {
-    return trainer_.full_loop(w(), z_, rows, active, min_gap, seed);
-  }
-  ShrunkResult shrunk_loops(std::span<std::int32_t> active, std::int64_t n_active,
-                            const ShrunkGoal& goal, std::uint64_t seed) override {
-    return trainer_.shrunk_loops(w(), z_, active, n_active, goal, seed);
-  }
-
   double rebuild() override {
-    std::vector<double> common;
-    if (problem().examples().formulation.centred) common = problem().sum_of_rows(mean_factors());
-    return trainer_.rebuild(w(), z_, common);
+    if (!problem().examples().formulation.centred) return rebuild_from(nullptr);
+    return rebuild_from(problem().sum_of_rows(mean_factors()).data());
   }
 
   // Parts of rows between two polls, so many at a time as there are threads.
   std::vector<GapSums> certify(const Weights* other, std::span<const double> common,
                                double norm) override {
-    const MatrixView<T> at = (other ? other->of<T>() : weights_.of<T>()).rows();
+    const WeightArray<T>& own = weights_.of<T>();
+    const MatrixView<T> at = other ? other->of<T>().rows_like(own) : own.rows();
+    const CertifiedWeights certified{problem().common_of(common), norm};
     const std::int64_t n = problem().n_rows();
     const auto at_once = static_cast<std::int64_t>(problem().rows_at_once());
     const std::int64_t size =
@@ -57,7 +49,7 @@ class OwnedEngine : public Base {
         const std::int64_t first = begin + size * member;
         if (first >= n) return;
         parts[static_cast<std::size_t>(first / size)] =
-            trainer_.inspect(at, z_, common, norm, first, std::min(first + size, n));
+            inspect(at, certified, first, std::min(first + size, n));
       });
       problem().poll()();
     }
@@ -67,7 +59,7 @@ class OwnedEngine : public Base {
     GapSums sum;
     for (std::int64_t i = 0; i < problem().n_rows(); ++i) {
       if (problem().norms()[static_cast<std::size_t>(i)] > 0) continue;
-      sum.add(trainer_.inspect(w(), z_, {}, 0.0, i, i + 1));
+      sum.add(inspect(w(), {nullptr, 0.0}, i, i + 1));
     }
     return sum.loss.value();
   }
@@ -96,20 +88,28 @@ class OwnedEngine : public Base {
   }
   void assign(const Weights& other) override { weights_.of<T>().assign(other.of<T>()); }
 
-  const Problem<T>& problem() const { return trainer_.problem(); }
+  const Problem<T>& problem() const { return *problem_; }
   Duals& z() { return z_; }
+  const Duals& z() const { return z_; }
   int n_threads() const { return n_threads_; }
 
  protected:
-  OwnedEngine(const std::shared_ptr<const Problem<T>>& problem, const WeightLayout& layout,
-              int n_threads)
-      : layout_(layout),
+  OwnedEngine(std::shared_ptr<const Problem<T>> problem, const WeightLayout& layout, int n_threads)
+      : problem_(std::move(problem)),
+        layout_(layout),
         n_threads_(n_threads),
-        trainer_(problem),
-        z_(problem->n_rows(), problem->n_classes(), problem->examples().formulation.shifted),
+        z_(problem_->n_rows(), problem_->n_classes(), problem_->examples().formulation.shifted),
         weights_(WeightArray<T>(layout)) {
     require(1 <= n_threads && n_threads <= kMaxThreads, "n_threads is out of range");
+    if (problem_->examples().formulation.relative) problem_->check_all_labelled();
   }
+
+  // Gap, loss and violation of rows [begin, end) in double, at some W of this layout.
+  virtual GapSums inspect(const MatrixView<T>& weights, const CertifiedWeights& at,
+                          std::int64_t begin, std::int64_t end) const = 0;
+  // W <- W(z), less `common` for every class unless that is null; returns an upper bound of the
+  // distance between them.
+  virtual double rebuild_from(const double* common) = 0;
 
   // Scores of so many full loops. After kLongRun epochs their number grows with the epochs: the last
   // digits take many shrunk loops, and full loops between them gain little (measured: sector,
@@ -120,7 +120,6 @@ class OwnedEngine : public Base {
     return static_cast<std::int64_t>(n_loops * longer * static_cast<double>(extent.n_rows) *
                                      problem().n_classes());
   }
-  Trainer& trainer() { return trainer_; }
   MatrixView<T> w() const { return weights_.of<T>().rows(); }
 
  private:
@@ -134,9 +133,9 @@ class OwnedEngine : public Base {
     return factors;
   }
 
+  std::shared_ptr<const Problem<T>> problem_;
   WeightLayout layout_;
   int n_threads_;
-  Trainer trainer_;
   Duals z_;
   Weights weights_;
 };

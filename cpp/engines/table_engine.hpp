@@ -1,7 +1,8 @@
 #pragma once
 // W in hash tables, class -> weight, one per feature: for very many classes and relative margins
-// (many_classes/sharded_trainer.hpp). Tables are cut into shards of classes, one for each thread;
+// (many_classes/sharded_sweep.hpp). Tables are cut into shards of classes, one for each thread;
 // classes lie in a given order, a random one, so that the shards fill evenly.
+// Source: Keerthi et al. 2008, algorithm 3.1.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +21,11 @@
 #include "duals/dual_arrays.hpp"
 #include "duals/dual_lists.hpp"
 #include "engines/engine.hpp"
-#include "many_classes/sharded_trainer.hpp"
+#include "many_classes/sharded_kernels.hpp"
+#include "many_classes/sharded_team.hpp"
 #include "simd/compensated_sum.hpp"
+#include "simd/dispatch.hpp"
+#include "threads/thread_choice.hpp"
 #include "weights/sharded_weights.hpp"
 #include "weights/to_csr.hpp"
 
@@ -84,19 +88,26 @@ class TableEngine final : public SparseEngine {
   // `dense_from`: classes to a slot that make a plain row worth its memory (hash_tables.hpp).
   TableEngine(std::shared_ptr<const Problem<T>> problem, std::span<const std::int32_t> order,
               int n_threads, std::size_t dense_from)
-      : classes_(std::make_shared<ReorderedProblem<T>>(std::move(problem), order)),
-        trainer_(std::shared_ptr<const Problem<T>>(classes_, &classes_->problem())),
-        z_(trainer_.problem().n_rows(), trainer_.problem().n_classes()),
-        w_(trainer_.problem().n_features() + 1, trainer_.problem().n_classes(),
-           std::min(n_threads, trainer_.problem().n_classes()), dense_from) {}
+      : classes_(std::move(problem), order),
+        kernels_(kernels_for<ShardKernels<T>>(this->problem().instruction_set())),
+        z_(this->problem().n_rows(), this->problem().n_classes()),
+        w_(this->problem().n_features() + 1, this->problem().n_classes(),
+           std::min(n_threads, this->problem().n_classes()), dense_from) {
+    require(this->problem().examples().formulation.relative, "margins must be relative");
+  }
 
   SweepResult full_loop(std::span<const std::int32_t> rows, std::span<std::int32_t> active,
                         double min_gap, std::uint64_t seed) override {
-    return trainer_.full_loop(w_, z_, rows, active, min_gap, seed);
+    problem().check_loop(rows, active);
+    ShardTeam<T> team(kernels_, w_);
+    return problem().loop(rows, active, seed, kRowsAtOnce, visit(team, false, min_gap));
   }
   ShrunkResult shrunk_loops(std::span<std::int32_t> active, std::int64_t n_active,
                             const ShrunkGoal& goal, std::uint64_t seed) override {
-    return trainer_.shrunk_loops(w_, z_, active, n_active, goal, seed);
+    problem().check_active(active, n_active);
+    ShardTeam<T> team(kernels_, w_);
+    return problem().loops(active, n_active, goal, seed, kRowsAtOnce,
+                           visit(team, true, goal.min_gap));
   }
   // So many loops over all of z.
   std::int64_t effort(const Extent& extent) const override {
@@ -104,37 +115,49 @@ class TableEngine final : public SparseEngine {
     return kLoops * (z_.count() + extent.n_active);
   }
 
-  double rebuild() override { return trainer_.rebuild(w_, z_); }
+  double rebuild() override {
+    ShardTeam<T> team(kernels_, w_);
+    return team.rebuild(problem().examples(), z_, problem().poll())
+        .bound(problem().n_rows() + problem().n_classes());
+  }
   std::vector<GapSums> certify(const Weights* other, std::span<const double> common,
                                double norm) override {
     require(other == nullptr && common.empty(), "W in tables has no other one, and no mean");
-    return {trainer_.inspect(w_, z_, norm, 0, trainer_.problem().n_rows())};
+    ShardTeam<T> team(kernels_, w_);
+    GapSums sum;
+    const auto step = static_cast<std::int64_t>(kRowsAtOnce) * w_.size();
+    for (std::int64_t row = 0; row < problem().n_rows(); row += step) {
+      const std::int64_t end = std::min(row + step, problem().n_rows());
+      sum.add(team.inspect(problem().examples(), z_, {nullptr, norm}, row, end));
+      problem().poll()();
+    }
+    return {sum};
   }
   // Every margin of such an example loses 1.
   double constant_loss() override {
-    const Examples<T>& examples = trainer_.problem().examples();
+    const Examples<T>& examples = problem().examples();
     CompensatedSum costs;
     for (std::int64_t i = 0; i < examples.x.n_rows; ++i) {
       if (!(examples.norms[i] > 0)) costs.add(examples.costs[i]);
     }
-    return costs.value() * (examples.formulation.maximum ? 1 : trainer_.problem().n_classes() - 1);
+    return costs.value() * (examples.formulation.maximum ? 1 : problem().n_classes() - 1);
   }
 
   void set_duals(std::span<const std::int64_t> indptr, std::span<const std::int32_t> labels,
                  std::span<const double> values) override {
-    const std::vector<std::int32_t> places = classes_->inside(labels);
+    const std::vector<std::int32_t> places = classes_.inside(labels);
     const std::vector<T> rounded(values.begin(), values.end());
     import_duals<T>(z_, indptr, places, std::span<const T>(rounded));
   }
   AnyCsr duals() const override {
     CsrArrays<T> found = export_duals<T>(z_);
-    found.labels = classes_->outside(found.labels);
+    found.labels = classes_.outside(found.labels);
     return found;
   }
   std::int64_t n_duals() const override { return z_.count(); }
 
   AnyWeights copy_weights() const override {
-    return AnyCsr(export_weights(w_, std::span(classes_->order())));
+    return AnyCsr(export_weights(w_, std::span(classes_.order())));
   }
   AnyWeights release_weights() override {
     AnyWeights found = copy_weights();
@@ -145,13 +168,31 @@ class TableEngine final : public SparseEngine {
   double squared_norm() const override { return w_.squared_norm(); }
   AnyVector intercepts() const override { return w_.intercepts(); }
 
-  void stop() override { trainer_.problem().stop(); }
+  void stop() override { problem().stop(); }
 
  private:
-  std::shared_ptr<ReorderedProblem<T>> classes_;
-  ShardedTrainer<T> trainer_;
+  // Visits between two polls, at most some tenths of a second.
+  static constexpr std::size_t kRowsAtOnce = 512;
+
+  const Problem<T>& problem() const { return classes_.problem(); }
+
+  auto visit(ShardTeam<T>& team, bool shrunk, double min_gap) {
+    ThreadChoice& choice = choices_[shrunk ? 1 : 0];
+    choice.allow(team.capacity());
+    return [this, &team, &choice, shrunk, min_gap](std::span<const std::int32_t> order,
+                                                   std::int32_t* active) {
+      return choice.measure(static_cast<double>(order.size()), [&](int n_threads) {
+        team.limit(n_threads);
+        return team.visit(problem().examples(), z_, order, shrunk, min_gap, active);
+      });
+    };
+  }
+
+  ReorderedProblem<T> classes_;
+  const ShardKernels<T>& kernels_;
   DualLists<T> z_;
   ShardedWeights<T> w_;
+  ThreadChoice choices_[2];  // of full loops, of shrunk ones
 };
 
 }  // namespace manyclass

@@ -73,6 +73,12 @@ class WeightArray {
 
   // The rows, with their padding.
   MatrixView<T> rows() const { return {first(), layout_.n_rows(), stride_}; }
+  // The same of weights that must be laid out like others.
+  MatrixView<T> rows_like(const WeightArray& other) const {
+    require(other.layout_.n_rows() == layout_.n_rows() && other.stride_ == stride_,
+            "weights must be laid out like the engine's");
+    return rows();
+  }
   OwnedMatrix<T> padded() const {
     return {memory_, first(), layout_.n_rows(), stride_, stride_, 1};
   }
@@ -80,9 +86,7 @@ class WeightArray {
   OwnedMatrix<T> matrix() const { return matrix_at(first(), stride_); }
 
   void assign(const WeightArray& other) {
-    require(other.layout_.n_rows() == layout_.n_rows() && other.stride_ == stride_,
-            "weights must be laid out like the engine's");
-    std::copy_n(other.first(), size(), first());
+    std::copy_n(other.rows_like(*this).data, size(), first());
   }
   WeightArray copy() const {
     WeightArray other(layout_);

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "certificate/certified_weights.hpp"
 #include "certificate/double_scores.hpp"
 #include "certificate/gap.hpp"
 #include "certificate/gap_sums.hpp"

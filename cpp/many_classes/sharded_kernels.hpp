@@ -15,7 +15,6 @@
 #include <span>
 #include <vector>
 
-#include "certificate/certified_weights.hpp"
 #include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"

@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "certificate/certified_weights.hpp"
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/feasible.hpp"
 #include "certificate/gap_sums.hpp"

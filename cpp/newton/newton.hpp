@@ -5,17 +5,28 @@
 
 #include "engines/engine.hpp"
 #include "engines/weight_array.hpp"
-#include "newton/newton_round.hpp"
 
 namespace manyclass {
+
+// Result of a round. Gap, loss and violation are of W and zbar after it.
+struct NewtonRound {
+  double primal = 0;  // P, without the examples x_i = 0
+  double gap = 0;
+  double max_violation = 0;
+  std::int64_t steps = 0;        // of Newton's method
+  std::int64_t n_zone = 0;       // examples that its last system saw
+  std::int64_t evaluations = 0;  // scores computed
+};
 
 class Newton {
  public:
   virtual ~Newton() = default;
 
-  // Recompute W(zbar) and the scores. If set, W restarts at W(zbar).
+  // Recompute W(zbar) and the scores, free of the rounding of many steps. If set, W restarts at
+  // W(zbar).
   virtual void rebuild(bool anew) = 0;
-  // Newton steps at epsilon, `budget` scores at most; then the step of zbar.
+  // Newton steps at epsilon until W is close to the minimiser of phi, or `budget` scores are
+  // computed; then the step of zbar, which does not need W to be close.
   virtual NewtonRound round(double epsilon, std::int64_t budget) = 0;
   virtual void read_weights(Weights& out) const = 0;
   // `rebuild` must follow.
@@ -23,7 +34,8 @@ class Newton {
   // ||z||^2
   virtual double squared_duals() const = 0;
 
-  // For the tests: see ProximalNewton.
+  // For the tests: the gradient of phi at W; there, products with its Hessian and with the inverse
+  // of the preconditioner; z(W).
   virtual void gradient_at(const Weights& weights, double epsilon, Weights& out) = 0;
   virtual void hessian_times(const Weights& p, Weights& out) = 0;
   virtual void preconditioned(const Weights& p, Weights& out) = 0;

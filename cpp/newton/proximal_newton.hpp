@@ -6,49 +6,38 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <utility>
 #include <vector>
 
 #include "data/array_views.hpp"
+#include "data/check_problem.hpp"
 #include "data/examples.hpp"
+#include "duals/dual_arrays.hpp"
 #include "duals/dual_lanes.hpp"
+#include "engines/dense_engine.hpp"
+#include "engines/weight_array.hpp"
 #include "newton/arrays.hpp"
 #include "newton/kernel_table.hpp"
-#include "newton/newton_round.hpp"
+#include "newton/newton.hpp"
 #include "newton/newton_step.hpp"
 #include "newton/newton_team.hpp"
 #include "newton/preconditioner.hpp"
+#include "simd/dispatch.hpp"
 #include "weights/weights_view.hpp"
 
 namespace manyclass {
 
 template <class T>
-class ProximalNewton {
+class ProximalNewton final : public Newton {
  public:
-  // `poll` is called now and then and may throw; zbar and its W stay true if it does.
+  // The problem's poll is called now and then and may throw; zbar and its W stay true if it does.
   // The same number of threads gives the same result.
-  ProximalNewton(const Examples<T>& examples, const NewtonKernels<T>& kernels, DualLanes<T>& centre,
-                 int n_threads, std::function<void()> poll)
-      : examples_(examples),
-        kernels_(kernels),
-        arrays_(examples, kernels, centre.n_classes(), centre.stride()),
-        team_(arrays_, n_threads, std::move(poll)),
-        gradients_(arrays_),
-        factor_(kernels, arrays_.size()),
-        slope_(examples, kernels, team_),
-        centre_(centre),
-        z_(centre.n_rows(), centre.n_classes()),
-        n_(centre.n_rows()),
-        pass_(examples, kernels, team_, arrays_, z_),
-        scores_(numbers_of_rows()),
-        along_(numbers_of_rows()) {
-    features_ = static_cast<double>(examples.x.indptr[n_]) / static_cast<double>(n_) + 1;
-  }
+  explicit ProximalNewton(LaneEngine<T>& engine)
+      : ProximalNewton(engine, engine.problem().examples(), engine.z(),
+                       kernels_for<NewtonKernelsByBlocks<T>>(engine.problem().instruction_set())
+                           .of(engine.z().stride() / DualLanes<T>::kBlock)) {}
 
-  // Recompute W(zbar) and the scores, free of the rounding of many steps. If set, W
-  // restarts at W(zbar).
-  void rebuild(bool anew) {
+  void rebuild(bool anew) override {
     arrays_.clear(at_centre_);
     team_.in_chunks(n_, row_work(), [&](int member, std::int64_t begin, std::int64_t end) {
       team_.in_small_chunks(member, begin, end, [&](std::int64_t from, std::int64_t to) {
@@ -64,9 +53,7 @@ class ProximalNewton {
     score(step_, scores_);
   }
 
-  // Newton steps until W is close to the minimiser of phi, or `budget` scores are computed; then
-  // the step of zbar, which does not need W to be close.
-  NewtonRound round(double epsilon, std::int64_t budget) {
+  NewtonRound round(double epsilon, std::int64_t budget) override {
     epsilon_ = epsilon;
     budget_ = budget;
     NewtonRound result;
@@ -83,45 +70,69 @@ class ProximalNewton {
     return result;
   }
 
-  void read_weights(T* to) const {
+  void read_weights(Weights& out) const override {
+    T* const to = at(out);
     for (std::int64_t j = 0; j < n_weights(); ++j) to[j] = static_cast<T>(w_.data()[j]);
   }
-  // `rebuild` must follow.
-  void write_weights(const T* from) { std::copy_n(from, n_weights(), w_.data()); }
-  // For the tests: the gradient of phi at W; there, products with its Hessian and with the inverse
-  // of the preconditioner.
-  void gradient_at(const T* weights, double epsilon, T* out) {
+  void write_weights(const Weights& weights) override {
+    std::copy_n(at(weights), n_weights(), w_.data());
+  }
+  double squared_duals() const override {
+    return kernels_.dot(z_.lanes(0), z_.lanes(0), n_ * z_.stride());
+  }
+
+  void gradient_at(const Weights& weights, double epsilon, Weights& out) override {
     epsilon_ = epsilon;
-    std::copy_n(weights, n_weights(), w_.data());
-    std::copy_n(weights, n_weights(), step_.data());
+    std::copy_n(at(weights), n_weights(), w_.data());
+    std::copy_n(at(weights), n_weights(), step_.data());
     score(step_, scores_);
     respond();
-    std::copy_n(gradient_.data(), n_weights(), out);
+    std::copy_n(gradient_.data(), n_weights(), at(out));
   }
-  void hessian_times(const T* p, T* out) {
-    std::copy_n(p, n_weights(), step_.data());
+  void hessian_times(const Weights& p, Weights& out) override {
+    std::copy_n(at(p), n_weights(), step_.data());
     multiply(step_, scratch_);
-    std::copy_n(scratch_.data(), n_weights(), out);
+    std::copy_n(scratch_.data(), n_weights(), at(out));
   }
-  void preconditioned(const T* p, T* out) {
+  void preconditioned(const Weights& p, Weights& out) override {
     build();
-    std::copy_n(p, n_weights(), step_.data());
+    std::copy_n(at(p), n_weights(), step_.data());
     precondition(step_, scratch_);
-    std::copy_n(scratch_.data(), n_weights(), out);
+    std::copy_n(scratch_.data(), n_weights(), at(out));
   }
-  const DualLanes<T>& response_duals() const { return z_; }
-
-  // ||z||^2
-  double squared_duals() const { return kernels_.dot(z_.lanes(0), z_.lanes(0), n_ * z_.stride()); }
-
-  std::int64_t n_weights() const { return (examples_.x.n_features + 1) * centre_.stride(); }
-
-  static constexpr std::int64_t kMaxSteps = 10;
+  AnyCsr response() const override { return export_duals<T>(z_); }
 
  private:
   using Array = typename NewtonArrays<T>::Array;
   using Total = typename NewtonArrays<T>::Total;
+  static constexpr std::int64_t kMaxSteps = 10;
   static constexpr double kNearlyWhole = 0.75;  // a step of zbar from here on is made whole
+
+  ProximalNewton(LaneEngine<T>& engine, const Examples<T>& examples, DualLanes<T>& centre,
+                 const NewtonKernels<T>& kernels)
+      : examples_(examples),
+        kernels_(kernels),
+        arrays_(examples, kernels, centre.n_classes(), centre.stride()),
+        team_(arrays_, engine.n_threads(), engine.problem().poll()),
+        gradients_(arrays_),
+        factor_(kernels, arrays_.size()),
+        slope_(examples, kernels, team_),
+        centre_(centre),
+        z_(centre.n_rows(), centre.n_classes()),
+        n_(centre.n_rows()),
+        pass_(examples, kernels, team_, arrays_, z_),
+        scores_(numbers_of_rows()),
+        along_(numbers_of_rows()) {
+    features_ = static_cast<double>(examples.x.indptr[n_]) / static_cast<double>(n_) + 1;
+  }
+
+  std::int64_t n_weights() const { return (examples_.x.n_features + 1) * centre_.stride(); }
+  T* at(const Weights& weights) const {
+    const MatrixView<T> rows = weights.of<T>().rows();
+    require(rows.n_rows * rows.n_columns == n_weights(),
+            "weights must be laid out like the engine's");
+    return rows.data;
+  }
 
   std::size_t numbers_of_rows() const { return static_cast<std::size_t>(n_ * centre_.stride()); }
   Proximal<T> proximal() const {

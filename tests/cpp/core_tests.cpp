@@ -18,11 +18,9 @@
 #include "data/loss.hpp"
 #include "data/visit_order.hpp"
 #include "dual/problem.hpp"
-#include "dual/trainer.hpp"
 #include "duals/dual_lists.hpp"
 #include "engines/engine.hpp"
 #include "engines/weight_array.hpp"
-#include "simd/aligned_array.hpp"
 #include "simd/dispatch.hpp"
 #include "weights/hash_tables.hpp"
 
@@ -123,33 +121,11 @@ std::vector<double> numbers_of(const AnyWeights& weights) {
 constexpr Formulation kCrammerSinger{true, true, false, true, false, Loss{}, 1, 0};
 constexpr Formulation kWestonWatkins{true, true, false, false, false, Loss{}, 1, 0};
 
-// Full loops close the gap, on every instruction set.
-void test_training(const Formulation& f, const std::string& instruction_set) {
-  const SmallProblem problem;
-  const Trainer<double, DualLists<double>> trainer(problem.checked(f, instruction_set));
-  DualLists<double> z(4, 3);
-  AlignedArray<double> memory(3 * 8);
-  const MatrixView<double> w{memory.data(), 3, 8};
-  std::vector<std::int32_t> rows(4), active(4);
-  std::iota(rows.begin(), rows.end(), 0);
-  double dual = 0;
-  for (std::uint64_t loop = 0; loop < 200; ++loop) {
-    dual += trainer.full_loop(w, z, rows, active, -1.0, loop).dual_gain;
-  }
-  const double rounding = trainer.rebuild(w, z, {});
-  const double norm = std::sqrt(
-      std::inner_product(memory.data(), memory.data() + memory.size(), memory.data(), 0.0));
-  const GapSums found = trainer.inspect(w, z, {}, norm, 0, 4);
-  check(rounding < 1e-12, "W(z) is rebuilt to the rounding");
-  check(found.gap.value() < 1e-9, "the gap closes");
-  const double primal = 0.5 * norm * norm + found.loss.value();
-  check(std::abs(primal - dual) < 1e-9 * primal, "the dual gains sum up to the optimum");
-}
-
 // An engine of any layout trains, proves what it reached, and returns the W and z that it held.
-void test_engine(const EngineOptions& options) {
+void test_engine(const EngineOptions& options, const Formulation& f,
+                 const std::string& instruction_set) {
   const SmallProblem problem;
-  const auto engine = make_engine(problem.checked(kWestonWatkins, "baseline"), options);
+  const auto engine = make_engine(problem.checked(f, instruction_set), options);
   std::vector<std::int32_t> rows(4), active(4);
   std::iota(rows.begin(), rows.end(), 0);
   double dual = engine->constant_loss();
@@ -162,7 +138,7 @@ void test_engine(const EngineOptions& options) {
   check(found.gap.value() < 1e-9, "the gap closes");
 
   const auto z = std::get<CsrArrays<double>>(engine->duals());
-  const auto other = make_engine(problem.checked(kWestonWatkins, "baseline"), options);
+  const auto other = make_engine(problem.checked(f, instruction_set), options);
   other->set_duals(z.indptr, z.labels, z.values);
   other->rebuild();
   const std::vector<double> W = numbers_of(other->copy_weights());
@@ -229,14 +205,14 @@ int main() {
   test_dual_lists();
   test_loss(Loss::named("hinge"));
   test_loss(Loss::named("squared_hinge"));
-  for (const std::string& instruction_set : instruction_sets()) {
-    test_training(kCrammerSinger, instruction_set);
-    test_training(kWestonWatkins, instruction_set);
-  }
   const std::vector<std::int32_t> order{2, 0, 1};
-  for (const Storage storage : {Storage::kByFeature, Storage::kByClass, Storage::kTables}) {
-    for (const bool lists : {false, true}) {
-      test_engine({storage, 2, lists, order, 4});
+  for (const std::string& instruction_set : instruction_sets()) {
+    for (const Storage storage : {Storage::kByFeature, Storage::kByClass, Storage::kTables}) {
+      for (const bool lists : {false, true}) {
+        const EngineOptions options{storage, 2, lists, order, 4};
+        test_engine(options, kCrammerSinger, instruction_set);
+        test_engine(options, kWestonWatkins, instruction_set);
+      }
     }
   }
   test_refusals();
