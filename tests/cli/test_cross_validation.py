@@ -54,7 +54,7 @@ def test_train_with_a_choice(run, here):
     data = "data"
     lines = run.works("train", data, "model", "-C", "auto", "--formulation", "ovr")
     model = load_model(here / "model")
-    assert f"chosen: C = {model.C:g}, " in lines[-3]
+    assert f"chosen: C = {model.C_:g}, " in lines[-3]
     assert "proven within" in lines[-2]
     run.works("train", data, "model", "-C", "auto", "--formulation", "logistic", "--quiet")
 

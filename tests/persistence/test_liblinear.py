@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from manyclass import (
@@ -152,10 +153,16 @@ def test_an_imported_model_can_be_saved_and_trained(path, tmp_path):
     assert model.fit(X, Y).certificate_.relative_gap <= 1e-3
 
 
+def test_a_model_whose_c_was_chosen(path, tmp_path):
+    search = MulticlassSVCCV(Cs=[1.0], cv=2).fit(X, Y)
+    save_liblinear(path, search)
+    save_liblinear(tmp_path / "best", search.best_estimator_)
+    assert path.read_bytes() == (tmp_path / "best").read_bytes()
+
+
 def test_what_cannot_be_exported(path, monkeypatch):
-    chosen = MulticlassSVCCV(Cs=[1.0], cv=2).fit(X, Y)
-    with pytest.raises(TypeError, match="not MulticlassSVCCV; give its best_estimator_"):
-        save_liblinear(path, chosen)
+    with pytest.raises(TypeError, match="not GridSearchCV; give its best_estimator_"):
+        save_liblinear(path, GridSearchCV(MulticlassSVC(), {"C": [1.0]}).fit(X, Y))
     with pytest.raises(TypeError, match="not LinearSVC"):
         save_liblinear(path, LinearSVC().fit(X, Y))
     with pytest.raises(NotFittedError):

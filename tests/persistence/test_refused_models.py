@@ -26,7 +26,8 @@ def test_only_our_estimators_can_be_saved(what, told, tmp_path):
     if hasattr(what, "fit") and not isinstance(what, type):
         what.fit(*load_iris(return_X_y=True))
     kinds = "MulticlassSVC or a MultinomialLogisticRegression or a StochasticClassifier"
-    wanted = f"save_model takes a {kinds} or a Pipeline, not {told}"
+    searches = "MulticlassSVCCV or a MultinomialLogisticRegressionCV"
+    wanted = f"save_model takes a {kinds} or a {searches} or a Pipeline, not {told}"
     with pytest.raises(TypeError, match=wanted):
         save_model(tmp_path / "model", what)
     assert not list(tmp_path.iterdir())

@@ -178,12 +178,14 @@ def load_for(args: argparse.Namespace) -> Estimator:
 
     Of a pipeline, the classifier; ``args.steps`` is its preprocessing, for ``read_for``.
     """
+    from sklearn.pipeline import Pipeline
+
     from manyclass.persistence.model_file import load_model
     from manyclass.persistence.pipelines import classifier_of
 
     model = load_model(args.model)
     classifier: Estimator = classifier_of(model)
-    args.steps = None if classifier is model else model[:-1]
+    args.steps = model[:-1] if isinstance(model, Pipeline) else None
     classifier.n_jobs = args.jobs
     return classifier
 

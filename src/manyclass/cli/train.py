@@ -145,7 +145,7 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     check_labels(args.data, y)
     weigh_classes(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
-    save_model(args.model, model.best_estimator_)
+    save_model(args.model, model)
     log_choice(model.C_, model.best_score_, seconds, log)
     log_proof(model.best_estimator_, model.refit_time_, log)
 

@@ -205,12 +205,17 @@ def checksum(tensors: Tensors) -> str:
 
 def write_tensors(path: str | os.PathLike[str], tensors: Tensors, metadata: dict[str, str]) -> None:
     """Write a file that appears whole, on disk, or not at all; checksums are added."""
-    shapes = {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}
     with replacement(os.fspath(path)) as new:
-        file = TensorWriter(new, shapes, metadata)
-        for name, tensor in tensors.items():
-            file.append(name, tensor)
-        file.finish()
+        fill_tensors(new, tensors, metadata)
+
+
+def fill_tensors(file: IO[bytes], tensors: Tensors, metadata: dict[str, str]) -> None:
+    """Write to an empty file of the system; checksums are added."""
+    shapes = {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}
+    writer = TensorWriter(file, shapes, metadata)
+    for name, tensor in tensors.items():
+        writer.append(name, tensor)
+    writer.finish()
 
 
 def one_line(what: object, longest: int = 300) -> str:

@@ -27,6 +27,7 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.atomic import is_special, replacement
 from manyclass.io.tensors import one_line
 from manyclass.persistence.model_schema import KINDS, Estimator
+from manyclass.persistence.search_schema import chosen
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name
 from manyclass.utils.types import Array, Settings
@@ -60,7 +61,7 @@ def save_liblinear(
     ----------
     path : str or path-like
         Where to; an existing file is replaced, when the new one is complete.
-    model : MulticlassSVC, MultinomialLogisticRegression or StochasticClassifier
+    model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, or one with CV
         Fitted.
     number_labels : bool, default=False
         Whether to write the classes as 0, 1, ..., their positions in ``classes_``: LIBLINEAR knows
@@ -104,6 +105,7 @@ def liblinear_text(model: Estimator, *, number_labels: bool = False) -> Iterator
     TypeError, NotFittedError, ValueError
         As ``save_liblinear``.
     """
+    model = chosen(model)
     if type(model).__name__ not in KINDS:
         kinds = " or a ".join(KINDS)
         hint = "; give its best_estimator_" if hasattr(model, "best_estimator_") else ""

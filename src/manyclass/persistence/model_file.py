@@ -10,8 +10,9 @@ which readers may ignore. Header, every value a string: ``format`` = "manyclass"
 n_steps, weight_seen and objective or null; class names when they are strings, feature names when
 there were any), ``checksum`` (CRC-32 of each tensor, in the order of their names),
 ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of this
-one). Of a pipeline, ``model`` holds the estimator "Pipeline" and, as ``classifier``, the same entry
-of the classifier alone; the steps are tensors (pipelines.py).
+one). Of an estimator with CV, see search_schema.py. Of a pipeline, ``model`` holds the estimator
+"Pipeline" and, as ``classifier``, the same entry of the classifier alone; the steps are tensors
+(pipelines.py).
 
 A model is read into memory: later changes to its file do not affect it. Only a large sparse model
 stays in the file, mapped; loading checks its checksum and structure.
@@ -19,39 +20,43 @@ stays in the file, mapped; loading checks its checksum and structure.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
+import shutil
 import stat
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, TypeAlias
 
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
 from manyclass.io.tensors import (
+    PART,
     TensorFormat,
     checksum,
+    fill_tensors,
     one_line,
     read_header,
     read_tensors,
     write_tensors,
 )
-from manyclass.persistence.model_schema import (
-    KINDS,
-    SPARSE,
-    pack,
-    unpack,
-)
+from manyclass.persistence.model_schema import KINDS, SPARSE
 from manyclass.persistence.pipelines import (
     PIPELINE,
     Model,
     check_pipeline,
     classifier_of,
     describe_steps,
+    last_of,
     pack_pipeline,
     unpack_pipeline,
 )
+from manyclass.persistence.search_schema import CLASSIFIERS, pack_classifier, unpack_classifier
 from manyclass.prediction.scoring import count_nonzero
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.machine import available_memory
@@ -64,11 +69,12 @@ FORMAT = TensorFormat(
     damaged_message="cannot be read as a manyclass model: {why}; save it again",
     other_message="cannot be read as a manyclass model: it is a safetensors file of something else",
 )
+Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
 # A sparse model is mapped where its file has more bytes, or more of the memory, than this.
 LARGE, SHARE_OF_MEMORY = 1 << 30, 0.25
 
 
-def save_model(path: str | os.PathLike[str], estimator: Model) -> None:
+def save_model(path: Source, estimator: Model) -> None:
     """Write a fitted estimator, or a pipeline that ends with one, to a file.
 
     The file appears whole or not at all: it is written under a temporary name in the same folder
@@ -78,10 +84,12 @@ def save_model(path: str | os.PathLike[str], estimator: Model) -> None:
 
     Parameters
     ----------
-    path : str or path-like
-        Where to; an existing file is replaced.
-    estimator : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier or Pipeline
-        Fitted. The other steps of a pipeline are scikit-learn's, without functions other than
+    path : str, path-like or binary file
+        Where to; an existing file is replaced. A file object, such as ``io.BytesIO``, is written to
+        at its position.
+    estimator : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, one with CV
+        Or a Pipeline that ends with one. Fitted; a ``cv`` or ``scoring`` that is no number or name
+        is not kept. The other steps of a pipeline are scikit-learn's, without functions other than
         those of NumPy and SciPy; they need skops (``pip install 'manyclass[skops]'``).
 
     Raises
@@ -110,8 +118,17 @@ def save_model(path: str | os.PathLike[str], estimator: Model) -> None:
     """
     check_kind(estimator)
     check_is_fitted(estimator)
-    tensors, model = (pack_pipeline if isinstance(estimator, Pipeline) else pack)(estimator)
-    write_tensors(path, tensors, metadata_of(tensors, model))
+    tensors, model = (pack_pipeline if isinstance(estimator, Pipeline) else pack_classifier)(
+        estimator
+    )
+    metadata = metadata_of(tensors, model)
+    if isinstance(path, str | os.PathLike):
+        write_tensors(path, tensors, metadata)
+        return
+    with tempfile.TemporaryFile() as whole:
+        fill_tensors(whole, tensors, metadata)
+        whole.seek(0)
+        shutil.copyfileobj(whole, path, PART)
 
 
 def check_kind(estimator: object) -> None:
@@ -125,15 +142,14 @@ def check_kind(estimator: object) -> None:
         check_pipeline(estimator)
         return
     kind = type(estimator)
-    known = KINDS.get(kind.__name__)
-    if known is None or known.estimator is not kind:
+    if CLASSIFIERS.get(kind.__name__) is not kind:
         hint = ""
         if hasattr(estimator, "best_estimator_"):
             hint = "; save its best_estimator_"
         elif isinstance(estimator, type):
             hint = ", fitted, not the class"
         name = estimator.__name__ if isinstance(estimator, type) else kind.__name__
-        kinds = " or a ".join([*KINDS, PIPELINE])
+        kinds = " or a ".join([*CLASSIFIERS, PIPELINE])
         raise TypeError(f"save_model takes a {kinds}, not {name}{hint}")
 
 
@@ -153,7 +169,7 @@ def metadata_of(tensors: dict[str, Array], model: Settings) -> dict[str, str]:
     return FORMAT.metadata(model=text)
 
 
-def load_model(path: str | os.PathLike[str]) -> Model:
+def load_model(path: Source) -> Model:
     """Read an estimator, or a pipeline, from a file of ``save_model``.
 
     No code comes from the file. The parameters and numbers of a pipeline's steps do: those of a
@@ -162,11 +178,12 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
     Parameters
     ----------
-    path : str or path-like
+    path : str, path-like or binary file
+        A file object is read from its position to its end.
 
     Returns
     -------
-    MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier or Pipeline
+    MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, one with CV, or Pipeline
         Fitted, in memory; without ``history_`` where the file has none. The weights of a sparse
         model of more than 1 GiB, or a quarter of the memory, stay in the file, mapped: such a file
         may be replaced or removed, but must not be overwritten in its place, as ``cp`` does, while
@@ -181,15 +198,15 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     OSError
         If the file cannot be read.
     """
-    return _load(Path(path))[0]
+    return _load(path)[0]
 
 
-def describe_model(path: str | os.PathLike[str]) -> Settings:
+def describe_model(path: Source) -> Settings:
     """Describe a model file.
 
     Parameters
     ----------
-    path : str or path-like
+    path : str, path-like or binary file
 
     Returns
     -------
@@ -206,13 +223,13 @@ def describe_model(path: str | os.PathLike[str]) -> Settings:
     ValueError, OSError
         As ``load_model``.
     """
-    loaded, metadata = _load(Path(path))
+    loaded, metadata = _load(path)
     estimator = classifier_of(loaded)
     coef, name = coefficients_of(estimator), type(estimator).__name__
     n_nonzero = count_nonzero(coef)
     history = getattr(estimator, "history_", None)
     return {
-        "estimator": name,
+        "estimator": type(last_of(loaded)).__name__,
         "loss": estimator.loss,
         "n_classes": len(estimator.classes_),
         "n_features": estimator.n_features_in_,
@@ -232,43 +249,65 @@ def describe_model(path: str | os.PathLike[str]) -> Settings:
 def _unpacked(tensors: dict[str, Array], model: Settings) -> Model:
     if model["estimator"] == PIPELINE:
         return unpack_pipeline(tensors, model)
-    return unpack(tensors, model)
+    return unpack_classifier(tensors, model)
 
 
-def _load(path: Path) -> tuple[Model, dict[str, str]]:
+def _load(source: Source) -> tuple[Model, dict[str, str]]:
     """Read an estimator and the metadata of its file."""
-    tensors, model, metadata = _read(path)
+    tensors, model, metadata = _read(source)
     try:
         return _unpacked(tensors, model), metadata
     except (LookupError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FORMAT.damaged(
-            path, f"its contents do not fit together ({one_line(error)})"
+            _name_of(source), f"its contents do not fit together ({one_line(error)})"
         ) from None
 
 
-def _read(path: Path) -> tuple[dict[str, Array], Settings, dict[str, str]]:
+@contextlib.contextmanager
+def _opened(source: Source) -> Iterator[IO[bytes]]:
+    """Open a file for reading; the rest of a file object is copied to a temporary file first."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # reading may never end
+            raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
+        with path.open("rb") as file:  # a folder, a lack of permission: OSError with the name
+            yield file
+        return
+    with tempfile.TemporaryFile() as copied:
+        shutil.copyfileobj(source, copied, PART)
+        yield copied
+
+
+def _name_of(source: Source) -> Path:
+    """Return what messages call a file."""
+    return Path(source) if isinstance(source, str | os.PathLike) else Path("the file object")
+
+
+def _read(source: Source) -> tuple[dict[str, Array], Settings, dict[str, str]]:
     """Tensors, model and metadata of a file, checked as far as they can be without each other."""
-    if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # reading may never end
-        raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
-    with path.open("rb") as file:  # a folder, a lack of permission: OSError with the name
-        try:
-            header = read_header(file)
-        except ValueError as error:
-            raise _damaged(path, error) from None
-        FORMAT.check(path, header)
-        names, metadata = set(header.tensors), header.metadata
-        large = os.fstat(file.fileno()).st_size > min(LARGE, SHARE_OF_MEMORY * available_memory())
-        try:
-            tensors = read_tensors(file, names, names.intersection(SPARSE) if large else ())
-        except ValueError as error:
-            raise _damaged(path, error) from None
+    with _opened(source) as file:
+        return _parts(file, _name_of(source))
+
+
+def _parts(file: IO[bytes], path: Path) -> tuple[dict[str, Array], Settings, dict[str, str]]:
+    try:
+        header = read_header(file)
+    except ValueError as error:
+        raise _damaged(path, error) from None
+    FORMAT.check(path, header)
+    names, metadata = set(header.tensors), header.metadata
+    large = os.fstat(file.fileno()).st_size > min(LARGE, SHARE_OF_MEMORY * available_memory())
+    try:
+        tensors = read_tensors(file, names, names.intersection(SPARSE) if large else ())
+    except ValueError as error:
+        raise _damaged(path, error) from None
     if metadata.get("checksum") != checksum(tensors):
         raise FORMAT.damaged(path, "its contents are damaged: the checksum differs")
     try:
         model = json.loads(metadata["model"])
     except (KeyError, ValueError, RecursionError) as error:
         raise FORMAT.damaged(path, f"its header is damaged ({one_line(error)})") from None
-    if not isinstance(model, dict) or str(model.get("estimator")) not in {*KINDS, PIPELINE}:
+    if not isinstance(model, dict) or str(model.get("estimator")) not in {*CLASSIFIERS, PIPELINE}:
         raise FORMAT.damaged(path, "it holds no estimator that this version knows")
     return tensors, model, metadata
 

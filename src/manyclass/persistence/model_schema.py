@@ -60,19 +60,10 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
     ValueError
         If the classes are neither numbers nor strings.
     """
-    params = estimator.get_params()
-    for name in OF_A_RUN:
-        params.pop(name, None)
-    if not isinstance(params["random_state"], int | None):
-        params["random_state"] = None
-    if isinstance(params["class_weight"], dict):
-        params["class_weight"] = {
-            "items": [[_plain(c), _plain(w)] for c, w in params["class_weight"].items()]
-        }
     name = type(estimator).__name__
     model: Settings = {
         "estimator": name,
-        "params": {key: _plain(value) for key, value in params.items()},
+        "params": plain_params(estimator),
         "n_iter": estimator.n_iter_,
         **KINDS[name].facts(estimator),
     }
@@ -90,6 +81,20 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
     if getattr(estimator, "history_", None):
         tensors[HISTORY] = history_tensor(estimator.history_)
     return tensors, model
+
+
+def plain_params(estimator: Any) -> Settings:
+    """Return the parameters that are stored, as JSON has them where they are scalars."""
+    params = estimator.get_params(deep=False)
+    for name in OF_A_RUN:
+        params.pop(name, None)
+    if not isinstance(params["random_state"], int | None):
+        params["random_state"] = None
+    if isinstance(params["class_weight"], dict):
+        params["class_weight"] = {
+            "items": [[_plain(c), _plain(w)] for c, w in params["class_weight"].items()]
+        }
+    return {key: _plain(value) for key, value in params.items()}
 
 
 def _weight_tensors(coef: Array | SparseCoefficients) -> dict[str, Array]:

@@ -25,7 +25,13 @@ from sklearn.feature_selection import chi2, f_classif, mutual_info_classif
 from sklearn.pipeline import Pipeline
 
 from manyclass.io.tensors import one_line
-from manyclass.persistence.model_schema import KINDS, Estimator, pack, unpack
+from manyclass.persistence.search_schema import (
+    CLASSIFIERS,
+    Classifier,
+    chosen,
+    pack_classifier,
+    unpack_classifier,
+)
 from manyclass.utils.scikit_learn import without_passthrough
 from manyclass.utils.types import Array, Settings
 
@@ -39,12 +45,17 @@ TRUSTED = [
     "numpy.number",
 ]
 LONGEST = 60  # characters of a parameter that is described
-Model: TypeAlias = Estimator | Pipeline
+Model: TypeAlias = Classifier | Pipeline
+
+
+def last_of(model: Model) -> Any:
+    """Return the classifier at the end of a pipeline, or the model itself."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def classifier_of(model: Model) -> Any:
-    """Return the classifier at the end of a pipeline, or the model itself."""
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+    """Return the classifier at the end of a pipeline, or the model itself; of CV, the best one."""
+    return chosen(last_of(model))
 
 
 def takes_text(steps: Any) -> bool:
@@ -65,13 +76,12 @@ def check_pipeline(pipeline: Any) -> None:
             f"save_model takes scikit-learn's own Pipeline, not {type(pipeline).__name__}"
         )
     last = pipeline.steps[-1][1]
-    known = KINDS.get(type(last).__name__)
-    if known is None or known.estimator is not type(last):
+    if CLASSIFIERS.get(type(last).__name__) is not type(last):
         hint = ""
         if hasattr(last, "best_estimator_"):
             hint = "; make a Pipeline of the other steps and its best_estimator_"
         raise TypeError(
-            f"save_model takes a Pipeline that ends with a {' or a '.join(KINDS)}, not "
+            f"save_model takes a Pipeline that ends with a {' or a '.join(CLASSIFIERS)}, not "
             f"{type(last).__name__}{hint}"
         )
     for step in _estimators(pipeline.steps[:-1]):
@@ -100,7 +110,7 @@ def pack_pipeline(pipeline: Any) -> tuple[dict[str, Array], Settings]:
     io = _skops()
     pipeline = without_passthrough(pipeline)
     name, last = pipeline.steps[-1]
-    tensors, classifier = pack(last)
+    tensors, classifier = pack_classifier(last)
     steps, terms = _without_terms(
         Pipeline([*pipeline.steps[:-1], (name, "passthrough")], verbose=pipeline.verbose)
     )
@@ -135,7 +145,7 @@ def unpack_pipeline(tensors: dict[str, Array], model: Settings) -> Any:
         raise ValueError(f"its steps cannot be read: {one_line(error)}") from None
     if type(pipeline) is not Pipeline:
         raise TypeError("its steps are no pipeline")
-    pipeline.steps[-1] = pipeline.steps[-1][0], unpack(tensors, model["classifier"])
+    pipeline.steps[-1] = pipeline.steps[-1][0], unpack_classifier(tensors, model["classifier"])
     pipeline._validate_steps()
     steps = list(_estimators(pipeline.steps[:-1]))
     for step in steps:

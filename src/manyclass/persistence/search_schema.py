@@ -1,0 +1,162 @@
+"""Convert an estimator that has chosen C to tensors and JSON, and back.
+
+Tensors: those of its ``best_estimator_``, and ``search.Cs`` (n_Cs,), ``search.scores``,
+``search.gaps``, ``search.seconds`` (n_folds, n_Cs), ``search.certificates`` (n_folds, n_Cs, 5; NaN
+where nothing was trained), all float64. JSON: estimator, params, C, best_score, refit_time and, as
+``best``, the entry of the ``best_estimator_``. Parameters that are functions or splitters are left
+out. As in ``model_schema``, files are not trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.estimators.coefficients import coefficients_of, set_coefficients
+from manyclass.model_selection.cross_validation import FITTED
+from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
+from manyclass.persistence.model_schema import KINDS, Estimator, pack, plain_params, unpack
+from manyclass.problem.solution import PARTS, Certificate
+from manyclass.utils.types import Array, Settings
+
+Search: TypeAlias = MulticlassSVCCV | MultinomialLogisticRegressionCV
+Classifier: TypeAlias = Estimator | Search
+SEARCHES: dict[str, type[Any]] = {
+    "MulticlassSVCCV": MulticlassSVCCV,
+    "MultinomialLogisticRegressionCV": MultinomialLogisticRegressionCV,
+}
+# What a model file holds, by name.
+CLASSIFIERS = {**{name: kind.estimator for name, kind in KINDS.items()}, **SEARCHES}
+TABLES = {"search.scores": "scores_", "search.gaps": "gaps_", "search.seconds": "fit_times_"}
+NUMBERS = [f.name for f in fields(Certificate) if f.name not in PARTS]
+MAX_CS = 1 << 20  # entries of a table
+
+
+def chosen(model: Any) -> Any:
+    """Return the ``best_estimator_`` of a search that is fitted, or the model itself."""
+    is_search = type(model) in SEARCHES.values()
+    return getattr(model, "best_estimator_", model) if is_search else model
+
+
+def pack_classifier(model: Classifier) -> tuple[dict[str, Array], Settings]:
+    """Return the tensors of a fitted classifier, and the rest, ready for JSON.
+
+    Raises
+    ------
+    ValueError
+        As ``model_schema.pack``.
+    """
+    if type(model).__name__ not in SEARCHES:
+        return pack(model)
+    search: Any = model
+    tensors, best = pack(search.best_estimator_)
+    tensors |= {name: _table(getattr(search, attribute)) for name, attribute in TABLES.items()}
+    tensors |= {"search.Cs": _table(search.Cs_), "search.certificates": _proofs(search)}
+    entry = {
+        "estimator": type(model).__name__,
+        "params": _params(search),
+        "C": float(search.C_),
+        "best_score": float(search.best_score_),
+        "refit_time": float(search.refit_time_),
+        "best": best,
+    }
+    return tensors, entry
+
+
+def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
+    """Put a classifier together; undoes ``pack_classifier``."""
+    name = entry["estimator"]
+    if name not in SEARCHES:
+        return unpack(tensors, entry)
+    params = dict(entry["params"])
+    if isinstance(params.get("class_weight"), dict):
+        params["class_weight"] = dict(params["class_weight"]["items"])
+    if isinstance(params.get("C_range"), list):
+        params["C_range"] = tuple(params["C_range"])
+    search = SEARCHES[name](**params)
+    search._validate_params()
+    best = unpack(tensors, entry["best"])
+    if type(best).__name__ + "CV" != name:
+        raise ValueError(f"the best estimator of a {name} is a {type(best).__name__}")
+    Cs = tensors["search.Cs"]
+    tables = {attribute: tensors[table] for table, attribute in TABLES.items()}
+    _check_tables(Cs, list(tables.values()))
+    C, score, seconds = (_number(entry, key) for key in ("C", "best_score", "refit_time"))
+    if C not in Cs or not 0 <= seconds < math.inf:
+        raise ValueError("what was chosen does not fit the search")
+    for attribute in (*FITTED, "n_features_in_", "feature_names_in_"):
+        if hasattr(best, attribute):
+            setattr(search, attribute, getattr(best, attribute))
+    set_coefficients(search, coefficients_of(best))
+    certificates = _certificates(tensors["search.certificates"], tables["scores_"].shape)
+    search.__dict__.update(
+        tables,
+        best_estimator_=best,
+        Cs_=Cs,
+        certificates_=certificates,
+        C_=C,
+        best_score_=score,
+        refit_time_=seconds,
+    )
+    known: Search = search
+    return known
+
+
+def _params(search: Any) -> Settings:
+    """Return the parameters, ready for JSON; None for functions and splitters."""
+    params = plain_params(search)
+    if not isinstance(params["cv"], int | None):
+        params["cv"] = None
+    if not isinstance(params["scoring"], str | None):
+        params["scoring"] = None
+    if not isinstance(params["Cs"], int | str):
+        params["Cs"] = np.asarray(list(params["Cs"]), np.float64).tolist()
+    params["C_range"] = [float(C) for C in params["C_range"]]
+    return params
+
+
+def _table(array: Array) -> NDArray[np.float64]:
+    return np.ascontiguousarray(array, np.float64)
+
+
+def _proofs(search: Any) -> NDArray[np.float64]:
+    found = search.certificates_
+    numbers = np.full((*found.shape, len(NUMBERS)), np.nan)
+    for at, proof in np.ndenumerate(found):
+        if proof is not None:
+            numbers[at] = [getattr(proof, name) for name in NUMBERS]
+    return numbers
+
+
+def _certificates(numbers: Array, shape: tuple[int, ...]) -> NDArray[np.object_]:
+    if numbers.dtype != np.float64 or numbers.shape != (*shape, len(NUMBERS)):
+        raise ValueError(f"certificates of type {numbers.dtype}, shape {numbers.shape}")
+    found = np.full(shape, None, object)
+    for at in np.ndindex(shape):
+        if not np.isnan(numbers[at]).all():
+            found[at] = Certificate(*numbers[at].tolist())
+    return found
+
+
+def _check_tables(Cs: Array, tables: list[Array]) -> None:
+    n_Cs = len(Cs) if Cs.ndim == 1 else 0
+    if Cs.dtype != np.float64 or not 0 < n_Cs <= MAX_CS or not (Cs[:1] > 0).all():
+        raise ValueError(f"values of C of type {Cs.dtype}, shape {Cs.shape}")
+    if not (np.isfinite(Cs).all() and (Cs[1:] > Cs[:-1]).all()):
+        raise ValueError("values of C must be finite, distinct and ascending")
+    shape = tables[0].shape
+    if len(shape) != 2 or shape[0] < 1 or shape[1] != n_Cs:
+        raise ValueError(f"scores of shape {shape} for {n_Cs} values of C")
+    if any(table.shape != shape or table.dtype != np.float64 for table in tables):
+        raise ValueError("tables of the search have other shapes or types")
+
+
+def _number(entry: Settings, name: str) -> float:
+    stored = entry[name]
+    if type(stored) not in (int, float):
+        raise ValueError(f"{name} must be a number")
+    return float(stored)

@@ -1,0 +1,161 @@
+"""Model files of estimators that have chosen C, and of file objects."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from manyclass import (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    MultinomialLogisticRegressionCV,
+    load_model,
+    save_model,
+)
+from manyclass.cli import commands
+from manyclass.io.tensors import write_tensors
+from manyclass.persistence import model_file
+from manyclass.persistence.model_file import describe_model
+from tests.helpers.damaged_files import check_flipped_bits, check_truncations
+
+X, Y = load_iris(return_X_y=True)
+GRID = [0.01, 0.1, 1.0, 100.0, 1e4]
+SEARCHES = {
+    "svc": MulticlassSVCCV(Cs=GRID, cv=3, random_state=0, class_weight={0: 1.0, 1: 2.0, 2: 1.0}),
+    "logistic": MultinomialLogisticRegressionCV(Cs=np.array(GRID), cv=3, scoring="neg_log_loss"),
+    "path": MulticlassSVCCV(Cs="path", C_range=(0.1, 1.0), cv=3, random_state=0),
+    "means": MulticlassSVCCV(Cs=3, cv=StratifiedKFold(3), refit=False, random_state=0),
+}
+
+
+@pytest.fixture(name="fitted", scope="module", params=SEARCHES)
+def fitted_fixture(request):
+    return SEARCHES[request.param].fit(X, Y)
+
+
+def test_what_goes_in_comes_out(fitted, path):
+    save_model(path, fitted)
+    loaded = load_model(path)
+    assert type(loaded) is type(fitted)
+    np.testing.assert_array_equal(loaded.decision_function(X), fitted.decision_function(X))
+    for name in ("C_", "Cs_", "scores_", "gaps_", "fit_times_", "best_score_", "refit_time_"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(fitted, name))
+    assert repr(loaded.certificates_) == repr(fitted.certificates_)
+    assert loaded.certificate_ == fitted.certificate_
+    assert loaded.best_estimator_.get_params() == fitted.best_estimator_.get_params()
+    assert loaded.cv_results_["params"] == fitted.cv_results_["params"]
+    assert describe_model(path)["estimator"] == type(fitted).__name__
+    assert describe_model(path)["C"] == fitted.C_
+
+
+def test_parameters_that_are_kept(fitted, path):
+    save_model(path, fitted)
+    before, after = fitted.get_params(), load_model(path).get_params()
+    kept = set(before) - {"Cs", "cv"}
+    assert {name: before[name] for name in kept} == {name: after[name] for name in kept}
+    assert after["cv"] == (before["cv"] if isinstance(before["cv"], int) else None)
+    assert after["Cs"] == (before["Cs"] if isinstance(before["Cs"], int | str) else GRID)
+
+
+def test_a_loaded_search_can_be_trained_again(path):
+    save_model(path, SEARCHES["svc"].fit(X, Y))
+    loaded = load_model(path)
+    first = loaded.coef_.copy()
+    np.testing.assert_array_equal(loaded.fit(X, Y).coef_, first)
+
+
+def test_at_the_end_of_a_pipeline(path):
+    search = MulticlassSVCCV(Cs=GRID, cv=3, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), search).fit(X, Y)
+    save_model(path, pipeline)
+    loaded = load_model(path)
+    np.testing.assert_array_equal(loaded.predict(X), pipeline.predict(X))
+    assert loaded[-1].C_ == search.C_
+
+
+def test_on_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").write_text(
+        "".join(f"{y} 1:{x[2]} 2:{x[3]}\n" for x, y in zip(X, Y, strict=True))
+    )
+    for command in (
+        "train data model -C auto --quiet",
+        "predict data model out",
+        "info model",
+        "report model data -o page",
+        "export model plain --format liblinear",
+    ):
+        assert commands.main(command.split()) == 0, capsys.readouterr()
+    assert isinstance(load_model("model"), MulticlassSVCCV)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"search.Cs": np.array([1.0, 0.1])}, "ascending"),
+        ({"search.Cs": np.array([-1.0, 0.1])}, "values of C"),
+        ({"search.Cs": np.zeros(0)}, "values of C"),
+        ({"search.Cs": np.ones(5, np.float32)}, "values of C"),
+        ({"search.scores": np.zeros((3, 4))}, "scores of shape"),
+        ({"search.scores": np.zeros(5)}, "scores of shape"),
+        ({"search.gaps": np.zeros((2, 5))}, "other shapes"),
+        ({"search.seconds": np.zeros((3, 5), np.int64)}, "other shapes"),
+        ({"search.certificates": np.zeros((3, 5, 4))}, "certificates"),
+    ],
+)
+def test_hostile_tensors(change, message, path):
+    save_model(path, SEARCHES["svc"].fit(X, Y))
+    tensors, _, metadata = model_file._read(path)
+    write_tensors(path, {**tensors, **change}, metadata)
+    with pytest.raises(ValueError, match=f"cannot be read as a manyclass model.*{message}"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"C": 3.0}, "does not fit the search"),
+        ({"C": "x"}, "C must be a number"),
+        ({"refit_time": -1.0}, "does not fit the search"),
+        ({"best_score": None}, "best_score must be a number"),
+        ({"estimator": "MultinomialLogisticRegressionCV"}, ""),
+        ({"params": {"Cs": -1}}, ""),
+        ({"best": {}}, ""),
+    ],
+)
+def test_hostile_headers(change, message, path):
+    save_model(path, SEARCHES["svc"].fit(X, Y))
+    tensors, model, metadata = model_file._read(path)
+    write_tensors(path, tensors, {**metadata, "model": json.dumps({**model, **change})})
+    with pytest.raises(ValueError, match=f"cannot be read as a manyclass model.*{message}"):
+        load_model(path)
+
+
+def test_damage_is_one_clear_error(path):
+    save_model(path, SEARCHES["svc"].fit(X, Y))
+    check_truncations(path)
+    check_flipped_bits(path)
+
+
+def test_file_objects():
+    model, file = MulticlassSVC(random_state=0).fit(X, Y), io.BytesIO()
+    file.write(b"before")
+    save_model(file, model)
+    file.seek(len(b"before"))
+    np.testing.assert_array_equal(load_model(file).coef_, model.coef_)
+    file.seek(6)
+    assert describe_model(file)["n_classes"] == 3
+
+
+def test_file_objects_that_hold_no_model():
+    with pytest.raises(ValueError, match="the file object: cannot be read as a manyclass model"):
+        load_model(io.BytesIO(b"nothing of the kind"))
+    with pytest.raises(TypeError):
+        save_model(io.StringIO(), MulticlassSVC().fit(X, Y))
