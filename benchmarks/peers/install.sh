@@ -16,3 +16,6 @@ install napkinxc==0.7.2
 # It is only there as source, and that needs NumPy and Cython while it is built.
 install cython setuptools wheel
 install --no-build-isolation sklearn-contrib-lightning==0.6.2.post0
+install cyanure==1.2.2
+install snapml==1.17.2
+install scikit-learn-intelex==2026.2.0

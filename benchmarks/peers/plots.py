@@ -45,6 +45,9 @@ _LOOKS = {
     "lightning_sdca": ("#CC79A7", "v"),
     "lightning_cd": ("#CC79A7", "^"),
     "napkinxc": ("0.45", "X"),
+    "cyanure": ("#999933", "*"),
+    "snapml": ("#882255", "p"),
+    "intelex_logistic_lbfgs": ("#44AA99", "d"),
 }
 _OTHER_LOOK = ("0.7", "h")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from abc import abstractmethod
 from typing import Any
@@ -130,6 +131,23 @@ class SklearnLogistic(_Sklearn):
         )
 
 
+class Intelex(SklearnLogistic):
+    """LogisticRegression of scikit-learn-intelex, by its lbfgs, for given iterations.
+
+    Of sparse rows it leaves training to scikit-learn.
+    """
+
+    package = "scikit-learn-intelex"
+
+    def __init__(self) -> None:
+        super().__init__("lbfgs")
+        self.name = "intelex_logistic_lbfgs"
+
+    def _model(self, problem: Problem, C: float) -> Any:  # noqa: ARG002 (its problem is fixed)
+        model = importlib.import_module("sklearnex.linear_model").LogisticRegression
+        return model(solver="lbfgs", C=C, fit_intercept=False, tol=0, random_state=0)
+
+
 class SklearnRidge(_Sklearn):
     """RidgeClassifier (squares of +1 and -1), solved at once; alpha = 1 / C."""
 
@@ -149,5 +167,6 @@ SOLVERS = [
     SklearnLogistic("newton-cg"),
     SklearnLogistic("newton-cholesky"),
     SklearnLogistic("saga"),
+    Intelex(),
     SklearnRidge(),
 ]
