@@ -158,14 +158,30 @@ def validated(
     """
     check_sparse(X)
     given, types = rows_as_given(X)
-    rows, targets = validate_data(
-        estimator, given, y, accept_sparse="csr", dtype=dtype or types, order="C", reset=reset
-    )
-    with warnings.catch_warnings():
-        # Many classes are the purpose of this package.
-        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        check_classification_targets(targets)
+    try:
+        rows, targets = validate_data(
+            estimator, given, y, accept_sparse="csr", dtype=dtype or types, order="C", reset=reset
+        )
+        with warnings.catch_warnings():
+            # Many classes are the purpose of this package.
+            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+            check_classification_targets(targets)
+    except (TypeError, ValueError) as error:
+        if _holds_label_sets(y):
+            raise ValueError(
+                "y should be a 1d array, one class for each row; for sets of labels use "
+                "MultilabelSVC"
+            ) from error
+        raise
     return rows, targets
+
+
+def _holds_label_sets(y: Any) -> bool:
+    """Whether y holds sets of labels, or is an indicator matrix of them."""
+    if isinstance(y, (list, tuple)):
+        return any(isinstance(labels, (set, frozenset)) for labels in y[:1])
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    return is_sparse(y) or (len(shape) == 2 and shape[-1] > 1)
 
 
 def training_data(

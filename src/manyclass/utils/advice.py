@@ -26,6 +26,13 @@ OF_SVC: Mapping[str, str] = {
     "alpha": "use C = 1 / (alpha * n_samples)",
     "shuffle": "visits are always in a random order; see random_state",
 }
+OF_MULTILABEL: Mapping[str, str] = {
+    **COMMON,
+    "multi_class": "each label is a binary problem; leave it out",
+    "formulation": "each label is a binary problem; leave it out",
+    "alpha": "use C = 1 / (alpha * n_samples)",
+    "class_weight": "use sample_weight, which weights rows, or threshold='tuned'",
+}
 OF_LOGISTIC: Mapping[str, str] = {
     **COMMON,
     "multi_class": "the loss is always multinomial; leave it out",

@@ -1,0 +1,133 @@
+"""Sets of labels as an indicator matrix: Y_ic = 1 where example i has label c."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manyclass.utils.sparse_check import check_sparse, is_sparse
+from manyclass.utils.types import Array, CsrArray, Label
+
+SETS = (set, frozenset, tuple, list)
+
+
+def encoded(Y: Any, classes: Array | None = None) -> tuple[CsrArray, Array]:
+    """Turn labels into an indicator matrix.
+
+    Parameters
+    ----------
+    Y : {array-like, sparse matrix, data frame} of shape (n_samples, n_labels), or sequence
+        A matrix of 0 and 1, or for every row a set (list, tuple) of its labels, perhaps an empty
+        one. Lists of equal length that hold only 0 and 1 are a matrix.
+    classes : ndarray of shape (n_labels,), default=None
+        The labels that are known; those of Y when None: the names of a data frame's columns, the
+        numbers of a matrix's columns, or all that are in the sets, ascending.
+
+    Returns
+    -------
+    indicator : CSR array of shape (n_samples, n_labels), int8
+    classes : ndarray of shape (n_labels,)
+
+    Raises
+    ------
+    ValueError
+        If Y is neither, or holds a label that is none of `classes`.
+    """
+    if _holds_sets(Y):
+        return _encoded_sets(Y, classes)
+    names = np.asarray(list(Y.columns)) if hasattr(Y, "columns") else None
+    matrix = _matrix(Y)
+    known = classes if classes is not None else names
+    if known is None:
+        known = np.arange(matrix.shape[1])
+    if matrix.shape[1] != len(known):
+        raise ValueError(f"Y has {matrix.shape[1]} columns, and there are {len(known)} labels")
+    return matrix, known
+
+
+def decoded(indicator: CsrArray, classes: Array) -> list[set[Label]]:
+    """Return the set of labels of every row of an indicator matrix."""
+    names = classes[indicator.indices].tolist()
+    ends = indicator.indptr.tolist()
+    return [set(names[begin:end]) for begin, end in pairwise(ends)]
+
+
+def is_dense(Y: Any) -> bool:
+    """Whether Y is a matrix, and no sparse one."""
+    return not (is_sparse(Y) or _holds_sets(Y))
+
+
+def _holds_sets(Y: Any) -> bool:
+    """Whether Y is a sequence of sets of labels, and no matrix."""
+    if is_sparse(Y) or hasattr(Y, "columns") or (isinstance(Y, np.ndarray) and Y.ndim != 1):
+        return False
+    rows = list(Y) if isinstance(Y, Iterable) else []
+    if not rows or not all(isinstance(row, SETS) for row in rows):
+        return False
+    are_vectors = all(isinstance(row, (list, tuple)) for row in rows)
+    if not are_vectors or len({len(row) for row in rows}) > 1:
+        return True
+    return not all(_is_bit(label) for label in chain.from_iterable(rows))
+
+
+def _is_bit(label: Any) -> bool:
+    return isinstance(label, (int, float, np.number, np.bool_)) and label in (0, 1)
+
+
+def _matrix(Y: Any) -> CsrArray:
+    """Return a matrix of 0 and 1 as a CSR array."""
+    if is_sparse(Y):
+        check_sparse(Y)
+        matrix = sp.csr_array(Y, copy=True)
+        matrix.sum_duplicates()
+    else:
+        dense = np.asarray(Y)
+        if dense.ndim != 2:
+            raise ValueError(
+                "Y must be a matrix of shape (n_samples, n_labels), or hold a set of labels for "
+                f"every row; its shape is {dense.shape}. For one class per row use MulticlassSVC; "
+                "continuous targets are no labels"
+            )
+        if dense.dtype.kind not in "biuf":
+            try:
+                dense = dense.astype(np.float64)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"Y must hold only 0 and 1: {error}") from None
+        matrix = sp.csr_array(dense)
+    if matrix.shape[1] == 0:
+        raise ValueError("Y has no column: there is no label to learn")
+    matrix.eliminate_zeros()
+    wrong = matrix.data[matrix.data != 1]
+    if len(wrong):
+        kind = "" if float(wrong[0]).is_integer() else "continuous values such as "
+        raise ValueError(
+            "Y must hold only 0 and 1 (or a set of labels for every row); it holds "
+            f"{kind}{wrong[0]!s}"
+        )
+    return matrix.astype(np.int8)
+
+
+def _encoded_sets(Y: Sequence[Iterable[Label]], classes: Array | None) -> tuple[CsrArray, Array]:
+    sets = [list(dict.fromkeys(row)) for row in Y]
+    found = list(chain.from_iterable(sets))
+    if classes is None:
+        if not found:
+            raise ValueError("all sets of labels are empty: there is no label to learn")
+        try:
+            classes = np.asarray(sorted(set(found)))  # type: ignore[type-var]
+        except TypeError:
+            raise ValueError("labels must be all numbers or all strings") from None
+    places = {label: place for place, label in enumerate(classes.tolist())}
+    unknown = next((label for label in found if label not in places), None)
+    if unknown is not None:
+        raise ValueError(f"Y holds the label {unknown!r}, which is none of those in fit")
+    indices = np.fromiter((places[label] for label in found), np.int32, len(found))
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in sets], dtype=np.int64)])
+    data = np.ones(len(found), np.int8)
+    matrix = sp.csr_array((data, indices, indptr), shape=(len(sets), len(classes)))
+    matrix.sort_indices()
+    return matrix, classes

@@ -1,0 +1,403 @@
+"""Multi-label support vector machine, as scikit-learn has estimators."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+
+from manyclass.estimators.linear import LinearClassifier
+from manyclass.estimators.validation import check_size, input_restored, one_of, rows_as_given
+from manyclass.multilabel.label_sets import decoded, encoded, is_dense
+from manyclass.multilabel.thresholds import tuned_thresholds
+from manyclass.multilabel.training import Labelled, Trained, trained
+from manyclass.prediction.scoring import scores_of
+from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.losses import LOSSES
+from manyclass.problem.solution import Certificate, Status
+from manyclass.training.options import Options
+from manyclass.utils.advice import OF_MULTILABEL
+from manyclass.utils.machine import available_memory, effective_n_jobs
+from manyclass.utils.scikit_learn import explains
+from manyclass.utils.sparse_check import check_sparse
+from manyclass.utils.types import Array, CsrArray, Label, Rows, Settings
+
+# Dense weights that take more than this share of the memory give way to sparse ones.
+LARGE_SHARE = 0.25
+# Scores in memory at a time, while labels are predicted.
+SCORES_AT_A_TIME = 1 << 22
+
+
+class MultilabelSVC(LinearClassifier, BaseEstimator):
+    """Linear support vector machine for sets of labels: a binary machine for each, exactly.
+
+    Solves, for examples x_i with the labels Y_i, and every label c,
+
+        min_w_c  1/2 ||w_c||^2 + sum_i C_i loss(1 - s_ic w_c . x_i),   s_ic = 1 if c in Y_i else -1
+
+    with C_i = C * sample_weight_i, by the sequential dual method, until the relative duality gap is
+    at most ``tol``. A row is given the labels whose score is above their threshold.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a unit of loss; smaller regularises more.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+    threshold : {"zero", "tuned"} or float, default="zero"
+        Score above which a label is predicted: 0, the number, or for each label the number of the
+        largest F1 in a cross-validation. "tuned" trains `n_folds` times more.
+    n_folds : int, default=5
+        Folds of the cross-validation of ``threshold="tuned"``, drawn at random. Labels of fewer
+        rows than that keep the threshold 0.
+    tol : float, default=1e-3
+        Relative duality gap (P - D) / P at which training stops.
+    fit_intercept : bool, default=True
+        Whether to append a constant feature; its weights are regularised like the others.
+    intercept_scaling : float, default=1.0
+        Value of that feature.
+    max_iter : int, default=1000
+        Epochs at most, for each group of labels.
+    weights : {"auto", "dense", "sparse"}, default="auto"
+        How ``coef_`` is held. "auto" chooses sparse weights where dense ones would take more than a
+        quarter of the memory. Labels are trained in groups of at most 32 either way.
+    n_jobs : int, default=None
+        Threads (None = 1, -1 = all cores), each of which trains a group of labels, and of
+        prediction.
+    random_state : int, RandomState instance, default=None
+        Orders the visits, and draws the folds. An int gives the same result every time, for any
+        `n_jobs` where there are as many groups as threads.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The labels: names of columns, numbers of columns, or what the sets held, ascending.
+    coef_ : ndarray or CSR array of shape (n_labels, n_features)
+    intercept_ : ndarray of shape (n_labels,)
+    thresholds_ : ndarray of shape (n_labels,)
+    certificate_ : Certificate
+        The sum over the labels; None once ``sparsify`` has changed the weights.
+    n_iter_ : int
+        Epochs of the group of labels that needed most.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape ``(n_features_in_,)``
+        When X had string column names.
+
+    Notes
+    -----
+    A label that all rows of `fit` have, or none has, is not trained, with a warning: its weights
+    are 0 and its intercept is 1 or -1, and its threshold is 0, whatever `threshold` says.
+
+    See Also
+    --------
+    sklearn.multiclass.OneVsRestClassifier : With ``LinearSVC``, the same problem.
+
+    Examples
+    --------
+    >>> from manyclass import MultilabelSVC
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
+    >>> Y = [{"red"}, {"round"}, {"red", "round"}, set()]
+    >>> model = MultilabelSVC(C=10, random_state=0).fit(X, Y)
+    >>> [sorted(labels) for labels in model.predict_labels(X)]
+    [['red'], ['round'], ['red', 'round'], []]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "loss": [one_of(LOSSES)],
+        "threshold": [one_of(["zero", "tuned"]), Interval(Real, None, None, closed="neither")],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "weights": [one_of(["auto", "dense", "sparse"])],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    @explains(OF_MULTILABEL)
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        loss: str = "hinge",
+        threshold: str | float = "zero",
+        n_folds: int = 5,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        max_iter: int = 1000,
+        weights: str = "auto",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.threshold = threshold
+        self.n_folds = n_folds
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.max_iter = max_iter
+        self.weights = weights
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    certificate_: Certificate | None
+    thresholds_: NDArray[np.float64]
+    n_iter_: int
+    _predicts_sparse: bool
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Examples; float32 trains in float32, all else in float64.
+        y : {array-like, sparse matrix, data frame} of shape (n_samples, n_labels), or sequence
+            A matrix of 0 and 1, or for every row the set (list, tuple) of its labels, perhaps an
+            empty one. Lists of equal length that hold only 0 and 1 are a matrix.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Not negative; a weight of 2 equals two copies, of 0 no row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If X or y have the wrong shape, hold NaN or infinity, there is no label, or a weight is
+            negative.
+        FloatingPointError
+            If the weights overflow.
+        MemoryError
+            If the weights do not fit into memory.
+        """
+        with input_restored(self):
+            labelled, classes = self._labelled(X, y, sample_weight)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            options = Options(
+                tol=float(self.tol), max_iter=self.max_iter, n_jobs=effective_n_jobs(self.n_jobs)
+            )
+            found = trained(labelled, options, seed, sparse=self._wants_sparse(labelled))
+            thresholds = self._thresholds(labelled, options, seed)
+            self._adopt(labelled, found, classes, thresholds)
+            self._predicts_sparse = not is_dense(y)
+        self._warn(labelled, found)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Score every label for every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            w_c . x + intercept_c, of one label too.
+
+        Raises
+        ------
+        ValueError
+            If X has another number of features than in ``fit``, NaN or infinity.
+        """
+        return self._scores(self._check_rows(X))
+
+    def predict(self, X: ArrayLike) -> Array | CsrArray:
+        """Predict the labels of every row, those whose score is above their threshold.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or CSR array of shape (n_samples, n_labels), int64
+            1 where a row has a label: an ndarray if `fit` was given an array, lists or a data
+            frame, and a CSR array if it was given a sparse matrix or sets.
+
+        Raises
+        ------
+        ValueError
+            As in ``decision_function``.
+        """
+        found = self._indicator(X)
+        return found if self._predicts_sparse else found.toarray()
+
+    def predict_labels(self, X: ArrayLike) -> list[set[Label]]:
+        """Predict the labels of every row as sets of entries of ``classes_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        list of set
+
+        Raises
+        ------
+        ValueError
+            As in ``decision_function``.
+        """
+        return decoded(self._indicator(X), self.classes_)
+
+    def score(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Compute the share of the rows all of whose labels are predicted, and no other.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : matrix of 0 and 1 of shape (n_samples, n_labels), or sequence of sets
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If y holds a label that `fit` has not seen, or has not as many rows as X.
+        """
+        found = self._indicator(X)
+        truth, _ = encoded(y, self.classes_)
+        check_consistent_length(found, truth)
+        wrong = np.asarray(abs(truth - found).sum(axis=1)).ravel()
+        weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        return float(np.average(wrong == 0, weights=weights))
+
+    def to_sklearn(self) -> Any:
+        """Refuse: scikit-learn has no single linear estimator for sets of labels."""
+        raise NotImplementedError("MultilabelSVC has no counterpart in scikit-learn")
+
+    def _indicator(self, X: ArrayLike) -> CsrArray:
+        """Predict as a CSR array; scores are computed for some rows at a time."""
+        rows = self._check_rows(X)
+        step = max(1, SCORES_AT_A_TIME // len(self.classes_))
+        parts = [
+            sp.csr_array(self._scores(rows[begin : begin + step]) > self.thresholds_)
+            for begin in range(0, rows.shape[0], step)
+        ]
+        return sp.csr_array(sp.vstack(parts, format="csr"), dtype=np.int64)
+
+    def _labelled(
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[Labelled, Array]:
+        """Check the arguments of ``fit``; leave out rows of weight 0."""
+        check_sparse(X)
+        if y is None:
+            raise ValueError("this estimator requires y to be passed, but the target y is None")
+        given, types = rows_as_given(X)
+        rows = validate_data(self, given, accept_sparse="csr", dtype=types, order="C")
+        indicator, classes = encoded(y)
+        check_consistent_length(rows, indicator)
+        weights = _check_sample_weight(sample_weight, rows, dtype=np.float64)
+        if (weights < 0).any() or not weights.any():
+            raise ValueError("sample_weight must not be negative, nor 0 everywhere")
+        if not weights.all():
+            kept = np.flatnonzero(weights)
+            rows, indicator, weights = rows[kept], indicator[kept], weights[kept]
+        dataset = Dataset.from_matrix(
+            rows, np.zeros(len(weights), np.int32), n_classes=1, weights=weights, bias=self._bias
+        )
+        check_size(dataset)
+        return Labelled(dataset, indicator, float(self.C), self.loss), classes
+
+    @property
+    def _bias(self) -> float:
+        """Value of the appended feature; 0 = no intercept."""
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _wants_sparse(self, labelled: Labelled) -> bool:
+        data, k = labelled.rows, labelled.indicator.shape[1]
+        needed, memory = (data.n_features + 1) * k * data.dtype.itemsize, available_memory()
+        if self.weights == "dense" and needed > memory:
+            raise MemoryError(
+                f"dense weights for {data.n_features} features and {k} labels need "
+                f"{needed / 1e9:.1f} GB; there are {memory / 1e9:.1f} GB; use weights='sparse'"
+            )
+        large = needed > LARGE_SHARE * memory
+        return self.weights == "sparse" or (self.weights == "auto" and large)
+
+    def _thresholds(self, labelled: Labelled, options: Options, seed: int) -> NDArray[np.float64]:
+        k = labelled.indicator.shape[1]
+        if self.threshold == "tuned":
+            n = labelled.rows.n_examples
+            if n < self.n_folds:
+                raise ValueError(f"there are {n} rows, fewer than n_folds={self.n_folds} folds")
+            return tuned_thresholds(labelled, options, seed, self.n_folds)
+        number = 0.0 if self.threshold == "zero" else float(self.threshold)
+        return np.where(labelled.constant(), 0.0, number) if number else np.zeros(k)
+
+    def _adopt(self, labelled: Labelled, found: Trained, classes: Array, thresholds: Array) -> None:
+        """Set the fitted attributes, all at once."""
+        W, data = found.weights, labelled.rows
+        coef: Array | SparseCoefficients
+        if isinstance(W, np.ndarray):
+            coef, last = W[:-1].T, W[-1]
+        else:
+            coef = SparseCoefficients.from_rows(W, data.n_features)
+            last = W[-1:].toarray().ravel()
+        counts = np.bincount(labelled.indicator.indices, minlength=len(classes))
+        alone = np.where(counts > 0, 1, -1).astype(data.dtype)
+        fitted: Settings = {
+            "classes_": classes,
+            "_coefficients": coef,
+            "intercept_": np.where(labelled.constant(), alone, data.bias * last),
+            "thresholds_": thresholds,
+            "certificate_": found.certificate,
+            "n_iter_": found.n_epochs,
+        }
+        self.__dict__ = {**vars(self), **fitted}
+
+    def _warn(self, labelled: Labelled, found: Trained) -> None:
+        constant = labelled.constant()
+        if constant.any():
+            name = self.classes_[constant].tolist()[0]
+            warnings.warn(
+                f"{constant.sum()} of {len(constant)} labels are those of all rows or of none, "
+                f"such as {name!r}: they are always predicted or never",
+                UserWarning,
+                stacklevel=4,
+            )
+        if found.status is not Status.CONVERGED:
+            warnings.warn(
+                f"training stopped at relative gap {found.certificate.relative_gap:.2e} (asked "
+                f"for: {self.tol:g}): {found.status.value}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _scores(self, rows: Rows) -> Array:
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return scores_of(rows, self._coefficients, self.intercept_, n_jobs, self._check_finite)
+
+    def _labels(self, rows: Rows, top: int) -> NDArray[np.int64]:
+        if len(self.classes_) == 1:
+            return np.zeros((rows.shape[0], 1), np.int64)
+        return super()._labels(rows, top)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tags: many labels for a row."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags

@@ -1,0 +1,101 @@
+"""Thresholds of the scores of labels, tuned for F1 out of fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.multilabel.groups import Labels, groups_of
+from manyclass.multilabel.training import Labelled, solutions
+from manyclass.prediction.scoring import scores_of
+from manyclass.solvers.weights.dense import classes_in_group
+from manyclass.training.options import Options
+from manyclass.utils.types import Array
+
+
+def tuned_thresholds(
+    labelled: Labelled, options: Options, seed: int, n_folds: int
+) -> NDArray[np.float64]:
+    """Choose a threshold for every label, that of the largest F1 of scores out of fold.
+
+    The rows are divided into folds at random; each fold is scored by a model of the others. All
+    folds of some groups of labels are trained before the next ones, so that no array of all scores
+    exists.
+
+    Parameters
+    ----------
+    labelled : Labelled
+    options : Options
+    seed : int
+        From which the folds and the orders of training are drawn.
+    n_folds : int
+        Number of folds.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        0 for labels that fewer than `n_folds` rows have, or all rows have.
+    """
+    n, k = labelled.indicator.shape
+    counts = np.bincount(labelled.indicator.indices, minlength=k)
+    labels = np.flatnonzero((counts >= n_folds) & (counts < n))
+    groups = groups_of(labelled.indicator, labels, classes_in_group(labelled.rows.dtype))
+    fold_of = np.random.default_rng(seed).permutation(n) % n_folds
+    by_label = labelled.indicator.tocsc()
+    thresholds = np.zeros(k)
+    folds = [(labelled.some(np.flatnonzero(fold_of != f)), fold_of == f) for f in range(n_folds)]
+    at_once = max(1, options.n_jobs)
+    for begin in range(0, len(groups), at_once):
+        some = groups[begin : begin + at_once]
+        for group, scores in _scores(labelled, folds, some, options, seed):
+            for place, c in enumerate(group.tolist()):
+                positive = np.zeros(n, bool)
+                positive[by_label.indices[by_label.indptr[c] : by_label.indptr[c + 1]]] = True
+                thresholds[c] = best_threshold(scores[:, place], positive)
+    return thresholds
+
+
+def best_threshold(scores: Array, positive: NDArray[np.bool_]) -> float:
+    """Return the threshold above which scores reach the largest F1.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+    positive : ndarray of shape (n,), bool
+        At least one is True.
+
+    Returns
+    -------
+    float
+        Midway between two scores; the highest of those that reach it.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ordered = scores[order].astype(np.float64)
+    ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # of equal scores
+    hits = np.cumsum(positive[order])[ends]
+    f1 = 2 * hits / (ends + 1 + hits[-1])
+    best = int(ends[f1.argmax()])
+    if best == len(ordered) - 1:
+        return float(np.nextafter(ordered[-1], -np.inf))
+    return float((ordered[best] + ordered[best + 1]) / 2)
+
+
+def _scores(
+    labelled: Labelled,
+    folds: list[tuple[Labelled, NDArray[np.bool_]]],
+    groups: list[Labels],
+    options: Options,
+    seed: int,
+) -> Iterator[tuple[Labels, Array]]:
+    """Yield the scores out of fold of groups of labels, shape (n, size of the group)."""
+    X, dtype = labelled.rows.matrix(), labelled.rows.dtype
+    out = [np.empty((labelled.indicator.shape[0], len(group)), dtype) for group in groups]
+    for training, held in folds:
+        found = solutions(training, groups, options, seed)
+        for scores, (_, solution) in zip(out, found, strict=True):
+            W = np.asarray(solution.weights)
+            coef, intercept = W[:-1].T, labelled.rows.bias * W[-1]
+            scores[held] = scores_of(X[held], coef, intercept, options.n_jobs)
+    yield from zip(groups, out, strict=True)

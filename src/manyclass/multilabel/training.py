@@ -1,0 +1,181 @@
+"""Training of all labels: one-vs-rest exactly, group by group, in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass.multilabel.groups import Labels, dataset_of, groups_of
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, Solution, Status, Weights
+from manyclass.solvers.weights.dense import classes_in_group
+from manyclass.training.options import Options, StopWhen
+from manyclass.training.run import train
+from manyclass.utils.types import Array, CsrArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelled:
+    """A multi-label problem.
+
+    Attributes
+    ----------
+    rows : Dataset
+        The examples; their classes do not matter.
+    indicator : CSR array of shape (n, k)
+    C : float
+    loss : {"hinge", "squared_hinge"}
+    """
+
+    rows: Dataset
+    indicator: CsrArray
+    C: float
+    loss: str
+
+    def problem(self, group: Labels) -> Problem:
+        """Return the one-vs-rest problem of a group of labels."""
+        dataset = dataset_of(self.rows, self.indicator, group)
+        return Problem(dataset, FORMULATIONS["one_vs_rest"], self.C, self.loss)
+
+    def constant(self) -> NDArray[np.bool_]:
+        """Return which labels all examples have, or none has; shape (k,)."""
+        counts = np.bincount(self.indicator.indices, minlength=self.indicator.shape[1])
+        return np.asarray((counts == 0) | (counts == self.indicator.shape[0]))
+
+    def some(self, rows: NDArray[np.int64]) -> Labelled:
+        """Return the same problem for some of its rows."""
+        data = self.rows
+        part = Dataset.from_matrix(
+            data.matrix()[rows],
+            np.zeros(len(rows), np.int32),
+            n_classes=1,
+            weights=data.weights[rows],
+            bias=data.bias,
+        )
+        return replace(self, rows=part, indicator=self.indicator[rows])
+
+
+@dataclass(slots=True, eq=False)
+class Trained:
+    """W of all labels, and what proves it."""
+
+    weights: Weights
+    certificate: Certificate
+    n_epochs: int
+    status: Status
+
+
+@dataclass(slots=True, eq=False)
+class _Columns:
+    """W of the groups as they end: in one array, or packed without zeros."""
+
+    labelled: Labelled
+    dense: Array | None
+    groups: list[Labels] = field(default_factory=list)
+    parts: list[CsrArray] = field(default_factory=list)
+
+    def add(self, group: Labels, W: Weights) -> None:
+        """Take over the W of a group."""
+        if self.dense is not None:
+            self.dense[:, group] = W
+            return
+        self.groups.append(group)
+        self.parts.append(sp.csr_array(W))
+
+    def joined(self) -> Weights:
+        """Return W, shape (d + 1, k), the labels in their order."""
+        if self.dense is not None:
+            return self.dense
+        data, k = self.labelled.rows, self.labelled.indicator.shape[1]
+        shape = data.n_features + 1, k
+        if not self.parts:
+            return sp.csr_array(shape, dtype=data.dtype)
+        side_by_side = sp.csr_array(sp.hstack(self.parts, format="csr"))
+        self.parts.clear()
+        names = np.concatenate(self.groups).astype(side_by_side.indices.dtype)
+        arrays = side_by_side.data, names[side_by_side.indices], side_by_side.indptr
+        W = sp.csr_array(arrays, shape=shape)
+        W.sort_indices()
+        return W
+
+
+def trained(labelled: Labelled, options: Options, seed: int, *, sparse: bool) -> Trained:
+    """Train all labels to a proven gap.
+
+    Each group meets the stopping rule by itself, so that the sum of the gaps meets it, too. Labels
+    that all examples have or none has are not trained: W = 0.
+
+    Parameters
+    ----------
+    labelled : Labelled
+    options : Options
+        ``n_jobs`` groups are trained at once, each by one thread.
+    seed : int
+        From which the random orders of all groups are drawn.
+    sparse : bool
+        Whether W is returned as a CSR array.
+
+    Returns
+    -------
+    Trained
+        ``n_epochs`` are those of the group that needed most.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C; other threads end after their epoch.
+    FloatingPointError
+        If the weights overflow.
+    MemoryError
+    """
+    data, k = labelled.rows, labelled.indicator.shape[1]
+    labels = np.flatnonzero(~labelled.constant())
+    groups = groups_of(labelled.indicator, labels, classes_in_group(data.dtype))
+    dense = None if sparse else np.zeros((data.n_features + 1, k), data.dtype)
+    columns = _Columns(labelled, dense)
+    certificates, status, n_epochs = [], Status.CONVERGED, 0
+    for group, solution in solutions(labelled, groups, options, seed):
+        columns.add(group, solution.weights)
+        certificates.append(solution.certificate)
+        n_epochs = max(n_epochs, len(solution.history))
+        if solution.status is not Status.CONVERGED:
+            status = solution.status
+    certificate = Certificate.sum_of(certificates)
+    if options.rule().met(certificate):
+        status = Status.CONVERGED
+    return Trained(columns.joined(), certificate, n_epochs, status)
+
+
+def solutions(
+    labelled: Labelled, groups: list[Labels], options: Options, seed: int
+) -> Iterator[tuple[Labels, Solution]]:
+    """Train groups of labels, `n_jobs` of them at once; yield them in their order."""
+    n_threads = max(1, min(options.n_jobs, len(groups)))
+    each = replace(options, n_jobs=options.n_jobs // n_threads, keeps_duals=False)
+    ended = Event()
+
+    def solve(group: Labels) -> Solution:
+        own = replace(each, seed=[seed, int(group[0])])
+        return train(labelled.problem(group), own, hooks=[StopWhen(ended)])
+
+    if n_threads == 1:
+        for group in groups:
+            yield group, solve(group)
+        return
+    with ThreadPoolExecutor(n_threads) as threads:
+        try:
+            for begin in range(0, len(groups), 4 * n_threads):  # few solutions wait in memory
+                some = groups[begin : begin + 4 * n_threads]
+                yield from zip(some, threads.map(solve, some), strict=True)
+        except BaseException:
+            ended.set()
+            threads.shutdown(cancel_futures=True)
+            raise

@@ -1,0 +1,45 @@
+"""The checks of scikit-learn. Where they give a column of classes, it is turned into 0 and 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from manyclass import MultilabelSVC
+
+ONE_CLASS_EACH = {
+    "check_classifiers_classes",
+    "check_classifiers_train",
+    "check_classifier_not_supporting_multiclass",
+}
+WHY = "gives one class of several for each row; the label of a column is 0 or 1"
+
+
+class OfColumns(MultilabelSVC):
+    """MultilabelSVC that takes the largest of a column's classes as its label."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OfColumns:
+        column = None if y is None else np.asarray(y)
+        if column is not None and column.ndim and column.dtype.kind == "i" and column.max() > 1:
+            y = (column == column.max()).astype(int).reshape(len(column), -1)
+        return super().fit(X, y, sample_weight)
+
+
+@parametrize_with_checks(
+    [OfColumns()], expected_failed_checks=lambda _: dict.fromkeys(ONE_CLASS_EACH, WHY)
+)
+@pytest.mark.filterwarnings("ignore:1 of 1 labels")
+def test_estimator_check(estimator, check):
+    if "sample_weight_equivalence" in str(check):
+        estimator.set_params(tol=1e-12)
+    check(estimator)
+
+
+@pytest.mark.parametrize("classes", [[0, 1, 2], ["a", "b", "c"]])
+def test_a_column_of_classes_is_refused(classes):
+    column = np.array(classes)[:, None]
+    with pytest.raises(ValueError, match="must hold only 0 and 1"):
+        MultilabelSVC().fit(np.eye(3), column)
