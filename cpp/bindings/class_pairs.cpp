@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "bindings/bindings.hpp"
-#include "class_pairs/pair_tables.hpp"
 #include "class_pairs/pair_trainer.hpp"
 #include "class_pairs/pair_views.hpp"
 #include "data/array_views.hpp"

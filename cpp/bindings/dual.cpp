@@ -11,12 +11,12 @@
 
 #include "bindings/bindings.hpp"
 #include "certificate/gap_sums.hpp"
-#include "certificate/sum_of_squares.hpp"
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
 #include "dual/shrinking_loops.hpp"
 #include "duals/dual_arrays.hpp"
 #include "duals/dual_lists.hpp"
+#include "simd/compensated_sum.hpp"
 #include "simd/dispatch.hpp"
 #include "simd/vector.hpp"
 
@@ -34,10 +34,8 @@ DualLists<T>* new_duals(std::int64_t n_rows, std::int32_t n_classes) {
 }
 
 Formulation* new_formulation(bool relative, bool others, bool own, bool maximum, bool centred,
-                             const std::string& loss, double gamma, double gamma_own,
-                             bool shifted) {
-  const Formulation f{relative,          others, own,       maximum, centred,
-                      Loss::named(loss), gamma,  gamma_own, shifted};
+                             const std::string& loss, double gamma, double gamma_own) {
+  const Formulation f{relative, others, own, maximum, centred, Loss::named(loss), gamma, gamma_own};
   require_none(flaw_of(f));
   return new Formulation(f);
 }
@@ -121,7 +119,7 @@ void bind_dual(nb::module_& m) {
         "Instruction sets that this build and this machine share, the fastest last.");
   nb::class_<Formulation>(m, "Formulation")
       .def(nb::new_(&new_formulation), "relative"_a, "others"_a, "own"_a, "maximum"_a, "centred"_a,
-           "loss"_a, "gamma"_a, "gamma_own"_a, "shifted"_a = false);
+           "loss"_a, "gamma"_a, "gamma_own"_a);
   nb::class_<SweepResult>(m, "SweepResult")
       .def(nb::init<>())
       .def_ro("gap", &SweepResult::gap)

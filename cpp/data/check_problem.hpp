@@ -31,11 +31,11 @@ inline constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max
 inline const char* flaw_of(const Formulation& f) {
   if (!f.others && !f.own) return "a formulation must have targets";
   if (f.relative && (f.own || !f.others)) return "relative margins are those of the other classes";
-  if (f.relative && (f.centred || f.shifted)) return "relative margins need no mean of W";
+  if (f.relative && f.centred) return "relative margins need no mean of W";
   if (f.maximum && (!f.loss.bounded() || !f.others))
     return "the largest loss is a hinge of other classes";
   const bool finite = std::isfinite(f.gamma) && std::isfinite(f.gamma_own);
-  return finite && std::isfinite(f.drift) ? nullptr : "margins must be finite";
+  return finite ? nullptr : "margins must be finite";
 }
 
 // `n_entries` is the length of the arrays of indices and values.

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "threads/barrier.hpp"
 #include "threads/thread_team.hpp"
 
 namespace manyclass {

@@ -34,22 +34,23 @@ class DenseVisitor : public ExampleSubproblem<T> {
  public:
   DenseVisitor(const Examples<T>& examples, const WeightsView<T>& w, Scratch<T> scratch)
       : ExampleSubproblem<T>(examples, w.n_classes, scratch, w.n_classes > kCentredClasses<T>),
-        w_{w.data, w.n_features, w.n_classes, w.stride, w.stride, scratch.carry} {}
+        w_{w.data, w.n_features, w.n_classes, w.stride, w.stride, scratch.carry},
+        has_mean_(examples.formulation.centred) {}
 
   // All classes of example i: scores, and the block's coordinates with z > 0.
   BlockSummary score_all(std::int64_t i, std::span<const DualEntry<T>> z) {
     w_.scores(examples_.x.row(i), scratch_.scores);
-    const double centre = has_centre() ? static_cast<double>(scratch_.scores[w_.n_classes]) : 0.0;
+    const double centre = has_mean_ ? static_cast<double>(scratch_.scores[w_.n_classes]) : 0.0;
     return this->summarise(i, z, centre, w_.stride);
   }
 
   // Only the classes of example i with z > 0, and its own.
   BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z) {
     std::size_t size = this->list_support(i, z);
-    if (has_centre()) scratch_.labels[size++] = w_.n_classes;
+    if (has_mean_) scratch_.labels[size++] = w_.n_classes;
     T* s = scratch_.scores;
     w_.scores_of(examples_.x.row(i), std::span<const std::int32_t>(scratch_.labels, size), s);
-    return this->summarise_support(i, z, has_centre() ? static_cast<double>(s[size - 1]) : 0.0);
+    return this->summarise_support(i, z, has_mean_ ? static_cast<double>(s[size - 1]) : 0.0);
   }
 
   // Solve the block of example i, move z and W. Returns the gain of the dual objective.
@@ -63,13 +64,10 @@ class DenseVisitor : public ExampleSubproblem<T> {
 
  protected:
   using ExampleSubproblem<T>::examples_;
-  using ExampleSubproblem<T>::f_;
   using ExampleSubproblem<T>::scratch_;
 
   DenseWeights<T> w_;
-
- private:
-  bool has_centre() const { return f_.centred || f_.shifted; }
+  bool has_mean_;  // in W's column k, subtracted from every w_c
 };
 
 struct FetchNothing {

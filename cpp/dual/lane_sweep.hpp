@@ -31,39 +31,49 @@ class LaneVisitor {
  public:
   using View = LaneView<T, B>;
   using Lanes = typename View::Lanes;
+  using Mask = WideMask<T, View::kV>;
 
   LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z,
               T* carry = nullptr)
+      : LaneVisitor(examples, w, z, carry,
+                    examples.formulation.relative  ? 1.0
+                    : examples.formulation.centred ? -1.0 / w.n_classes
+                                                   : 0.0) {}
+  // `sigma` is that of the subproblem's matrix, a I + sigma v v^T.
+  LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z, T* carry,
+              double sigma)
       : examples_(examples),
+        numbers_(Lanes::numbers()),
         f_(examples.formulation),
         w_{w.data, w.n_features, w.n_classes, w.stride},
         carry_(carry),
         duals_(z),
-        numbers_(Lanes::numbers()),
-        sigma_(f_.relative  ? 1.0
-               : f_.centred ? -1.0 / w.n_classes
-                            : -f_.drift),
+        sigma_(sigma),
         subproblem_(f_, sigma_) {
     const Lanes end = Lanes::all(static_cast<T>(w.n_classes));
     const auto live = end > numbers_;
-    last_ = end == numbers_;
     live_ = select(live, Lanes::all(1), Lanes::all(0));
     others_ = select(live, Lanes::all(f_.others ? T{0} : kNone), Lanes::all(kNone));
   }
 
   View score(std::int64_t i) const { return view_of(i, scores(examples_.x.row(i))); }
 
-  // Example i where its scores are s.
+  // Example i where its scores are s. Of relative margins, s_y is subtracted from every score.
   View view_of(std::int64_t i, const Lanes& s) const {
+    return view_less(
+        i, s, [&](const Mask& own) { return f_.relative ? select(own, s, zero()).sum() : T{0}; });
+  }
+
+  // The same less `less(own)`, a number.
+  template <class Less>
+  View view_less(std::int64_t i, const Lanes& s, Less less) const {
     const std::int32_t y = examples_.labels[i];
     View e;
     e.q = examples_.norms[i];
     e.cost = examples_.costs[i];
     e.z = Lanes::at(duals_.lanes(i));
     e.own = numbers_ == Lanes::all(static_cast<T>(y));
-    // Subtracted from every score: s_y of relative margins, or the shift.
-    const bool less = f_.relative || f_.shifted;
-    const T off = less ? select(f_.relative ? e.own : last_, s, zero()).sum() : T{0};
+    const T off = less(e.own);
     const Lanes others = slacks_of_others(f_, s, off) + others_;
     const Lanes own = f_.own ? slack_of_own(f_, s, off) : Lanes::all(kNone);
     e.xi = select(e.own, own, others);
@@ -83,13 +93,19 @@ class LaneVisitor {
   // Solve the block of example i, move z and W; the gain of the dual objective, and whether the
   // example's z could still move within its non-zero entries.
   std::pair<double, bool> solve(std::int64_t i, const View& e) const {
+    return solve_by(i, e, [&](const Lanes& delta, double sum_v) { return step(e, delta, sum_v); });
+  }
+
+  // The same where W's step is `step_of(delta, v^T delta)`.
+  template <class StepOf>
+  std::pair<double, bool> solve_by(std::int64_t i, const View& e, StepOf step_of) const {
     const Lanes z = subproblem_.solve(e);
     const Lanes delta = z - e.z;
     const bool active = is_active(z, e.cost);
     if (((delta > zero()).bits() | (zero() > delta).bits()) == 0) return {0, active};
     z.put(duals_.lanes(i));
     const double sum_v = static_cast<double>(f_.relative ? delta.sum() : (e.v * delta).sum());
-    add(examples_.x.row(i), step(e, delta, sum_v));
+    add(examples_.x.row(i), step_of(delta, sum_v));
     const Lanes gains = delta * (e.xi - delta * static_cast<T>(0.5 * e.q));
     double gain = static_cast<double>(gains.sum()) - 0.5 * e.q * sigma_ * sum_v * sum_v;
     if (f_.loss.bounded()) return {gain, active};
@@ -118,6 +134,12 @@ class LaneVisitor {
     add(examples_.x.row(i), step(e, e.z, sum_v));
   }
 
+ protected:
+  static Lanes zero() { return Lanes::all(0); }
+
+  const Examples<T>& examples_;
+  Lanes numbers_;  // of the lanes
+
  private:
   struct ExampleGap {
     double loss;
@@ -126,7 +148,6 @@ class LaneVisitor {
   };
   static constexpr std::int64_t kStride = B * DualLanes<T>::kBlock;
   static constexpr T kNone = kNoSlack<T>;
-  static Lanes zero() { return Lanes::all(0); }
 
   ExampleGap certify_sum(const View& e) const {
     const Lanes positive = max(e.xi, zero());
@@ -156,15 +177,12 @@ class LaneVisitor {
 
   T* feature(std::int64_t j) const { return w_.data + j * kStride; }
 
-  const Examples<T>& examples_;
   const Formulation& f_;
   DenseWeights<T> w_;
   T* carry_;  // low digits of the intercepts, or null
   const DualLanes<T>& duals_;
-  Lanes numbers_;
-  Lanes live_;                  // 1 for the classes, 0 in the padding
-  WideMask<T, View::kV> last_;  // the lane behind the classes
-  Lanes others_;                // added to xi: 0 for targets, kNone elsewhere
+  Lanes live_;    // 1 for the classes, 0 in the padding
+  Lanes others_;  // added to xi: 0 for targets, kNone elsewhere
   double sigma_;
   LaneSubproblem<T, B> subproblem_;
 
@@ -173,7 +191,6 @@ class LaneVisitor {
   Lanes step(const View& e, const Lanes& delta, double sum_v) const {
     if (f_.relative) return select(e.own, Lanes::all(static_cast<T>(sum_v)), zero() - delta);
     const Lanes moved = e.v * delta;
-    if (f_.drift > 0) return select(last_, Lanes::all(static_cast<T>(f_.drift * sum_v)), moved);
     return f_.centred ? moved - live_ * static_cast<T>(sum_v / w_.n_classes) : moved;
   }
 
@@ -207,11 +224,9 @@ class LaneVisitor {
   }
 };
 
-template <class T, int B>
-SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, DualLanes<T>& z,
-                         Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
-                         std::int32_t* active) {
-  const LaneVisitor<T, B> visitor(examples, w, z, scratch.carry);
+template <class Visitor>
+SweepResult sweep_lanes(const Visitor& visitor, std::int32_t n_classes,
+                        std::span<const std::int32_t> order, double min_gap, std::int32_t* active) {
   SweepResult result;
   for (const std::int32_t i : order) {
     auto e = visitor.score(i);
@@ -228,8 +243,16 @@ SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, D
     }
     if (stays) active[result.n_active++] = i;
   }
-  result.evaluations = static_cast<std::int64_t>(order.size()) * w.n_classes;
+  result.evaluations = static_cast<std::int64_t>(order.size()) * n_classes;
   return result;
+}
+
+template <class T, int B>
+SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, DualLanes<T>& z,
+                         Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
+                         std::int32_t* active) {
+  const LaneVisitor<T, B> visitor(examples, w, z, scratch.carry);
+  return sweep_lanes(visitor, w.n_classes, order, min_gap, active);
 }
 
 // The same for as many blocks as the rows of z have.

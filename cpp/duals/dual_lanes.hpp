@@ -19,11 +19,11 @@ class DualLanes {
   static constexpr std::int32_t kBlock = 64 / sizeof(T);  // classes in 64 bytes
   static constexpr std::int32_t kMaxBlocks = 4;
 
-  // `shifted`: W has one more column.
-  DualLanes(std::int64_t n_rows, std::int32_t n_classes, bool shifted = false)
+  // `mean_apart`: W has one more column.
+  DualLanes(std::int64_t n_rows, std::int32_t n_classes, bool mean_apart = false)
       : n_rows_(n_rows),
         n_classes_(n_classes),
-        stride_((n_classes + shifted + kBlock - 1) / kBlock * kBlock),
+        stride_((n_classes + mean_apart + kBlock - 1) / kBlock * kBlock),
         data_(static_cast<std::size_t>(n_rows * stride_)) {}
   DualLanes(const DualLanes&) = delete;
   DualLanes& operator=(const DualLanes&) = delete;

@@ -22,7 +22,7 @@ struct DualEntry {
 template <class T>
 class DualLists {
  public:
-  DualLists(std::int64_t n_rows, std::int32_t n_classes, bool /*shifted*/ = false)
+  DualLists(std::int64_t n_rows, std::int32_t n_classes, bool /*mean_apart*/ = false)
       : slots_(static_cast<std::size_t>(n_rows)), n_classes_(n_classes) {}
   DualLists(const DualLists&) = delete;
   DualLists& operator=(const DualLists&) = delete;

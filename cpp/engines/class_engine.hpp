@@ -14,7 +14,6 @@
 #include "certificate/gap_sums.hpp"
 #include "certificate/rebuild_kernels.hpp"
 #include "data/array_views.hpp"
-#include "data/check_problem.hpp"
 #include "data/examples.hpp"
 #include "dense_rows/batch_team.hpp"
 #include "dense_rows/class_major.hpp"
@@ -37,9 +36,7 @@ class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, DualLists<T>> {
                                                       .n_classes = problem->n_classes(),
                                                       .by_class = true},
                                                      n_threads),
-        kernels_(kernels_for<RowKernels<T>>(problem->instruction_set())) {
-    require(!problem->examples().formulation.shifted, "dense rows have no column for the mean");
-  }
+        kernels_(kernels_for<RowKernels<T>>(problem->instruction_set())) {}
 
   SweepResult full_loop(std::span<const std::int32_t> rows, std::span<std::int32_t> active,
                         double min_gap, std::uint64_t seed) override {

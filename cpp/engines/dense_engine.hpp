@@ -5,13 +5,11 @@
 #include <memory>
 #include <span>
 #include <type_traits>
-#include <utility>
 
 #include "certificate/gap_sums.hpp"
 #include "certificate/rebuild.hpp"
 #include "certificate/rebuild_kernels.hpp"
 #include "data/array_views.hpp"
-#include "data/check_problem.hpp"
 #include "data/examples.hpp"
 #include "dual/kernels.hpp"
 #include "dual/problem.hpp"
@@ -33,14 +31,14 @@ class FeatureEngine : public OwnedEngine<Base, T, Duals> {
   SweepResult full_loop(std::span<const std::int32_t> rows, std::span<std::int32_t> active,
                         double min_gap, std::uint64_t seed) override {
     this->problem().check_loop(rows, active);
-    return with_sweep(kernels_.full_sweep, min_gap, [&](auto sweep) {
+    return with_sweep(false, min_gap, [&](auto sweep) {
       return this->problem().loop(rows, active, seed, this->problem().rows_at_once(), sweep);
     });
   }
   ShrunkResult shrunk_loops(std::span<std::int32_t> active, std::int64_t n_active,
                             const ShrunkGoal& goal, std::uint64_t seed) override {
     this->problem().check_active(active, n_active);
-    return with_sweep(kernels_.shrunk_sweep, goal.min_gap, [&](auto sweep) {
+    return with_sweep(true, goal.min_gap, [&](auto sweep) {
       return this->problem().loops(active, n_active, goal, seed, this->problem().rows_at_once(),
                                    sweep);
     });
@@ -53,7 +51,6 @@ class FeatureEngine : public OwnedEngine<Base, T, Duals> {
                                      .n_classes = problem->n_classes(),
                                      .mean_apart = mean_apart},
                                     n_threads),
-        examples_(problem->examples()),
         kernels_(kernels_for<Kernels<T, Duals>>(problem->instruction_set())),
         rebuild_kernels_(kernels_for<RebuildKernels<T>>(problem->instruction_set())) {}
 
@@ -61,27 +58,33 @@ class FeatureEngine : public OwnedEngine<Base, T, Duals> {
                   std::int64_t end) const override {
     const WeightsView<T> w = view_of(weights);
     OwnedScratch<T> scratch(w.n_classes, w.stride);
-    return kernels_.inspect(examples_, w, this->z(), at, scratch.view(), begin, end);
+    return kernels_.inspect(this->problem().examples(), w, this->z(), at, scratch.view(), begin,
+                            end);
   }
   double rebuild_from(const double* common) override {
-    return manyclass::rebuild(rebuild_kernels_, examples_, view(), this->z(), common,
-                              this->problem().poll())
+    return manyclass::rebuild(rebuild_kernels_, this->problem().examples(), view(), this->z(),
+                              common, this->problem().poll())
         .bound(this->problem().n_rows() + this->problem().n_classes());
   }
 
-  // Call f(sweep), where sweep(order, active) visits examples by a kernel.
+  // Visit the examples `order`, over all classes or the non-zero z alone; those that stay active go
+  // to `active`.
+  virtual SweepResult sweep(bool shrunk, const WeightsView<T>& w, Scratch<T> scratch,
+                            std::span<const std::int32_t> order, double min_gap,
+                            std::int32_t* active) {
+    const auto kernel = shrunk ? kernels_.shrunk_sweep : kernels_.full_sweep;
+    return kernel(this->problem().examples(), w, this->z(), scratch, order, min_gap, active);
+  }
+  // Call f(visit), where visit(order, active) sweeps.
   template <class F>
-  auto with_sweep(typename Kernels<T, Duals>::Sweep kernel, double min_gap, F f) {
+  auto with_sweep(bool shrunk, double min_gap, F f) {
     const WeightsView<T> w = view();
     OwnedScratch<T> scratch(w.n_classes, w.stride);
     return f([&](std::span<const std::int32_t> order, std::int32_t* active) {
-      return kernel(examples_, w, this->z(), scratch.view(), order, min_gap, active);
+      return sweep(shrunk, w, scratch.view(), order, min_gap, active);
     });
   }
   WeightsView<T> view() const { return view_of(this->w()); }
-
-  Examples<T> examples_;
-  const Kernels<T, Duals>& kernels_;
 
  private:
   WeightsView<T> view_of(const MatrixView<T>& weights) const {
@@ -89,6 +92,7 @@ class FeatureEngine : public OwnedEngine<Base, T, Duals> {
             weights.n_columns};
   }
 
+  const Kernels<T, Duals>& kernels_;
   const RebuildKernels<T>& rebuild_kernels_;
 };
 

@@ -29,8 +29,6 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<const Problem<T>> problem,
     case Storage::kByFeature:
       break;
   }
-  require(!problem->examples().formulation.shifted,
-          "shifted weights need an engine of a shared mean");
   if (!options.lists && fits_lanes<T>(problem->examples().formulation, problem->n_classes())) {
     return std::make_unique<LaneEngine<T>>(std::move(problem), n_threads);
   }

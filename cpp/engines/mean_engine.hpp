@@ -12,10 +12,15 @@
 
 #include "data/array_views.hpp"
 #include "data/check_problem.hpp"
+#include "data/examples.hpp"
 #include "dual/problem.hpp"
 #include "engines/dense_engine.hpp"
 #include "engines/engine.hpp"
+#include "simd/dispatch.hpp"
+#include "subproblem/scratch.hpp"
 #include "sum_to_zero/mean_follower.hpp"
+#include "sum_to_zero/shared_kernels.hpp"
+#include "weights/weights_view.hpp"
 
 namespace manyclass {
 
@@ -24,8 +29,11 @@ class MeanEngine final : public FeatureEngine<SharedMeanEngine, T, Duals> {
  public:
   explicit MeanEngine(const std::shared_ptr<const Problem<T>>& problem)
       : FeatureEngine<SharedMeanEngine, T, Duals>(problem, true, 1),
+        kernels_(kernels_for<SharedKernels<T, Duals>>(problem->instruction_set())),
         mean_(static_cast<std::size_t>(problem->n_features())) {
-    require(problem->examples().formulation.shifted, "the formulation must be shifted");
+    const Formulation& formulation = problem->examples().formulation;
+    require(!formulation.relative && !formulation.centred,
+            "a shared mean is for absolute margins, and W that is not centred itself");
   }
 
   std::int64_t effort(const Extent& extent) const override { return this->full_loops(5, extent); }
@@ -41,9 +49,8 @@ class MeanEngine final : public FeatureEngine<SharedMeanEngine, T, Duals> {
       if (active[at(i)]) some.push_back(i);
     }
     std::vector<std::int32_t> stay(some.size());
-    const auto kernel = shrunk ? this->kernels_.shrunk_sweep : this->kernels_.full_sweep;
     const SweepResult found =
-        this->with_sweep(kernel, kEveryGap, [&](auto sweep) { return sweep(some, stay.data()); });
+        this->with_sweep(shrunk, kEveryGap, [&](auto sweep) { return sweep(some, stay.data()); });
     for (std::size_t m = 0; m < rows.size(); ++m) moved[m] = -sigma[at(rows[m])];
     if (found.steps > 0) this->problem().put_sums(this->z(), some, sigma);
     for (std::size_t m = 0; m < rows.size(); ++m) moved[m] += sigma[at(rows[m])];
@@ -57,13 +64,13 @@ class MeanEngine final : public FeatureEngine<SharedMeanEngine, T, Duals> {
     require(steps.size() == rows.size() && moved.size() == rows.size(),
             "moved and steps must be as long as rows");
     this->problem().check_rows(rows);
-    return manyclass::follow_mean(this->examples_, this->view(), rows, moved.data(), steps.data(),
-                                  relaxation, mean_);
+    return manyclass::follow_mean(this->problem().examples(), this->view(), drift_, rows,
+                                  moved.data(), steps.data(), relaxation, mean_);
   }
   double settle_mean() override { return manyclass::settle_mean(this->view(), mean_); }
   void drift(double drift) override {
     require(std::isfinite(drift), "drift must be finite");
-    this->examples_.formulation.drift = drift;
+    drift_ = drift;
   }
 
   double rebuild_less(std::span<const double> mean) override {
@@ -87,6 +94,16 @@ class MeanEngine final : public FeatureEngine<SharedMeanEngine, T, Duals> {
  private:
   static constexpr double kEveryGap = -std::numeric_limits<double>::infinity();
 
+  SweepResult sweep(bool shrunk, const WeightsView<T>& w, Scratch<T> scratch,
+                    std::span<const std::int32_t> order, double min_gap,
+                    std::int32_t* active) override {
+    const auto kernel = shrunk ? kernels_.shrunk_sweep : kernels_.full_sweep;
+    return kernel(this->problem().examples(), w, drift_, this->z(), scratch, order, min_gap,
+                  active);
+  }
+
+  const SharedKernels<T, Duals>& kernels_;
+  double drift_ = 0;  // a visit moves m by so much of the sum of its step
   MeanFollower mean_;
 };
 

@@ -98,7 +98,7 @@ class OwnedEngine : public Base {
       : problem_(std::move(problem)),
         layout_(layout),
         n_threads_(n_threads),
-        z_(problem_->n_rows(), problem_->n_classes(), problem_->examples().formulation.shifted),
+        z_(problem_->n_rows(), problem_->n_classes(), layout.mean_apart),
         weights_(WeightArray<T>(layout)) {
     require(1 <= n_threads && n_threads <= kMaxThreads, "n_threads is out of range");
     if (problem_->examples().formulation.relative) problem_->check_all_labelled();

@@ -2,13 +2,47 @@
 // instruction set.
 #include "many_classes/sharded_kernels.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "certificate/double_scores.hpp"
+#include "certificate/gap.hpp"
+#include "certificate/gap_sums.hpp"
+#include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
 #include "many_classes/shard_scores.hpp"
-#include "many_classes/sharded_certificate.hpp"
 #include "many_classes/sharded_sweep.hpp"
 #include "simd/isa.hpp"
 #include "simd/kernel_table.hpp"
+#include "simd/vector.hpp"
+#include "subproblem/root_finding.hpp"
+#include "weights/hash_tables.hpp"
+#include "weights/sharded_weights.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
+
+// Gap, loss and largest violation of rows [begin, end). `all` has room for all classes, `some` for
+// those of a shard.
+template <class T>
+GapSums inspect_shards(const Examples<T>& examples, const ShardedWeights<T>& w,
+                       const DualLists<T>& z, const CertifiedWeights& at, double* all, double* some,
+                       std::int64_t begin, std::int64_t end) {
+  const GapCertificate<T> certify(examples, at);
+  constexpr std::int64_t kL = kLanes<double>;
+  const std::int64_t n = (w.n_classes + kL - 1) / kL * kL;
+  GapSums result;
+  for (std::int64_t i = begin; i < end; ++i) {
+    for (int shard = 0; shard < w.size(); ++shard) {
+      const HashTables<T>& tables = w.shards[static_cast<std::size_t>(shard)];
+      double_scores(tables, examples.x.row(i), some);
+      std::copy_n(some, tables.n_classes(), all + w.first(shard));
+    }
+    std::fill(all + w.n_classes, all + n, -kInfinity);
+    certify.add(i, z, all[examples.labels[i]], all, static_cast<std::size_t>(n), result);
+  }
+  return result;
+}
 
 template <class T>
 struct TableOf<ShardKernels<T>> {

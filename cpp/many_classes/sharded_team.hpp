@@ -20,7 +20,6 @@
 #include "simd/aligned_array.hpp"
 #include "subproblem/entering_classes.hpp"
 #include "subproblem/scratch.hpp"
-#include "threads/barrier.hpp"
 #include "threads/interrupt_poll.hpp"
 #include "threads/thread_team.hpp"
 #include "weights/hash_tables.hpp"

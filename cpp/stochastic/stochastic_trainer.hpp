@@ -22,7 +22,6 @@
 #include "simd/aligned_array.hpp"
 #include "simd/dispatch.hpp"
 #include "stochastic/kernels.hpp"
-#include "threads/barrier.hpp"
 #include "threads/interrupt_poll.hpp"
 #include "threads/thread_choice.hpp"
 #include "threads/thread_team.hpp"

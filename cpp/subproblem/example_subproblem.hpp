@@ -26,6 +26,7 @@ inline constexpr std::int32_t kCentredClasses =
 // The gain of the dual objective by a solved block, and the step of W along x_i.
 struct BlockStep {
   double gain = 0;
+  double sum_v = 0;  // v^T delta
   std::span<const Step> step;
 };
 
@@ -39,7 +40,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
         mean_apart_(mean_apart),
         sigma_(f_.relative  ? 1.0
                : f_.centred ? -1.0 / n_classes
-                            : -f_.drift) {}
+                            : 0.0) {}
 
   // The best z of example i: its block, with z_new as it will be stored.
   std::span<const Coordinate> solve(std::int64_t i, const BlockSummary& found) {
@@ -83,7 +84,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
     n_steps = close_step(examples_.labels[i], sum_v, n_steps);
     const double ridge = f_.loss.regularizer(sum_z2, examples_.costs[i]);
     gain -= 0.5 * examples_.norms[i] * (squares + sigma_ * sum_v * sum_v) + ridge;
-    return {gain, {scratch_.step, n_steps}};
+    return {gain, sum_v, {scratch_.step, n_steps}};
   }
 
  private:
@@ -181,7 +182,6 @@ class ExampleSubproblem : public ExampleSummary<T> {
   // Append the part of a step that does not belong to one coordinate; `sum_v` is v^T delta.
   std::size_t close_step(std::int32_t y, double sum_v, std::size_t n_steps) const {
     if (f_.relative) scratch_.step[n_steps++] = {y, sum_v};
-    if (f_.drift > 0) scratch_.step[n_steps++] = {n_classes_, f_.drift * sum_v};
     if (!f_.centred) return n_steps;
     const double mean = sum_v / n_classes_;
     if (mean_apart_) {

@@ -100,11 +100,10 @@ void take_off_classes(const WeightsView<T>& w, std::int64_t j, T v) {
 // it has grown. Returns the gain of these classes' part of D by all moves of m, beside the gains of
 // the visits.
 template <class T>
-double follow_mean(const Examples<T>& examples, const WeightsView<T>& w,
+double follow_mean(const Examples<T>& examples, const WeightsView<T>& w, double drift,
                    std::span<const std::int32_t> rows, const double* moved, const double* steps,
                    double relaxation, MeanFollower& mean) {
   const Csr<T>& x = examples.x;
-  const double drift = examples.formulation.drift;
   double gain = 0;
   for (std::size_t m = 0; m < rows.size(); ++m) {
     if (moved[m] == 0 && steps[m] == 0) continue;

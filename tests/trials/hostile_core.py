@@ -32,18 +32,18 @@ class CoreCall:
     def core(self, name):
         return getattr(_core, f"{name}{self.bits}")
 
-    def formulation(self, *, relative, shifted=False):
+    def formulation(self, *, relative, mean=False):
         h, right = self.h, {"relative": relative, "others": True, "own": not relative}
         loss = "squared_hinge" if not relative and h.chance(0.4) else "hinge"
-        right["maximum"] = not shifted and h.chance(0.3) and loss == "hinge"
-        right["centred"] = not relative and not shifted and h.chance(0.4)
+        right["maximum"] = not mean and h.chance(0.3) and loss == "hinge"
+        right["centred"] = not relative and not mean and h.chance(0.4)
         for name in right:
             if h.chance(0.03):
                 right[name] = not right[name]
         if h.chance(0.03):
             loss = h.pick(["hinge", "squared_hinge", "", "log_loss"])
         margins = (h.number(1.0, 0.03, NUMBERS) for _ in range(2))
-        return _core.Formulation(*right.values(), loss, *margins, shifted=shifted != h.chance(0.05))
+        return _core.Formulation(*right.values(), loss, *margins)
 
     def trainer(self, kind, *, relative):
         problem = self.core("Problem")(self.formulation(relative=relative), *self.problem)
@@ -107,7 +107,7 @@ class CoreCall:
 
     def mean(self):
         """W of some classes, less a mean that ranks share."""
-        h, formulation = self.h, self.formulation(relative=False, shifted=not self.h.chance(0.05))
+        h, formulation = self.h, self.formulation(relative=False, mean=not self.h.chance(0.05))
         problem = self.core("Problem")(formulation, *self.problem)
         engine = _core.MeanEngine(problem)
         engine.rebuild_less(h.array(np.zeros(self.d + 1)))

@@ -357,7 +357,6 @@ def shifted_problem(problem: Problem, part: Problem) -> _core.Problem64:
         loss=problem.loss,
         gamma=gamma,
         gamma_own=gamma_own,
-        shifted=True,
     )
     arguments = problem_arguments(part) | {"formulation": of_core}
     return core_class("Problem", part.dataset.dtype)(**arguments)
