@@ -1,5 +1,5 @@
 #pragma once
-// What a certificate pass over examples needs and finds (certificate/gap.hpp).
+// Input and sums of a certificate pass over examples (certificate/gap.hpp).
 #include <algorithm>
 
 #include "simd/compensated_sum.hpp"
