@@ -77,9 +77,9 @@ nb::object parse_narrow_first(std::string_view text, const SvmlightOptions& opti
 }
 
 nb::object parse_from_python(nb::handle data, bool float64, std::int64_t n_features,
-                             bool zero_based, bool sort, bool sum_duplicates) {
+                             bool zero_based, bool sort, bool sum_duplicates, bool label_sets) {
   const Bytes bytes(data);
-  const SvmlightOptions options{n_features, zero_based, sort, sum_duplicates};
+  const SvmlightOptions options{n_features, zero_based, sort, sum_duplicates, label_sets};
   try {
     return float64 ? parse_narrow_first<double>(bytes.text(), options)
                    : parse_narrow_first<float>(bytes.text(), options);
@@ -91,16 +91,19 @@ nb::object parse_from_python(nb::handle data, bool float64, std::int64_t n_featu
 }  // namespace
 
 void bind_svmlight(nb::module_& m) {
-  m.def("parse_svmlight", &parse_from_python, nb::arg("data"), nb::kw_only(), nb::arg("float64"),
-        nb::arg("n_features"), nb::arg("zero_based"), nb::arg("sort"), nb::arg("sum_duplicates"),
-        nb::sig("def parse_svmlight(data: bytes | memoryview, *, float64: bool, n_features: int, "
-                "zero_based: bool, sort: bool, sum_duplicates: bool) -> tuple["
-                "numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], "
-                "numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], "
-                "numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int32], "
-                "list[bytes], numpy.typing.NDArray[numpy.int64], int, int]"),
-        "Parse whole lines: (indices, values, row_ends, codes, labels, label_lines, n_lines, "
-        "max_index). ValueError(line, problem, found, advice) if the text is malformed.");
+  m.def(
+      "parse_svmlight", &parse_from_python, nb::arg("data"), nb::kw_only(), nb::arg("float64"),
+      nb::arg("n_features"), nb::arg("zero_based"), nb::arg("sort"), nb::arg("sum_duplicates"),
+      nb::arg("label_sets") = false,
+      nb::sig(
+          "def parse_svmlight(data: bytes | memoryview, *, float64: bool, n_features: int, "
+          "zero_based: bool, sort: bool, sum_duplicates: bool, label_sets: bool = False) -> tuple["
+          "numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], "
+          "numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], "
+          "numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int32], "
+          "list[bytes], numpy.typing.NDArray[numpy.int64], int, int]"),
+      "Parse whole lines: (indices, values, row_ends, codes, labels, label_lines, n_lines, "
+      "max_index). ValueError(line, problem, found, advice) if the text is malformed.");
 }
 
 }  // namespace manyclass

@@ -21,8 +21,9 @@ namespace manyclass {
 struct SvmlightOptions {
   std::int64_t n_features;  // 0: the largest index decides
   bool zero_based;
-  bool sort;            // rows may be unsorted
-  bool sum_duplicates;  // rows may hold an index several times
+  bool sort;                // rows may be unsorted
+  bool sum_duplicates;      // rows may hold an index several times
+  bool label_sets = false;  // labels are sets, "3,7,12": long ones, and none, are no error
 };
 
 // CSR arrays of the rows of a chunk; label codes point into `labels`, which point into the text.
@@ -137,8 +138,9 @@ class SvmlightParser {
   }
 
   const char* read_label(const char* p) {
-    const std::string_view label = token_at(p);
-    if (label != label_) {
+    std::string_view label = token_at(p);
+    if (options_.label_sets && label.find(':') != label.npos) label = {p, 0};  // no label
+    if (label != label_ || label_.data() == nullptr) {
       const auto next_code = static_cast<std::int32_t>(chunk_.labels.size());
       const auto [known, is_new] = codes_.try_emplace(label, next_code);
       if (is_new) add_label(label);
@@ -153,7 +155,9 @@ class SvmlightParser {
     const auto is_control = [](unsigned char c) { return c < ' ' || c == 127; };
     if (label.find(':') != label.npos) fail(svmlight::kNoLabel, label);
     if (std::any_of(label.begin(), label.end(), is_control)) fail(svmlight::kOddLabel, label);
-    if (label.size() > svmlight::kMaxLabel) fail(svmlight::kLongLabel, label);
+    if (label.size() > svmlight::kMaxLabel && !options_.label_sets) {
+      fail(svmlight::kLongLabel, label);
+    }
     chunk_.labels.push_back(label);
     chunk_.label_lines.push_back(chunk_.n_lines + 1);
   }

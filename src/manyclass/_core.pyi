@@ -671,7 +671,7 @@ class StochasticTrainer64:
 
     def table_steps(self, weights: ShardedWeights64, average: ShardedWeights64 | None, clock: StochasticClock, passage: Passage, rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float: ...
 
-def parse_svmlight(data: bytes | memoryview, *, float64: bool, n_features: int, zero_based: bool, sort: bool, sum_duplicates: bool) -> tuple[numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int32], list[bytes], numpy.typing.NDArray[numpy.int64], int, int]:
+def parse_svmlight(data: bytes | memoryview, *, float64: bool, n_features: int, zero_based: bool, sort: bool, sum_duplicates: bool, label_sets: bool = False) -> tuple[numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int32], list[bytes], numpy.typing.NDArray[numpy.int64], int, int]:
     """
     Parse whole lines: (indices, values, row_ends, codes, labels, label_lines, n_lines, max_index). ValueError(line, problem, found, advice) if the text is malformed.
     """

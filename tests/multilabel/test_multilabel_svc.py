@@ -108,10 +108,26 @@ def test_kinds_of_labels(data, given, classes, is_dense):
         (np.zeros((12, 0), int), "no column"),
         ([set()] * 12, "all sets of labels are empty"),
         ([{1}, {"a"}] * 6, "all numbers or all strings"),
+        ([{(1, 2)}, {(3, 4)}] * 6, "all numbers or all strings"),
+        ([[[1]], [[2], [3]]] * 6, "all numbers or all strings"),
+        ([{10**30}, {1}] * 6, "all numbers or all strings"),
         (np.ones((11, 2), int), "inconsistent numbers of samples"),
         (sp.csr_array(np.full((12, 2), -1)), "it holds -1"),
     ],
-    ids=["1d", "twos", "halves", "words", "no-column", "no-label", "mixed", "rows", "sparse"],
+    ids=[
+        "1d",
+        "twos",
+        "halves",
+        "words",
+        "no-column",
+        "no-label",
+        "mixed",
+        "pairs",
+        "nested",
+        "wide",
+        "rows",
+        "sparse",
+    ],
 )
 def test_refuses_other_labels(Y, message):
     X = np.random.default_rng(0).normal(size=(12, 3))

@@ -10,12 +10,20 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from manyclass.io.svmlight_parser import Chunk, Labels, Parser, fail_without_examples, read_chunks
+from manyclass.io.svmlight_parser import (
+    Chunk,
+    Labels,
+    LabelSets,
+    Parser,
+    fail_without_examples,
+    read_chunks,
+)
 from manyclass.io.svmlight_pieces import Piece, pieces
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, CsrArray, DType
@@ -32,7 +40,8 @@ def load_svmlight(
     zero_based: bool = False,
     sort: bool = False,
     sum_duplicates: bool = False,
-) -> tuple[CsrArray, Array]:
+    multilabel: bool = False,
+) -> tuple[CsrArray, Any]:
     r"""Load a file in svmlight / LIBSVM format, plain or compressed.
 
     A line holds an example: ``LABEL INDEX:VALUE INDEX:VALUE ...``, in UTF-8. Behind a ``#`` comes
@@ -56,6 +65,9 @@ def load_svmlight(
         Whether to sort a row whose indices are not ascending; else it is an error.
     sum_duplicates : bool, default=False
         Whether to add up the values that a row gives for the same index; else it is an error.
+    multilabel : bool, default=False
+        Whether a line begins with the labels of its row, ``3,7,12 1:0.5 ...``, or with none of
+        them: ``1:0.5 ...``.
 
     Returns
     -------
@@ -65,6 +77,7 @@ def load_svmlight(
         of stored values allow it, else int64.
     y : ndarray of shape (n_samples,)
         The labels: int64 if all are written as integers, float64 if all are numbers, else text.
+        With `multilabel`, a list of frozenset of int, of float or of str.
 
     Raises
     ------
@@ -92,10 +105,18 @@ def load_svmlight(
     array(['cat', 'dog'], dtype='<U3')
     """
     parser = Parser(
-        n_features, dtype, zero_based=zero_based, sort=sort, sum_duplicates=sum_duplicates
+        n_features,
+        dtype,
+        zero_based=zero_based,
+        sort=sort,
+        sum_duplicates=sum_duplicates,
+        label_sets=multilabel,
     )
     with lack_of_memory(os.fspath(path)):
-        return _load(path, parser, effective_n_jobs(n_jobs))
+        X, labels, codes = _load(path, parser, effective_n_jobs(n_jobs), are_sets=multilabel)
+        if multilabel:
+            return X, LabelSets(labels.as_written()).of(codes)
+        return X, labels.decode()[codes]
 
 
 @contextmanager
@@ -109,15 +130,17 @@ def lack_of_memory(name: str) -> Iterator[None]:
         ) from None
 
 
-def _load(path: str | os.PathLike[str], parser: Parser, n_jobs: int) -> tuple[CsrArray, Array]:
+def _load(
+    path: str | os.PathLike[str], parser: Parser, n_jobs: int, *, are_sets: bool
+) -> tuple[CsrArray, Labels, npt.NDArray[np.int32]]:
     name = os.fspath(path)
-    labels = Labels(name)
+    labels = Labels(name, are_sets=are_sets)
     with Path(path).open("rb") as file, labels.first_error():
         rows, n_lines = read_rows(labels, pieces(file), parser, n_jobs)
     if not len(rows):
         fail_without_examples(name, n_lines)
     X, codes = rows.finish(parser.n_features)
-    return X, labels.decode()[codes]
+    return X, labels, codes
 
 
 def read_rows(

@@ -73,6 +73,7 @@ class Parser:
         zero_based: bool,
         sort: bool,
         sum_duplicates: bool,
+        label_sets: bool = False,
     ) -> None:
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
@@ -87,6 +88,7 @@ class Parser:
             "zero_based": bool(zero_based),
             "sort": bool(sort),
             "sum_duplicates": bool(sum_duplicates),
+            "label_sets": label_sets,
         }
 
     def __call__(self, piece: Piece) -> Chunk:
@@ -187,7 +189,8 @@ class _LabelKind(IntEnum):
 class Labels:
     """Distinct labels of the file `name`, with the first line of each."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, are_sets: bool = False) -> None:
+        self._are_sets = are_sets
         self._codes: dict[bytes, int] = {}
         self._lines: list[int] = []
         self._kind = _LabelKind.INTEGER
@@ -207,8 +210,10 @@ class Labels:
         codes = np.array([known.setdefault(label, len(known)) for label in labels], np.int32)
         for i in np.flatnonzero(codes >= n_known).tolist():
             label, line = labels[i], int(lines[i])
-            if not label.isdigit() or len(label) > 300:  # else it's an integer, and finite
-                self._kind = max(self._kind, self._kind_of(label, line))
+            is_whole = label.isdigit() and len(label) <= 300  # and finite
+            if self._are_sets or not is_whole:
+                check = self._check_set if self._are_sets else self._kind_of
+                self._kind = max(self._kind, check(label, line))
             self._lines.append(line)
         return codes
 
@@ -248,6 +253,16 @@ class Labels:
                 problem = "the label does not fit in 64 bits"
                 self._fail(line, problem, label, "renumber the classes")
 
+    def _check_set(self, label: bytes, line: int) -> _LabelKind:
+        """Refuse a set with an empty label."""
+        try:
+            words = label.decode().split(",")
+        except UnicodeDecodeError:
+            self._fail(line, "the label is not UTF-8", label, "convert the file to UTF-8")
+        if label and not all(words):
+            self._fail(line, "a label of several is empty", label, "write A,B,C without blanks")
+        return _LabelKind.TEXT
+
     def _kind_of(self, label: bytes, line: int) -> _LabelKind:
         try:
             text = label.decode()
@@ -258,7 +273,7 @@ class Labels:
         except ValueError:
             parts = text.split(",")
             if len(parts) > 1 and all(map(_NUMBER.fullmatch, parts)):
-                advice = "multi-label files are not supported: give every row one label"
+                advice = "load_svmlight(multilabel=True) reads sets for MultilabelSVC"
                 self._fail(line, "several labels in one row", label, advice)
             return _LabelKind.TEXT
         if not is_finite:
@@ -269,3 +284,27 @@ class Labels:
 
     def _fail(self, line: int, problem: str, label: bytes, advice: str) -> NoReturn:
         fail(self.name, line, problem, label, advice)
+
+
+class LabelSets:
+    """Sets of labels, "3,7,12" or nothing, by their codes.
+
+    Parameters
+    ----------
+    texts : list of bytes
+        As written, in UTF-8; distinct.
+    """
+
+    def __init__(self, texts: list[bytes]) -> None:
+        words = [text.decode().split(",") if text else [] for text in texts]
+        known = {word for row in words for word in row}
+        names: dict[str, int | float | str] = {word: word for word in known}
+        if all(map(_INTEGER.fullmatch, known)):
+            names = {word: int(word) for word in known}
+        elif all(map(_NUMBER.fullmatch, known)):
+            names = {word: float(word) for word in known}
+        self._sets = [frozenset(names[word] for word in row) for row in words]
+
+    def of(self, codes: npt.NDArray[np.int32]) -> list[frozenset[int | float | str]]:
+        """Return the sets of rows."""
+        return [self._sets[code] for code in codes.tolist()]

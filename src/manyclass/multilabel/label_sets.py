@@ -112,15 +112,18 @@ def _matrix(Y: Any) -> CsrArray:
 
 
 def _encoded_sets(Y: Sequence[Iterable[Label]], classes: Array | None) -> tuple[CsrArray, Array]:
-    sets = [list(dict.fromkeys(row)) for row in Y]
-    found = list(chain.from_iterable(sets))
-    if classes is None:
-        if not found:
-            raise ValueError("all sets of labels are empty: there is no label to learn")
-        try:
+    kinds = "labels must be all numbers or all strings"
+    try:
+        sets = [list(dict.fromkeys(row)) for row in Y]
+        found = list(chain.from_iterable(sets))
+        if classes is None:
             classes = np.asarray(sorted(set(found)))  # type: ignore[type-var]
-        except TypeError:
-            raise ValueError("labels must be all numbers or all strings") from None
+    except (TypeError, ValueError):
+        raise ValueError(kinds) from None
+    if not len(classes):
+        raise ValueError("all sets of labels are empty: there is no label to learn")
+    if classes.ndim != 1 or classes.dtype.kind not in "biufU":
+        raise ValueError(kinds)
     places = {label: place for place, label in enumerate(classes.tolist())}
     unknown = next((label for label in found if label not in places), None)
     if unknown is not None:
