@@ -259,9 +259,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     best = graph.node("ArgMax", [scores], axis=1, keepdims=0)
     graph.node("Gather", [graph.labels(get_label_classes(scope, given)), best], label, axis=0)
     raw = container.get_options(given, {"raw_scores": False})["raw_scores"]
-    if raw or model.loss != "log_loss":
+    temperature = getattr(model, "temperature_", None)
+    if raw or not (temperature or model.loss == "log_loss"):
         graph.node("Identity", [scores], shown)
-    elif binary:
+        return
+    if temperature:
+        scores = graph.node("Div", [scores, graph.constant("temperature", dtype.type(temperature))])
+    if binary:
         graph.node("Sigmoid", [scores], shown)
     else:
         graph.node("Softmax", [scores], shown, axis=1)

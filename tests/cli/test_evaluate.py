@@ -127,3 +127,19 @@ def test_version_and_help(capsys):
             commands.main(arguments)
         assert end.value.code == 0
         assert text in capsys.readouterr().out
+
+
+def test_calibrated_models(run, corpus, here):
+    model, held = f"{corpus}/model", f"{corpus}/test.txt"
+    assert run.works("calibrate", held, model, "soft")[-1].startswith("saved soft: temperature ")
+    assert any(line.startswith("temperature  ") for line in run.works("info", "soft"))
+    (first, *_) = run.works("predict", held, "soft", "-", "--probabilities")
+    assert 0 < float(first.split("\t")[1]) < 1
+    assert run.works("predict", held, "soft", "-") == run.works("predict", held, model, "-")
+    assert any("log loss" in line for line in run.works("evaluate", held, "soft", "--report"))
+    (here / "other").write_text("nothing 1:1\n")
+    assert "1 row with a label that is no class" in run.fails("calibrate", "other", model, "x")
+    run.works("train", held, "log", "--formulation", "logistic", "--quiet")
+    assert "is a MultinomialLogisticRegression, and scores of" in run.fails(
+        "calibrate", held, "log", "x"
+    )

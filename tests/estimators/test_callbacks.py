@@ -104,8 +104,8 @@ def fake(name, globals=None, locals=None, fromlist=(), level=0):
 builtins.__import__ = fake
 from sklearn.datasets import load_iris
 from manyclass import MulticlassSVC, StochasticClassifier
-from manyclass.estimators.interop import CallbackSupportMixin
-assert CallbackSupportMixin.__module__ == "manyclass.estimators.interop"
+from manyclass.estimators.coefficients import CallbackSupportMixin
+assert CallbackSupportMixin.__module__ == "manyclass.estimators.coefficients"
 print(MulticlassSVC(random_state=0).fit(*load_iris(return_X_y=True)).n_iter_ > 0)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

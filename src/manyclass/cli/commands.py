@@ -33,6 +33,8 @@ from manyclass.cli.options import convert_options
 from manyclass.cli.predict import (
     FEATURES,
     LABELS,
+    calibrate,
+    calibrate_options,
     evaluate,
     evaluate_options,
     predict,
@@ -47,6 +49,11 @@ from manyclass.version import __version__
 CONVERTED = """\
 DATA is read twice, in blocks. OUT takes the place of DATA in every command: it is mapped into
 memory and not parsed, and processes that use it share one copy.
+"""
+CALIBRATED = """\
+DATA are rows that training has not seen. One number, the temperature by which scores are divided,
+is chosen for the least log loss; predictions stay as they are. predict --probabilities and report
+then have probabilities.
 """
 # Modules loaded before a command begins, while Ctrl-C waits.
 NEEDS = (
@@ -176,6 +183,7 @@ def build_parser() -> CommandParser:
     evaluating = command("evaluate", evaluate, "compare predictions with a file's labels", LABELS)
     evaluate_options(evaluating)
     evaluating.set_defaults(needs=[*NEEDS, "manyclass.reports.evaluation"])
+    calibrate_options(command("calibrate", calibrate, "give an SVM probabilities", CALIBRATED))
     reporting = command("report", report, "write an HTML report of a model", REPORT_EPILOG)
     report_options(reporting)
     reporting.set_defaults(needs=[*NEEDS, "manyclass.reports.report"])

@@ -73,6 +73,8 @@ def info(args: argparse.Namespace) -> None:
     seconds = "" if about["seconds"] is None else f", {about['seconds']:.2f} s"
     say(f"training     {count(about['n_iter'], 'epoch')}{steps}{seconds}")
     proof = about["certificate"]
+    if about["temperature"] is not None:
+        say(f"temperature  {about['temperature']:.4g}, which gives probabilities")
     if not about["formulation"]:
         say("certificate  none: stochastic steps prove nothing")
         return

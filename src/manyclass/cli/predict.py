@@ -1,4 +1,4 @@
-"""``manyclass predict`` and ``manyclass evaluate``."""
+"""``manyclass predict``, ``manyclass evaluate`` and ``manyclass calibrate``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def predict_options(parser: CommandParser) -> None:
         "--probabilities",
         action="store_true",
         help="write its probability behind every label (models of --formulation logistic or "
-        "--loss log_loss)",
+        "--loss log_loss, or of manyclass calibrate)",
     )
     force_option(parser)
 
@@ -73,8 +73,8 @@ def predict(args: argparse.Namespace) -> None:
     )
     if args.probabilities and not hasattr(model, "predict_proba"):
         raise UsageError(
-            f"argument --probabilities: {args.model} has none; train with --solver stochastic "
-            "--loss log_loss, or --formulation logistic"
+            f"argument --probabilities: {args.model} has none; give it some (manyclass calibrate), "
+            "or train with --formulation logistic, or --solver stochastic --loss log_loss"
         )
     X, _ = read_for(args, model, silent)
     top = args.top_k or 1
@@ -137,3 +137,39 @@ def warn_of_unseen(data: str, n_unseen: int) -> None:
             "model; counted as errors",
             stacklevel=3,
         )
+
+
+def calibrate_options(parser: CommandParser) -> None:
+    """Add the options of ``manyclass calibrate``."""
+    data_options(parser)
+    parser.add_argument("out", metavar="OUT", help="model file to write")
+    force_option(parser)
+
+
+def calibrate(args: argparse.Namespace) -> None:
+    """Run ``manyclass calibrate``."""
+    from manyclass.cli.file_kinds import MODEL, check_output
+    from manyclass.persistence.model_file import load_model, save_model
+    from manyclass.persistence.pipelines import last_of
+    from manyclass.reports.confusion import label_codes
+
+    settle_order(args)
+    check_output(args.out, [args.data, args.model], MODEL, force=args.force)
+    whole = load_model(args.model)
+    last: Any = last_of(whole)
+    if not hasattr(last, "calibrate"):
+        raise UsageError(
+            f"{args.model}: is a {type(last).__name__}, and scores of a MulticlassSVC alone are "
+            "calibrated"
+        )
+    model = load_for(args)
+    X, y = read_for(args, model, say)
+    codes = label_codes(last.classes_, y, last.classes_[:1].repeat(len(y)))
+    if codes.n_unseen:
+        raise ValueError(
+            f"{args.data}: {count(codes.n_unseen, 'row')} with a label that is no class of "
+            f"{args.model}; leave these rows out"
+        )
+    last.calibrate(X, last.classes_[codes.columns()[codes.true]])
+    save_model(args.out, whole)
+    say(f"saved {args.out}: temperature {last.temperature_:.4g}")

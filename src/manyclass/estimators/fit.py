@@ -16,8 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from manyclass.estimators.coefficients import split_weights
-from manyclass.estimators.interop import WRAPPERS, EpochCallbacks, FitTask
+from manyclass.estimators.coefficients import WRAPPERS, EpochCallbacks, FitTask, split_weights
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.validation import check_parameters, check_size, training_data, validated
 from manyclass.problem.dataset import Dataset

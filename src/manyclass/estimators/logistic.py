@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from manyclass.estimators.coefficients import join_weights
+from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
 from manyclass.estimators.fit import ExactClassifier, Training
-from manyclass.estimators.interop import CallbackSupportMixin, with_callbacks
-from manyclass.estimators.linear import ProbabilitiesMixin
+from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.validation import input_restored, one_of
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import LOGISTIC

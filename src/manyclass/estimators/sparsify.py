@@ -95,6 +95,7 @@ class SparsifyMixin(ExactClassifier):
             report = self._with_costs(report, sparse, X, y, sample_weight)
         if count_nonzero(sparse._coefficients) < count_nonzero(self._coefficients):
             self.certificate_ = None
+            self.__dict__.pop("temperature_", None)
         self._coefficients, self.sparsity_report_ = sparse._coefficients, report
         return self
 

@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names
 
-from manyclass.estimators.interop import CallbackSupportMixin, FitTask, with_callbacks
-from manyclass.estimators.linear import ProbabilitiesMixin
+from manyclass.estimators.coefficients import CallbackSupportMixin, FitTask, with_callbacks
+from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.stochastic_fit import StochasticModel
 from manyclass.estimators.stochastic_run import Blocks, shape_of, two_at_least
 from manyclass.estimators.validation import (

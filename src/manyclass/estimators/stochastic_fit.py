@@ -16,8 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
-from manyclass.estimators.coefficients import join_weights
-from manyclass.estimators.interop import WRAPPERS, FitTask
+from manyclass.estimators.coefficients import WRAPPERS, FitTask, join_weights
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.stochastic_run import (
     SPARSE_BIAS,

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from manyclass.estimators.coefficients import split_weights
+from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
 from manyclass.estimators.fit import Training
-from manyclass.estimators.interop import CallbackSupportMixin, with_callbacks
+from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import check_parameters, input_restored, one_of
 from manyclass.problem.dataset import Dataset
@@ -32,7 +32,7 @@ from manyclass.utils.scikit_learn import explains
 from manyclass.utils.types import Array, ClassWeight, Settings
 
 
-class MulticlassSVC(SparsifyMixin, CallbackSupportMixin):
+class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     """Multi-class linear support vector machine, trained to a proven distance from its optimum.
 
     Solves, for the examples (x_i, y_i), i = 1..n, and W = (w_1, ..., w_k),
@@ -266,6 +266,7 @@ class MulticlassSVC(SparsifyMixin, CallbackSupportMixin):
         make = plugin("communicator") if several else Training
         with input_restored(self):
             make(self).run(X, y, sample_weight)
+        self.__dict__.pop("temperature_", None)
         return self
 
     def _validate_params(self) -> None:

@@ -261,6 +261,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         scores = choice.scores
+        self.__dict__.pop("temperature_", None)
         self.__dict__.update(
             {name: getattr(model, name) for name in FITTED},
             best_estimator_=model,

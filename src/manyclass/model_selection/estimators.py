@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from manyclass.estimators.linear import ProbabilitiesMixin
 from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.probabilities import CalibrationMixin, ProbabilitiesMixin
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cross_validation import CrossValidationMixin
 from manyclass.problem.solution import Certificate, EpochRecord
@@ -17,7 +17,7 @@ from manyclass.utils.scikit_learn import explains
 from manyclass.utils.types import ClassWeight
 
 
-class MulticlassSVCCV(CrossValidationMixin):
+class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     """Multi-class linear support vector machine whose C is chosen by cross-validation.
 
     Folds are trained in the order of C, each from where it ended before, first to a relative gap of
@@ -129,6 +129,9 @@ class MulticlassSVCCV(CrossValidationMixin):
             )
         },
     }
+
+    def _set_temperature(self, temperature: float) -> None:
+        self.temperature_ = self.best_estimator_.temperature_ = temperature
 
     @explains(OF_SVC)
     def __init__(

@@ -213,10 +213,11 @@ def describe_model(path: Source) -> Settings:
     dict
         JSON-ready: estimator, loss, n_classes, n_features, density, n_nonzero, sparse, dtype,
         n_iter, seconds (of training; None if the file lacks it), format_version, version;
-        formulation, C, certificate (None for weights that were left out after training), all None
-        for a StochasticClassifier, which has alpha, n_steps, weight_seen and objective (None if it
-        was not computed) in their place; steps, those of a pipeline before the classifier that all
-        else is about: name, kind, and params that are no defaults.
+        formulation, C, certificate (None for weights that were left out after training),
+        temperature (of a calibrated SVM), all None for a StochasticClassifier, which has alpha,
+        n_steps, weight_seen and objective (None if it was not computed) in their place; steps,
+        those of a pipeline before the classifier that all else is about: name, kind, and params
+        that are no defaults.
 
     Raises
     ------

@@ -228,7 +228,8 @@ class ModelKind:
         """Return the attributes that only such estimators have, ready for JSON."""
         if self.is_exact:
             proof = estimator.certificate_
-            return {"certificate": proof.as_dict() if proof else None}
+            heat = getattr(estimator, "temperature_", None)
+            return {"certificate": proof.as_dict() if proof else None, "temperature": heat}
         objective = getattr(estimator, "objective_", None)
         return {
             "n_steps": estimator.n_steps_,
@@ -240,7 +241,7 @@ class ModelKind:
     def describe(self, estimator: Any) -> Settings:
         """Return these, formulation, and C or alpha."""
         if not self.is_exact:
-            none = dict.fromkeys(("formulation", "C", "certificate"))
+            none = dict.fromkeys(("formulation", "C", "certificate", "temperature"))
             return {**none, "alpha": estimator.alpha, **self.facts(estimator)}
         is_svm = isinstance(estimator, MulticlassSVC)
         name = full_name(estimator.formulation) if is_svm else "logistic"
@@ -262,6 +263,10 @@ class ModelKind:
         """Set the attributes of ``facts``."""
         if self.is_exact:
             estimator.certificate_ = _certificate(model["certificate"])
+            if model["temperature"] is not None:
+                estimator.temperature_ = _number(model, "temperature")
+                if not estimator.temperature_ > 0 or not hasattr(estimator, "calibrate"):
+                    raise ValueError("a temperature is positive, and of an SVM")
             return
         estimator.n_steps_ = _count(model, "n_steps")
         if estimator.n_steps_ > MAX_STEPS:

@@ -88,7 +88,7 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
     C, score, seconds = (_number(entry, key) for key in ("C", "best_score", "refit_time"))
     if C not in Cs or not 0 <= seconds < math.inf:
         raise ValueError("what was chosen does not fit the search")
-    for attribute in (*FITTED, "n_features_in_", "feature_names_in_"):
+    for attribute in (*FITTED, "n_features_in_", "feature_names_in_", "temperature_"):
         if hasattr(best, attribute):
             setattr(search, attribute, getattr(best, attribute))
     set_coefficients(search, coefficients_of(best))

@@ -13,7 +13,7 @@ COMMON: Mapping[str, str] = {
     "dual": "the solver chooses; leave it out",
     "kernel": "models are linear; map the features first (sklearn.kernel_approximation)",
     "gamma": "models are linear; map the features first (sklearn.kernel_approximation)",
-    "probability": "use MultinomialLogisticRegression, or CalibratedClassifierCV around this",
+    "probability": "use calibrate(X, y) after fit, or MultinomialLogisticRegression",
     "cv": "use MulticlassSVCCV or MultinomialLogisticRegressionCV, which choose C",
     "Cs": "use MulticlassSVCCV or MultinomialLogisticRegressionCV, which choose C",
     "epsilon": "the stopping tolerance is tol",

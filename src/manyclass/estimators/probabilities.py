@@ -1,0 +1,185 @@
+"""Probabilities of linear classifiers: softmax of the scores, or of scores over a temperature.
+
+Calibration by a temperature minimises the log loss of held-out rows over one number T > 0,
+
+    min_T  sum_i v_i (log sum_c exp(s_ic / T) - s_{i,y_i} / T),
+
+convex in 1 / T; the largest score stays the largest. Given: a fitted model, rows that it was not
+trained on, v_i their weights. Returned: T.
+Source: Guo, Pleiss, Sun, Weinberger 2017 (On calibration of modern neural networks), sec. 4.2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+import scipy.special
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
+
+from manyclass.estimators.linear import LinearClassifier
+from manyclass.utils.types import Array
+
+# Temperatures that are looked at: probabilities beyond are 0 and 1, or all equal.
+COLDEST, HOTTEST = 1e-6, 1e6
+DIGITS = 1e-10  # of log T
+SCORES_AT_A_TIME = 1 << 22
+
+
+def _gives_probabilities(estimator: Any) -> bool:
+    if hasattr(estimator, "temperature_") or estimator.loss == "log_loss":
+        return True
+    advice = "loss='log_loss'" if not hasattr(estimator, "calibrate") else "calibrate(X, y) first"
+    raise AttributeError(f"probabilities need {advice}; loss is {estimator.loss!r}")
+
+
+class ProbabilitiesMixin(LinearClassifier):
+    """Mixin for linear classifiers with a ``loss``, which may be "log_loss"."""
+
+    loss: str
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Estimate the probability of every class for every row; of log losses or calibrated.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            exp(s_c / T) / sum_m exp(s_m / T) with the scores s and T = 1 or, of a calibrated model,
+            ``temperature_``; rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            If X has another number of features than in ``fit``, NaN or infinity.
+        FloatingPointError
+            If scores overflow.
+        """
+        return np.asarray(scipy.special.softmax(self._all_scores(X), axis=1))
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """Logarithms of ``predict_proba``; -inf where that is 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+
+        Raises
+        ------
+        ValueError, FloatingPointError
+            As in ``predict_proba``.
+        """
+        logs = scipy.special.log_softmax(self._all_scores(X), axis=1)
+        logs[np.exp(logs) == 0] = -np.inf
+        return np.asarray(logs)
+
+    def _all_scores(self, X: ArrayLike) -> Array:
+        now = self._as_of_now()
+        scores = now._scores(now._check_rows(X))
+        if not np.isfinite(scores).all():
+            raise FloatingPointError("the scores of X overflow; scale its features as in fit")
+        scores = scores / scores.dtype.type(getattr(now, "temperature_", 1.0))
+        halves = np.array([-0.5, 0.5], scores.dtype)
+        return np.asarray(scores * halves if scores.shape[1] == 1 else scores)
+
+
+class CalibrationMixin(ProbabilitiesMixin):
+    """Mixin for linear classifiers whose scores are no logarithms of probabilities."""
+
+    temperature_: float
+
+    def calibrate(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the temperature of the scores, which gives ``predict_proba``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows that ``fit`` has not seen: of training rows the probabilities would be too large.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+            With ``temperature_``.
+
+        Raises
+        ------
+        ValueError
+            If y holds another class than ``classes_``, no weight is positive, or X does not fit the
+            model.
+        FloatingPointError
+            If scores overflow.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from manyclass import MulticlassSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = MulticlassSVC(random_state=0).fit(X[::2], y[::2]).calibrate(X[1::2], y[1::2])
+        >>> model.predict_proba(X[:1]).round(2).tolist()
+        [[0.98, 0.02, 0.0]]
+        """
+        now = self._as_of_now()
+        now.__dict__.pop("temperature_", None)
+        rows, targets = now._check_rows(X), column_or_1d(y)
+        check_consistent_length(rows, targets)
+        weights = _check_sample_weight(
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+        )
+        unknown = np.setdiff1d(targets, now.classes_)
+        if len(unknown):
+            raise ValueError(f"y holds {unknown.tolist()[0]!r}, which is no class of the model")
+        labels = np.searchsorted(now.classes_, targets)
+        self._set_temperature(best_temperature(now, rows, labels, weights))
+        return self
+
+    def _set_temperature(self, temperature: float) -> None:
+        self.temperature_ = temperature
+
+
+def best_temperature(
+    model: ProbabilitiesMixin, rows: Any, labels: NDArray[np.int64], weights: NDArray[np.float64]
+) -> float:
+    """Return the temperature of least log loss; one of its limits where all rows are right."""
+
+    def slope(log_T: float) -> float:
+        """Return the derivative of the log loss by 1 / T."""
+        step, total = max(1, SCORES_AT_A_TIME // len(model.classes_)), 0.0
+        for begin in range(0, len(labels), step):
+            part = slice(begin, begin + step)
+            total += _slope(
+                model._all_scores(_safe_indexing(rows, part)), labels[part], weights[part], log_T
+            )
+        return total
+
+    coldest, hottest = math.log(COLDEST), math.log(HOTTEST)
+    if slope(coldest) <= 0:
+        return COLDEST
+    if slope(hottest) >= 0:
+        return HOTTEST
+    return math.exp(brentq(slope, coldest, hottest, xtol=DIGITS))
+
+
+def _slope(
+    scores: Array, labels: NDArray[np.int64], weights: NDArray[np.float64], log_T: float
+) -> float:
+    wide = scores.astype(np.float64)
+    wide -= wide[np.arange(len(labels)), labels][:, None]
+    p = scipy.special.softmax(wide / math.exp(log_T), axis=1)
+    return float(weights @ (p * wide).sum(axis=1))
