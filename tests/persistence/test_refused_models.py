@@ -26,6 +26,7 @@ def test_only_our_estimators_can_be_saved(what, told, tmp_path):
     if hasattr(what, "fit") and not isinstance(what, type):
         what.fit(*load_iris(return_X_y=True))
     kinds = "MulticlassSVC or a MultinomialLogisticRegression or a StochasticClassifier"
+    kinds += " or a MultilabelSVC"
     searches = "MulticlassSVCCV or a MultinomialLogisticRegressionCV"
     wanted = f"save_model takes a {kinds} or a {searches} or a Pipeline, not {told}"
     with pytest.raises(TypeError, match=wanted):

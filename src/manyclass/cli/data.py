@@ -173,18 +173,29 @@ def check_converted(args: argparse.Namespace) -> None:
         )
 
 
-def load_for(args: argparse.Namespace) -> Estimator:
+def load_for(args: argparse.Namespace, *, may_be_multilabel: bool = False) -> Estimator:
     """Load the model of a command, with its number of threads.
 
     Of a pipeline, the classifier; ``args.steps`` is its preprocessing, for ``read_for``.
+
+    Raises
+    ------
+    UsageError
+        If its rows have sets of labels, and the command does not know of that.
     """
     from sklearn.pipeline import Pipeline
 
     from manyclass.persistence.model_file import load_model
+    from manyclass.persistence.model_schema import KINDS
     from manyclass.persistence.pipelines import classifier_of
 
     model = load_model(args.model)
     classifier: Estimator = classifier_of(model)
+    if KINDS[type(classifier).__name__].is_multilabel and not may_be_multilabel:
+        raise UsageError(
+            f"{args.model}: is a model of sets of labels, of which manyclass {args.command} does "
+            "not know; predict in Python, with load_model"
+        )
     args.steps = model[:-1] if isinstance(model, Pipeline) else None
     classifier.n_jobs = args.jobs
     return classifier

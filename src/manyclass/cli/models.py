@@ -124,13 +124,17 @@ def import_options(parser: CommandParser) -> None:
 
 def export(args: argparse.Namespace) -> None:
     """Run ``manyclass export``."""
+    from manyclass.multilabel.svc import MultilabelSVC
     from manyclass.persistence.model_file import load_model
+    from manyclass.persistence.pipelines import classifier_of
 
     if args.dtype and args.format != "onnx":
         raise UsageError("argument --dtype: goes with --format onnx")
     if args.number_labels and args.format != "liblinear":
         raise UsageError("argument --number-labels: goes with --format liblinear")
     model = load_model(args.model)
+    if isinstance(classifier_of(model), MultilabelSVC):
+        raise UsageError(f"{args.model}: a model of sets of labels cannot be exported")
     (_export_liblinear if args.format == "liblinear" else _export_onnx)(args, model)
     if Path(args.out).is_file() and not atomic.is_stdout(args.out):
         say(f"saved {args.out}: {Path(args.out).stat().st_size / 1e6:,.3g} MB")

@@ -395,10 +395,11 @@ def strings(value: object, what: str) -> list[str]:
     return value
 
 
-def class_names(value: object, *, as_objects: bool = False) -> Array:
+def class_names(value: object, *, as_objects: bool = False, any_order: bool = False) -> Array:
     """Return class names from a file as an array, of objects where an array of str is too large."""
     names = strings(value, "class names")
-    if any(a >= b for a, b in pairwise(names)):  # NumPy would compare without trailing NULs
+    # NumPy would compare without trailing NULs.
+    if not any_order and any(a >= b for a, b in pairwise(names)):
         raise ValueError("classes must be distinct and ascending")
     n_bytes = 4 * max(map(len, names), default=0) * len(names)
     return np.array(names, dtype=object if as_objects or n_bytes > MAX_NAME_BYTES else np.str_)

@@ -84,6 +84,8 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     coef_ : ndarray or CSR array of shape (n_labels, n_features)
     intercept_ : ndarray of shape (n_labels,)
     thresholds_ : ndarray of shape (n_labels,)
+    predicts_sparse_ : bool
+        Whether ``predict`` returns a CSR array.
     certificate_ : Certificate
         The sum over the labels; None once ``sparsify`` has changed the weights.
     n_iter_ : int
@@ -156,7 +158,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     certificate_: Certificate | None
     thresholds_: NDArray[np.float64]
     n_iter_: int
-    _predicts_sparse: bool
+    predicts_sparse_: bool
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -195,7 +197,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             found = trained(labelled, options, seed, sparse=self._wants_sparse(labelled))
             thresholds = self._thresholds(labelled, options, seed)
             self._adopt(labelled, found, classes, thresholds)
-            self._predicts_sparse = not is_dense(y)
+            self.predicts_sparse_ = not is_dense(y)
         self._warn(labelled, found)
         return self
 
@@ -237,7 +239,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             As in ``decision_function``.
         """
         found = self._indicator(X)
-        return found if self._predicts_sparse else found.toarray()
+        return found if self.predicts_sparse_ else found.toarray()
 
     def predict_labels(self, X: ArrayLike) -> list[set[Label]]:
         """Predict the labels of every row as sets of entries of ``classes_``.

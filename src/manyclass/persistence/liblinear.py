@@ -26,7 +26,7 @@ from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.atomic import is_special, replacement
 from manyclass.io.tensors import one_line
-from manyclass.persistence.model_schema import KINDS, Estimator
+from manyclass.persistence.model_schema import ONE_CLASS_KINDS, Estimator
 from manyclass.persistence.search_schema import chosen
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name
@@ -106,8 +106,8 @@ def liblinear_text(model: Estimator, *, number_labels: bool = False) -> Iterator
         As ``save_liblinear``.
     """
     model = chosen(model)
-    if type(model).__name__ not in KINDS:
-        kinds = " or a ".join(KINDS)
+    if type(model).__name__ not in ONE_CLASS_KINDS:
+        kinds = " or a ".join(ONE_CLASS_KINDS)
         hint = "; give its best_estimator_" if hasattr(model, "best_estimator_") else ""
         hint = "; give its last step" if hasattr(model, "steps") else hint
         raise TypeError(f"save_liblinear takes a {kinds}, not {type(model).__name__}{hint}")

@@ -10,7 +10,8 @@ which readers may ignore. Header, every value a string: ``format`` = "manyclass"
 n_steps, weight_seen and objective or null; class names when they are strings, feature names when
 there were any), ``checksum`` (CRC-32 of each tensor, in the order of their names),
 ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of this
-one). Of an estimator with CV, see search_schema.py. Of a pipeline, ``model`` holds the estimator
+one). A MultilabelSVC has ``thresholds`` (labels,), a score for each label, and labels in any
+order. Of an estimator with CV, see search_schema.py. Of a pipeline, ``model`` holds the estimator
 "Pipeline" and, as ``classifier``, the same entry of the classifier alone; the steps are tensors
 (pipelines.py).
 
@@ -88,9 +89,10 @@ def save_model(path: Source, estimator: Model) -> None:
         Where to; an existing file is replaced. A file object, such as ``io.BytesIO``, is written to
         at its position.
     estimator : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, one with CV
-        Or a Pipeline that ends with one. Fitted; a ``cv`` or ``scoring`` that is no number or name
-        is not kept. The other steps of a pipeline are scikit-learn's, without functions other than
-        those of NumPy and SciPy; they need skops (``pip install 'manyclass[skops]'``).
+        Or a MultilabelSVC, or a Pipeline that ends with one. Fitted; a ``cv`` or ``scoring`` that
+        is no number or name is not kept. The other steps of a pipeline are scikit-learn's, without
+        functions other than those of NumPy and SciPy; they need skops (``pip install
+        'manyclass[skops]'``).
 
     Raises
     ------

@@ -20,13 +20,16 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import check_ascending, class_names, strings
+from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name, named
 from manyclass.problem.solution import PARTS, Certificate, EpochRecord
 from manyclass.solvers.sgd import StochasticRecord
 from manyclass.utils.types import Array, Settings
 
-Estimator: TypeAlias = MulticlassSVC | MultinomialLogisticRegression | StochasticClassifier
+Estimator: TypeAlias = (
+    MulticlassSVC | MultinomialLogisticRegression | StochasticClassifier | MultilabelSVC
+)
 
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 HISTORY = "history"
@@ -78,6 +81,8 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
         raise ValueError(f"classes must be numbers or strings to be saved, not {classes.dtype}")
     if hasattr(estimator, "feature_names_in_"):
         model["feature_names"] = estimator.feature_names_in_.tolist()
+    if isinstance(estimator, MultilabelSVC):
+        tensors["thresholds"] = estimator.thresholds_
     if getattr(estimator, "history_", None):
         tensors[HISTORY] = history_tensor(estimator.history_)
     return tensors, model
@@ -90,7 +95,7 @@ def plain_params(estimator: Any) -> Settings:
         params.pop(name, None)
     if not isinstance(params["random_state"], int | None):
         params["random_state"] = None
-    if isinstance(params["class_weight"], dict):
+    if isinstance(params.get("class_weight"), dict):
         params["class_weight"] = {
             "items": [[_plain(c), _plain(w)] for c, w in params["class_weight"].items()]
         }
@@ -115,13 +120,16 @@ def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
     estimator: Estimator = kind.estimator(**_params(model["params"]))
     estimator._validate_params()
     kind.check(estimator)
-    classes = _classes(tensors, model)
-    coef, intercept = _coefficients(tensors, len(classes)), tensors["intercept"]
-    _check_intercept(intercept, len(classes))
+    classes = _classes(tensors, model, kind)
+    n_scores = kind.n_scores(len(classes))
+    coef, intercept = _coefficients(tensors, n_scores), tensors["intercept"]
+    _check_intercept(intercept, n_scores)
     set_coefficients(estimator, coef)
     estimator.intercept_, estimator.classes_ = intercept, classes
     estimator.n_iter_ = _count(model, "n_iter")
     kind.learn(estimator, model)
+    if isinstance(estimator, MultilabelSVC):
+        estimator.thresholds_ = _thresholds(tensors, len(classes))
     if HISTORY in tensors:
         estimator.history_ = history_of(tensors[HISTORY], kind.record)
     estimator.n_features_in_ = coef.shape[1]
@@ -140,30 +148,35 @@ def _params(stored: Settings) -> Settings:
     return params
 
 
-def _n_scores(n_classes: int) -> int:
-    return 1 if n_classes == 2 else n_classes
+def _thresholds(tensors: dict[str, Array], n_labels: int) -> Array:
+    thresholds = tensors["thresholds"]
+    if thresholds.shape != (n_labels,) or thresholds.dtype != np.float64:
+        raise ValueError(f"{n_labels} labels, thresholds of shape {thresholds.shape}")
+    if not np.isfinite(thresholds).all():
+        raise ValueError("thresholds are not finite")
+    return thresholds
 
 
-def _coefficients(tensors: dict[str, Array], n_classes: int) -> Array | SparseCoefficients:
+def _coefficients(tensors: dict[str, Array], n_scores: int) -> Array | SparseCoefficients:
     if "weights" in tensors:
         weights = tensors["weights"]
         wrong = weights.ndim != 2 or weights.shape[0] == 0
-        if wrong or weights.shape[1] != _n_scores(n_classes):
-            raise ValueError(f"{n_classes} classes, weights of shape {weights.shape}")
+        if wrong or weights.shape[1] != n_scores:
+            raise ValueError(f"classes with {n_scores} scores, weights of shape {weights.shape}")
         _check_numbers(weights)
         return weights.T
     indptr, entries, values = (tensors[name] for name in SPARSE)
-    sparse = SparseCoefficients(indptr, entries, values, _n_scores(n_classes))
+    sparse = SparseCoefficients(indptr, entries, values, n_scores)
     if sparse.shape[1] == 0:
-        raise ValueError(f"{n_classes} classes, weights of no feature")
+        raise ValueError(f"classes with {n_scores} scores, weights of no feature")
     if not sparse.core.finite():
         raise ValueError("weights or intercepts are not finite")
     return sparse
 
 
-def _check_intercept(intercept: Array, n_classes: int) -> None:
-    if intercept.shape != (_n_scores(n_classes),):
-        raise ValueError(f"{n_classes} classes, intercepts of shape {intercept.shape}")
+def _check_intercept(intercept: Array, n_scores: int) -> None:
+    if intercept.shape != (n_scores,):
+        raise ValueError(f"classes with {n_scores} scores, intercepts of shape {intercept.shape}")
     _check_numbers(intercept)
 
 
@@ -174,16 +187,21 @@ def _check_numbers(array: Array) -> None:
         raise ValueError("weights or intercepts are not finite")
 
 
-def _classes(tensors: dict[str, Array], model: Settings) -> Array:
+def _classes(tensors: dict[str, Array], model: Settings, kind: ModelKind) -> Array:
     if "classes" in tensors:
         classes = tensors["classes"]
         if classes.ndim != 1 or classes.dtype.kind not in "iufb":
             raise ValueError(f"classes of type {classes.dtype}, shape {classes.shape}")
-        check_ascending(classes)
+        if not kind.is_multilabel:
+            check_ascending(classes)
     else:
-        classes = class_names(model["classes"], as_objects=bool(model["classes_are_objects"]))
-    if len(classes) < 2:
-        raise ValueError("there must be two classes at least")
+        as_objects = bool(model["classes_are_objects"])
+        any_order = kind.is_multilabel
+        classes = class_names(model["classes"], as_objects=as_objects, any_order=any_order)
+    if len(classes) < (1 if kind.is_multilabel else 2):
+        raise ValueError("there must be two classes at least, or one label")
+    if kind.is_multilabel and len(set(classes.tolist())) < len(classes):
+        raise ValueError("labels must be distinct")
     return classes
 
 
@@ -224,12 +242,25 @@ class ModelKind:
         """Whether its training ends with a certificate."""
         return self.record is EpochRecord
 
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether its rows have sets of labels."""
+        return self.estimator is MultilabelSVC
+
+    def n_scores(self, n_classes: int) -> int:
+        """Return the number of scores of a row."""
+        return 1 if n_classes == 2 and not self.is_multilabel else n_classes
+
     def facts(self, estimator: Any) -> Settings:
         """Return the attributes that only such estimators have, ready for JSON."""
         if self.is_exact:
             proof = estimator.certificate_
-            heat = getattr(estimator, "temperature_", None)
-            return {"certificate": proof.as_dict() if proof else None, "temperature": heat}
+            sparse = {"predicts_sparse": estimator.predicts_sparse_} if self.is_multilabel else {}
+            return {
+                "certificate": proof.as_dict() if proof else None,
+                "temperature": getattr(estimator, "temperature_", None),
+                **sparse,
+            }
         objective = getattr(estimator, "objective_", None)
         return {
             "n_steps": estimator.n_steps_,
@@ -245,6 +276,8 @@ class ModelKind:
             return {**none, "alpha": estimator.alpha, **self.facts(estimator)}
         is_svm = isinstance(estimator, MulticlassSVC)
         name = full_name(estimator.formulation) if is_svm else "logistic"
+        if self.is_multilabel:
+            name = "one_vs_rest"
         return {"formulation": name, "C": estimator.C, **self.facts(estimator)}
 
     def check(self, estimator: Any) -> None:
@@ -267,6 +300,8 @@ class ModelKind:
                 estimator.temperature_ = _number(model, "temperature")
                 if not estimator.temperature_ > 0 or not hasattr(estimator, "calibrate"):
                     raise ValueError("a temperature is positive, and of an SVM")
+            if self.is_multilabel:
+                estimator.predicts_sparse_ = bool(model["predicts_sparse"])
             return
         estimator.n_steps_ = _count(model, "n_steps")
         if estimator.n_steps_ > MAX_STEPS:
@@ -281,7 +316,10 @@ KINDS = {
     "MulticlassSVC": ModelKind(MulticlassSVC, "C"),
     "MultinomialLogisticRegression": ModelKind(MultinomialLogisticRegression, "C"),
     "StochasticClassifier": ModelKind(StochasticClassifier, "alpha", StochasticRecord),
+    "MultilabelSVC": ModelKind(MultilabelSVC, "C"),
 }
+# Those whose rows have one class each.
+ONE_CLASS_KINDS = {name: kind for name, kind in KINDS.items() if not kind.is_multilabel}
 
 
 def history_tensor(history: Sequence[Record]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from manyclass.estimators.coefficients import names_of_features
 from manyclass.estimators.validation import checked_count
 from manyclass.io.atomic import replacement
 from manyclass.model_selection.cross_validation import CrossValidationMixin
-from manyclass.persistence.model_schema import KINDS, Estimator
+from manyclass.persistence.model_schema import ONE_CLASS_KINDS, Estimator
 from manyclass.reports import sections
 from manyclass.reports.evaluation import Evaluation, evaluate
 from manyclass.reports.html import Markup, document, element, facts, paragraph, percent
@@ -149,11 +149,13 @@ def _classifier(model: Any) -> Estimator:
         check_is_fitted(last)
     searched = last
     last = getattr(last, "best_estimator_", last)
-    kind = KINDS.get(type(last).__name__)
+    kind = ONE_CLASS_KINDS.get(type(last).__name__)
     if kind is None or type(last) is not kind.estimator:
         hint = "" if last is searched else f" within a {type(searched).__name__}"
         hint += "; give its best_estimator_" if hint and hasattr(last, "steps") else ""
-        raise TypeError(f"a report is of a {' or a '.join(KINDS)}, not {type(last).__name__}{hint}")
+        raise TypeError(
+            f"a report is of a {' or a '.join(ONE_CLASS_KINDS)}, not {type(last).__name__}{hint}"
+        )
     check_is_fitted(last)
     classifier: Estimator = last
     return classifier
