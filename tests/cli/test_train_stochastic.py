@@ -156,4 +156,4 @@ def test_probabilities_need_the_logistic_loss(run):
     for options in ([], ["--solver", "stochastic"]):
         run.works("train", "data", "m", "--quiet", *options)
         message = run.fails("predict", "data", "m", "out", "--probabilities")
-        assert message.startswith("argument --probabilities: m has none; train with --solver")
+        assert message.startswith("argument --probabilities: m has none; give it some")
