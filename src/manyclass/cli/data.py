@@ -202,12 +202,15 @@ def load_for(args: argparse.Namespace, *, may_be_multilabel: bool = False) -> Es
 
 
 def read_for(
-    args: argparse.Namespace, model: Estimator, log: Callable[[str], None]
-) -> tuple[Rows, Array]:
-    """Read data for a model; columns that it does not know are left out."""
+    args: argparse.Namespace,
+    model: Estimator,
+    log: Callable[[str], None],
+    reader: Callable[[argparse.Namespace, DType, Say], tuple[CsrArray, Any]] | None = None,
+) -> tuple[Rows, Any]:
+    """Read data for a model, by ``read`` or another reader; unknown columns are left out."""
     if args.steps is not None:
         _check_steps(args)
-    X, y = read(args, model.intercept_.dtype, log)
+    X, y = (reader or read)(args, model.intercept_.dtype, log)
     X.resize((len(y), model.n_features_in_))
     return X if args.steps is None else _transformed(args, X), y
 

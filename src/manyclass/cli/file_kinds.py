@@ -71,6 +71,19 @@ def labels_of(classes: Iterable[object]) -> FileKind:
     )
 
 
+def sets_of(names: Iterable[str]) -> FileKind:
+    """Return the kind of files that predictions of sets of these labels are."""
+    return FileKind("file of predicted sets", partial(_has_sets, {n.encode() for n in names}))
+
+
+def _has_sets(names: set[bytes], path: Path) -> bool:
+    with path.open("rb") as file:
+        lines = iter(partial(file.readline, LONGEST_LINE), b"")
+        return all(
+            line == b"\n" or names.issuperset(line.rstrip(b"\n").split(b",")) for line in lines
+        )
+
+
 def _has_format(format_: str, path: Path) -> bool:
     with path.open("rb") as file:
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyclass.cli.console import CommandParser, UsageError, count, positive_int, say, silent
 from manyclass.cli.data import load_for, read_for
+from manyclass.cli.multilabel import evaluate_sets, is_of_sets, predict_sets
 from manyclass.cli.options import data_options, force_option, settle_order
 from manyclass.io import atomic
 
@@ -52,7 +53,10 @@ def predict(args: argparse.Namespace) -> None:
     from manyclass.cli.file_kinds import check_output, labels_of
 
     settle_order(args)
-    model = load_for(args)
+    model = load_for(args, may_be_multilabel=True)
+    if is_of_sets(model):
+        predict_sets(args, model)
+        return
     n_classes = len(model.classes_)
     if args.top_k is not None and args.top_k > n_classes:
         raise UsageError(
@@ -115,7 +119,10 @@ def evaluate(args: argparse.Namespace) -> None:
     from manyclass.reports.evaluation import evaluate as judge
 
     settle_order(args)
-    model = load_for(args)
+    model = load_for(args, may_be_multilabel=True)
+    if is_of_sets(model):
+        evaluate_sets(args, model)
+        return
     X, y = read_for(args, model, silent if args.json else say)
     found = judge(model, X, y, probabilities=args.report)
     warn_of_unseen(args.data, found.codes.n_unseen)

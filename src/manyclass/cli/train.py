@@ -19,6 +19,7 @@ from manyclass.cli.data import (
     timed,
     weigh_classes,
 )
+from manyclass.cli.multilabel import train_sets
 from manyclass.cli.options import BALANCED, LOGISTIC, parameters
 from manyclass.cli.train_options import AUTO, settle
 
@@ -35,7 +36,9 @@ def train(args: argparse.Namespace) -> None:
     check_files(args)
     log = silent if args.quiet else say
     with _resumable(args):
-        if args.C == AUTO:
+        if args.multilabel:
+            train_sets(args, log)
+        elif args.C == AUTO:
             _train_chosen(args, log)
         elif args.formulation == LOGISTIC:
             _train_logistic(args, log)

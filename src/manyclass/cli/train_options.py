@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from manyclass.cli.console import FLAGS, CommandParser, UsageError, positive, positive_int
+from manyclass.cli.console import (
+    FLAGS,
+    CommandParser,
+    UsageError,
+    finite,
+    positive,
+    positive_int,
+)
 from manyclass.cli.options import (
     LOGISTIC,
     data_options,
@@ -47,6 +54,7 @@ def train_options(parser: CommandParser) -> None:
     data_options(parser)
     _common_options(parser)
     _dual_options(parser.add_argument_group("--solver dual: exact, with a proof"))
+    _multilabel_options(parser.add_argument_group("sets of labels"))
     _stochastic_options(
         parser.add_argument_group("--solver stochastic: a few passes, also over files in blocks")
     )
@@ -125,6 +133,43 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def threshold(text: str) -> float | str:
+    """Return "tuned", or a number."""
+    return text if text == "tuned" else finite(text)
+
+
+def _multilabel_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--multilabel",
+        action="store_true",
+        help="rows have sets of labels, as in 3,7,12 5:0.3 9:1: a binary machine for each label",
+    )
+    group.add_argument(
+        "--threshold",
+        type=threshold,
+        metavar="T",
+        help="score above which a label is predicted (default 0); tuned: by cross-validation, for "
+        "each label",
+    )
+
+
+def _check_multilabel(args: argparse.Namespace) -> None:
+    """Refuse options that models of sets of labels lack; set those of MultilabelSVC."""
+    if args.threshold is not None and not args.multilabel:
+        raise UsageError("argument --threshold: goes with --multilabel")
+    if not args.multilabel:
+        return
+    lacking = ["formulation", "stopping", "checkpoint", "resume", "class_weight"]
+    lacking += ["checkpoint_minutes", "regularize_intercept"]
+    given = [name for name in lacking if getattr(args, name)]
+    given += ["C"] if args.C == AUTO else []
+    given += ["solver"] if args.solver != "dual" else []
+    if given:
+        flag = FLAGS.get(given[0], "--" + given[0].replace("_", "-"))
+        raise UsageError(f"argument {flag}: does not go with --multilabel; leave it out")
+    args.formulation = "one_vs_rest"
+
+
 def _stochastic_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--alpha", type=positive, metavar="A", help="regularisation (default 0.0001)")
@@ -168,6 +213,7 @@ def _refuse(args: argparse.Namespace, foreign: Mapping[str, object]) -> None:
 
 def settle(args: argparse.Namespace) -> None:
     """Set defaults and refuse incompatible options, before the data are read."""
+    _check_multilabel(args)
     own, foreign = (STOCHASTIC, DUAL) if args.solver == "stochastic" else (DUAL, STOCHASTIC)
     _refuse(args, foreign)
     for name, default in own.items():

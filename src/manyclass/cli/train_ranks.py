@@ -80,6 +80,8 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
         )
     if args.formulation == LOGISTIC:
         raise UsageError(f"argument --formulation: logistic {started}; leave out mpiexec")
+    if args.multilabel:
+        raise UsageError(f"argument --multilabel: {started}; leave out mpiexec")
     if args.C == AUTO:
         raise UsageError(f"argument -C: auto {started}; run manyclass cv first")
     if ranks.rank == 0:

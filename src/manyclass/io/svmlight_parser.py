@@ -273,7 +273,7 @@ class Labels:
         except ValueError:
             parts = text.split(",")
             if len(parts) > 1 and all(map(_NUMBER.fullmatch, parts)):
-                advice = "load_svmlight(multilabel=True) reads sets for MultilabelSVC"
+                advice = "load_svmlight(multilabel=True) and train --multilabel read sets"
                 self._fail(line, "several labels in one row", label, advice)
             return _LabelKind.TEXT
         if not is_finite:

@@ -1,0 +1,118 @@
+"""Sets of labels on the command line: training, prediction, evaluation."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from manyclass.cli.console import UsageError, count, proven, say, silent
+from manyclass.cli.data import Say, format_options, read_for, timed
+from manyclass.cli.options import parameters
+from manyclass.io import atomic
+
+if TYPE_CHECKING:
+    from manyclass.multilabel.svc import MultilabelSVC
+    from manyclass.utils.types import CsrArray, DType
+
+ROWS_AT_A_TIME = 1 << 16
+BEST = (1, 3, 5)  # labels whose precision is shown
+
+
+def is_of_sets(model: object) -> TypeGuard[MultilabelSVC]:
+    """Whether the rows of a model have sets of labels."""
+    return hasattr(model, "thresholds_")
+
+
+def train_sets(args: argparse.Namespace, log: Say) -> None:
+    """Train a model of sets of labels."""
+    import numpy as np
+
+    from manyclass.multilabel.svc import MultilabelSVC
+    from manyclass.persistence.model_file import save_model
+
+    settings = parameters(args)
+    del settings["class_weight"], settings["verbose"]
+    model = MultilabelSVC(C=args.C, threshold=args.threshold or "zero", **settings)
+    X, y = read_sets(args, np.dtype(args.dtype), log, args.n_features)
+    seconds = timed(args, lambda: model.fit(X, y))
+    save_model(args.model, model)
+    proof = model.certificate_
+    assert proof is not None
+    log(
+        f"trained {count(len(model.classes_), 'label')} in {seconds:.2f} s: "
+        f"objective {proof.primal_objective:.6g}, proven {proven(proof.relative_gap)}"
+    )
+
+
+def read_sets(
+    args: argparse.Namespace, dtype: DType, log: Say, n_features: int | None = None
+) -> tuple[CsrArray, list[Any]]:
+    """Read rows and their sets of labels, and log the size."""
+    from manyclass.io.dataset_file import looks_like_data
+    from manyclass.io.svmlight import load_svmlight
+
+    began = time.perf_counter()
+    if args.data != "-" and looks_like_data(args.data):
+        raise UsageError(f"{args.data}: is converted, and has one class for each row; give text")
+    with atomic.naming(args.data):
+        options = format_options(args)
+        X, y = load_svmlight(args.data, n_features, dtype, args.jobs, multilabel=True, **options)
+    log(
+        f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(len(y), 'row')}, "
+        f"{count(X.shape[1], 'feature')}, {count(len(set().union(*y)), 'label')}, "
+        f"{count(X.nnz, 'non-zero')}"
+    )
+    return X, y
+
+
+def predict_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
+    """Write the set of labels of every row, separated by commas, in the order of ``classes_``."""
+    from manyclass.cli.file_kinds import check_output, sets_of
+
+    if args.top_k is not None or args.probabilities:
+        flag = "--probabilities" if args.probabilities else "--top-k"
+        raise UsageError(f"argument {flag}: {args.model} is of sets of labels; leave it out")
+    names = [str(name) for name in model.classes_.tolist()]
+    if any(mark in name for name in names for mark in ",\t\n\r"):
+        raise ValueError(
+            f"{args.model}: labels with a comma, tab or line break cannot be written one row per "
+            "line; predict in Python, with load_model"
+        )
+    kind = sets_of(names)
+    check_output(args.out, [args.data, args.model], kind, force=args.force, special=True)
+    X, _ = read_for(args, model, silent, read_sets)
+    model.predicts_sparse_ = True
+    with atomic.output(args.out) as file:
+        for begin in range(0, X.shape[0], ROWS_AT_A_TIME):
+            found: Any = model.predict(X[begin : begin + ROWS_AT_A_TIME])
+            rows = (found[[i]].indices.tolist() for i in range(found.shape[0]))
+            file.write("".join(",".join(names[c] for c in row) + "\n" for row in rows).encode())
+
+
+def evaluate_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
+    """Show F1 and the precision of the best labels."""
+    from manyclass.multilabel.label_sets import encoded
+    from manyclass.multilabel.metrics import f1_scores, precision_at_k
+
+    if args.report:
+        raise UsageError(f"argument --report: {args.model} is of sets of labels; leave it out")
+    X, y = read_for(args, model, silent if args.json else say, read_sets)
+    known = set(model.classes_.tolist())
+    n_unseen = sum(len(row - known) for row in y)
+    if n_unseen:
+        raise ValueError(
+            f"{args.data}: {count(n_unseen, 'label')} that {args.model} does not have; drop these"
+        )
+    truth, _ = encoded(y, model.classes_)
+    model.predicts_sparse_ = True
+    f1, scores = f1_scores(truth, model.predict(X)), model.decision_function(X)
+    shown = {"micro_f1": f1.micro, "macro_f1": f1.macro, "accuracy": model.score(X, y)}
+    best = [k for k in BEST if k <= len(known)]
+    shown |= {f"precision_at_{k}": precision_at_k(truth, scores, k) for k in best}
+    if args.json:
+        say(json.dumps(shown))
+        return
+    for name, share in shown.items():
+        say(f"{name.replace('_', ' '):14}  {100 * share:6.2f} %")

@@ -1,0 +1,65 @@
+"""Sets of labels on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from manyclass import MultilabelSVC, load_model, load_svmlight
+from manyclass.multilabel import f1_scores
+
+TEXT = "3,7 1:1 2:1\n3 1:2\n7 2:3\n 3:1\n3,7 1:3 2:2\n 3:2\n"
+
+
+@pytest.fixture(name="data")
+def data_fixture(here):
+    (here / "sets").write_text(TEXT)
+    return here / "sets"
+
+
+@pytest.mark.parametrize("threshold", [None, "0.5"])
+def test_train_predict_evaluate(run, here, data, threshold):
+    given = [] if threshold is None else ["--threshold", threshold]
+    out = run.works("train", data, "model", "--multilabel", "-C", "10", *given)
+    assert "2 labels" in out[0]
+    assert "proven" in out[1]
+    X, y = load_svmlight(data, multilabel=True)
+    model = MultilabelSVC(C=10, threshold=float(threshold or 0), random_state=0).fit(X, y)
+    np.testing.assert_array_equal(load_model("model").coef_, model.coef_)
+    assert run.works("predict", data, "model", "out") == []
+    lines = (here / "out").read_text().splitlines()
+    assert lines == [",".join(map(str, sorted(row))) for row in model.predict_labels(X)]
+    assert run.works("predict", data, "model", "out") == []  # replaces its own kind of file
+    (shown,) = run.works("evaluate", data, "model", "--json")
+    found = json.loads(shown)
+    f1 = f1_scores(y, model.predict_labels(X), model.classes_)
+    assert (found["micro_f1"], found["macro_f1"]) == pytest.approx(tuple(f1))
+    assert found["accuracy"] == model.score(X, y)
+    assert len(run.works("evaluate", data, "model")) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--formulation", "ww"], "argument --formulation: does not go with --multilabel"),
+        (["-C", "auto"], "argument -C: does not go with --multilabel"),
+        (["--solver", "stochastic"], "argument --solver: does not go with --multilabel"),
+        (["--class-weight", "balanced"], "argument --class-weight: does not go"),
+        (["--checkpoint", "x"], "argument --checkpoint: does not go"),
+        (["--loss", "log_loss"], "argument --loss"),
+    ],
+)
+def test_train_refuses(run, data, given, message):
+    assert message in run.fails("train", data, "model", "--multilabel", *given)
+
+
+def test_other_refusals(run, here, data):
+    fails = run.fails("train", data, "model", "--threshold", "1")
+    assert fails == "argument --threshold: goes with --multilabel"
+    run.works("train", data, "model", "--multilabel", "--quiet")
+    assert "leave it out" in run.fails("predict", data, "model", "out", "--top-k", "2")
+    assert "leave it out" in run.fails("evaluate", data, "model", "--report")
+    (here / "other").write_text("3,9 1:1\n")
+    assert "1 label that model does not have" in run.fails("evaluate", "other", "model")
