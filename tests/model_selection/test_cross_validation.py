@@ -15,7 +15,6 @@ from manyclass import (
     MulticlassSVCCV,
     MultinomialLogisticRegression,
     MultinomialLogisticRegressionCV,
-    save_model,
 )
 
 X, y = load_digits(return_X_y=True)
@@ -242,13 +241,6 @@ def test_an_interrupt_in_a_score_changes_nothing(n_jobs):
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert not [name for name in vars(model) if name.endswith("_")]
-
-
-def test_what_is_saved_is_the_best_estimator(tmp_path):
-    model = made(MulticlassSVCCV).fit(X, y)
-    with pytest.raises(TypeError, match="save its best_estimator_"):
-        save_model(tmp_path / "model", model)
-    save_model(tmp_path / "model", model.best_estimator_)
 
 
 def test_names_of_columns_and_sparse_rows():
