@@ -35,6 +35,7 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import one_line
+from manyclass.model_selection.cross_validation import current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.scikit_learn import without_passthrough
@@ -243,7 +244,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Write the graph: scores, the largest one's label, and probabilities or scores."""
     graph = _Graph(scope, container)
     given, X = operator.raw_operator, operator.inputs[0].full_name
-    model = getattr(given, "best_estimator_", given)  # of one with CV
+    model = current_estimator(given) if hasattr(given, "best_estimator_") else given
     dtype: DType = np.dtype(np.float32)
     if isinstance(operator.inputs[0].type, data_types.DoubleTensorType):
         dtype = np.dtype(np.float64)

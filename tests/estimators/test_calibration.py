@@ -123,3 +123,20 @@ def test_hostile_temperatures(tmp_path, stored):
 
 def test_logistic_regression_has_no_temperature():
     assert not hasattr(MultinomialLogisticRegression(), "calibrate")
+
+
+def test_weights_of_any_size_and_scores_that_overflow():
+    model = fitted().calibrate(X[HELD], Y[HELD])
+    expected = model.temperature_
+    for size in (1e308, 5e-324):
+        model.calibrate(X[HELD], Y[HELD], np.full(len(Y) - 900, size))
+        assert model.temperature_ == pytest.approx(expected, rel=1e-6)
+    model.temperature_ = 1e-6
+    with pytest.raises(FloatingPointError, match="overflow"):
+        model.predict_proba(X[:1] * 1e303)
+
+
+def test_weights_that_are_set_have_no_temperature():
+    model = fitted().calibrate(X[HELD], Y[HELD])
+    model.coef_ = 2 * model.coef_
+    assert not hasattr(model, "predict_proba")

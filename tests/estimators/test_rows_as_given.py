@@ -69,6 +69,13 @@ def bfloat16():
     return X.astype(pytest.importorskip("ml_dtypes").bfloat16)
 
 
+class Convertible:
+    """Nothing but NumPy's protocol."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(X, dtype)
+
+
 NAMES = list("abcd")
 GIVEN = {
     "list of arrays": lambda: list(X),
@@ -82,6 +89,7 @@ GIVEN = {
     "tensor": lambda: Tensor(X),
     "tensor of bfloat16": lambda: ShortTensor(X),
     "DLPack": lambda: Packed(X),
+    "__array__": Convertible,
     "pandas.Series of vectors": lambda: pd.Series(list(X)),
     "polars.Series of vectors": lambda: pl.Series(list(X)),
     "pyarrow lists of fixed size": lambda: pa.FixedSizeListArray.from_arrays(
@@ -136,5 +144,9 @@ def test_a_frame_of_one_column_of_numbers(frame):
 
 
 def test_vectors_of_other_lengths_are_one_clear_error():
-    with pytest.raises(ValueError, match="same shape"):
+    with pytest.raises(ValueError, match="row 1 of the column of vectors holds 3 numbers, not 4"):
         MulticlassSVC().fit(pd.Series([X[0], X[1, :3]]), [0, 1])
+    for place in (0, 5):
+        rows = [None if i == place else row for i, row in enumerate(X)]
+        with pytest.raises(ValueError, match=f"row {place} of the column of vectors holds None"):
+            MulticlassSVC().fit(pd.DataFrame({"embedding": rows}), Y)

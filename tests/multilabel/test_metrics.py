@@ -59,3 +59,10 @@ def test_propensities_of_the_source():
 def test_refuses(scores, k, propensity, message):
     with pytest.raises(ValueError, match=message):
         precision_at_k(TRUTH, scores, k, propensity)
+
+
+def test_sets_of_other_labels_are_wrong():
+    assert f1_scores([{"a"}, {"b"}], [{"c"}, {"d"}]).micro == 0
+    assert f1_scores([{1}, {2}], [{1}, {3}]).micro == 0.5
+    with pytest.raises(ValueError, match="classes is needed"):
+        f1_scores([{"a"}, {"b"}], np.eye(2))

@@ -187,3 +187,15 @@ def test_multiclass_estimators_name_the_one_for_label_sets(data, kind):
         MulticlassSVC().fit(X, kind(Y))
     with pytest.raises(ValueError, match="use MultilabelSVC"):
         MulticlassSVC().fit(X, sets_of(Y))
+
+
+def test_lists_are_sets_after_sets_in_fit():
+    X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]
+    model = MultilabelSVC(C=1e4, random_state=0).fit(X, [[0], [1], [0, 1], [1], [0], []])
+    assert model.score(X[2:3], [[0, 1]]) == model.score(X[2:3], [{0, 1}]) == 1
+
+
+def test_scaling_that_vanishes_in_float32():
+    X = np.eye(3, dtype=np.float32)
+    with pytest.raises(ValueError, match="intercept_scaling"):
+        MultilabelSVC(intercept_scaling=1e-60).fit(X, np.eye(3))

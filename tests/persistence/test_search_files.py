@@ -108,6 +108,7 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
         ({"search.gaps": np.zeros((2, 5))}, "other shapes"),
         ({"search.seconds": np.zeros((3, 5), np.int64)}, "other shapes"),
         ({"search.certificates": np.zeros((3, 5, 4))}, "certificates"),
+        ({"search.certificates": -np.ones((3, 5, 5))}, "is negative"),
     ],
 )
 def test_hostile_tensors(change, message, path):
@@ -157,5 +158,39 @@ def test_file_objects():
 def test_file_objects_that_hold_no_model():
     with pytest.raises(ValueError, match="the file object: cannot be read as a manyclass model"):
         load_model(io.BytesIO(b"nothing of the kind"))
-    with pytest.raises(TypeError):
-        save_model(io.StringIO(), MulticlassSVC().fit(X, Y))
+    for wrong in (io.StringIO(), None, 7):
+        with pytest.raises(TypeError, match="a file opened in mode"):
+            load_model(wrong)
+        with pytest.raises(TypeError, match="a file opened in mode"):
+            save_model(wrong, MulticlassSVC().fit(X, Y))
+
+
+class Slow(io.RawIOBase):
+    """Takes a few bytes at a time."""
+
+    def __init__(self):
+        self.content = b""
+
+    def writable(self):
+        return True
+
+    def write(self, part):
+        self.content += bytes(part[:1000])
+        return min(len(part), 1000)
+
+
+def test_files_that_take_parts_are_written_whole():
+    model, slow, whole = MulticlassSVC(random_state=0).fit(X, Y), Slow(), io.BytesIO()
+    save_model(slow, model)
+    save_model(whole, model)
+    assert slow.content == whole.getvalue()
+
+
+def test_the_weights_of_now_are_saved(path):
+    search = MulticlassSVCCV(Cs=[0.1, 1.0], cv=2, random_state=0).fit(X, Y).calibrate(X, Y)
+    search.sparsify(0.3)
+    save_model(path, search)
+    loaded = load_model(path)
+    np.testing.assert_array_equal(loaded.decision_function(X), search.decision_function(X))
+    assert not hasattr(loaded, "temperature_")
+    assert loaded.certificate_ is None

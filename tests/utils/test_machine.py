@@ -69,6 +69,24 @@ def test_more_in_use_than_the_limit(process):
     assert process("0::/\n", V2, files) == [0]
 
 
+@pytest.mark.parametrize(
+    ("cgroup", "mounts", "files"),
+    [
+        (b"0::/\xff\n", V2, {"\udcff/memory.max": "1000"}),
+        (b"\ngarbage\n0::/\n", "\nno mount\n" + V2, {"memory.max": "1000"}),
+        (b"0::/\n", V2, {"memory.max": "1000", "memory.stat": "anon\nanon x\n\n"}),
+    ],
+)
+def test_odd_lines(tmp_path, process, cgroup, mounts, files):
+    process("", mounts, files)
+    (tmp_path / "proc" / "cgroup").write_bytes(cgroup)
+    assert list(left_in_cgroups(tmp_path / "proc")) == [1000]
+
+
+def test_a_limit_of_many_digits(process):
+    assert process("0::/\n", V2, {"memory.max": "9" * 5000})[0] > 1e18
+
+
 def test_systems_without_cgroups(tmp_path):
     assert list(left_in_cgroups(tmp_path)) == []
 

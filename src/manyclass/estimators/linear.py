@@ -57,6 +57,7 @@ class LinearClassifier(ClassifierMixin):
     @coef_.setter
     def coef_(self, value: Array | CsrArray) -> None:
         self._coefficients = SparseCoefficients.from_matrix(value) if sp.issparse(value) else value
+        self.__dict__.pop("temperature_", None)
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Score every class for every row.

@@ -90,9 +90,10 @@ class ProbabilitiesMixin(LinearClassifier):
     def _all_scores(self, X: ArrayLike) -> Array:
         now = self._as_of_now()
         scores = now._scores(now._check_rows(X))
+        with np.errstate(over="ignore"):
+            scores = scores / scores.dtype.type(getattr(now, "temperature_", 1.0))
         if not np.isfinite(scores).all():
             raise FloatingPointError("the scores of X overflow; scale its features as in fit")
-        scores = scores / scores.dtype.type(getattr(now, "temperature_", 1.0))
         halves = np.array([-0.5, 0.5], scores.dtype)
         return np.asarray(scores * halves if scores.shape[1] == 1 else scores)
 
@@ -142,6 +143,7 @@ class CalibrationMixin(ProbabilitiesMixin):
         weights = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
+        weights = weights / weights.max()
         unknown = np.setdiff1d(targets, now.classes_)
         if len(unknown):
             raise ValueError(f"y holds {unknown.tolist()[0]!r}, which is no class of the model")

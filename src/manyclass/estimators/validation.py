@@ -97,7 +97,14 @@ def _stacked(X: Any) -> Any:
     if not is_column or not len(X):
         return X
     rows = [getattr(row, "values", row) if hasattr(X, "to_pylist") else row for row in X]
-    return np.stack([np.asarray(row) for row in rows]) if np.ndim(rows[0]) == 1 else X
+    first: Any = next((row for row in rows if row is not None), None)
+    if np.ndim(first) != 1:
+        return X
+    wrong = next((i for i, row in enumerate(rows) if row is None or len(row) != len(first)), None)
+    if wrong is not None:
+        found = "None" if rows[wrong] is None else f"{len(rows[wrong])} numbers"
+        raise ValueError(f"row {wrong} of the column of vectors holds {found}, not {len(first)}")
+    return np.stack([np.asarray(row) for row in rows])
 
 
 def _natural_type(X: Any) -> DType:
@@ -106,11 +113,13 @@ def _natural_type(X: Any) -> DType:
         if isinstance(X, (list, tuple)):
             types = {getattr(row, "dtype", None) for row in X}
         elif hasattr(X, "iloc"):
-            types = {getattr(kind, "numpy_dtype", kind) for kind in X.dtypes}
+            types = {
+                getattr(kind, "numpy_dtype", getattr(kind, "subtype", kind)) for kind in X.dtypes
+            }
         elif hasattr(X, "dtype"):
             types = {X.dtype}
         else:
-            types = {np.asarray(X.slice(0, 1)).dtype}
+            types = {np.asarray(X.slice(0, 1) if hasattr(X, "slice") else X).dtype}
         return np.result_type(*types)
     except (AttributeError, TypeError, ValueError):
         return np.dtype(np.float64)
@@ -218,7 +227,7 @@ def training_data(
         If a weight is negative, fewer than two classes have a row with a positive weight, or
         `bias` is 0 or infinite in the type of X.
     """
-    _check_scaling(bias, X.dtype)
+    check_scaling(bias, X.dtype)
     X, y, weights = _weighted(X, y, sample_weight, class_weight)
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -232,7 +241,7 @@ def training_data(
     return dataset, classes
 
 
-def _check_scaling(bias: float, dtype: DType) -> None:
+def check_scaling(bias: float, dtype: DType) -> None:
     """Refuse a constant feature that rounding to the type of X makes 0 or infinite."""
     with np.errstate(over="ignore", under="ignore"):
         rounded = float(dtype.type(bias))

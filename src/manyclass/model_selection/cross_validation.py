@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Iterable
@@ -62,6 +63,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
     Cs_: NDArray[np.float64]
     scores_: NDArray[np.float64]
     fit_times_: NDArray[np.float64]
+    best_estimator_: Any
 
     _model_class: ClassVar[type[Classifier]]
     _cv_constraints: ClassVar[dict[str, list[object]]] = {
@@ -354,6 +356,16 @@ def choose(
         Called with each C and its fits.
     """
     return model._choose(X, y, None, {}, random, on_column)
+
+
+def current_estimator(search: CrossValidationMixin) -> Any:
+    """Return a copy of ``best_estimator_`` with the weights that the search has now."""
+    best: Any = copy.copy(search.best_estimator_)
+    best.__dict__.pop("temperature_", None)
+    own = vars(search)
+    kept = (*FITTED, "_coefficients", "temperature_")
+    best.__dict__.update({name: own[name] for name in kept if name in own})
+    return best
 
 
 def mean_model(choice: SearchResult) -> Classifier:

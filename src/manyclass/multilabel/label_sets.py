@@ -15,7 +15,9 @@ from manyclass.utils.types import Array, CsrArray, Label
 SETS = (set, frozenset, tuple, list)
 
 
-def encoded(Y: Any, classes: Array | None = None) -> tuple[CsrArray, Array]:
+def encoded(
+    Y: Any, classes: Array | None = None, *, holds_sets: bool = False
+) -> tuple[CsrArray, Array]:
     """Turn labels into an indicator matrix.
 
     Parameters
@@ -26,6 +28,8 @@ def encoded(Y: Any, classes: Array | None = None) -> tuple[CsrArray, Array]:
     classes : ndarray of shape (n_labels,), default=None
         The labels that are known; those of Y when None: the names of a data frame's columns, the
         numbers of a matrix's columns, or all that are in the sets, ascending.
+    holds_sets : bool, default=False
+        Whether lists of equal length that hold only 0 and 1 are sets as well.
 
     Returns
     -------
@@ -37,7 +41,7 @@ def encoded(Y: Any, classes: Array | None = None) -> tuple[CsrArray, Array]:
     ValueError
         If Y is neither, or holds a label that is none of `classes`.
     """
-    if _holds_sets(Y):
+    if holds_sets_of_labels(Y, bits=holds_sets):
         return _encoded_sets(Y, classes)
     names = np.asarray(list(Y.columns)) if hasattr(Y, "columns") else None
     matrix = _matrix(Y)
@@ -58,18 +62,18 @@ def decoded(indicator: CsrArray, classes: Array) -> list[set[Label]]:
 
 def is_dense(Y: Any) -> bool:
     """Whether Y is a matrix, and no sparse one."""
-    return not (is_sparse(Y) or _holds_sets(Y))
+    return not (is_sparse(Y) or holds_sets_of_labels(Y))
 
 
-def _holds_sets(Y: Any) -> bool:
-    """Whether Y is a sequence of sets of labels, and no matrix."""
+def holds_sets_of_labels(Y: Any, *, bits: bool = False) -> bool:
+    """Whether Y is a sequence of sets of labels, and no matrix; ``bits``: as in ``encoded``."""
     if is_sparse(Y) or hasattr(Y, "columns") or (isinstance(Y, np.ndarray) and Y.ndim != 1):
         return False
-    rows = list(Y) if isinstance(Y, Iterable) else []
+    rows = list(Y) if isinstance(Y, Sequence) or hasattr(Y, "__array__") else []
     if not rows or not all(isinstance(row, SETS) for row in rows):
         return False
     are_vectors = all(isinstance(row, (list, tuple)) for row in rows)
-    if not are_vectors or len({len(row) for row in rows}) > 1:
+    if bits or not are_vectors or len({len(row) for row in rows}) > 1:
         return True
     return not all(_is_bit(label) for label in chain.from_iterable(rows))
 

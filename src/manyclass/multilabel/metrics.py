@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from manyclass.multilabel.label_sets import encoded
+from manyclass.multilabel.label_sets import encoded, holds_sets_of_labels
 from manyclass.utils.types import Array, CsrArray
 
 
@@ -130,8 +130,13 @@ def propensities(
 
 
 def _pair(Y: Any, predicted: Any, classes: Array | None) -> tuple[CsrArray, CsrArray]:
-    truth, _ = encoded(Y, classes)
-    found, _ = encoded(predicted, classes)
+    both = [holds_sets_of_labels(labels) for labels in (Y, predicted)]
+    if classes is None and any(both):
+        if not all(both):
+            raise ValueError("classes is needed where sets of labels meet a matrix")
+        classes = encoded([*Y, *predicted], holds_sets=True)[1]
+    truth, _ = encoded(Y, classes, holds_sets=any(both))
+    found, _ = encoded(predicted, classes, holds_sets=any(both))
     if truth.shape != found.shape:
         raise ValueError(f"Y is of shape {truth.shape}, the predictions of {found.shape}")
     return truth, found

@@ -16,8 +16,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import check_size, input_restored, one_of, rows_as_given
-from manyclass.multilabel.label_sets import decoded, encoded, is_dense
+from manyclass.estimators.validation import (
+    check_scaling,
+    check_size,
+    input_restored,
+    one_of,
+    rows_as_given,
+)
+from manyclass.multilabel.label_sets import decoded, encoded, holds_sets_of_labels, is_dense
 from manyclass.multilabel.thresholds import tuned_thresholds
 from manyclass.multilabel.training import Labelled, Trained, trained
 from manyclass.prediction.scoring import scores_of
@@ -84,6 +90,8 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     coef_ : ndarray or CSR array of shape (n_labels, n_features)
     intercept_ : ndarray of shape (n_labels,)
     thresholds_ : ndarray of shape (n_labels,)
+    learnt_from_sets_ : bool
+        Whether `fit` was given sets of labels.
     predicts_sparse_ : bool
         Whether ``predict`` returns a CSR array.
     certificate_ : Certificate
@@ -159,6 +167,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     thresholds_: NDArray[np.float64]
     n_iter_: int
     predicts_sparse_: bool
+    learnt_from_sets_: bool
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -198,6 +207,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             thresholds = self._thresholds(labelled, options, seed)
             self._adopt(labelled, found, classes, thresholds)
             self.predicts_sparse_ = not is_dense(y)
+            self.learnt_from_sets_ = holds_sets_of_labels(y)
         self._warn(labelled, found)
         return self
 
@@ -278,10 +288,10 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             If y holds a label that `fit` has not seen, or has not as many rows as X.
         """
         found = self._indicator(X)
-        truth, _ = encoded(y, self.classes_)
+        truth, _ = encoded(y, self.classes_, holds_sets=self.learnt_from_sets_)
         check_consistent_length(found, truth)
         wrong = np.asarray(abs(truth - found).sum(axis=1)).ravel()
-        weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        weights = _check_sample_weight(sample_weight, found, dtype=np.float64)
         return float(np.average(wrong == 0, weights=weights))
 
     def to_sklearn(self) -> Any:
@@ -307,6 +317,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         given, types = rows_as_given(X)
         rows = validate_data(self, given, accept_sparse="csr", dtype=types, order="C")
+        check_scaling(self._bias, rows.dtype)
         indicator, classes = encoded(y)
         check_consistent_length(rows, indicator)
         weights = _check_sample_weight(sample_weight, rows, dtype=np.float64)

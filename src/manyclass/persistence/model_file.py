@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import os
 import shutil
@@ -118,6 +119,7 @@ def save_model(path: Source, estimator: Model) -> None:
     ...     load_model(pathlib.Path(folder, "model")).predict([[1.0]]).tolist()
     ['yes']
     """
+    _check_target(path)
     check_kind(estimator)
     check_is_fitted(estimator)
     tensors, model = (pack_pipeline if isinstance(estimator, Pipeline) else pack_classifier)(
@@ -130,7 +132,15 @@ def save_model(path: Source, estimator: Model) -> None:
     with tempfile.TemporaryFile() as whole:
         fill_tensors(whole, tensors, metadata)
         whole.seek(0)
-        shutil.copyfileobj(whole, path, PART)
+        while part := memoryview(whole.read(PART)):
+            while part:  # raw files may write less
+                part = part[path.write(part) or 0 :]
+
+
+def _check_target(path: object) -> None:
+    is_path = isinstance(path, str | os.PathLike)
+    if not is_path and (not hasattr(path, "write") or isinstance(path, io.TextIOBase)):
+        raise TypeError(f"save_model takes a path or a file opened in mode 'wb', not {path!r}")
 
 
 def check_kind(estimator: object) -> None:
@@ -276,8 +286,11 @@ def _opened(source: Source) -> Iterator[IO[bytes]]:
         with path.open("rb") as file:  # a folder, a lack of permission: OSError with the name
             yield file
         return
+    if not hasattr(source, "read") or isinstance(source.read(0), str):
+        raise TypeError(f"load_model takes a path or a file opened in mode 'rb', not {source!r}")
     with tempfile.TemporaryFile() as copied:
         shutil.copyfileobj(source, copied, PART)
+        copied.seek(0)
         yield copied
 
 

@@ -255,7 +255,8 @@ class ModelKind:
         """Return the attributes that only such estimators have, ready for JSON."""
         if self.is_exact:
             proof = estimator.certificate_
-            sparse = {"predicts_sparse": estimator.predicts_sparse_} if self.is_multilabel else {}
+            kinds = ("predicts_sparse", "learnt_from_sets") if self.is_multilabel else ()
+            sparse = {kind: getattr(estimator, f"{kind}_") for kind in kinds}
             return {
                 "certificate": proof.as_dict() if proof else None,
                 "temperature": getattr(estimator, "temperature_", None),
@@ -302,6 +303,7 @@ class ModelKind:
                     raise ValueError("a temperature is positive, and of an SVM")
             if self.is_multilabel:
                 estimator.predicts_sparse_ = bool(model["predicts_sparse"])
+                estimator.learnt_from_sets_ = bool(model["learnt_from_sets"])
             return
         estimator.n_steps_ = _count(model, "n_steps")
         if estimator.n_steps_ > MAX_STEPS:

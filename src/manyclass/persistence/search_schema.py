@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
-from manyclass.model_selection.cross_validation import FITTED
+from manyclass.model_selection.cross_validation import FITTED, current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
 from manyclass.persistence.model_schema import KINDS, Estimator, pack, plain_params, unpack
 from manyclass.problem.solution import PARTS, Certificate
@@ -37,9 +37,9 @@ MAX_CS = 1 << 20  # entries of a table
 
 
 def chosen(model: Any) -> Any:
-    """Return the ``best_estimator_`` of a search that is fitted, or the model itself."""
-    is_search = type(model) in SEARCHES.values()
-    return getattr(model, "best_estimator_", model) if is_search else model
+    """Return the estimator that a fitted search has chosen, or the model itself."""
+    is_search = type(model) in SEARCHES.values() and hasattr(model, "best_estimator_")
+    return current_estimator(model) if is_search else model
 
 
 def pack_classifier(model: Classifier) -> tuple[dict[str, Array], Settings]:
@@ -53,7 +53,7 @@ def pack_classifier(model: Classifier) -> tuple[dict[str, Array], Settings]:
     if type(model).__name__ not in SEARCHES:
         return pack(model)
     search: Any = model
-    tensors, best = pack(search.best_estimator_)
+    tensors, best = pack(current_estimator(search))
     tensors |= {name: _table(getattr(search, attribute)) for name, attribute in TABLES.items()}
     tensors |= {"search.Cs": _table(search.Cs_), "search.certificates": _proofs(search)}
     entry = {
@@ -86,7 +86,8 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
     tables = {attribute: tensors[table] for table, attribute in TABLES.items()}
     _check_tables(Cs, list(tables.values()))
     C, score, seconds = (_number(entry, key) for key in ("C", "best_score", "refit_time"))
-    if C not in Cs or not 0 <= seconds < math.inf:
+    is_plain = isinstance(search.cv, int | None) and len(search.C_range) == 2
+    if C not in Cs or best.C != C or not 0 <= seconds < math.inf or not is_plain:
         raise ValueError("what was chosen does not fit the search")
     for attribute in (*FITTED, "n_features_in_", "feature_names_in_", "temperature_"):
         if hasattr(best, attribute):
@@ -135,6 +136,8 @@ def _proofs(search: Any) -> NDArray[np.float64]:
 def _certificates(numbers: Array, shape: tuple[int, ...]) -> NDArray[np.object_]:
     if numbers.dtype != np.float64 or numbers.shape != (*shape, len(NUMBERS)):
         raise ValueError(f"certificates of type {numbers.dtype}, shape {numbers.shape}")
+    if (numbers[..., NUMBERS.index("gap")] < 0).any():
+        raise ValueError("the gap of a certificate is negative")
     found = np.full(shape, None, object)
     for at in np.ndindex(shape):
         if not np.isnan(numbers[at]).all():

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from manyclass.estimators.coefficients import names_of_features
 from manyclass.estimators.validation import checked_count
 from manyclass.io.atomic import replacement
-from manyclass.model_selection.cross_validation import CrossValidationMixin
+from manyclass.model_selection.cross_validation import CrossValidationMixin, current_estimator
 from manyclass.persistence.model_schema import ONE_CLASS_KINDS, Estimator
 from manyclass.reports import sections
 from manyclass.reports.evaluation import Evaluation, evaluate
@@ -148,6 +148,8 @@ def _classifier(model: Any) -> Estimator:
     if isinstance(last, CrossValidationMixin):
         check_is_fitted(last)
     searched = last
+    if isinstance(last, CrossValidationMixin) and hasattr(last, "best_estimator_"):
+        last = current_estimator(last)
     last = getattr(last, "best_estimator_", last)
     kind = ONE_CLASS_KINDS.get(type(last).__name__)
     if kind is None or type(last) is not kind.estimator:

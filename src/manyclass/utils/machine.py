@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -107,6 +108,8 @@ one_blas_thread = _BlasLimit()
 
 
 PROC = Path("/proc/self")
+ESCAPED = re.compile(r"\\([0-7]{3})")  # of mountinfo
+LONGEST = 20  # digits of a limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,7 @@ def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
     """
     groups = {}
     for line in _lines(proc / "cgroup"):
-        number, controllers, path = line.split(":", 2)
+        number, controllers, path = [*line.split(":", 2), "", ""][:3]
         if "memory" in controllers.split(",") or (number == "0" and not controllers):
             groups["cgroup" if controllers else "cgroup2"] = PurePosixPath(path)
     for kind, mount, root in _mounts(proc):
@@ -168,23 +171,27 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, PurePosixPath]]:
     """Yield the version, mount point and root of the file systems of cgroups that limit memory."""
     for line in _lines(proc / "mountinfo"):
         about, _, rest = line.partition(" - ")
-        kind, _, options = rest.split(" ", 2)
+        kind, _, options = [*rest.split(" ", 2), "", ""][:3]
         if kind == "cgroup2" or (kind == "cgroup" and "memory" in options.split(",")):
-            root, mount = (part.replace("\\040", " ") for part in about.split(" ")[3:5])
+            root, mount = (ESCAPED.sub(_octal, part) for part in about.split(" ")[3:5])
             yield kind, Path(mount), PurePosixPath(root)
+
+
+def _octal(found: re.Match[str]) -> str:
+    return chr(int(found[1], 8))
 
 
 def _left_in(folder: Path, files: CgroupFiles) -> Iterator[int]:
     for name in files.limits:
         text = "".join(_lines(folder / name))
         if text.isdecimal():  # not "max"
-            entries = dict(line.split(" ", 1) for line in _lines(folder / "memory.stat"))
-            used = sum(int(entries.get(entry, 0)) for entry in files.used)
-            yield max(0, int(text) - used)
+            stat = (line.partition(" ") for line in _lines(folder / "memory.stat"))
+            used = sum(int(n) for name, _, n in stat if name in files.used and n.isdecimal())
+            yield max(0, int(text[:LONGEST]) - used)
 
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text().splitlines()
+        return path.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
         return []
