@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, say, silent
@@ -17,7 +17,9 @@ from manyclass.io import atomic
 if TYPE_CHECKING:
     from manyclass.io.stored_rows import StoredBlocks
     from manyclass.io.svmlight_stream import SvmlightBlocks
+    from manyclass.multilabel.svc import MultilabelSVC
     from manyclass.persistence.model_schema import Estimator
+    from manyclass.persistence.pipelines import Model
     from manyclass.utils.types import Array, ClassWeight, CsrArray, DType, Label, Rows
 
 
@@ -173,7 +175,16 @@ def check_converted(args: argparse.Namespace) -> None:
         )
 
 
-def load_for(args: argparse.Namespace, *, may_be_multilabel: bool = False) -> Estimator:
+def is_of_sets(model: object) -> TypeGuard[MultilabelSVC]:
+    """Whether the rows of a model have sets of labels."""
+    from manyclass.multilabel.svc import MultilabelSVC
+
+    return isinstance(model, MultilabelSVC)
+
+
+def load_for(
+    args: argparse.Namespace, *, may_be_multilabel: bool = False, loaded: Model | None = None
+) -> Estimator:
     """Load the model of a command, with its number of threads.
 
     Of a pipeline, the classifier; ``args.steps`` is its preprocessing, for ``read_for``.
@@ -186,12 +197,11 @@ def load_for(args: argparse.Namespace, *, may_be_multilabel: bool = False) -> Es
     from sklearn.pipeline import Pipeline
 
     from manyclass.persistence.model_file import load_model
-    from manyclass.persistence.model_schema import KINDS
     from manyclass.persistence.pipelines import classifier_of
 
-    model = load_model(args.model)
+    model = loaded or load_model(args.model)
     classifier: Estimator = classifier_of(model)
-    if KINDS[type(classifier).__name__].is_multilabel and not may_be_multilabel:
+    if is_of_sets(classifier) and not may_be_multilabel:
         raise UsageError(
             f"{args.model}: is a model of sets of labels, of which manyclass {args.command} does "
             "not know; predict in Python, with load_model"

@@ -16,7 +16,7 @@ from manyclass.cli.console import (
     say,
     silent,
 )
-from manyclass.cli.data import load_for, read_for
+from manyclass.cli.data import is_of_sets, load_for, read_for
 from manyclass.cli.options import file_or_stdin, force_option, reader_options, settle_order
 from manyclass.cli.predict import LABELS, warn_of_unseen
 from manyclass.io import atomic
@@ -124,7 +124,6 @@ def import_options(parser: CommandParser) -> None:
 
 def export(args: argparse.Namespace) -> None:
     """Run ``manyclass export``."""
-    from manyclass.multilabel.svc import MultilabelSVC
     from manyclass.persistence.model_file import load_model
     from manyclass.persistence.pipelines import classifier_of
 
@@ -133,7 +132,7 @@ def export(args: argparse.Namespace) -> None:
     if args.number_labels and args.format != "liblinear":
         raise UsageError("argument --number-labels: goes with --format liblinear")
     model = load_model(args.model)
-    if isinstance(classifier_of(model), MultilabelSVC):
+    if is_of_sets(classifier_of(model)):
         raise UsageError(f"{args.model}: a model of sets of labels cannot be exported")
     (_export_liblinear if args.format == "liblinear" else _export_onnx)(args, model)
     if Path(args.out).is_file() and not atomic.is_stdout(args.out):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from manyclass.cli.console import UsageError, count, proven, say, silent
 from manyclass.cli.data import Say, format_options, read_for, timed
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 
 ROWS_AT_A_TIME = 1 << 16
 BEST = (1, 3, 5)  # labels whose precision is shown
-
-
-def is_of_sets(model: object) -> TypeGuard[MultilabelSVC]:
-    """Whether the rows of a model have sets of labels."""
-    return hasattr(model, "thresholds_")
 
 
 def train_sets(args: argparse.Namespace, log: Say) -> None:

@@ -8,8 +8,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from manyclass.cli.console import CommandParser, UsageError, count, positive_int, say, silent
-from manyclass.cli.data import load_for, read_for
-from manyclass.cli.multilabel import evaluate_sets, is_of_sets, predict_sets
+from manyclass.cli.data import is_of_sets, load_for, read_for
+from manyclass.cli.multilabel import evaluate_sets, predict_sets
 from manyclass.cli.options import data_options, force_option, settle_order
 from manyclass.io import atomic
 
@@ -150,6 +150,9 @@ def calibrate_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass calibrate``."""
     data_options(parser)
     parser.add_argument("out", metavar="OUT", help="model file to write")
+    parser.add_argument(
+        "--quiet", action="store_true", help="print nothing but warnings and errors"
+    )
     force_option(parser)
 
 
@@ -169,8 +172,8 @@ def calibrate(args: argparse.Namespace) -> None:
             f"{args.model}: is a {type(last).__name__}, and scores of a MulticlassSVC alone are "
             "calibrated"
         )
-    model = load_for(args)
-    X, y = read_for(args, model, say)
+    log = silent if args.quiet else say
+    X, y = read_for(args, load_for(args, loaded=whole), log)
     codes = label_codes(last.classes_, y, last.classes_[:1].repeat(len(y)))
     if codes.n_unseen:
         raise ValueError(
@@ -179,4 +182,4 @@ def calibrate(args: argparse.Namespace) -> None:
         )
     last.calibrate(X, last.classes_[codes.columns()[codes.true]])
     save_model(args.out, whole)
-    say(f"saved {args.out}: temperature {last.temperature_:.4g}")
+    log(f"saved {args.out}: temperature {last.temperature_:.4g}")

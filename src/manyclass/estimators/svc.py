@@ -134,6 +134,8 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     history_ : list of EpochRecord
         One record per epoch: seconds, primal and gap estimates, violation, active share, numbers
         of W and z that are held.
+    temperature_ : float
+        Of a calibrated model: what ``predict_proba`` divides the scores by.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape ``(n_features_in_,)``
         When X had string column names.

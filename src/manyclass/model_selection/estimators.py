@@ -79,6 +79,8 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         The fitted model, which ``save_model`` takes.
     classes_, coef_, intercept_, n_iter_, certificate_, history_
         Its attributes.
+    temperature_ : float
+        Of a calibrated model: what ``predict_proba`` divides the scores by.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape ``(n_features_in_,)``
         When X had string column names.

@@ -121,7 +121,7 @@ def _encoded_sets(Y: Sequence[Iterable[Label]], classes: Array | None) -> tuple[
         sets = [list(dict.fromkeys(row)) for row in Y]
         found = list(chain.from_iterable(sets))
         if classes is None:
-            classes = np.asarray(sorted(set(found)))  # type: ignore[type-var]
+            classes = np.asarray(sorted(set(found)))  # type: ignore[type-var]  # of one kind, or TypeError
     except (TypeError, ValueError):
         raise ValueError(kinds) from None
     if not len(classes):

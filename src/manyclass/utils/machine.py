@@ -28,7 +28,7 @@ try:
 
     UNLIMITED = resource.RLIM_INFINITY
 except ImportError:  # not on Windows
-    resource, UNLIMITED = None, -1  # type: ignore[assignment]
+    resource, UNLIMITED = None, -1  # type: ignore[assignment]  # no module there
 
 MOST_THREADS = 1024
 VARIABLE = "MANYCLASS_INSTRUCTION_SET"
