@@ -133,7 +133,8 @@ def test_calibrated_models(run, corpus, here):
     model, held = f"{corpus}/model", f"{corpus}/test.txt"
     assert run.works("calibrate", held, model, "soft")[-1].startswith("saved soft: temperature ")
     assert any(line.startswith("temperature  ") for line in run.works("info", "soft"))
-    assert run.works("calibrate", held, model, "quiet", "--quiet") == []
+    assert run.works("calibrate", held, model, "quiet", "--quiet", "--jobs", "2") == []
+    assert load_model("quiet").get_params() == load_model(model).get_params()
     (first, *_) = run.works("predict", held, "soft", "-", "--probabilities")
     assert 0 < float(first.split("\t")[1]) < 1
     assert run.works("predict", held, "soft", "-") == run.works("predict", held, model, "-")

@@ -172,7 +172,7 @@ def calibrate(args: argparse.Namespace) -> None:
             f"{args.model}: is a {type(last).__name__}, and scores of a MulticlassSVC alone are "
             "calibrated"
         )
-    log = silent if args.quiet else say
+    log, n_jobs = silent if args.quiet else say, last.n_jobs
     X, y = read_for(args, load_for(args, loaded=whole), log)
     codes = label_codes(last.classes_, y, last.classes_[:1].repeat(len(y)))
     if codes.n_unseen:
@@ -180,6 +180,7 @@ def calibrate(args: argparse.Namespace) -> None:
             f"{args.data}: {count(codes.n_unseen, 'row')} with a label that is no class of "
             f"{args.model}; leave these rows out"
         )
-    last.calibrate(X, last.classes_[codes.columns()[codes.true]])
+    last.set_params(n_jobs=args.jobs).calibrate(X, last.classes_[codes.columns()[codes.true]])
+    last.set_params(n_jobs=n_jobs)  # as it was trained
     save_model(args.out, whole)
     log(f"saved {args.out}: temperature {last.temperature_:.4g}")
