@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.special
 
-from manyclass.solvers import logistic_newton, preconditioners
+from manyclass.solvers import logistic_newton, logistic_rows, preconditioners
 from manyclass.solvers.logistic_engine import LogisticEngine
 from manyclass.solvers.preconditioners import Diagonal, Kronecker, SampledHessian
 from tests.helpers.logistic import random_logistic
@@ -45,7 +45,7 @@ def applied(inverse, R):
 def test_the_hessian_of_all_rows_is_inverted_exactly(spread):
     problem = random_logistic(1, shape=(60, 5, 4))
     engine = engine_of(problem, spread=spread)
-    inverse = SampledHessian(problem)
+    inverse = SampledHessian(engine)
     inverse.update(engine)
     R = np.random.default_rng(0).normal(size=(6, 4))
     R -= R.mean(axis=1, keepdims=True)  # as gradients
@@ -56,7 +56,7 @@ def test_the_hessian_of_all_rows_is_inverted_exactly(spread):
 def test_kronecker_is_exact_where_all_rows_have_one_p():
     problem = random_logistic(2, shape=(60, 5, 4))
     engine = engine_of(problem)  # W = 0
-    inverse = Kronecker(problem)
+    inverse = Kronecker(engine)
     inverse.update(engine)
     R = np.random.default_rng(0).normal(size=(6, 4))
     expected = np.linalg.solve(hessian(engine), R.T.ravel())
@@ -66,7 +66,7 @@ def test_kronecker_is_exact_where_all_rows_have_one_p():
 def test_diagonal_is_that_of_the_hessian_at_zero():
     problem = random_logistic(3, shape=(60, 5, 4))
     engine = engine_of(problem)
-    inverse = Diagonal(problem)
+    inverse = Diagonal(engine)
     inverse.update(engine)
     expected = 1 / np.diag(hessian(engine))
     np.testing.assert_allclose(applied(inverse, np.ones((6, 4))), expected, rtol=1e-9)
@@ -77,10 +77,10 @@ def test_parts_of_the_rows_add_up(monkeypatch):
     engine, R = engine_of(problem, spread=1.0), np.random.default_rng(0).normal(size=(6, 4))
     found = []
     for numbers in (1, 1 << 21):
-        monkeypatch.setattr(preconditioners, "NUMBERS_AT_A_TIME", numbers)
-        monkeypatch.setattr(preconditioners, "SCORES_AT_A_TIME", numbers)
+        monkeypatch.setattr(logistic_rows, "NUMBERS_AT_A_TIME", numbers)
+        monkeypatch.setattr(logistic_rows, "SCORES_AT_A_TIME", numbers)
         for kind in (Kronecker, SampledHessian):
-            inverse = kind(problem)
+            inverse = kind(engine)
             inverse.update(engine)
             found.append(inverse(R))
     np.testing.assert_allclose(found[0], found[2], rtol=1e-9)
@@ -99,5 +99,5 @@ def test_newton_reaches_the_optimum_with_each(kind, free, monkeypatch):
 
 def test_small_problems_are_sampled_and_wide_ones_are_not():
     small, wide = (random_logistic(0, shape=(60, d, 3)) for d in (5, 1000))
-    assert isinstance(preconditioners.preconditioner_for(small), SampledHessian)
-    assert isinstance(preconditioners.preconditioner_for(wide), Diagonal)
+    assert isinstance(preconditioners.preconditioner_for(engine_of(small)), SampledHessian)
+    assert isinstance(preconditioners.preconditioner_for(engine_of(wide)), Diagonal)

@@ -15,25 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.problem.problem import Problem
 from manyclass.problem.solution import UNIT, Certificate, rounding_share
 from manyclass.solvers.logistic_engine import (
     DOUBLE,
     NO_SHIFT,
     NONE,
     ClassShift,
+    GapTerms,
     LogisticEngine,
-    class_counts,
+    PrimalEngine,
 )
 from manyclass.utils.types import Array
 
+NO_SUMS = np.empty((0, 0))
 
-def class_shift(problem: Problem, left: NDArray[np.float64]) -> ClassShift:
+
+def class_shift(engine: PrimalEngine, left: NDArray[np.float64]) -> ClassShift:
     """Return what makes sum_i C_i (e_{y_i} - u_i) zero, given that sum."""
     more, less = np.maximum(-left, 0), np.maximum(left, 0)
     if not (more.any() and less.any()):
         return NO_SHIFT
-    class_sums = class_counts(problem) - left
+    class_sums = engine.class_costs - left
     return ClassShift(more / np.maximum(class_sums, np.finfo(float).tiny), less / less.sum())
 
 
@@ -48,31 +50,31 @@ def certify(engine: LogisticEngine) -> Certificate:
     if engine.is_free:
         left = np.zeros(engine.problem.dataset.n_classes)
         engine.dual_sums(NO_SHIFT, None, left)
-        shift = class_shift(engine.problem, left)
+        shift = class_shift(engine, left)
         engine.left = left
         sums = engine.new_weights(DOUBLE)
         engine.dual_sums(shift, sums, NONE)
     else:
         sums = engine.rebuild(keeps_bias=False)
     wide = as_returned(engine, engine.weights())
-    found = engine.inspect(wide, engine.log_u, shift, None, NONE)
+    found = engine.inspect_duals(wide, shift)
     return _from(engine, wide, sums, found)
 
 
-def certify_weights(engine: LogisticEngine, W: Array) -> Certificate:
+def certify_weights(engine: PrimalEngine, W: Array) -> Certificate:
     """Return the certificate of a W of shape (d + 1, k) by the softmax of its own scores."""
     wide = as_returned(engine, W)
     sums = engine.new_weights(DOUBLE)
     shift = NO_SHIFT
     if engine.is_free:
         left = np.zeros(engine.problem.dataset.n_classes)
-        engine.inspect(wide, None, NO_SHIFT, None, left)
-        shift = class_shift(engine.problem, left)
-    found = engine.inspect(wide, None, shift, sums, NONE)
+        engine.inspect(wide, NO_SHIFT, NO_SUMS, left)
+        shift = class_shift(engine, left)
+    found = engine.inspect(wide, shift, sums, NONE)
     return _from(engine, wide, sums, found)
 
 
-def as_returned(engine: LogisticEngine, W: Array) -> NDArray[np.float64]:
+def as_returned(engine: PrimalEngine, W: Array) -> NDArray[np.float64]:
     """Return a W of shape (d + 1, k) with the values of ``coef_`` and ``intercept_``, padded.
 
     Two classes: the rounded difference of their weights. Intercepts: bias * w, rounded.
@@ -89,25 +91,26 @@ def as_returned(engine: LogisticEngine, W: Array) -> NDArray[np.float64]:
 
 
 def _from(
-    engine: LogisticEngine,
+    engine: PrimalEngine,
     wide: NDArray[np.float64],
     sums: NDArray[np.float64],
-    found: _core.LogisticSums,
+    found: GapTerms | _core.LogisticSums,
 ) -> Certificate:
     part = engine.matrix if engine.regularize_intercept else engine.features
     W = part(wide)
     apart = W - part(sums)
-    n, k = engine.problem.dataset.n_examples, engine.problem.dataset.n_classes
+    n, k = engine.n_examples, engine.problem.dataset.n_classes
+    added = engine.parts.n_parts - 1  # sums of parts, one more rounding each
     moved = math.hypot(found.moved_by_features, found.moved_by_bias * engine.regularize_intercept)
     # W(u) is a sum over the examples (Higham 2002, sec. 3.1).
-    distance = math.sqrt(_core.sum_of_squares(apart)) + UNIT * (n + 8) * moved
+    distance = math.sqrt(_core.sum_of_squares(apart)) + UNIT * (n + 8 + added) * moved
     gap = found.gap + 0.5 * distance * distance
     penalty = 0.5 * _core.sum_of_squares(W)
     return Certificate.from_gap(
         penalty + found.loss,
         gap,
         math.sqrt(2 * gap),
-        rounding_share(n, k),
+        rounding_share(n, k) + 2 * UNIT * added,
         penalty=penalty,
         loss=found.loss + found.loss_error,
     )

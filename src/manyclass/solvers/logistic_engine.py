@@ -1,5 +1,7 @@
 """W and v = log u of multinomial logistic regression, and the passes over the examples.
 
+``PrimalEngine`` has W alone, and rows in one part or several; ``LogisticEngine`` has v as well.
+
 Conventions
 -----------
 W is padded to whole blocks: a row for each feature, the appended one's last, or, where dense rows
@@ -10,15 +12,16 @@ formulas: logistic/kernels.hpp.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.problem.problem import Problem, core_problem
+from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
-from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights, in_batches
-from manyclass.utils.core_class import core_class
+from manyclass.solvers.logistic_rows import LogisticRows, OnePart, Parts, as_matrix
+from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights, batches_serve
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, DType
 
@@ -40,27 +43,37 @@ class ClassShift:
 NO_SHIFT = ClassShift(NONE, NONE)
 
 
-class LogisticEngine:
-    """W = 0 and u_i = e_{y_i} at first.
+class GapTerms(NamedTuple):
+    """Sums over the examples (logistic/kernels.hpp)."""
+
+    loss: float
+    gap: float
+    loss_error: float
+    moved_by_features: float
+    moved_by_bias: float
+
+
+class PrimalEngine:
+    """W = 0 at first, and what Newton's method and certificates ask of the rows.
 
     Parameters
     ----------
     problem : Problem
-    n_jobs : int, default=1
-        Threads.
+        Of one of the parts.
+    parts : Parts
     regularize_intercept : bool
-    keeps_duals : bool
-        Whether there is a v.
 
     Attributes
     ----------
+    n_examples, n_values : int
+        Rows, and numbers of X, of all parts.
+    total_cost : float
+        sum_i C_i
+    class_costs : ndarray of shape (k,)
+        sum_i C_i e_{y_i}
     is_free : bool
         Whether there are intercepts that are not regularised.
     W : ndarray
-    log_u : ndarray or None
-        v; None in the Newton phase.
-    left : ndarray of shape (k,), or None
-        sum_i C_i (e_{y_i} - u_i), where it must become 0.
 
     Raises
     ------
@@ -68,28 +81,18 @@ class LogisticEngine:
         If W and what training needs beside it do not fit into memory.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        n_jobs: int = 1,
-        *,
-        regularize_intercept: bool,
-        keeps_duals: bool,
-    ) -> None:
+    def __init__(self, problem: Problem, parts: Parts, *, regularize_intercept: bool) -> None:
         data = problem.dataset
         check_memory(problem)
-        self.problem = problem
+        self.problem, self.parts = problem, parts
         self.regularize_intercept = regularize_intercept
         self.is_free = bool(data.bias) and not regularize_intercept
-        self.class_major = in_batches(problem)
-        self.trainer: _core.LogisticTrainer64 = core_class("LogisticTrainer", data.dtype)(
-            core_problem(problem)
-        )
-        self.trainer.use_threads(n_jobs)
-        self.log_u = new_log_u(problem) if keeps_duals else None
-        self.is_fresh = True  # u_i = e_{y_i}, and v is not set
+        sizes, costs = np.zeros(2, np.int64), np.zeros(1 + data.n_classes)
+        parts.add(LogisticRows.count, (), (sizes, costs))
+        self.n_examples, self.n_values = (int(size) for size in sizes)
+        self.total_cost, self.class_costs = float(costs[0]), costs[1:]
+        self.class_major = batches_serve(problem, self.n_values, self.n_examples)
         self.W = self.new_weights()
-        self.left = np.zeros(data.n_classes) if self.is_free else None
 
     # Layout
 
@@ -133,8 +136,86 @@ class LogisticEngine:
     # Passes over the examples
 
     def load(self, start: Start) -> None:
-        """Take over W, and v or the softmax of the scores at W."""
+        """Take over W."""
         self.matrix(self.W)[:] = start.weights
+
+    def gradient(self, W: Array) -> tuple[float, Array]:
+        """Return P at some W, and its gradient."""
+        gradient, loss = self.new_weights(), np.zeros(1)
+        self.parts.add(LogisticRows.gradient, (W, self.class_major), (gradient, loss))
+        regularised = self.regularised(W)
+        gradient += regularised
+        return float(loss[0]) + 0.5 * dot(regularised, regularised), gradient
+
+    def curvature(self, along: Array, out: Array) -> None:
+        """Add the product of the losses' Hessian at W with a matrix like W."""
+        self.parts.add(LogisticRows.curvature, (self.W, along, self.class_major), (out,))
+
+    def inspect(
+        self,
+        wide: NDArray[np.float64],
+        shift: ClassShift,
+        sums: NDArray[np.float64],
+        left: NDArray[np.float64],
+    ) -> GapTerms:
+        """Sum up the losses at a W in float64, and the terms of the gap at the u of its scores.
+
+        W(u) and sum_i C_i (e_{y_i} - u_i) are added to the last two arrays, unless they are empty.
+        """
+        terms = np.zeros(len(GapTerms._fields))
+        at = wide, self.largest(wide), shift.leaves, shift.enters, self.class_major
+        self.parts.add(LogisticRows.inspect, at, (sums, left, terms))
+        return GapTerms(*terms.tolist())
+
+    def largest(self, wide: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the largest size of a weight of every feature, which bounds rounding."""
+        W = self.matrix(wide)
+        return np.asarray(np.maximum(W.max(axis=1), -W.min(axis=1)))
+
+
+class LogisticEngine(PrimalEngine):
+    """W = 0 and u_i = e_{y_i} at first; all rows are in one part.
+
+    Parameters
+    ----------
+    problem : Problem
+    n_jobs : int, default=1
+        Threads.
+    regularize_intercept : bool
+    keeps_duals : bool
+        Whether there is a v.
+
+    Attributes
+    ----------
+    log_u : ndarray or None
+        v; None in the Newton phase.
+    left : ndarray of shape (k,), or None
+        sum_i C_i (e_{y_i} - u_i), where it must become 0.
+
+    Raises
+    ------
+    MemoryError
+        If W and what training needs beside it do not fit into memory.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        n_jobs: int = 1,
+        *,
+        regularize_intercept: bool,
+        keeps_duals: bool,
+    ) -> None:
+        rows = LogisticRows(problem, n_jobs)
+        super().__init__(problem, OnePart(rows), regularize_intercept=regularize_intercept)
+        self.trainer = rows.trainer
+        self.log_u = new_log_u(problem) if keeps_duals else None
+        self.is_fresh = True  # u_i = e_{y_i}, and v is not set
+        self.left = np.zeros(problem.dataset.n_classes) if self.is_free else None
+
+    def load(self, start: Start) -> None:
+        """Take over W, and v or the softmax of the scores at W."""
+        super().load(start)
         if self.log_u is None:
             return
         if start.log_u is None:
@@ -171,18 +252,6 @@ class LogisticEngine:
             self.left = left
         return sums
 
-    def gradient(self, W: Array) -> tuple[float, Array]:
-        """Return P at some W, and its gradient."""
-        gradient = self.new_weights()
-        loss = self.trainer.gradient(W, gradient, self.class_major)
-        regularised = self.regularised(W)
-        gradient += regularised
-        return loss + 0.5 * dot(regularised, regularised), gradient
-
-    def curvature(self, along: Array, out: Array) -> None:
-        """Add the product of the losses' Hessian at W with a matrix like W."""
-        self.trainer.curvature(self.W, along, out, self.class_major)
-
     def dual_sums(
         self, shift: ClassShift, sums: NDArray[np.float64] | None, left: NDArray[np.float64]
     ) -> None:
@@ -190,20 +259,10 @@ class LogisticEngine:
         assert self.log_u is not None
         self.trainer.dual_sums(self.log_u, shift.leaves, shift.enters, sums, left, self.class_major)
 
-    def inspect(
-        self,
-        wide: NDArray[np.float64],
-        v: Array | None,
-        shift: ClassShift,
-        sums: NDArray[np.float64] | None,
-        left: NDArray[np.float64],
-    ) -> _core.LogisticSums:
-        """Sum up the losses at a W in float64, and the terms of the gap."""
-        W = self.matrix(wide)
-        largest = np.maximum(W.max(axis=1), -W.min(axis=1))
-        return self.trainer.inspect(
-            wide, largest, v, shift.leaves, shift.enters, sums, left, self.class_major
-        )
+    def inspect_duals(self, wide: NDArray[np.float64], shift: ClassShift) -> _core.LogisticSums:
+        """Sum up the losses at a W in float64, and the terms of the gap at u = exp(v)."""
+        at = wide, self.largest(wide), self.log_u, shift.leaves, shift.enters
+        return self.trainer.inspect(*at, None, NONE, self.class_major)
 
 
 def dot(a: Array, b: Array) -> float:
@@ -259,16 +318,3 @@ def memory_of_duals(problem: Problem) -> str:
     """Say how large v is, and what is free."""
     needed, free = bytes_of_log_u(problem), available_memory()
     return f"{needed / 1e9:.1f} GB of dual variables; {free / 1e9:.1f} GB are free"
-
-
-def as_matrix(weights: Array, problem: Problem, *, class_major: bool) -> Array:
-    """Return W of shape (d + 1, k): a view."""
-    d, k = problem.dataset.n_features, problem.dataset.n_classes
-    return weights[:k, : d + 1].T if class_major else weights[: d + 1, :k]
-
-
-def class_counts(problem: Problem) -> NDArray[np.float64]:
-    """Return sum_i C_i e_{y_i}."""
-    data = problem.dataset
-    counts = np.bincount(data.labels, problem.costs, minlength=data.n_classes)
-    return counts.astype(np.float64)

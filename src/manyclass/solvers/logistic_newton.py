@@ -14,19 +14,26 @@ make u feasible.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from manyclass.solvers.logistic_engine import LogisticEngine, class_counts, dot
+from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
+from manyclass.solvers.logistic_certificate import certify_weights
+from manyclass.solvers.logistic_engine import PrimalEngine, dot
 from manyclass.solvers.preconditioners import preconditioner_for
+from manyclass.solvers.stopping import Found, StoppingRule
 from manyclass.utils.machine import one_blas_thread
 from manyclass.utils.types import Array
 
 MOST_PRODUCTS = 200  # of a step
 MOST_TRIALS, SHORT = 40, 10  # lengths of a step
 ENOUGH = 1e-4  # of the decrease that the gradient promises
+# What is asked of the gradient, when a certificate has not met the rule.
+TIGHTER = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class LogisticNewton:
 
     Parameters
     ----------
-    engine : LogisticEngine
+    engine : PrimalEngine
 
     Attributes
     ----------
@@ -55,23 +62,22 @@ class LogisticNewton:
         P at the engine's W.
     """
 
-    def __init__(self, engine: LogisticEngine) -> None:
+    def __init__(self, engine: PrimalEngine) -> None:
         self.engine = engine
         self.primal, self._gradient = engine.gradient(engine.W)
-        data = engine.problem.dataset
-        if not self.primal <= engine.problem.costs.sum() * np.log(data.n_classes):
+        if not self.primal <= engine.total_cost * np.log(engine.problem.dataset.n_classes):
             engine.W[:] = 0
             self.primal, self._gradient = engine.gradient(engine.W)
         self._size = self._size_of(self._gradient)
-        self._inverse = preconditioner_for(engine.problem)
+        self._inverse = preconditioner_for(engine)
 
     def round(self, tol: float) -> NewtonRound:
         """Make one step; `tol` is asked of the size of the gradient."""
-        data = self.engine.problem.dataset
+        engine = self.engine
         lengths = np.errstate(over="ignore", invalid="ignore")  # of which some are too large
         with lengths, one_blas_thread():
             n_products = self._step(tol)
-        evaluations = (2 * n_products + 1) * data.n_examples * data.n_classes
+        evaluations = (2 * n_products + 1) * engine.n_examples * engine.problem.dataset.n_classes
         return NewtonRound(self.primal, 0.5 * self._size**2, n_products, evaluations)
 
     def _step(self, tol: float) -> int:
@@ -134,12 +140,114 @@ class LogisticNewton:
 
     def _size_of(self, R: Array) -> float:
         """Return the norm of a gradient or residual, as the gap has it."""
-        squared, problem = dot(R, R), self.engine.problem
-        if self.engine.is_free:
-            own = self.engine.bias(R).astype(np.float64)
-            excess = own / problem.dataset.bias
-            squared += float(excess**2 @ np.maximum(1, 1 / class_counts(problem)) - own @ own)
+        squared, engine = dot(R, R), self.engine
+        if engine.is_free:
+            own = engine.bias(R).astype(np.float64)
+            excess = own / engine.problem.dataset.bias
+            squared += float(excess**2 @ np.maximum(1, 1 / engine.class_costs) - own @ own)
         return float(np.sqrt(max(squared, 0.0)))
+
+
+class NewtonLogistic:
+    """The solver by Newton's method alone, whose rows may be in several parts.
+
+    Parameters
+    ----------
+    engine : PrimalEngine
+    start : Start or None
+    tol : float
+        The relative gap to which Newton steps are solved.
+    began : float
+        When training began, by ``time.perf_counter``.
+    """
+
+    def __init__(
+        self, engine: PrimalEngine, start: Start | None, *, tol: float, began: float
+    ) -> None:
+        self.engine, self.problem, self.tol = engine, engine.problem, tol
+        self._began = began
+        self._phase: LogisticNewton | None = None
+        self._n_epochs = self._n_certificates = 0
+        self._primal = self._gap = math.inf  # estimates of the last epoch
+        if start is not None and start.weights is not None:
+            engine.load(start)
+
+    @property
+    def dual(self) -> float:
+        """D, as it is estimated."""
+        return self._primal - self._gap
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the last epoch was a Newton step, whose P and gap are those of its W."""
+        return self._phase is not None
+
+    @property
+    def n_duals(self) -> int:
+        """Numbers of u that are held."""
+        return 0
+
+    def epoch(self, rule: StoppingRule) -> EpochRecord:
+        """One Newton step."""
+        self._n_epochs += 1
+        loops, evaluations = self.loop(rule)
+        data = self.problem.dataset
+        return EpochRecord(
+            epoch=self._n_epochs,
+            seconds=time.perf_counter() - self._began,
+            primal_estimate=self._primal,
+            gap_estimate=self._gap,
+            violation=found_of(self._gap).max_violation,
+            active_share=1.0,
+            loops=loops,
+            evaluations=evaluations,
+            n_weights=(data.n_features + 1) * data.n_classes,
+            n_duals=self.n_duals,
+        )
+
+    def loop(self, _rule: StoppingRule) -> tuple[int, int]:
+        """Make a Newton step; return its products with the Hessian, and the scores computed."""
+        if self._phase is None:
+            self._phase = LogisticNewton(self.engine)
+            self._n_certificates = 0  # those of descent say nothing of Newton steps
+        tol = TIGHTER**self._n_certificates * math.sqrt(2 * self.tol * abs(self._phase.primal))
+        found = self._phase.round(tol)
+        self._primal, self._gap = found.primal, found.gap
+        return found.steps, found.evaluations
+
+    def promising(self, rule: StoppingRule) -> bool:
+        """Whether the last epoch's estimates say that the rule may be met."""
+        return rule.promising(found_of(self._gap), self._primal)
+
+    def certify(self) -> Certificate:
+        """Return the certificate of W."""
+        found = self.proof()
+        self._primal, self._gap = found.primal_objective, found.gap
+        self._n_certificates += 1
+        return found
+
+    def proof(self) -> Certificate:
+        """Compute the certificate of W."""
+        return certify_weights(self.engine, self.engine.weights())
+
+    def weights(self) -> Weights:
+        """Return W, a copy of shape (d + 1, k); the mean of free intercepts is 0."""
+        return self.engine.weights()
+
+    def start(self) -> Start:
+        """Return W, from which training can continue."""
+        data = self.problem.dataset
+        zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
+        return Start(zero.duals, self.engine.weights())
+
+    def finish(self) -> Weights:
+        """Return W."""
+        return self.engine.weights()
+
+
+def found_of(gap: float) -> Found:
+    """Return a gap and the distance to the optimum that it bounds."""
+    return Found(gap, math.sqrt(2 * max(0.0, gap)))
 
 
 def conjugate_gradients(

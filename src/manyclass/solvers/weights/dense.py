@@ -111,7 +111,13 @@ def in_lanes(problem: Problem) -> bool:
 def in_batches(problem: Problem) -> bool:
     """Whether rows are visited as dense ones, in batches, W class-major (batched_visits.hpp)."""
     data = problem.dataset
-    if len(data.values) < BATCH_DENSITY * data.n_examples * data.n_features:
+    return batches_serve(problem, len(data.values), data.n_examples)
+
+
+def batches_serve(problem: Problem, n_values: int, n_examples: int) -> bool:
+    """Whether they are, if there are so many numbers of X and rows in all parts together."""
+    data = problem.dataset
+    if n_values < BATCH_DENSITY * n_examples * data.n_features:
         return False
     many = data.n_classes > BATCH_CLASSES and data.n_features >= BATCH_FEATURES
     return many or not in_lanes(problem)

@@ -1,0 +1,265 @@
+"""Sums over rows of multinomial logistic regression, from which its primal is minimised.
+
+    min_W  P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),   s_i = W^T x_i
+
+Loss, gradient, Hessian products, the terms of the certificate (logistic/kernels.hpp), and what
+preconditioners are made of (preconditioners.py), with p_i = softmax(s_i), S_i = diag p_i - p_i
+p_i^T, t_i = tr S_i = 1 - ||p_i||^2:
+
+    squares     sum_i C_i x_ij^2
+    variances   sum_i C_i p_ic (1 - p_ic) of some rows, and their C_i
+    moments     sum_i C_i S_i, and sum_i C_i t_i
+    gram        sum_i C_i t_i x_i x_i^T of some rows
+    hessian     sum_i C_i S_i (x) x_i x_i^T of some rows
+
+All of them are sums over the rows, so that these may be in parts: ``Parts`` asks each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.special
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.problem import Problem, core_problem
+from manyclass.utils.core_class import core_class
+from manyclass.utils.sparse_check import is_sparse
+from manyclass.utils.types import Array
+
+SCORES_AT_A_TIME = 1 << 20
+NUMBERS_AT_A_TIME = 1 << 21
+
+# A method of LogisticRows, and what it is given: it adds to the arrays that come last.
+Question: TypeAlias = Callable[..., None]
+Given: TypeAlias = "Sequence[Array | float]"
+
+
+class Parts(Protocol):
+    """All rows of a problem, in one part or several."""
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+
+    def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:
+        """Add the answers of all parts to arrays, always in the same order."""
+
+
+class OnePart:
+    """All rows in one part.
+
+    Parameters
+    ----------
+    rows : LogisticRows
+    """
+
+    n_parts = 1
+
+    def __init__(self, rows: LogisticRows) -> None:
+        self.rows = rows
+
+    def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:
+        """Add its answer."""
+        question(self.rows, *given, *into)
+
+
+class LogisticRows:
+    """The rows of a problem: all, or a part of them.
+
+    W comes as the kernels have it (logistic/layouts.hpp): a row for each feature or, if
+    `class_major`, for each class.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of these rows; there may be none.
+    n_jobs : int, default=1
+        Threads.
+    first : int, default=0
+        Number of the first row among all.
+    """
+
+    def __init__(self, problem: Problem, n_jobs: int = 1, first: int = 0) -> None:
+        self.problem, self.first = problem, first
+        self.trainer: _core.LogisticTrainer64 = core_class(
+            "LogisticTrainer", problem.dataset.dtype
+        )(core_problem(problem))
+        self.trainer.use_threads(n_jobs)
+        self._sample: tuple[tuple[int, int], NDArray[np.float64], NDArray[np.float64]] | None = None
+
+    def count(self, sizes: NDArray[np.int64], costs: NDArray[np.float64]) -> None:
+        """Count rows and numbers of X; add up C_i, of all and of each class."""
+        data = self.problem.dataset
+        sizes += data.n_examples, len(data.values)
+        costs[0] += self.problem.costs.sum()
+        costs[1:] += np.bincount(data.labels, self.problem.costs, minlength=data.n_classes)
+
+    def gradient(
+        self, W: Array, class_major: bool, gradient: Array, loss: NDArray[np.float64]
+    ) -> None:
+        """Add up the losses and their gradient."""
+        loss[0] += self.trainer.gradient(W, gradient, class_major)
+
+    def curvature(self, W: Array, along: Array, class_major: bool, product: Array) -> None:
+        """Add the product of the losses' Hessian at W with a matrix like W."""
+        self.trainer.curvature(W, along, product, class_major)
+
+    def inspect(
+        self,
+        wide: NDArray[np.float64],
+        largest: NDArray[np.float64],
+        leaves: NDArray[np.float64],
+        enters: NDArray[np.float64],
+        class_major: bool,
+        sums: NDArray[np.float64],
+        left: NDArray[np.float64],
+        terms: NDArray[np.float64],
+    ) -> None:
+        """Add up the terms of the gap (``GapTerms``) at a W in float64 and the u of its scores.
+
+        And W(u) and sum_i C_i (e_{y_i} - u_i), unless these arrays are empty.
+        """
+        into = sums if sums.size else None
+        found = self.trainer.inspect(wide, largest, None, leaves, enters, into, left, class_major)
+        terms += (
+            found.loss,
+            found.gap,
+            found.loss_error,
+            found.moved_by_features,
+            found.moved_by_bias,
+        )
+
+    def squares(self, total: NDArray[np.float64]) -> None:
+        """Add up C_i x_ij^2, that of the appended feature last."""
+        data, costs = self.problem.dataset, self.problem.costs
+        X = sp.csr_array(data.matrix())
+        total[:-1] += np.asarray(costs @ X.multiply(X)).ravel()
+        total[-1] += data.bias**2 * costs.sum()
+
+    def variances(
+        self,
+        W: Array,
+        class_major: bool,
+        n_all: int,
+        wanted: int,
+        total: NDArray[np.float64],
+        weight: NDArray[np.float64],
+    ) -> None:
+        """Add up C_i p_ic (1 - p_ic), and C_i, of this part's share of the wanted rows."""
+        for costs, P in self._probabilities(W, class_major, self._spread(n_all, wanted)):
+            total += costs @ (P * (1 - P))
+            weight += costs.sum()
+
+    def moments(
+        self,
+        W: Array,
+        class_major: bool,
+        total: NDArray[np.float64],
+        trace: NDArray[np.float64],
+    ) -> None:
+        """Add up C_i S_i and C_i t_i."""
+        rows = np.arange(self.problem.dataset.n_examples)
+        for costs, P in self._probabilities(W, class_major, rows):
+            weighted = costs[:, None] * P
+            total -= P.T @ weighted
+            total[np.diag_indices_from(total)] += weighted.sum(axis=0)
+            trace += float(costs @ (1 - (P * P).sum(axis=1)))
+
+    def sampled_cost(self, n_all: int, wanted: int, total: NDArray[np.float64]) -> None:
+        """Add up C_i of this part's share of the wanted rows."""
+        total += self._sampled(n_all, wanted)[1].sum()
+
+    def gram(
+        self,
+        W: Array,
+        class_major: bool,
+        n_all: int,
+        wanted: int,
+        scale: float,
+        total: NDArray[np.float64],
+    ) -> None:
+        """Add up C_i t_i x_i x_i^T of this part's share of the wanted rows, C_i scaled."""
+        X, costs = self._sampled(n_all, wanted)
+        P = scipy.special.softmax(X @ self._matrix(W, class_major).astype(np.float64), axis=1)
+        weights = (costs * scale) * (1 - (P * P).sum(axis=1))
+        total += (X * weights[:, None]).T @ X
+
+    def hessian(
+        self,
+        W: Array,
+        class_major: bool,
+        n_all: int,
+        wanted: int,
+        scale: float,
+        total: NDArray[np.float64],
+    ) -> None:
+        """Add up C_i (S_i + t_i 1 1^T / k^2) (x) x_i x_i^T, class by class, its lower half.
+
+        Of this part's share of the wanted rows, C_i scaled. S_i has no curvature along what all
+        classes share: gradients have nothing there, and rounding would make it negative.
+        """
+        X, costs = self._sampled(n_all, wanted)
+        P = scipy.special.softmax(X @ self._matrix(W, class_major).astype(np.float64), axis=1)
+        _add_curvature(X, P, costs * scale, total)
+
+    def _matrix(self, W: Array, class_major: bool) -> Array:
+        return as_matrix(W, self.problem, class_major=class_major)
+
+    def _spread(self, n_all: int, wanted: int) -> NDArray[np.intp]:
+        """Return this part's share of so many rows, evenly spread over all."""
+        rows = np.linspace(0, n_all - 1, min(n_all, wanted)).astype(np.intp) - self.first
+        return rows[(rows >= 0) & (rows < self.problem.dataset.n_examples)]
+
+    def _sampled(self, n_all: int, wanted: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return its share of so many rows, with the appended feature, and their C_i."""
+        if self._sample is None or self._sample[0] != (n_all, wanted):
+            data, rows = self.problem.dataset, self._spread(n_all, wanted)
+            part = data.matrix()[rows]
+            dense = np.asarray(part.toarray() if is_sparse(part) else part, np.float64)
+            X = np.column_stack([dense, np.full(len(rows), data.bias)])
+            self._sample = (n_all, wanted), X, self.problem.costs[rows]
+        return self._sample[1:]
+
+    def _probabilities(
+        self, W: Array, class_major: bool, rows: NDArray[np.intp]
+    ) -> Iterator[tuple[NDArray[np.float64], Array]]:
+        """Yield C_i and p_i of some rows after the others."""
+        data, matrix = self.problem.dataset, np.ascontiguousarray(self._matrix(W, class_major))
+        X, step = data.matrix(), max(1, SCORES_AT_A_TIME // data.n_classes)
+        for begin in range(0, len(rows), step):
+            some = rows[begin : begin + step]
+            scores = np.asarray(X[some] @ matrix[:-1]) + data.bias * matrix[-1]
+            yield self.problem.costs[some], scipy.special.softmax(scores, axis=1)
+
+
+def as_matrix(weights: Array, problem: Problem, *, class_major: bool) -> Array:
+    """Return W of shape (d + 1, k): a view."""
+    d, k = problem.dataset.n_features, problem.dataset.n_classes
+    return weights[:k, : d + 1].T if class_major else weights[: d + 1, :k]
+
+
+def _add_curvature(
+    X: NDArray[np.float64],
+    P: NDArray[np.float64],
+    costs: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> None:
+    """Add up the blocks of ``hessian``; `total` has the shape (k (d + 1), k (d + 1))."""
+    m, k = X.shape[1], P.shape[1]
+    common = costs * (1 - (P * P).sum(axis=1)) / k**2
+    H = total.reshape(k, m, k, m)
+    step = max(1, NUMBERS_AT_A_TIME // (k * m))
+    for begin in range(0, len(X), step):
+        part = slice(begin, begin + step)
+        for c in range(k):
+            weights = -P[part, : c + 1] * (costs[part] * P[part, c])[:, None]
+            weights[:, c] += costs[part] * P[part, c]
+            weights += common[part, None]
+            weighted = weights[:, :, None] * X[part, None, :]
+            products = X[part].T @ weighted.reshape(-1, (c + 1) * m)
+            H[c, :, : c + 1] += products.reshape(m, c + 1, m)
