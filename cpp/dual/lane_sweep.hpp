@@ -196,7 +196,7 @@ class LaneVisitor {
 
   // w_c . x of every class. Several features at a time keep enough sums under way to hide the
   // latency of an addition.
-  Lanes scores(const Row<T>& row) const {
+  [[gnu::always_inline]] Lanes scores(const Row<T>& row) const {
     constexpr int kUnroll = View::kV >= 8 ? 1 : 8 / View::kV;
     Lanes sum[kUnroll];
     for (int u = 0; u < kUnroll; ++u) sum[u] = zero();

@@ -58,12 +58,13 @@ class ProximalVisitor {
   }
 
   // The slacks' change for a change of the scores; undefined where c is no target.
-  Lanes change(const View& e, const Lanes& s) const {
+  [[gnu::always_inline]] Lanes change(const View& e, const Lanes& s) const {
     if (!f_.relative) return zero() - e.v * s;
     return s - Lanes::all(select(e.own, s, zero()).sum());
   }
-  // `values` where z is strictly inside its bounds, else 0.
-  Lanes at_free(const View& e, const Lanes& z, const Lanes& values) const {
+  // `values` where z is strictly inside its bounds, else 0. Inlined: a call passes lanes through
+  // memory, and a Hessian product makes two for each row.
+  [[gnu::always_inline]] Lanes at_free(const View& e, const Lanes& z, const Lanes& values) const {
     const Lanes positive = select(z > zero(), values, zero());
     return f_.maximum ? positive : select(upper(e) > z, positive, zero());
   }

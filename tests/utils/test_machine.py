@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyclass.utils.machine import available_memory, left_in_cgroups
+from manyclass.utils.machine import available_memory, left_in_cgroups, limiting_folders
 
 V1 = "35 31 0:32 {root} {mount} rw,relatime - cgroup cgroup rw,memory\n"
 V2 = "30 23 0:26 {root} {mount} rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -31,6 +31,7 @@ def process_fixture(tmp_path):
             path = mount / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        limiting_folders.cache_clear()
         return sorted(left_in_cgroups(proc))
 
     return left
@@ -80,6 +81,7 @@ def test_more_in_use_than_the_limit(process):
 def test_odd_lines(tmp_path, process, cgroup, mounts, files):
     process("", mounts, files)
     (tmp_path / "proc" / "cgroup").write_bytes(cgroup)
+    limiting_folders.cache_clear()
     assert list(left_in_cgroups(tmp_path / "proc")) == [1000]
 
 

@@ -9,6 +9,7 @@ Source: Linux kernel documentation, admin-guide/cgroup-v2 and cgroup-v1/memory; 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import threading
@@ -139,12 +140,18 @@ def available_memory(sharing: int = 1) -> int:
     Limits are those of cgroups, which so many processes share evenly, and of address space
     (``ulimit -v``), which each has to itself.
     """
-    machine = int(psutil.virtual_memory().total)
+    machine = machine_memory()
     shared = min([machine, *left_in_cgroups()]) // sharing
     soft = resource.getrlimit(resource.RLIMIT_AS)[0] if resource else UNLIMITED
     if soft == UNLIMITED:
         return shared
     return min(shared, max(0, soft - int(psutil.Process().memory_info().vms)))
+
+
+@functools.cache
+def machine_memory() -> int:
+    """Return the bytes of memory that the machine has."""
+    return int(psutil.virtual_memory().total)
 
 
 def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
@@ -155,6 +162,21 @@ def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
     proc : Path
         Folder with the files ``cgroup`` and ``mountinfo``.
     """
+    for folder, kind in limiting_folders(proc):
+        yield from _left_in(folder, CGROUP_FILES[kind])
+
+
+@functools.cache
+def limiting_folders(proc: Path = PROC) -> tuple[tuple[Path, str], ...]:
+    """Return the folders of this process's cgroups that limit memory, each with its version.
+
+    They are looked up once: a process seldom moves to another group, and one fit asks several
+    times. A limit that changes counts at once.
+    """
+    return tuple(_limiting_folders(proc))
+
+
+def _limiting_folders(proc: Path) -> Iterator[tuple[Path, str]]:
     groups = {}
     for line in _lines(proc / "cgroup"):
         number, controllers, path = [*line.split(":", 2), "", ""][:3]
@@ -164,7 +186,8 @@ def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
         own = groups.get(kind, root)
         inside = own.relative_to(root) if own.is_relative_to(root) else PurePosixPath()
         for folder in (mount / inside, *(mount / part for part in inside.parents)):
-            yield from _left_in(folder, CGROUP_FILES[kind])
+            if any((folder / name).exists() for name in CGROUP_FILES[kind].limits):
+                yield folder, kind
 
 
 def _mounts(proc: Path) -> Iterator[tuple[str, Path, PurePosixPath]]:
