@@ -31,6 +31,12 @@ def random_logistic(  # a problem whose classes are all there
     return Problem(dataset, LOGISTIC, float(10 ** rng.uniform(-2, 1)), "log_loss")
 
 
+def class_counts(problem: Problem) -> np.ndarray:
+    """sum_i C_i e_{y_i}."""
+    data = problem.dataset
+    return np.bincount(data.labels, problem.costs, minlength=data.n_classes)
+
+
 def primal(problem: Problem, W: np.ndarray, *, free: bool) -> float:
     """P at W of shape (d + 1, k); `free`: intercepts are not regularised."""
     X, y = rows_with_bias(problem.dataset), problem.dataset.labels

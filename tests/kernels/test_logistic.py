@@ -7,17 +7,12 @@ from scipy.special import logsumexp, softmax
 from manyclass import _core
 from manyclass.problem.problem import problem_arguments
 from manyclass.solvers.logistic_certificate import class_shift
-from manyclass.solvers.logistic_engine import (
-    NO_SHIFT,
-    as_matrix,
-    class_counts,
-    new_log_u,
-    new_weights,
-)
+from manyclass.solvers.logistic_engine import NO_SHIFT, new_log_u, new_weights
+from manyclass.solvers.logistic_rows import as_matrix
 from manyclass.utils.core_class import core_class
 from tests.helpers.cases import each
 from tests.helpers.dense_data import rows_with_bias
-from tests.helpers.logistic import gradient, random_logistic
+from tests.helpers.logistic import class_counts, gradient, random_logistic
 
 SHAPES = [(7, 3, 2), (40, 5, 17), (70, 33, 70), (170, 6, 150)]
 NONE = np.empty(0)
@@ -153,7 +148,11 @@ def test_inspect_sums_what_numpy_sums(
     v[:, k:] = -1000
     S = setting.X @ setting.matrix(W)
     u = softmax(S if from_scores else v[:, :k].astype(np.float64), axis=1)
-    shift = class_shift(problem, class_counts(problem) - problem.costs @ u) if shifted else NO_SHIFT
+    shift = (
+        class_shift(class_counts(problem), class_counts(problem) - problem.costs @ u)
+        if shifted
+        else NO_SHIFT
+    )
     if shifted:
         u = u * (1 - shift.leaves) + ((u * shift.leaves).sum(axis=1))[:, None] * shift.enters
         np.testing.assert_allclose(problem.costs @ u, class_counts(problem), rtol=1e-10)

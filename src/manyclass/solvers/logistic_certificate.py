@@ -30,12 +30,12 @@ from manyclass.utils.types import Array
 NO_SUMS = np.empty((0, 0))
 
 
-def class_shift(engine: PrimalEngine, left: NDArray[np.float64]) -> ClassShift:
-    """Return what makes sum_i C_i (e_{y_i} - u_i) zero, given that sum."""
+def class_shift(class_costs: NDArray[np.float64], left: NDArray[np.float64]) -> ClassShift:
+    """Return what makes sum_i C_i (e_{y_i} - u_i) zero, given that sum and sum_i C_i e_{y_i}."""
     more, less = np.maximum(-left, 0), np.maximum(left, 0)
     if not (more.any() and less.any()):
         return NO_SHIFT
-    class_sums = engine.class_costs - left
+    class_sums = class_costs - left
     return ClassShift(more / np.maximum(class_sums, np.finfo(float).tiny), less / less.sum())
 
 
@@ -50,7 +50,7 @@ def certify(engine: LogisticEngine) -> Certificate:
     if engine.is_free:
         left = np.zeros(engine.problem.dataset.n_classes)
         engine.dual_sums(NO_SHIFT, None, left)
-        shift = class_shift(engine, left)
+        shift = class_shift(engine.class_costs, left)
         engine.left = left
         sums = engine.new_weights(DOUBLE)
         engine.dual_sums(shift, sums, NONE)
@@ -69,7 +69,7 @@ def certify_weights(engine: PrimalEngine, W: Array) -> Certificate:
     if engine.is_free:
         left = np.zeros(engine.problem.dataset.n_classes)
         engine.inspect(wide, NO_SHIFT, NO_SUMS, left)
-        shift = class_shift(engine, left)
+        shift = class_shift(engine.class_costs, left)
     found = engine.inspect(wide, shift, sums, NONE)
     return _from(engine, wide, sums, found)
 

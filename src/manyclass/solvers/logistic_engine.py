@@ -21,7 +21,7 @@ from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.solvers.logistic_rows import LogisticRows, OnePart, Parts, as_matrix
-from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights, batches_serve
+from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights, in_batches
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, DType
 
@@ -91,7 +91,7 @@ class PrimalEngine:
         parts.add(LogisticRows.count, (), (sizes, costs))
         self.n_examples, self.n_values = (int(size) for size in sizes)
         self.total_cost, self.class_costs = float(costs[0]), costs[1:]
-        self.class_major = batches_serve(problem, self.n_values, self.n_examples)
+        self.class_major = in_batches(problem, (self.n_values, self.n_examples))
         self.W = self.new_weights()
 
     # Layout

@@ -108,15 +108,13 @@ def in_lanes(problem: Problem) -> bool:
     )
 
 
-def in_batches(problem: Problem) -> bool:
-    """Whether rows are visited as dense ones, in batches, W class-major (batched_visits.hpp)."""
-    data = problem.dataset
-    return batches_serve(problem, len(data.values), data.n_examples)
+def in_batches(problem: Problem, sizes: tuple[int, int] | None = None) -> bool:
+    """Whether rows are visited as dense ones, in batches, W class-major (batched_visits.hpp).
 
-
-def batches_serve(problem: Problem, n_values: int, n_examples: int) -> bool:
-    """Whether they are, if there are so many numbers of X and rows in all parts together."""
+    `sizes`: numbers of X and rows of all parts, where the problem is of one of them.
+    """
     data = problem.dataset
+    n_values, n_examples = sizes or (len(data.values), data.n_examples)
     if n_values < BATCH_DENSITY * n_examples * data.n_features:
         return False
     many = data.n_classes > BATCH_CLASSES and data.n_features >= BATCH_FEATURES
