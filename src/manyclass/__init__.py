@@ -55,3 +55,4 @@ _HOMES = {
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 PLUGINS["communicator"] = "manyclass.distributed.model:training_on"
+PLUGINS["rows"] = "manyclass.distributed.rows.fit:training_on_rows"

@@ -11,12 +11,12 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
 from manyclass.estimators.fit import ExactClassifier, Training
 from manyclass.estimators.probabilities import ProbabilitiesMixin
-from manyclass.estimators.validation import input_restored, one_of
+from manyclass.estimators.validation import check_parameters, input_restored, one_of
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import LOGISTIC
 from manyclass.problem.problem import Problem
@@ -26,6 +26,7 @@ from manyclass.training.options import Options
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.advice import OF_LOGISTIC
 from manyclass.utils.fingerprints import Facts
+from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains
 from manyclass.utils.types import Array, ClassWeight, Settings
@@ -70,6 +71,14 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         dense rows, and the rows in a Newton step and in certificates.
     random_state : int, RandomState instance, default=None
         Orders the visits. An int gives the same result every time, for the same `n_jobs`.
+    communicator : mpi4py.MPI.Comm, default=None
+        Processes that train one model together, such as ``MPI.COMM_WORLD``, with `split`. Every
+        rank has the same fitted model afterwards; rank 0 alone prints and warns. An error on one
+        rank ends all of them.
+    split : {"rows"}, default=None
+        What the processes of a communicator share out: "rows", so that each calls ``fit`` with
+        rows of its own, their y and weights. Classes are those of all ranks together; a rank may
+        have no row. Newton's method alone trains.
     checkpoint : str or path-like, default=None
         Folder that holds checkpoints of the training: its weights, every `checkpoint_minutes` and
         at the end. A new folder, or an empty one, unless `resume`.
@@ -144,6 +153,8 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
+        "communicator": [HasMethods("Get_rank"), HasMethods("send_receive"), None],
+        "split": [one_of(["rows"]), None],
         "checkpoint": [str, os.PathLike, None],
         "checkpoint_minutes": [Interval(Real, 0.0, None, closed="left")],
         "resume": ["boolean"],
@@ -164,6 +175,8 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
+        communicator: object = None,
+        split: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_minutes: float = 10.0,
         resume: bool = False,
@@ -179,6 +192,8 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.communicator = communicator
+        self.split = split
         self.checkpoint = checkpoint
         self.checkpoint_minutes = checkpoint_minutes
         self.resume = resume
@@ -214,9 +229,16 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         MemoryError
             If W does not fit into memory.
         """
+        several = self.communicator is not None
+        make = plugin("rows") if several else Training
         with input_restored(self):
-            Training(self).run(X, y, sample_weight)
+            make(self).run(X, y, sample_weight)
         return self
+
+    def _validate_params(self) -> None:
+        """Check the parameters; several processes do so where all of them can end."""
+        if self.communicator is None:
+            check_parameters(self)
 
     def __getstate__(self) -> Settings:
         """Drop the warm start, which has a number for every example and class."""

@@ -143,7 +143,13 @@ def input_restored(estimator: object) -> Iterator[Settings]:
 
 
 def validated(
-    estimator: Any, X: ArrayLike, y: ArrayLike, dtype: object = None, *, reset: bool = True
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    dtype: object = None,
+    *,
+    reset: bool = True,
+    least_rows: int = 1,
 ) -> tuple[Rows, Array]:
     """Check the arguments of ``fit`` or, without ``reset``, of ``partial_fit``.
 
@@ -154,6 +160,7 @@ def validated(
     dtype : type or list of types, default=None
         Of X; float32 or float64, as it is given, when None.
     reset : bool, default=True
+    least_rows : int, default=1
 
     Returns
     -------
@@ -169,12 +176,20 @@ def validated(
     given, types = rows_as_given(X)
     try:
         rows, targets = validate_data(
-            estimator, given, y, accept_sparse="csr", dtype=dtype or types, order="C", reset=reset
+            estimator,
+            given,
+            y,
+            accept_sparse="csr",
+            dtype=dtype or types,
+            order="C",
+            reset=reset,
+            ensure_min_samples=least_rows,
         )
         with warnings.catch_warnings():
             # Many classes are the purpose of this package.
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-            check_classification_targets(targets)
+            if len(targets):
+                check_classification_targets(targets)
     except (TypeError, ValueError) as error:
         if _holds_label_sets(y):
             raise ValueError(
@@ -376,14 +391,14 @@ def _weighted(
 ) -> tuple[Rows, Array, NDArray[np.float64]]:
     """Return the rows with a positive weight, their classes and weights."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    weights = weights * _class_weights(class_weight, y, weights)
+    weights = weights * class_weights(class_weight, y, weights)
     if not weights.all():
         kept = np.flatnonzero(weights)
         X, y, weights = X[kept], y[kept], weights[kept]
     return X, y, weights
 
 
-def _class_weights(
+def class_weights(
     class_weight: ClassWeight, y: Array, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Weight of each row's class, shape (n,), given the rows' own weights."""

@@ -34,7 +34,7 @@ Estimator: TypeAlias = (
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 HISTORY = "history"
 # Parameters of a run, which are not stored.
-OF_A_RUN = ("solver", "communicator", "checkpoint", "checkpoint_minutes", "resume")
+OF_A_RUN = ("solver", "communicator", "split", "checkpoint", "checkpoint_minutes", "resume")
 MAX_STEPS = 1 << 62  # leaves room to count more
 Record: TypeAlias = EpochRecord | StochasticRecord
 R = TypeVar("R", EpochRecord, StochasticRecord)

@@ -1,0 +1,216 @@
+"""Multinomial logistic regression on ranks that have rows of their own.
+
+Every rank runs Newton's method (solvers/logistic_newton.py) on the same W; sums over the rows are
+added over the ranks (parts.py), so that all of them end with the same model.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import _check_sample_weight
+
+from manyclass.distributed.backend import Ranks, RanksCheckpoints
+from manyclass.distributed.communicator import Communicator, as_communicator
+from manyclass.distributed.consensus import (
+    abort_others,
+    agreed,
+    check_same,
+    facts_of_rank,
+    of_first,
+)
+from manyclass.distributed.rows.data import part_of
+from manyclass.distributed.rows.parts import RanksParts
+from manyclass.estimators.fit import Given, Training
+from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.validation import check_size, validated
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Solution, Start
+from manyclass.solvers.logistic_engine import PrimalEngine
+from manyclass.solvers.logistic_newton import NewtonLogistic
+from manyclass.solvers.logistic_rows import LogisticRows
+from manyclass.training.loop import Solver
+from manyclass.training.options import Options
+from manyclass.utils.fingerprints import Facts
+from manyclass.utils.types import Array, Rows, Settings
+
+
+class RowsOnRanks(Ranks):
+    """Training on ranks, each of which has a part of the rows."""
+
+    def solver(
+        self, problem: Problem, start: Start | None, options: Options, _rng: np.random.Generator
+    ) -> Solver:
+        """Make the solver of all rows, given the problem of this rank's own."""
+        began = time.perf_counter()
+        ranks = self.communicator
+        rows = agreed(ranks, lambda: LogisticRows(problem, options.n_jobs))
+        engine = PrimalEngine(
+            problem, RanksParts(ranks, rows), regularize_intercept=options.regularize_intercept
+        )
+        return NewtonLogistic(engine, start, tol=options.tol, began=began)
+
+
+class RowsCheckpoints(RanksCheckpoints):
+    """Hook that keeps checkpoints, which hold W, and nothing of the rows."""
+
+    @contextmanager
+    def opened(self, problem: Problem, *, resume: bool, same_seed: bool) -> Iterator[Self]:
+        """Hold the folder; find where an earlier training ended, to ``resume`` it."""
+        with super().opened(_without_rows(problem), resume=resume, same_seed=same_seed):
+            yield self
+
+    def write(self, start: Start) -> None:
+        """Write a checkpoint on rank 0."""
+        k = start.duals.shape[1]
+        super().write(replace(start, duals=sp.csr_array((0, k), dtype=start.duals.dtype)))
+
+
+class RowsTraining(Training):
+    """One fit of a model on all ranks of its communicator, each with its own rows.
+
+    Parameters
+    ----------
+    model : MultinomialLogisticRegression
+    ranks : Communicator
+    """
+
+    model: MultinomialLogisticRegression
+
+    def __init__(self, model: MultinomialLogisticRegression, ranks: Communicator) -> None:
+        super().__init__(model)
+        self.ranks = ranks
+        self.verbose = int(model.verbose) if ranks.rank == 0 else 0
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """Abort all ranks if one fails."""
+        return abort_others(self.ranks)
+
+    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+        """Turn the rows of this rank into its part of the problem."""
+        ranks, model = self.ranks, self.model
+
+        def here() -> tuple[Rows, Array, Array]:
+            self.check_params()
+            rows, targets = validated(model, X, y, least_rows=0)
+            if not len(targets):
+                return rows, targets, np.zeros(0)
+            return (
+                rows,
+                targets,
+                _check_sample_weight(
+                    sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+                ),
+            )
+
+        rows, targets, weights = agreed(ranks, here)
+        self._check_same()
+        names = getattr(model, "feature_names_in_", None)
+        dataset, classes = part_of(
+            ranks,
+            rows,
+            targets,
+            weights,
+            model.class_weight,
+            model._bias,
+            None if names is None else list(names),
+        )
+
+        def problem_here() -> Problem:
+            check_size(dataset)
+            return model._problem(dataset)
+
+        problem = agreed(ranks, problem_here)
+        options = agreed(ranks, lambda: self.options(problem)[0])
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return Given(rows, targets, metadata, problem, classes, options, "")
+
+    def check_params(self) -> None:
+        """Check the parameters.
+
+        Raises
+        ------
+        ValueError
+        """
+        super().check_params()
+        if self.model.split is None:
+            raise ValueError(
+                "communicator= needs split='rows': every process passes rows of its own to fit, "
+                "which are trained on together"
+            )
+
+    def seed(self) -> int:
+        """Draw the seed of the random orders on rank 0."""
+        return of_first(self.ranks, super().seed())
+
+    def checkpoints(self, given: Given, seed: int) -> RowsCheckpoints:
+        """Return the hook that keeps checkpoints."""
+        model = self.model
+        where = model.checkpoint, model.checkpoint_minutes
+        return RowsCheckpoints(*where, self._facts_of_all(given), seed, self.ranks)
+
+    def backend(self) -> RowsOnRanks:
+        """Return that the rows are on the ranks."""
+        return RowsOnRanks(self.ranks)
+
+    def warn(self, problem: Problem, solution: Solution) -> None:
+        """Warn on rank 0."""
+        if self.ranks.rank == 0:
+            super().warn(problem, solution)
+
+    def _check_same(self) -> None:
+        """Refuse ranks with other parameters, or of which some continue an earlier fit."""
+        params: Settings = self.model.get_params()
+        for name in ("communicator", "verbose", "random_state", "n_jobs"):
+            del params[name]
+        others = {"an earlier fit to continue": self.remembers()}
+        check_same(self.ranks, facts_of_rank({}, {**params, **others}))
+
+    def _facts_of_all(self, given: Given) -> Facts:
+        """Return the facts that identify the problem of all ranks."""
+        facts = self.model._facts(given.problem, given.classes)
+        text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+        parts = [json.loads(one.tobytes()) for one in self.ranks.all_gather(text)]
+        of_all = {"rows": str(sum(int(part["rows"]) for part in parts))}
+        for name in ("X", "y", "weights of rows and classes"):
+            of_all[name] = " ".join(part[name] for part in parts)
+        return {**facts, **of_all}
+
+
+def training_on_rows(model: MultinomialLogisticRegression) -> Training:
+    """Return the fit of a model on all ranks of its communicator, or in this process alone.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not valid, and there is one process.
+    """
+    given = model.communicator
+    if hasattr(given, "Get_rank") or hasattr(given, "send_receive"):
+        ranks = as_communicator(given)
+        if ranks.size > 1:
+            return RowsTraining(model, ranks)
+    RowsTraining(model, as_communicator(None)).check_params()
+    return Training(model)
+
+
+def _without_rows(problem: Problem) -> Problem:
+    """Return the problem of no rows with the same features and classes."""
+    data = problem.dataset
+    dataset = replace(
+        data,
+        indptr=np.zeros(1, np.int64),
+        indices=np.empty(0, np.int32),
+        values=np.empty(0, data.dtype),
+        labels=np.empty(0, np.int32),
+        weights=np.empty(0),
+    )
+    return replace(problem, dataset=dataset)

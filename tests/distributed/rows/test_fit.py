@@ -1,0 +1,211 @@
+"""Rows on ranks: the optimum of one process, certificates confirmed in NumPy, hostile parts."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import log_softmax
+
+from manyclass import MultinomialLogisticRegression, load_model, save_model
+from manyclass.distributed.communicator import Serial
+from manyclass.distributed.consensus import OtherRankError
+from tests.helpers.ranks import caught, on_ranks
+
+N, D, K = 160, 7, 5
+RNG = np.random.default_rng(0)
+Y = np.concatenate([np.arange(K), RNG.integers(0, K, N - K)])
+X = RNG.normal(size=(N, D)) + 0.7 * RNG.normal(size=(K, D))[Y]
+WEIGHTS = RNG.choice([0.0, 0.5, 1.0, 3.0], N)
+WIDE = sp.random_array((N, 900), density=0.02, rng=RNG, format="csr")
+DATA = {
+    "dense": X,
+    "sparse": sp.csr_array(X * (RNG.random(X.shape) < 0.3)),
+    "wide": WIDE,
+    "float32": X.astype(np.float32),
+}
+
+
+def ends(size, n=N):
+    """Uneven parts; with seven, one has no row and one has one."""
+    cuts = {2: [50], 3: [20, 90], 7: [1, 1, 30, 60, 90, 130]}[size]
+    return [0, *cuts, n]
+
+
+def fit(rank, X, y, weights=None, **params):
+    cuts = ends(rank.size)
+    mine = slice(*cuts[rank.rank : rank.rank + 2])
+    options = {"communicator": rank, "split": "rows", "tol": 1e-5, **params}
+    own = None if weights is None else weights[mine]
+    return MultinomialLogisticRegression(**options).fit(X[mine], y[mine], own)
+
+
+def check_certificate(model, X, y, C=1.0, *, free=True):
+    """P in NumPy on all rows, and D <= the optimum, as P at any W is at least it."""
+    W = np.asarray(model.coef_, np.float64)
+    scores = np.asarray(X @ W.T) + model.intercept_
+    codes = np.searchsorted(model.classes_, y)
+    P = 0.5 * (W**2).sum() + 0.5 * (0 if free else (model.intercept_**2).sum())
+    P -= C * log_softmax(scores, axis=1)[np.arange(len(y)), codes].sum()
+    assert model.certificate_.primal_objective == pytest.approx(P, rel=1e-6)
+    best = MultinomialLogisticRegression(
+        C=C, tol=1e-9, regularize_intercept=not free, fit_intercept=bool(model.intercept_.any())
+    ).fit(sp.csr_array(X, dtype=np.float64), y)
+    assert model.certificate_.dual_objective <= best.certificate_.primal_objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+@pytest.mark.parametrize("rows", DATA)
+def test_parts_reach_the_optimum_of_one_process(size, rows):
+    models = on_ranks(size, lambda rank: fit(rank, DATA[rows], Y))
+    for model in models:
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+        assert model.certificate_ == models[0].certificate_
+        assert model.certificate_.relative_gap <= 1e-5
+        assert model.n_features_in_ == DATA[rows].shape[1]
+        assert model.coef_.dtype == DATA[rows].dtype
+    check_certificate(models[0], DATA[rows], Y)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"regularize_intercept": True},
+        {"fit_intercept": False},
+        {"C": 100.0},
+        {"C": 1e-3},
+        {"intercept_scaling": 2.0, "n_jobs": 2},
+    ],
+)
+def test_intercepts_and_costs(params):
+    alone = MultinomialLogisticRegression(tol=1e-7, **params).fit(X, Y).certificate_
+    model = on_ranks(3, lambda rank: fit(rank, X, Y, **params))[0]
+    assert model.certificate_.relative_gap <= 1e-5
+    assert model.certificate_.primal_objective == pytest.approx(alone.primal_objective, rel=2e-5)
+    assert model.certificate_.dual_objective <= alone.primal_objective
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0, 1: 0.0, 2: 0.5, 3: 1, 4: 1}])
+def test_weights_are_those_of_one_process(class_weight):
+    params = {"class_weight": class_weight, "tol": 1e-7}
+    alone = MultinomialLogisticRegression(**params).fit(X, Y, WEIGHTS)
+    for model in on_ranks(3, lambda rank: fit(rank, X, Y, WEIGHTS, **params)):
+        np.testing.assert_array_equal(model.classes_, alone.classes_)
+        P = alone.certificate_.primal_objective
+        assert model.certificate_.primal_objective == pytest.approx(P, rel=2e-7)
+
+
+def test_classes_are_those_of_all_parts():
+    order = np.argsort(Y, kind="stable")  # most parts lack most classes
+    names = np.array(["a", "bb", "ccc", "dddd", "e"])[Y]
+    rows, y = X[order], names[order]
+    models = on_ranks(7, lambda rank: fit(rank, rows, y))
+    assert all(list(model.classes_) == ["a", "bb", "ccc", "dddd", "e"] for model in models)
+    check_certificate(models[0], rows, y)
+
+
+def test_two_classes_and_a_file(tmp_path):
+    y = np.minimum(Y, 1)
+    alone = MultinomialLogisticRegression(tol=1e-7).fit(X, y)
+    model = on_ranks(3, lambda rank: fit(rank, X, y, tol=1e-7))[1]
+    assert model.coef_.shape == (1, D)
+    np.testing.assert_allclose(model.coef_, alone.coef_, atol=1e-3)
+    save_model(tmp_path / "model", model)
+    loaded = load_model(tmp_path / "model")
+    assert (loaded.communicator, loaded.split) == (None, None)
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def test_results_repeat_and_one_process_is_as_without():
+    first, second = (on_ranks(3, lambda rank: fit(rank, X, Y))[0].coef_ for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    params = {"tol": 1e-5, "random_state": 0}
+    alone = MultinomialLogisticRegression(communicator=Serial(), split="rows", **params).fit(X, Y)
+    np.testing.assert_array_equal(
+        alone.coef_, MultinomialLogisticRegression(**params).fit(X, Y).coef_
+    )
+
+
+def test_a_warm_start_and_a_checkpoint_continue(tmp_path):
+    def call(rank):
+        model = fit(rank, X, Y, C=3.0, warm_start=True)
+        again = model.n_iter_, model.fit(X[rank.rank :: 2], Y[rank.rank :: 2]).n_iter_
+        stored = {"checkpoint": tmp_path / "kept", "C": 3.0}
+        with pytest.warns() if rank.rank == 0 else _nothing():
+            fit(rank, X, Y, max_iter=2, **stored)
+        return *again, fit(rank, X, Y, resume=True, **stored).n_iter_
+
+    for first, again, resumed in on_ranks(2, call):
+        assert again <= 2 < first
+        assert 2 < resumed <= first + 2
+
+
+def _nothing():
+    import contextlib
+
+    return contextlib.nullcontext()
+
+
+def odd(change, at=1):
+    """A fit on three ranks, of which one has other rows; the errors."""
+
+    def call(rank):
+        cuts = ends(3)
+        mine = slice(*cuts[rank.rank : rank.rank + 2])
+        given = X[mine], Y[mine]
+        params = {"communicator": rank, "split": "rows"}
+        if rank.rank == at:
+            *given, more = change(*given)
+            params.update(more)
+        return MultinomialLogisticRegression(**params).fit(*given)
+
+    return on_ranks(3, caught(call))
+
+
+HOSTILE = {
+    "features": (lambda X, y: (X[:, 1:], y, {}), "X of part 1 has 6 features, that of part 0 7"),
+    "dtype": (lambda X, y: (X.astype(np.float32), y, {}), "X of part 1 is float32, .* float64"),
+    "classes": (lambda X, y: (X, y.astype(str), {}), "y of part 1 holds text, .* whole numbers"),
+    "parameters": (lambda X, y: (X, y, {"C": 2.0}), "rank 1 was given other .*C: 1.0 .*2.0"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_parts_that_do_not_fit_are_one_error_on_every_rank(case):
+    change, words = HOSTILE[case]
+    errors = odd(change)
+    assert {type(error) for error in errors} == {ValueError}
+    assert len({str(error) for error in errors}) == 1
+    assert re.search(words, str(errors[0]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X, y: (np.where(np.arange(X.size).reshape(X.shape) == 3, np.nan, X), y, {}),
+        lambda X, y: (X, y[:-1], {}),
+        lambda X, y: (X, y, {"tol": -1.0}),
+        lambda X, y: (X, y, {"split": None}),
+        lambda X, y: (X * 1e200, y, {}),
+    ],
+)
+def test_bad_rows_of_one_rank_end_all(change):
+    errors = odd(change)
+    assert isinstance(errors[1], (ValueError, FloatingPointError))
+    assert {type(errors[0]), type(errors[2])} == {OtherRankError}
+
+
+def test_rows_without_enough_classes_are_refused():
+    for y in (np.zeros(N, int), np.zeros(0, int)):
+        errors = on_ranks(2, caught(lambda rank, y=y: fit(rank, X[: len(y)], y)))
+        assert {type(error) for error in errors} == {ValueError}
+        assert "positive weight" in str(errors[0])
+
+
+def test_a_communicator_needs_a_split():
+    with pytest.raises(ValueError, match="needs split='rows'"):
+        MultinomialLogisticRegression(communicator=Serial()).fit(X, Y)
+    with pytest.raises(ValueError, match="'split' parameter"):
+        MultinomialLogisticRegression(split="classes").fit(X, Y)
