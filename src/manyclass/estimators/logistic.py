@@ -246,9 +246,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         return {name: value for name, value in state.items() if name != "_warm_start"}
 
     def _problem(self, dataset: Dataset) -> Problem:
-        # With two rows of weights, -w/2 and w/2, the norm is half of that of w.
-        halves = 0.5 if dataset.n_classes == 2 else 1.0
-        return Problem(dataset, LOGISTIC, halves * float(self.C), "log_loss")
+        return logistic_problem(dataset, float(self.C))
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, str]:
         options = Options(
@@ -283,3 +281,10 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         if solution.weights.shape[1] > 2:
             return solution.certificate, solution.history
         return solution.certificate.times(2.0), [record.times(2.0) for record in solution.history]
+
+
+def logistic_problem(dataset: Dataset, C: float) -> Problem:
+    """Return the problem of multinomial logistic regression, binary with two classes."""
+    # With two rows of weights, -w/2 and w/2, the norm is half of that of w.
+    halves = 0.5 if dataset.n_classes == 2 else 1.0
+    return Problem(dataset, LOGISTIC, halves * C, "log_loss")

@@ -30,7 +30,7 @@ from manyclass.distributed.consensus import (
 from manyclass.distributed.rows.data import part_of
 from manyclass.distributed.rows.parts import RanksParts
 from manyclass.estimators.fit import Given, Training
-from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.logistic import MultinomialLogisticRegression, logistic_problem
 from manyclass.estimators.validation import check_size, validated
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution, Start
@@ -120,13 +120,13 @@ class RowsTraining(Training):
             targets,
             weights,
             model.class_weight,
-            model._bias,
+            float(model.intercept_scaling) if model.fit_intercept else 0.0,
             None if names is None else list(names),
         )
 
         def problem_here() -> Problem:
             check_size(dataset)
-            return model._problem(dataset)
+            return logistic_problem(dataset, float(model.C))
 
         problem = agreed(ranks, problem_here)
         options = agreed(ranks, lambda: self.options(problem)[0])

@@ -1,0 +1,60 @@
+"""Rows on the processes of mpiexec: the optimum of one process, and no rank that waits for ever."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from sklearn.datasets import load_digits
+
+from manyclass import MultinomialLogisticRegression
+from tests.helpers.mpiexec import MPIEXEC, needs_mpi
+
+pytestmark = needs_mpi
+SECONDS = 300
+FIT = """
+import sys
+from mpi4py import MPI
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from manyclass import MultinomialLogisticRegression
+X, y = load_digits(return_X_y=True)
+ranks = MPI.COMM_WORLD
+X, y = X[ranks.rank :: ranks.size] / 16, y[ranks.rank :: ranks.size]
+model = clone(MultinomialLogisticRegression(communicator=ranks, split="rows", tol=1e-6))
+"""
+
+
+SHOW = """
+model.fit(X, y)
+proofs = ranks.allgather((model.certificate_, model.coef_.tobytes()))
+assert proofs.count(proofs[0]) == ranks.size
+if not ranks.rank:
+    print(*model.certificate_.as_dict().values())
+"""
+
+
+def run(size, script, timeout=SECONDS):
+    command = [MPIEXEC, "-n", str(size), sys.executable, "-c", FIT + script]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_ranks_reach_the_optimum_of_one_process(size):
+    done = run(size, SHOW)
+    assert (done.returncode, done.stderr) == (0, "")
+    P, D, _, relative, _ = map(float, done.stdout.split())
+    X, y = load_digits(return_X_y=True)
+    one = MultinomialLogisticRegression(tol=1e-7).fit(X / 16, y).certificate_
+    assert relative <= 1e-6
+    assert one.primal_objective >= D
+    assert one.primal_objective == pytest.approx(P, rel=2e-6)
+
+
+def test_an_error_of_one_rank_ends_all():
+    done = run(2, "model.fit(X if ranks.rank else X[:, 1:], y)")
+    assert done.returncode != 0
+    assert "X of part 1 has 64 features, that of part 0 63" in done.stderr
+    kill = "import os, signal\nif ranks.rank: os.kill(os.getpid(), signal.SIGKILL)\nmodel.fit(X, y)"
+    assert run(2, kill).returncode != 0
