@@ -91,6 +91,24 @@ def svc_of(args: argparse.Namespace, communicator: object = None) -> MulticlassS
     )
 
 
+def logistic_of(
+    args: argparse.Namespace, communicator: object = None
+) -> MultinomialLogisticRegression:
+    """Return the estimator of logistic regression."""
+    from manyclass.estimators.logistic import MultinomialLogisticRegression
+
+    settings = parameters(args)
+    del settings["loss"], settings["weights"]
+    return MultinomialLogisticRegression(
+        C=args.C,
+        regularize_intercept=args.regularize_intercept,
+        communicator=communicator,
+        split=args.split,
+        **_checkpoints(args),
+        **settings,
+    )
+
+
 def _train_dual(args: argparse.Namespace, log: Say) -> None:
     import numpy as np
 
@@ -120,14 +138,9 @@ def log_proof(
 def _train_logistic(args: argparse.Namespace, log: Say) -> None:
     import numpy as np
 
-    from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.persistence.model_file import save_model
 
-    settings = parameters(args)
-    del settings["loss"], settings["weights"]
-    model = MultinomialLogisticRegression(
-        C=args.C, regularize_intercept=args.regularize_intercept, **_checkpoints(args), **settings
-    )
+    model = logistic_of(args)
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)

@@ -29,6 +29,7 @@ COMPARED = ("sequential_dual", "exponentiated_gradient", "cutting_plane", "most_
 STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
 # Options of one solver only, with their defaults.
 DUAL = {
+    "split": None,
     "formulation": "crammer_singer",
     "C": 1.0,
     "stopping": "gap",
@@ -101,6 +102,12 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
         metavar="F",
         help=f"which machine: {formulation_names()}; or logistic, multinomial logistic regression; "
         "default crammer_singer",
+    )
+    group.add_argument(
+        "--split",
+        choices=["classes", "rows"],
+        help="what the processes of mpiexec share out: rows for logistic, which needs it then; "
+        "classes for the others (default)",
     )
     group.add_argument(
         "-C",
@@ -223,6 +230,9 @@ def settle(args: argparse.Namespace) -> None:
     if args.C == AUTO:
         _check_auto(args)
     logistic = args.formulation == LOGISTIC
+    if args.split == ("classes" if logistic else "rows"):
+        kinds = "rows" if logistic else "classes"
+        raise UsageError(f"argument --split: this formulation splits {kinds}; leave out --split")
     if args.loss is None:
         args.loss = "log_loss" if logistic else "hinge"
     if logistic:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from manyclass.cli import console
-from manyclass.cli.console import UsageError, say, silent
+from manyclass.cli.console import UsageError, count, say, silent
 from manyclass.cli.data import (
     Say,
     check_converted,
@@ -21,12 +21,13 @@ from manyclass.cli.data import (
     weigh_classes,
 )
 from manyclass.cli.options import LOGISTIC
-from manyclass.cli.train import check_files, log_proof, svc_of
+from manyclass.cli.train import check_files, log_proof, logistic_of, svc_of
 from manyclass.cli.train_options import AUTO, settle
 from manyclass.distributed import consensus, mpiexec
 from manyclass.distributed.consensus import OtherRankError, abort_others, agreed, check_same
-from manyclass.distributed.data import load_common
+from manyclass.distributed.data import load_common, load_share
 from manyclass.distributed.model import ShardedTraining
+from manyclass.persistence.model_file import save_model
 
 if TYPE_CHECKING:
     from manyclass.distributed.communicator import Communicator
@@ -58,6 +59,9 @@ def _train(args: argparse.Namespace, ranks: Communicator) -> None:
     options = {name: value for name, value in vars(args).items() if name not in OF_RANKS}
     check_same(ranks, consensus.facts_of_rank({}, options))
     log = say if ranks.rank == 0 and not args.quiet else silent
+    if args.split == "rows":
+        _train_rows(args, ranks, log)
+        return
     model = svc_of(args, ranks)
     X, y = _read(args, ranks, log)
     agreed(ranks, lambda: check_labels(args.data, y))
@@ -65,6 +69,27 @@ def _train(args: argparse.Namespace, ranks: Communicator) -> None:
     training = ShardedTraining(model)
     seconds = timed(args, lambda: training.fit(X, y))
     training.save(args.model)
+    log_proof(model, seconds, log)
+    log(f"saved {args.model}")
+
+
+def _train_rows(args: argparse.Namespace, ranks: Communicator, log: Say) -> None:
+    """Train logistic regression on a share of the rows of each rank."""
+    model = logistic_of(args, ranks)
+    began = time.perf_counter()
+    agreed(ranks, lambda: check_converted(args))
+    explain_bus_errors(args.data)
+    dtype, options = np.dtype(args.dtype), format_options(args)
+    X, y, classes = load_share(ranks, args.data, args.n_features, dtype, args.jobs, **options)
+    n_rows = int(ranks.all_sum(np.array([len(y)], np.int64))[0])
+    log(
+        f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(n_rows, 'row')} on "
+        f"{ranks.size} ranks, {count(X.shape[1], 'feature')}, {len(classes)} classes"
+    )
+    agreed(ranks, lambda: check_labels(args.data, classes))
+    agreed(ranks, lambda: weigh_classes(model, args, classes))
+    seconds = timed(args, lambda: model.fit(X, y))
+    agreed(ranks, lambda: save_model(args.model, model) if ranks.rank == 0 else None)
     log_proof(model, seconds, log)
     log(f"saved {args.model}")
 
@@ -78,8 +103,11 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
             f"argument --solver: stochastic {started}; leave out mpiexec, and use --jobs for "
             "threads"
         )
-    if args.formulation == LOGISTIC:
-        raise UsageError(f"argument --formulation: logistic {started}; leave out mpiexec")
+    if args.formulation == LOGISTIC and args.split is None and args.C != AUTO:
+        raise UsageError(
+            f"argument --formulation: logistic {started}; with --split rows each reads and trains "
+            "on a share of the rows; or leave out mpiexec"
+        )
     if args.multilabel:
         raise UsageError(f"argument --multilabel: {started}; leave out mpiexec")
     if args.C == AUTO:

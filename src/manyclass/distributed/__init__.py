@@ -1,4 +1,4 @@
-"""Training on several processes, which share out the classes: a wing above the estimators.
+"""Training on several processes, which share out classes or rows: a wing above the estimators.
 
 May import everything but cli and reports; nothing below imports it. Begin with model.py (``fit``
 with a communicator) and solvers/base.py.
@@ -10,5 +10,8 @@ from manyclass.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from manyclass.distributed.data import load_common as load_common
+    from manyclass.distributed.data import load_share as load_share
 
-__getattr__, __dir__ = lazy_names(__name__, {"load_common": "manyclass.distributed.data"})
+__getattr__, __dir__ = lazy_names(
+    __name__, dict.fromkeys(("load_common", "load_share"), "manyclass.distributed.data")
+)

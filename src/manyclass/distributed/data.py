@@ -96,21 +96,98 @@ def load_common(
     array(['cat', 'dog'], dtype='<U3')
     """
     ranks, name = as_communicator(communicator), os.fspath(path)
-
-    def options() -> tuple[int, Parser, int]:
-        parser = Parser(
-            n_features, dtype, zero_based=zero_based, sort=sort, sum_duplicates=sum_duplicates
-        )
-        return _kind(name) if ranks.rank == 0 else WHOLE, parser, effective_n_jobs(n_jobs)
-
+    layout = {"zero_based": zero_based, "sort": sort, "sum_duplicates": sum_duplicates}
     with abort_others(ranks):
-        seen, parser, threads = agreed(ranks, options)
-        kind = of_first(ranks, seen)
+        kind, parser, threads = _how(ranks, name, n_features, dtype, n_jobs, layout)
         if kind == CONVERTED:
             rows = _mapped(ranks, name, n_features, dtype)
         else:
             rows = _put_together(ranks, name, parser, _read(ranks, name, parser, kind, threads))
         return rows.matrix(), rows.targets()
+
+
+def load_share(
+    communicator: object,
+    path: str | os.PathLike[str],
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float32,
+    n_jobs: int | None = None,
+    *,
+    zero_based: bool = False,
+    sort: bool = False,
+    sum_duplicates: bool = False,
+) -> tuple[CsrArray, Array, Array]:
+    r"""Load rows of a data file on several ranks, a share of them on each.
+
+    Of a text file, each rank parses its part. Compressed files cannot be cut: rank 0 has all of
+    their rows. Of a file of ``manyclass convert``, each rank maps as many rows.
+
+    Parameters
+    ----------
+    communicator : mpi4py.MPI.Comm
+        All its ranks call this function with the same arguments.
+    path, n_features, dtype, n_jobs, zero_based, sort, sum_duplicates
+        As for ``load_svmlight`` and ``load_data``.
+
+    Returns
+    -------
+    X : scipy.sparse.csr_array
+        The rows of this rank; there may be none.
+    y : ndarray
+    classes : ndarray
+        Of all ranks, ascending.
+
+    Raises
+    ------
+    ValueError, OSError, MemoryError
+        As ``load_svmlight`` and ``load_data``, on the first rank with an error.
+    OtherRankError
+        On the others.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from manyclass.distributed import load_share
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "data")
+    ...     _ = path.write_text("cat 1:1\ndog 2:1\n")
+    ...     X, y, classes = load_share(None, path)  # one process alone
+    >>> X.shape
+    (2, 2)
+    """
+    ranks, name = as_communicator(communicator), os.fspath(path)
+    layout = {"zero_based": zero_based, "sort": sort, "sum_duplicates": sum_duplicates}
+    with abort_others(ranks):
+        kind, parser, threads = _how(ranks, name, n_features, dtype, n_jobs, layout)
+        if kind == CONVERTED:
+            rows = _mapped(ranks, name, n_features, dtype)
+            n = len(rows.labels)
+            rows = rows.between(n * ranks.rank // ranks.size, n * (ranks.rank + 1) // ranks.size)
+            return rows.matrix(), rows.targets(), rows.classes
+        part = _read(ranks, name, parser, kind, threads)
+        width, first_line = _checked_sizes(ranks, name, parser, part)
+        classes, labels = _common_labels(ranks, name, part, first_line)
+        X = part.rows.copy()
+        X.resize((len(labels), width))
+        return X, np.asarray(classes[labels]), classes
+
+
+def _how(
+    ranks: Communicator,
+    name: str,
+    n_features: int | None,
+    dtype: DTypeLike,
+    n_jobs: int | None,
+    layout: Mapping[str, bool],
+) -> tuple[int, Parser, int]:
+    """Return how a file is read, by what and by how many threads."""
+
+    def options() -> tuple[int, Parser, int]:
+        parser = Parser(n_features, dtype, **layout)
+        return _kind(name) if ranks.rank == 0 else WHOLE, parser, effective_n_jobs(n_jobs)
+
+    seen, parser, threads = agreed(ranks, options)
+    return of_first(ranks, seen), parser, threads
 
 
 def _kind(path: str) -> int:
@@ -188,10 +265,12 @@ def _read_part(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs
     return _Part(X, codes, labels, n_lines)
 
 
-def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -> StoredRows:
-    """Put the parts of all ranks into a file for each machine, and map it."""
+def _checked_sizes(
+    ranks: Communicator, name: str, parser: Parser, part: _Part
+) -> tuple[int, NDArray[np.int64]]:
+    """Return the number of features, and the first line of every rank; refuse odd sizes."""
     counts = np.array(ranks.all_gather(np.array(part.counts(), np.int64)))
-    n_rows, n_nonzero, n_lines, _ = counts.sum(axis=0).tolist()
+    n_rows, _, n_lines, _ = counts.sum(axis=0).tolist()
     n_features = parser.n_features or int(counts[:, 3].max())
 
     def check() -> None:
@@ -203,7 +282,15 @@ def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -
             )
 
     agreed(ranks, check)
-    classes, labels = _common_labels(ranks, name, part, np.cumsum(counts[:, 2]) - counts[:, 2])
+    return n_features, np.cumsum(counts[:, 2]) - counts[:, 2]
+
+
+def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -> StoredRows:
+    """Put the parts of all ranks into a file for each machine, and map it."""
+    n_features, first_line = _checked_sizes(ranks, name, parser, part)
+    counts = np.array(ranks.all_gather(np.array(part.counts(), np.int64)))
+    n_rows, n_nonzero, _, _ = counts.sum(axis=0).tolist()
+    classes, labels = _common_labels(ranks, name, part, first_line)
     int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
     lengths: dict[str, tuple[int, DType]] = {
         "indptr": (n_rows + 1, int64),

@@ -42,6 +42,17 @@ class StoredRows(NamedTuple):
         """Return y."""
         return np.asarray(self.classes[self.labels])
 
+    def between(self, begin: int, end: int) -> StoredRows:
+        """Return some of the rows, on the same memory but for ``indptr``."""
+        ends = self.indptr[begin : end + 1]
+        entries = slice(int(ends[0]), int(ends[-1]))
+        return self._replace(
+            indptr=ends - ends[0],
+            indices=self.indices[entries],
+            values=self.values[entries],
+            labels=self.labels[begin:end],
+        )
+
     def wanted(self, name: str, n_features: int | None, dtype: DTypeLike | None) -> StoredRows:
         """Return rows of so many columns, with values of a type; the file's own where None.
 
@@ -102,12 +113,5 @@ class StoredBlocks:
         """Make one pass."""
         rows = self._rows
         for begin, end in zip(self._ends[:-1], self._ends[1:], strict=True):
-            ends = rows.indptr[begin : end + 1]
-            entries = slice(int(ends[0]), int(ends[-1]))
-            block = rows._replace(
-                indptr=ends - ends[0],
-                indices=rows.indices[entries],
-                values=rows.values[entries],
-                labels=rows.labels[begin:end],
-            )
+            block = rows.between(begin, end)
             yield block.matrix(), block.targets()

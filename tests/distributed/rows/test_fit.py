@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import log_softmax
 
-from manyclass import MultinomialLogisticRegression, load_model, save_model
+from manyclass import MultinomialLogisticRegression, load_model, save_data, save_model
+from manyclass.distributed import load_share
 from manyclass.distributed.communicator import Serial
 from manyclass.distributed.consensus import OtherRankError
 from tests.helpers.ranks import caught, on_ranks
@@ -202,6 +203,27 @@ def test_rows_without_enough_classes_are_refused():
         errors = on_ranks(2, caught(lambda rank, y=y: fit(rank, X[: len(y)], y)))
         assert {type(error) for error in errors} == {ValueError}
         assert "positive weight" in str(errors[0])
+
+
+@pytest.mark.parametrize("converted", [False, True])
+@pytest.mark.parametrize("size", [1, 3])
+def test_shares_of_a_file_are_all_of_its_rows(size, converted, tmp_path):
+    rows = sp.csr_array(WIDE[:40], dtype=np.float32)
+    names = np.array(["a", "bb", "c", "d", "e"])[Y[:40]]
+    if converted:
+        save_data(tmp_path / "data", rows, names)
+    else:
+        parts = (rows.indices[rows.indptr[i] : rows.indptr[i + 1]] for i in range(40))
+        lines = (
+            " ".join([name, *(f"{j + 1}:{rows[i, j]}" for j in sorted(part))]) + "\n"
+            for i, (name, part) in enumerate(zip(names, parts, strict=True))
+        )
+        (tmp_path / "data").write_text("".join(lines))
+    shares = on_ranks(size, lambda rank: load_share(rank, tmp_path / "data", 900))
+    assert all(list(classes) == list(np.unique(names)) for _, _, classes in shares)
+    np.testing.assert_array_equal(np.concatenate([y for _, y, _ in shares]), names)
+    whole = sp.vstack([X for X, _, _ in shares]).toarray()
+    np.testing.assert_array_equal(whole, rows.toarray())
 
 
 def test_a_communicator_needs_a_split():

@@ -8,7 +8,7 @@ import sys
 import pytest
 from sklearn.datasets import load_digits
 
-from manyclass import MultinomialLogisticRegression
+from manyclass import MultinomialLogisticRegression, load_model, save_data
 from tests.helpers.mpiexec import MPIEXEC, needs_mpi
 
 pytestmark = needs_mpi
@@ -18,7 +18,7 @@ import sys
 from mpi4py import MPI
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from manyclass import MultinomialLogisticRegression
+from manyclass import MultinomialLogisticRegression, load_model, save_data
 X, y = load_digits(return_X_y=True)
 ranks = MPI.COMM_WORLD
 X, y = X[ranks.rank :: ranks.size] / 16, y[ranks.rank :: ranks.size]
@@ -58,3 +58,34 @@ def test_an_error_of_one_rank_ends_all():
     assert "X of part 1 has 64 features, that of part 0 63" in done.stderr
     kill = "import os, signal\nif ranks.rank: os.kill(os.getpid(), signal.SIGKILL)\nmodel.fit(X, y)"
     assert run(2, kill).returncode != 0
+
+
+def test_the_command_line_reads_and_trains_shares(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    save_data(tmp_path / "converted", (X / 16).astype("float32"), y)
+    lines = (
+        f"{c} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(row) if v) + "\n"
+        for row, c in zip(X / 16, y, strict=True)
+    )
+    (tmp_path / "text").write_text("".join(lines))
+    found = []
+    for name in ("converted", "text"):
+        options = "--split", "rows", "--formulation", "logistic", "--tol", "1e-5"
+        command = [sys.executable, "-m", "manyclass", "train", *options]
+        paths = [str(tmp_path / name), str(tmp_path / f"{name}.model")]
+        done = subprocess.run(
+            [MPIEXEC, "-n", "3", *command, *paths],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        words = [line.split()[0] for line in done.stdout.splitlines()]
+        assert [words.count(word) for word in ("read", "trained", "saved")] == [1, 1, 1]
+        assert "1797 rows on 3 ranks, 64 features, 10 classes" in done.stdout
+        found.append(load_model(paths[1]).certificate_)
+    one = MultinomialLogisticRegression(tol=1e-7).fit(X / 16, y).certificate_.primal_objective
+    for certificate in found:
+        assert certificate.relative_gap <= 1e-5
+        assert certificate.primal_objective == pytest.approx(one, rel=2e-5)
