@@ -1,0 +1,23 @@
+#!/bin/bash
+# Build the package and run the tests of its estimators with one Python and one set of dependencies.
+#
+#   packaging/test_versions.sh PYTHON [oldest | newest]
+#
+# oldest: the versions of packaging/oldest.txt, which are those that pyproject.toml allows.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${1:-python3}
+versions=${2:-newest}
+env=$PWD/build/versions-env
+rm -rf "$env"
+"$python" -m venv "$env"
+constraints=()
+if [ "$versions" = oldest ]; then constraints=(-c packaging/oldest.txt); fi
+"$env/bin/python" -m pip install -q "${constraints[@]}" . pytest pytest-xdist hypothesis pandas safetensors
+"$env/bin/python" -m pip list --format=freeze | grep -iE "^(numpy|scipy|scikit-learn|pandas)="
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -r tests pyproject.toml "$work"
+cd "$work"
+"$env/bin/python" -m pytest -q -n 2 -m "not slow" -o testpaths=tests tests/estimators tests/problem \
+  tests/solvers tests/training tests/model_selection tests/persistence tests/multilabel
