@@ -145,3 +145,32 @@ def test_calibrated_models(run, corpus, here):
     assert "is a MultinomialLogisticRegression, and scores of" in run.fails(
         "calibrate", held, "log", "x"
     )
+
+
+def test_predict_rejects_rows(run, tiny):
+    run.works("predict", "tiny", "abc", "out", "--reject", "1e9")
+    assert Path("out").read_text() == "\n" * 6
+    run.works("predict", "tiny", "abc", "all", "--reject", "0", "--reject-label", "none")
+    assert (
+        Path("all").read_text().split()
+        == load_model("abc").predict(load_svmlight("tiny")[0]).tolist()
+    )
+    run.works("predict", "tiny", "abc", "none", "--reject", "1e9", "--reject-label", "none")
+    assert Path("none").read_text() == "none\n" * 6
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--reject", "-1"], "argument --reject: "),
+        (["--reject-label", "x"], "argument --reject-label: give --reject, the threshold, too"),
+        (["--reject", "1", "--top-k", "2"], "argument --reject: not allowed with argument --top-k"),
+        (["--reject", "1", "--reject-label", "a"], "argument --reject-label: 'a' is a class"),
+    ],
+    ids=str,
+)
+def test_rejection_that_does_not_fit(run, tiny, options, message):
+    code, _, err = run("predict", "tiny", "abc", "out", *options)
+    assert code == 2
+    assert message in err[-1]
+    assert not Path("out").exists()

@@ -136,7 +136,9 @@ def test_ranks_with_other_numbers_of_threads_choose_alike(monkeypatch):
     for module in (storage_choice, choice_of_ranks):
         monkeypatch.setattr(module, "available_memory", lambda sharing=1: (60 << 20) // sharing)
     rng = np.random.default_rng(0)
-    rows = sp.random_array((300, 50_000), density=1e-4, rng=rng, dtype=np.float32, format="csr")
+    rows = sp.random_array(
+        (300, 50_000), density=1e-4, random_state=rng, dtype=np.float32, format="csr"
+    )
 
     def fitted(rank):
         model = MulticlassSVC(

@@ -144,7 +144,7 @@ def test_negative_class_weights_are_refused():
 
 
 def test_many_features_few_rows():
-    X = sp.random_array((20, 100_000), density=1e-4, rng=np.random.default_rng(0)).tocsr()
+    X = sp.random_array((20, 100_000), density=1e-4, random_state=np.random.default_rng(0)).tocsr()
     model = MulticlassSVC(random_state=0).fit(X, np.arange(20) % 4)
     assert model.coef_.shape == (4, 100_000)
     assert model.certificate_.relative_gap <= 1e-3

@@ -205,7 +205,7 @@ def text_problem(
     """Sparse unit rows with some class structure."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, k, n)
-    X = sp.random_array((n, d), density=0.03, rng=rng, dtype=np.float64).tolil()
+    X = sp.random_array((n, d), density=0.03, random_state=rng, dtype=np.float64).tolil()
     X[np.arange(n), labels % d] = 1.0
     X = sp.csr_array(X)
     X = sp.diags_array(1 / np.sqrt(X.power(2).sum(axis=1))) @ X

@@ -15,7 +15,7 @@ from tests.helpers.catalog import make_problem
 
 def random_data(n, d, k, dtype, *, seed=0, bias=0.0, name="crammer_singer", loss="hinge"):
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, d), density=0.3, rng=rng, dtype=np.float64).astype(dtype)
+    X = sp.random_array((n, d), density=0.3, random_state=rng, dtype=np.float64).astype(dtype)
     return make_problem(
         sp.csr_array(X),
         rng.integers(0, k, n),

@@ -19,7 +19,7 @@ FAR = 10**8  # reading so far from an array ends the process
 
 
 def rows(kind):
-    X = sp.random_array((6, 4), density=0.6, rng=np.random.default_rng(0), format=kind)
+    X = sp.random_array((6, 4), density=0.6, random_state=np.random.default_rng(0), format=kind)
     return sp.coo_array(X) if kind == "coo" else X
 
 

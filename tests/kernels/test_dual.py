@@ -86,7 +86,7 @@ KINDS = pytest.mark.parametrize("kind", ["lists", "lanes", "class_major", "table
 @KINDS
 def test_duals_keep_what_they_are_given(kind):
     rng = np.random.default_rng(0)
-    given = sp.random_array((50, 30), density=0.4, rng=rng, format="csr")
+    given = sp.random_array((50, 30), density=0.4, random_state=rng, format="csr")
     engine = engine_of(50, 30, kind)
     for matrix in (given, given[::-1], sp.csr_array((50, 30)), given):
         set_duals(engine, matrix)
@@ -97,7 +97,9 @@ def test_duals_keep_what_they_are_given(kind):
 
 
 def test_lists_keep_what_they_are_given():
-    given = sp.random_array((50, 30), density=0.4, rng=np.random.default_rng(0), format="csr")
+    given = sp.random_array(
+        (50, 30), density=0.4, random_state=np.random.default_rng(0), format="csr"
+    )
     z = _core.Duals64(50, 30)
     z.from_csr(given.indptr.astype(np.int64), given.indices.astype(np.int32), given.data)
     indptr, labels, values = z.to_csr()

@@ -70,7 +70,7 @@ def test_what_becomes_of_the_file_does_no_harm(path):
 def test_large_weights_stay_in_the_file(path, monkeypatch):
     monkeypatch.setattr(model_file, "LARGE", 1 << 20)
     model = MulticlassSVC(random_state=0, tol=1.0).fit(np.eye(10, 1000), np.arange(10))
-    model.coef_ = sp.random_array((10, 200_000), density=0.3, rng=np.random.default_rng(0))
+    model.coef_ = sp.random_array((10, 200_000), density=0.3, random_state=np.random.default_rng(0))
     model.n_features_in_ = 200_000
     size = 12 * model._coefficients.nnz
     tracemalloc.start()
@@ -87,7 +87,9 @@ def test_large_weights_stay_in_the_file(path, monkeypatch):
         while not isinstance(array, mmap.mmap):
             array = array.base
     os.remove(path)  # noqa: PTH107
-    rows = sp.random_array((5, 200_000), density=1e-3, rng=np.random.default_rng(1)).tocsr()
+    rows = sp.random_array(
+        (5, 200_000), density=1e-3, random_state=np.random.default_rng(1)
+    ).tocsr()
     assert (loaded.predict(rows) == model.predict(rows)).all()
 
 

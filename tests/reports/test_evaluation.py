@@ -114,4 +114,4 @@ def test_json(model):
     hinge = evaluate(MulticlassSVC().fit(X[:100], Y[:100]), X, Y)
     assert hinge.calibration is None
     assert "log_loss" not in hinge.as_dict()
-    assert evaluate(model, X, Y, probabilities=False).calibration is None
+    assert evaluate(model, X, Y, confidence=False).calibration is None

@@ -119,8 +119,16 @@ def test_real_data(tmp_path, shared_data, name, n_classes):
     command = ["report", model, data, "-o", path, "--top-features", 5]
     assert commands.main(list(map(str, command))) == 0
     with opened(path) as page:
-        wanted = {"trained", "proven", "convergence", "classes", "confusions", "features"}
-        assert sections(page) == {*wanted, "weights", "versions"}
+        wanted = {
+            "trained",
+            "proven",
+            "convergence",
+            "classes",
+            "confusions",
+            "confidence",
+            "features",
+        }
+        assert sections(page) == {*wanted, "confidence", "weights", "versions"}
         assert page.locator("#classes tbody tr").count() == n_classes
         assert page.locator("table.heat").count() == (n_classes <= 40)
         pairs = page.locator("#confusions table.sortable tbody tr:visible").count()

@@ -38,7 +38,7 @@ PAIRS = [
 
 def tiny(seed=0, n=30, d=7, k=5, dtype=np.float64, bias=1.0, weighted=True):
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, d), density=0.5, rng=rng, dtype=dtype, format="csr")
+    X = sp.random_array((n, d), density=0.5, random_state=rng, dtype=dtype, format="csr")
     X.data[:] = rng.normal(size=X.nnz)
     weights = rng.uniform(0.5, 2, n) if weighted else np.ones(n)
     y = rng.integers(0, k, n)

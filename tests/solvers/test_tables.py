@@ -51,10 +51,12 @@ def weights_of(engine, n_classes):
 )
 def test_tables_hold_the_weights_of_any_duals(seed, k, n_threads, dense_from, dtype, bias):
     rng = np.random.default_rng(seed)
-    X = sp.random_array((30, 12), density=0.3, rng=rng, dtype=np.float64).astype(dtype)
+    X = sp.random_array((30, 12), density=0.3, random_state=rng, dtype=np.float64).astype(dtype)
     labels = rng.integers(0, k, 30)
     problem = make_problem(sp.csr_array(X), labels, n_classes=k, bias=bias)
-    z = sp.random_array((30, k), density=rng.random() ** 3, rng=rng).tolil() / k  # feasible
+    z = (
+        sp.random_array((30, k), density=rng.random() ** 3, random_state=rng).tolil() / k
+    )  # feasible
     z = z.tolil()
     z[np.arange(30), labels] = 0
     z = sp.csr_array(z, dtype=dtype)

@@ -44,7 +44,9 @@ class Hostile:
         return array
 
     def csr(self, n_rows, n_columns, dtype, density=0.4):
-        X = sp.random_array((n_rows, n_columns), density=density, rng=self.rng, format="csr")
+        X = sp.random_array(
+            (n_rows, n_columns), density=density, random_state=self.rng, format="csr"
+        )
         return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(dtype)
 
     def rows(self, n):

@@ -79,7 +79,7 @@ def texts(dtype: Any, n: int = 300, d: int = 400, k: int = 40) -> tuple[Any, Any
     """Sparse rows of unit length with some class structure."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, k, n)
-    X = sp.random_array((n, d), density=0.03, rng=rng, dtype=np.float64).tolil()
+    X = sp.random_array((n, d), density=0.03, random_state=rng, dtype=np.float64).tolil()
     X[np.arange(n), y % d] = 1.0
     X = sp.csr_array(X)
     return sp.csr_array((sp.diags_array(1 / np.sqrt(X.power(2).sum(axis=1))) @ X).astype(dtype)), y

@@ -99,6 +99,9 @@ def number(text: str, convert: Callable[[str], T], wanted: str, ok: Callable[[T]
 
 
 positive = partial(number, convert=float, wanted="a positive number", ok=lambda v: 0 < v < math.inf)
+not_negative = partial(
+    number, convert=float, wanted="a number of at least 0", ok=lambda v: 0 <= v < math.inf
+)
 finite = partial(number, convert=float, wanted="a finite number", ok=math.isfinite)
 positive_int = partial(number, convert=int, wanted="a positive integer", ok=lambda v: 0 < v < 2**63)
 jobs = partial(

@@ -66,8 +66,14 @@ def predict_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
     """Write the set of labels of every row, separated by commas, in the order of ``classes_``."""
     from manyclass.cli.file_kinds import check_output, sets_of
 
-    if args.top_k is not None or args.probabilities:
-        flag = "--probabilities" if args.probabilities else "--top-k"
+    given = {
+        "--top-k": args.top_k is not None,
+        "--probabilities": args.probabilities,
+        "--reject": args.reject is not None,
+        "--reject-label": args.reject_label is not None,
+    }
+    flag = next((name for name, is_given in given.items() if is_given), None)
+    if flag is not None:
         raise UsageError(f"argument {flag}: {args.model} is of sets of labels; leave it out")
     names = [str(name) for name in model.classes_.tolist()]
     if any(mark in name for name in names for mark in ",\t\n\r"):

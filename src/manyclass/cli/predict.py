@@ -7,7 +7,15 @@ import json
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from manyclass.cli.console import CommandParser, UsageError, count, positive_int, say, silent
+from manyclass.cli.console import (
+    CommandParser,
+    UsageError,
+    count,
+    not_negative,
+    positive_int,
+    say,
+    silent,
+)
 from manyclass.cli.data import is_of_sets, load_for, read_for
 from manyclass.cli.multilabel import evaluate_sets, predict_sets
 from manyclass.cli.options import data_options, force_option, settle_order
@@ -45,6 +53,18 @@ def predict_options(parser: CommandParser) -> None:
         help="write its probability behind every label (models of --formulation logistic or "
         "--loss log_loss, or of manyclass calibrate)",
     )
+    parser.add_argument(
+        "--reject",
+        type=not_negative,
+        metavar="T",
+        help="write no class for rows whose confidence is below T: the largest probability, or of "
+        "a model without any, the largest score less the second",
+    )
+    parser.add_argument(
+        "--reject-label",
+        metavar="LABEL",
+        help="what to write for them (an empty line where classes are text, else -1)",
+    )
     force_option(parser)
 
 
@@ -80,26 +100,56 @@ def predict(args: argparse.Namespace) -> None:
             f"argument --probabilities: {args.model} has none; give it some (manyclass calibrate), "
             "or train with --formulation logistic, or --solver stochastic --loss log_loss"
         )
+    top, rejection = args.top_k or 1, _rejection(args, model)
     X, _ = read_for(args, model, silent)
-    top = args.top_k or 1
     with atomic.output(args.out) as file:
         step = max(1, SCORES_AT_A_TIME // n_classes) if args.probabilities else LINES_AT_A_TIME
         for begin in range(0, X.shape[0], step):
-            columns = _columns(model, X[begin : begin + step], top, args.probabilities)
+            columns = _columns(model, X[begin : begin + step], top, args.probabilities, rejection)
             lines = zip(*columns, strict=True)
             file.write("".join("\t".join(map(str, line)) + "\n" for line in lines).encode())
 
 
-def _columns(model: Any, X: Rows, top: int, probabilities: bool) -> list[list[object]]:
+def _rejection(args: argparse.Namespace, model: Any) -> dict[str, Any]:
+    """Return the arguments of ``predict`` that reject rows."""
+    from manyclass.estimators.decisions import label_of_rejected
+
+    if args.reject is None:
+        if args.reject_label is not None:
+            raise UsageError("argument --reject-label: give --reject, the threshold, too")
+        return {}
+    if (args.top_k or 1) > 1:
+        raise UsageError("argument --reject: not allowed with argument --top-k")
+    label: Any = args.reject_label
+    if label is not None and not isinstance(model.classes_.tolist()[0], str):
+        try:
+            label = float(label) if model.classes_.dtype.kind == "f" else int(label)
+        except ValueError:
+            raise UsageError(
+                f"argument --reject-label: the classes are numbers, and {label!r} is none"
+            ) from None
+    try:
+        label = label_of_rejected(label, model.classes_)
+    except ValueError as error:
+        message = str(error).removeprefix("reject_label: ")
+        raise UsageError(f"argument --reject-label: {message}") from None
+    return {"reject": args.reject, "reject_label": label}
+
+
+def _columns(
+    model: Any, X: Rows, top: int, probabilities: bool, rejection: dict[str, Any]
+) -> list[list[object]]:
     """Return the best labels of rows, the best first, each with its probability if wanted."""
     import numpy as np
 
     if not probabilities:
-        best = model.predict_top_k(X, top) if top > 1 else model.predict(X)[:, None]
+        best = model.predict_top_k(X, top) if top > 1 else model.predict(X, **rejection)[:, None]
         return [column.tolist() for column in best.T]
     chances = model.predict_proba(X)
     order = np.argsort(-chances, axis=1, kind="stable")[:, :top]
     labels, shares = model.classes_[order], np.take_along_axis(chances, order, axis=1)
+    if rejection:
+        labels = model.predict(X, **rejection)[:, None]
     return [column.tolist() for pair in zip(labels.T, shares.T, strict=True) for column in pair]
 
 
@@ -124,7 +174,7 @@ def evaluate(args: argparse.Namespace) -> None:
         evaluate_sets(args, model)
         return
     X, y = read_for(args, model, silent if args.json else say)
-    found = judge(model, X, y, probabilities=args.report)
+    found = judge(model, X, y, confidence=args.report)
     warn_of_unseen(args.data, found.codes.n_unseen)
     if args.json:
         say(json.dumps(found.as_dict() if args.report else found.scores()))

@@ -17,6 +17,7 @@ from manyclass.estimators.coefficients import (
     names_of_features,
     plain_estimator,
 )
+from manyclass.estimators.decisions import decided
 from manyclass.estimators.validation import check_parameters, checked_count, rows_as_given
 from manyclass.prediction.scoring import (
     Coefficients,
@@ -88,23 +89,47 @@ class LinearClassifier(ClassifierMixin):
         scores = now._scores(now._check_rows(X))
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X: ArrayLike) -> Array:
-        """Predict the class of every row, that of the largest score.
+    def predict(
+        self,
+        X: ArrayLike,
+        *,
+        costs: Any = None,
+        reject: float | None = None,
+        reject_label: Label | None = None,
+    ) -> Array:
+        """Predict the class of every row: of the largest score, or of the least expected cost.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to classify.
+        costs : array-like of shape (n_classes, n_classes) or dict of dicts, default=None
+            Costs of mistakes, finite and at least 0: row j, column c for predicting
+            ``classes_[c]`` where ``classes_[j]`` is true; 0 on the diagonal. Of a dict,
+            ``costs[true][predicted]`` by label; pairs that it lacks cost 1. For models with
+            ``predict_proba`` and up to 4,096 classes.
+        reject : float, default=None
+            Rows whose confidence is below it get ``reject_label``. Confidence is the largest
+            probability; of a model without ``predict_proba``, the largest score less the second.
+        reject_label : label, default=None
+            None: "" where classes are text, -1 where they are numbers.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Entries of ``classes_``.
+            Entries of ``classes_``, and the label of rejected rows.
 
         Raises
         ------
         ValueError
-            If X has another number of features than in ``fit``, NaN or infinity.
+            If X has another number of features than in ``fit``, NaN or infinity; if costs need
+            probabilities, do not fit the classes or are negative; if the threshold is negative, or
+            the label of rejected rows is a class.
+
+        Notes
+        -----
+        Costs of the decision change no weights. Sources: Duda, Hart, Stork 2001, sec. 2.2; Chow
+        1970, eq. 1.
 
         Examples
         --------
@@ -112,8 +137,12 @@ class LinearClassifier(ClassifierMixin):
         >>> model = MulticlassSVC(C=10).fit([[-1.0], [1.0]], ["left", "right"])
         >>> model.predict([[-3.0], [2.0]]).tolist()
         ['left', 'right']
+        >>> model.predict([[-3.0], [0.1]], reject=0.5).tolist()
+        ['left', '']
         """
         now = self._as_of_now()
+        if costs is not None or reject is not None or reject_label is not None:
+            return decided(now, now._check_rows(X), costs, reject, reject_label)
         best = now._labels(now._check_rows(X), 1)
         return np.asarray(now.classes_[best[:, 0]])
 

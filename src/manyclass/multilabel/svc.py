@@ -230,7 +230,9 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         """
         return self._scores(self._check_rows(X))
 
-    def predict(self, X: ArrayLike) -> Array | CsrArray:
+    def predict(  # type: ignore[override]  # sets of labels have no costs
+        self, X: ArrayLike
+    ) -> Array | CsrArray:
         """Predict the labels of every row, those whose score is above their threshold.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypedDict
 
 import numpy as np
@@ -19,6 +19,7 @@ from manyclass.reports.confusion import (
     label_codes,
     shown,
 )
+from manyclass.reports.coverage import TOP, Coverage, largest_leads, top_k_accuracy
 from manyclass.utils.types import Array, Label, Settings
 
 PAIRS = 20  # the most confused ones of a report
@@ -40,12 +41,19 @@ class Evaluation:
     confusion : ConfusionPairs
     calibration : Calibration or None
         None for a model without probabilities.
+    coverage : Coverage or None
+        Errors of the most confident rows; None where ``confidence=False``.
+    top_k : dict of int to float
+        Share of the rows whose label is among the k best classes; empty where there are few
+        classes, or ``confidence=False``.
     """
 
     codes: LabelCodes
     classes: ClassScores
     confusion: ConfusionPairs
     calibration: Calibration | None
+    coverage: Coverage | None = None
+    top_k: dict[int, float] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -75,16 +83,23 @@ class Evaluation:
         """Return all scores, ready for JSON; of the confused pairs, the most frequent."""
         found = self.calibration
         about = {} if found is None else {"log_loss": found.log_loss, "ece": found.ece}
+        covered = self.coverage
         return {
             **self.scores(),
+            **{f"top_{k}_accuracy": share for k, share in self.top_k.items()},
             **about,
+            **({} if covered is None else {"confidence": covered.measure}),
+            **({} if covered is None else {"coverage": covered.as_dicts()}),
             "classes": self.classes.as_dicts(),
             "confused_pairs": [asdict(pair) for pair in self.confusion.top(PAIRS)],
         }
 
     def lines(self) -> list[str]:
         """Return the scores as text, without those of all rows."""
-        lines = ["", *self.classes.lines(), "", *str(self.confusion).splitlines()]
+        lines = [f"top {k}     {100 * share:6.2f} %" for k, share in self.top_k.items()]
+        lines += ["", *self.classes.lines(), "", *str(self.confusion).splitlines()]
+        if self.coverage is not None:
+            lines += ["", *self.coverage.lines()]
         found = self.calibration
         if found is not None:
             loss = "" if found.log_loss is None else f"log loss {found.log_loss:.4f}, "
@@ -92,7 +107,7 @@ class Evaluation:
         return lines
 
 
-def evaluate(model: Any, X: Any, y: ArrayLike, *, probabilities: bool = True) -> Evaluation:
+def evaluate(model: Any, X: Any, y: ArrayLike, *, confidence: bool = True) -> Evaluation:
     """Evaluate a model on labelled rows.
 
     Parameters
@@ -101,8 +116,9 @@ def evaluate(model: Any, X: Any, y: ArrayLike, *, probabilities: bool = True) ->
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels; one that is no class of the model counts as an error.
-    probabilities : bool, default=True
-        Whether to evaluate probabilities, where the model has them.
+    confidence : bool, default=True
+        Whether to evaluate the best k classes, the confidence of the predictions, and the
+        probabilities where the model has them.
 
     Returns
     -------
@@ -119,14 +135,19 @@ def evaluate(model: Any, X: Any, y: ArrayLike, *, probabilities: bool = True) ->
     classifier = model
     if len(getattr(model, "steps", [])) > 1:
         classifier, X = model.steps[-1][1], _transformed(model[:-1], X)
-    codes = label_codes(classifier.classes_, truth, classifier.predict(X))
-    has_calibration = probabilities and has_probabilities(classifier)
-    return Evaluation(
-        codes,
-        ClassScores.of(codes),
-        ConfusionPairs(codes),
-        calibration(classifier, X, codes) if has_calibration else None,
-    )
+    k = min(max(TOP), len(classifier.classes_) - 1) if confidence else 1
+    best = classifier.predict_top_k(X, k) if k > 1 else classifier.predict(X)[:, None]
+    codes = label_codes(classifier.classes_, truth, best[:, 0])
+    scores, pairs = ClassScores.of(codes), ConfusionPairs(codes)
+    if not confidence:
+        return Evaluation(codes, scores, pairs, None)
+    top_k = top_k_accuracy(classifier.classes_, best, codes)
+    if not has_probabilities(classifier):
+        right = codes.true == codes.predicted
+        covered = Coverage.of("lead", largest_leads(classifier, X), right)
+        return Evaluation(codes, scores, pairs, None, covered, top_k)
+    found, covered = calibration(classifier, X, codes)
+    return Evaluation(codes, scores, pairs, found, covered, top_k)
 
 
 def _transformed(steps: Any, X: Any) -> Any:
@@ -282,8 +303,8 @@ def has_probabilities(model: object) -> bool:
     return hasattr(model, "predict_proba")
 
 
-def calibration(model: Any, X: Any, codes: LabelCodes) -> Calibration:
-    """Compute the calibration of a model, a few rows at a time.
+def calibration(model: Any, X: Any, codes: LabelCodes) -> tuple[Calibration, Coverage]:
+    """Compute calibration and coverage of a model with probabilities, a few rows at a time.
 
     Parameters
     ----------
@@ -304,4 +325,5 @@ def calibration(model: Any, X: Any, codes: LabelCodes) -> Calibration:
         losses.append(-np.log(np.maximum(true, np.finfo(p.dtype).eps, dtype=np.float64)))
     loss = np.concatenate(losses)
     right = codes.true == codes.predicted
-    return Calibration.of(largest, right, float(loss.mean()) if len(loss) else None)
+    found = Calibration.of(largest, right, float(loss.mean()) if len(loss) else None)
+    return found, Coverage.of("probability", largest, right)

@@ -133,6 +133,8 @@ def report_page(
     if X is not None and y is not None:
         found = evaluate(model, X, y)
         parts += [sections.classes_section(found), sections.confusion_section(found)]
+        confidence = sections.confidence_section(found)
+        parts += [confidence] if confidence is not None else []
         if found.calibration is not None:
             parts.append(sections.calibration_section(found.calibration))
     if n_top is not None:

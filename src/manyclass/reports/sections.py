@@ -62,6 +62,14 @@ CALIBRATION = (
     "is the mean distance from it, over all rows; the log loss is the mean of minus the logarithm "
     "of the true class's probability."
 )
+COVERAGE = (
+    "Errors of the rows that predict(X, reject=threshold) does not reject: those whose confidence "
+    "is at least the threshold. "
+)
+CONFIDENCE = {
+    "probability": "Confidence is the largest probability.",
+    "lead": "Confidence is the lead: the largest score less the second.",
+}
 FEATURES = (
     "The features that speak most for each class, with their weights, the largest first. Weights "
     "compare only between features of about the same scale."
@@ -344,6 +352,23 @@ def calibration_section(found: Calibration) -> Section:
     figures = side_by_side(reliability_chart(found), bins)
     content = [paragraph(CALIBRATION), facts(numbers), figures]
     return Section("calibration", "Calibration", "Calibration", content)
+
+
+def confidence_section(found: Evaluation) -> Section | None:
+    """Return the accuracy of the best k classes, and the errors of the most confident rows."""
+    covered = found.coverage
+    if covered is None:
+        return None
+    best = [(f"label among the {k} best classes", percent(s, 2)) for k, s in found.top_k.items()]
+    rows = [
+        [f"{row['threshold']:.4g}", percent(row["coverage"]), percent(row["error"])]
+        for row in covered.as_dicts()
+    ]
+    titles = (f"least {covered.measure}", "rows", "errors")
+    whole = table("Errors of the most confident rows", titles, rows, n_left=1)
+    note = paragraph(COVERAGE, CONFIDENCE[covered.measure])
+    content = [facts(best) if best else None, note, whole]
+    return Section("confidence", "Confidence", "Confidence", content)
 
 
 def features_section(model: Estimator, n: int, names: Array | None) -> Section:

@@ -56,7 +56,9 @@ def test_labels_of_all_kinds(path, labels):
 
 
 def test_arrays_of_all_kinds(path):
-    X = sp.random_array((7, 5), density=0.5, rng=np.random.default_rng(0), dtype=np.float64)
+    X = sp.random_array(
+        (7, 5), density=0.5, random_state=np.random.default_rng(0), dtype=np.float64
+    )
     for given_ in (X.toarray(), X.tocsr(), X.tocsc(), X.tocoo(), X.astype(np.float32)):
         save_data(path, given_, np.arange(7) % 3)
         np.testing.assert_array_equal(load_data(path)[0].toarray(), sp.csr_array(given_).toarray())

@@ -263,7 +263,7 @@ def test_round_trip_through_sklearn(
     n_jobs: int,
 ) -> None:
     rng = np.random.default_rng(seed)
-    X = scipy.sparse.random_array(shape, density=density, rng=rng, format="csr")
+    X = scipy.sparse.random_array(shape, density=density, random_state=rng, format="csr")
     X.data = rng.normal(size=X.nnz) * 10.0 ** rng.integers(-8, 8, X.nnz)
     y = rng.integers(-3, 4, shape[0]) if integer_labels else rng.normal(size=shape[0])
     path = tmp_path_factory.getbasetemp() / "round_trip.txt"

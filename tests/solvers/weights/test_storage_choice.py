@@ -127,7 +127,8 @@ def test_a_limit_on_the_process_is_known():
 @pytest.mark.parametrize("name", ["crammer_singer", "lee_lin_wahba"])
 def test_a_limit_ends_training_before_it_begins(name):
     script = f"""
-X = sp.random_array((5000, 2_000_000), density=1e-4, format="csr", dtype=np.float32, rng=0)
+rng = np.random.default_rng(0)
+X = sp.random_array((5000, 2_000_000), density=1e-4, format="csr", dtype="f", random_state=rng)
 y = np.arange(5000) % 2500
 MulticlassSVC(formulation={name!r}).fit(X, y)
 """
@@ -143,7 +144,7 @@ def test_a_limit_reached_in_training_says_so():
 from manyclass.solvers.weights import storage_choice
 storage_choice.CLASSES_PER_ENTRY = 0
 rng = np.random.default_rng(0)
-X = sp.random_array((4000, 200_000), density=1e-3, format="csr", dtype=np.float32, rng=rng)
+X = sp.random_array((4000, 200_000), density=1e-3, format="csr", dtype=np.float32, random_state=rng)
 for n_jobs in (1, 2):
     try:
         MulticlassSVC(formulation="weston_watkins", n_jobs=n_jobs, tol=1e-5).fit(X, range(4000))

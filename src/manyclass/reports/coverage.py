@@ -1,0 +1,124 @@
+"""Error of the most confident rows, and accuracy of the best k classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from manyclass.estimators.decisions import leads, parts
+from manyclass.reports.confusion import LabelCodes, columns
+from manyclass.utils.types import Array
+
+Numbers = NDArray[np.float64]
+SHARES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
+TOP = (3, 5)  # best classes
+SHOWN: tuple[Literal["coverage"], Literal["error"]] = ("coverage", "error")
+
+
+class Covered(TypedDict):
+    """Rows of at least some confidence, ready for JSON."""
+
+    threshold: float
+    coverage: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coverage:
+    """Error of the rows that ``predict(X, reject=threshold)`` does not reject.
+
+    Attributes
+    ----------
+    measure : str
+        "probability", the largest one of a row, or "lead", the largest score less the second.
+    thresholds : ndarray of shape (n_thresholds,), float64
+        So that about 100, 95, 90, 80, 70, 60 and 50 % of the rows have at least this confidence.
+    coverage : ndarray of shape (n_thresholds,), float64
+        Share of the rows that do; more than that where rows are equally confident.
+    errors : ndarray of shape (n_thresholds,), float64
+        Share of these rows that are wrong.
+    """
+
+    measure: str
+    thresholds: Numbers
+    coverage: Numbers
+    errors: Numbers
+
+    @classmethod
+    def of(cls, measure: str, confidence: Numbers, right: Array) -> Coverage:
+        """Compute it.
+
+        Parameters
+        ----------
+        measure : str
+        confidence : ndarray of shape (n_samples,)
+        right : ndarray of shape (n_samples,), bool
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> found = Coverage.of("lead", np.array([0.9, 0.1]), np.array([True, False]))
+        >>> found.errors.tolist()[0], found.errors.tolist()[-1]
+        (0.5, 0.0)
+        """
+        order = np.argsort(-confidence, kind="stable")
+        ranked = confidence[order]
+        wrong = np.cumsum(~right[order])
+        n = len(ranked)
+        needed = np.ceil(np.array(SHARES) * n - 1e-9).astype(int).clip(1, n)
+        thresholds = np.unique(ranked[needed - 1])
+        counts = n - np.searchsorted(ranked[::-1], thresholds)
+        return cls(measure, thresholds, counts / n, wrong[counts - 1] / counts)
+
+    def as_dicts(self) -> list[Covered]:
+        """Return all thresholds, the lowest first, ready for JSON."""
+        numbers = self.thresholds, self.coverage, self.errors
+        return [
+            {"threshold": t, "coverage": c, "error": e}
+            for t, c, e in zip(*(a.tolist() for a in numbers), strict=True)
+        ]
+
+    def lines(self) -> list[str]:
+        """Return a table as text."""
+        cells = [
+            (f"{row['threshold']:.4g}", *(f"{100 * row[name]:.1f} %" for name in SHOWN))
+            for row in self.as_dicts()
+        ]
+        return columns([(f"least {self.measure}", "rows", "errors"), *cells], n_left=0)
+
+
+def largest_leads(model: Any, X: Any) -> Numbers:
+    """Return the lead of every row, a few rows at a time.
+
+    Parameters
+    ----------
+    model : fitted classifier with ``decision_function``
+    X : {array-like, CSR matrix} of shape (n_samples, n_features)
+    """
+    found = [np.empty(0)]
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    for part in parts(n_rows, len(model.classes_)):
+        scores = np.asarray(model.decision_function(_safe_indexing(X, part)))
+        found.append(leads(scores.reshape(len(scores), -1)))
+    return np.concatenate(found)
+
+
+def top_k_accuracy(classes: Array, best: Array, codes: LabelCodes) -> dict[int, float]:
+    """Return the share of the rows whose label is among the k best classes, for some k.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+    best : ndarray of shape (n_samples, n_best)
+        Entries of the classes, the best first.
+    codes : LabelCodes
+        Of the classes and the true labels.
+    """
+    order = np.argsort(classes, kind="stable")
+    positions = order[np.searchsorted(classes, best, sorter=order)]
+    hits = codes.classes[positions] == codes.true[:, None]
+    return {k: float(hits[:, :k].any(axis=1).mean()) for k in TOP if k <= best.shape[1]}
