@@ -120,7 +120,8 @@ def test_evaluate_report_in_words(run, corpus):
     plain = run.works("evaluate", corpus / "test.txt", corpus / "model")
     lines = run.works("evaluate", corpus / "test.txt", corpus / "model", "--report")
     assert lines[1:3] == plain[1:]
-    assert lines[4].split() == ["class", "precision", "recall", "F1", "support"]
+    assert [line.split()[:2] for line in lines[3:5]] == [["top", "3"], ["top", "5"]]
+    assert lines[6].split() == ["class", "precision", "recall", "F1", "support"]
     assert any(" rows confused, in " in line for line in lines)
 
 
