@@ -7,7 +7,14 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from manyclass import MultinomialLogisticRegression, load_model, save_model
+from manyclass import (
+    MultinomialLogisticRegression,
+    load_data,
+    load_model,
+    save_data,
+    save_model,
+)
+from manyclass.solvers import logistic_engine, logistic_rows
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +141,24 @@ def test_bad_values_leave_the_model(value, three_classes):
 def test_sparsify_drops_the_certificate():
     model = MultinomialLogisticRegression().fit(*load_iris(return_X_y=True))
     assert model.sparsify(0.3).certificate_ is None
+
+
+@pytest.mark.parametrize("converted", [False, True])
+def test_rows_on_disk_that_exceed_the_memory_are_read_in_passes(converted, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 30)), rng.integers(0, 3, 2000)
+    best = MultinomialLogisticRegression(tol=1e-7).fit(X, y).certificate_.primal_objective
+    if converted:
+        save_data(tmp_path / "data", X, y)
+        mapped, y = load_data(tmp_path / "data")
+    else:
+        np.save(tmp_path / "data.npy", X)
+        mapped = np.load(tmp_path / "data.npy", mmap_mode="r")
+    monkeypatch.setattr(logistic_rows, "VALUES_AT_A_TIME", 900)
+    monkeypatch.setattr(logistic_engine, "available_memory", lambda: X.nbytes // 3)
+    model = MultinomialLogisticRegression(tol=1e-5).fit(mapped, y)
+    assert all(record.n_duals == 0 for record in model.history_)
+    assert model.certificate_.primal_objective == pytest.approx(best, rel=1.1e-5)
+    assert model.certificate_.relative_gap <= 1e-5
+    monkeypatch.setattr(logistic_engine, "available_memory", lambda: 10 * X.nbytes)
+    assert MultinomialLogisticRegression().fit(mapped, y).history_[0].n_duals

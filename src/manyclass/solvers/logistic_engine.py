@@ -12,6 +12,7 @@ formulas: logistic/kernels.hpp.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from mmap import mmap
 from typing import NamedTuple
 
 import numpy as np
@@ -290,7 +291,13 @@ def bytes_of_log_u(problem: Problem) -> int:
 
 
 def duals_fit(problem: Problem) -> bool:
-    """Whether v, an n x k array, fits into the memory that is left, beside W."""
+    """Whether v, an n x k array, fits into the memory that is left, beside W.
+
+    Not where X is mapped from a file and does not fit: visits in random order would read it page by
+    page, and Newton's method reads it in sequential passes.
+    """
+    if _exceeds_memory(problem):
+        return False
     data = problem.dataset
     sums = 3 * 8 * (data.n_features + 1) * data.n_classes  # W, and what a certificate adds up
     return bytes_of_log_u(problem) + sums < SHARE_OF_MEMORY * available_memory()
@@ -314,7 +321,22 @@ def check_memory(problem: Problem) -> None:
         )
 
 
+def _exceeds_memory(problem: Problem) -> bool:
+    """Whether X is mapped from a file that is larger than the memory."""
+    data = problem.dataset
+    base: object = data.values
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    if not isinstance(base, mmap):
+        return False
+    return data.values.nbytes + data.indices.nbytes > SHARE_OF_MEMORY * available_memory()
+
+
 def memory_of_duals(problem: Problem) -> str:
-    """Say how large v is, and what is free."""
+    """Say what does not fit, v or X, how large it is, and what is free."""
+    if _exceeds_memory(problem):
+        data = problem.dataset
+        size, free = data.values.nbytes + data.indices.nbytes, available_memory()
+        return f"{size / 1e9:.1f} GB of X on disk; {free / 1e9:.1f} GB of memory are free"
     needed, free = bytes_of_log_u(problem), available_memory()
     return f"{needed / 1e9:.1f} GB of dual variables; {free / 1e9:.1f} GB are free"

@@ -33,6 +33,7 @@ from manyclass.utils.types import Array
 
 SCORES_AT_A_TIME = 1 << 20
 NUMBERS_AT_A_TIME = 1 << 21
+VALUES_AT_A_TIME = 1 << 24  # of X
 
 # A method of LogisticRows, and what it is given: it adds to the arrays that come last.
 Question: TypeAlias = Callable[..., None]
@@ -137,8 +138,12 @@ class LogisticRows:
     def squares(self, total: NDArray[np.float64]) -> None:
         """Add up C_i x_ij^2, that of the appended feature last."""
         data, costs = self.problem.dataset, self.problem.costs
-        X = sp.csr_array(data.matrix())
-        total[:-1] += np.asarray(costs @ X.multiply(X)).ravel()
+        X = data.matrix()
+        row = max(1, len(data.values) // max(1, data.n_examples))
+        step = max(1, VALUES_AT_A_TIME // row)
+        for begin in range(0, data.n_examples, step):  # X may be larger than the memory
+            part = sp.csr_array(X[begin : begin + step])
+            total[:-1] += np.asarray(costs[begin : begin + step] @ part.multiply(part)).ravel()
         total[-1] += data.bias**2 * costs.sum()
 
     def variances(
