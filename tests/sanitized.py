@@ -12,6 +12,7 @@ TESTS = {
         "tests/kernels/test_class_pairs.py",
         "tests/kernels/test_lower_root.py",
         "tests/kernels/test_pack_rows.py",
+        "tests/kernels/test_merged_columns.py",
         "tests/io/svmlight/test_errors.py::test_malformed",
     ],
     "kernels": [
@@ -25,6 +26,7 @@ TESTS = {
         "tests/kernels/test_logistic.py",
         "tests/kernels/test_lower_root.py",
         "tests/kernels/test_pack_rows.py",
+        "tests/kernels/test_merged_columns.py",
         "tests/prediction/test_scoring.py",
     ],
     "solvers": [

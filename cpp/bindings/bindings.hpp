@@ -66,6 +66,7 @@ void bind_logistic(nanobind::module_& m);
 void bind_stochastic(nanobind::module_& m);
 void bind_svmlight(nanobind::module_& m);
 void bind_prediction(nanobind::module_& m);
+void bind_columns(nanobind::module_& m);
 
 template <class T>
 struct HeldArrays {

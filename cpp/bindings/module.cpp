@@ -48,6 +48,7 @@ NB_MODULE(_core, m) {
   manyclass::bind_stochastic(m);
   manyclass::bind_svmlight(m);
   manyclass::bind_prediction(m);
+  manyclass::bind_columns(m);
   m.def(
       "explain_bus_errors",
       [](nanobind::bytes text) { manyclass::explain_bus_errors({text.c_str(), text.size()}); },

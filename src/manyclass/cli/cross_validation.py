@@ -15,6 +15,7 @@ from manyclass.cli.options import (
     estimator_options,
     formulation_names,
     formulation_or_logistic,
+    merging,
     parameters,
     reader_options,
     settle_estimator,
@@ -135,7 +136,7 @@ def estimator(
     args: argparse.Namespace, settings: Settings
 ) -> MulticlassSVCCV | MultinomialLogisticRegressionCV:
     """Return the estimator of a command line."""
-    settings = {**parameters(args), **settings}
+    settings = {**merging(args), **parameters(args), **settings}
     if args.formulation != LOGISTIC:
         from manyclass.model_selection.estimators import MulticlassSVCCV
 

@@ -139,6 +139,12 @@ def estimator_options(parser: CommandParser) -> None:
         default=None,
         help="with logistic: regularise the intercepts, too (the others always do)",
     )
+    add(
+        "--no-merge-columns",
+        action="store_true",
+        default=None,
+        help="train equal or proportional features one by one (default: as one, where that pays)",
+    )
     shape_options(parser)
     force_option(parser)
 
@@ -166,6 +172,11 @@ def parameters(args: argparse.Namespace) -> Settings:
         "random_state": args.seed,
         "verbose": 0 if args.quiet else 1,
     }
+
+
+def merging(args: argparse.Namespace) -> Settings:
+    """Return the parameter of exact training that merges columns."""
+    return {"merge_columns": False if args.no_merge_columns else "auto"}
 
 
 def formulation_name(name: str) -> str:

@@ -20,7 +20,7 @@ from manyclass.cli.data import (
     weigh_classes,
 )
 from manyclass.cli.multilabel import train_sets
-from manyclass.cli.options import BALANCED, LOGISTIC, parameters
+from manyclass.cli.options import BALANCED, LOGISTIC, merging, parameters
 from manyclass.cli.train_options import AUTO, settle
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def svc_of(args: argparse.Namespace, communicator: object = None) -> MulticlassS
         stopping=args.stopping,
         communicator=communicator,
         **_checkpoints(args),
+        **merging(args),
         **parameters(args),
     )
 
@@ -97,7 +98,7 @@ def logistic_of(
     """Return the estimator of logistic regression."""
     from manyclass.estimators.logistic import MultinomialLogisticRegression
 
-    settings = parameters(args)
+    settings = {**merging(args), **parameters(args)}
     del settings["loss"], settings["weights"]
     return MultinomialLogisticRegression(
         C=args.C,

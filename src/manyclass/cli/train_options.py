@@ -37,6 +37,7 @@ DUAL = {
     "checkpoint_minutes": None,
     "resume": None,
     "regularize_intercept": False,
+    "no_merge_columns": False,
 }
 STOCHASTIC = {
     "alpha": 1e-4,
@@ -167,7 +168,7 @@ def _check_multilabel(args: argparse.Namespace) -> None:
     if not args.multilabel:
         return
     lacking = ["formulation", "stopping", "checkpoint", "resume", "class_weight"]
-    lacking += ["checkpoint_minutes", "regularize_intercept"]
+    lacking += ["checkpoint_minutes", "regularize_intercept", "no_merge_columns"]
     given = [name for name in lacking if getattr(args, name)]
     given += ["C"] if args.C == AUTO else []
     given += ["solver"] if args.solver != "dual" else []

@@ -20,6 +20,7 @@ from manyclass.estimators.coefficients import WRAPPERS, EpochCallbacks, FitTask,
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.validation import check_parameters, check_size, training_data, validated
 from manyclass.problem.dataset import Dataset
+from manyclass.problem.merged_columns import MergedColumns, find_merged
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start, Status, Weights
 from manyclass.solvers.weights.storage_choice import Choice
@@ -28,6 +29,7 @@ from manyclass.training.identity import facts_of_problem
 from manyclass.training.loop import Interrupted
 from manyclass.training.options import Hook, Options, Shown
 from manyclass.training.run import Backend, train
+from manyclass.training.select import DEFAULT
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.progress import progress
@@ -48,6 +50,7 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
     class_weight: ClassWeight
     max_iter: int
     warm_start: bool
+    merge_columns: str | bool
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     checkpoint: str | os.PathLike[str] | None
@@ -191,7 +194,19 @@ class Training:
 
     def options(self, problem: Problem) -> tuple[Options, Choice | str]:
         """Choose how the problem is trained."""
-        return self.model._options(problem, keeps_duals=self.keeps_duals)
+        options, needs = self.model._options(problem, keeps_duals=self.keeps_duals)
+        return replace(options, columns=self.columns(problem, options)), needs
+
+    def columns(self, problem: Problem, options: Options) -> MergedColumns | None:
+        """Return the columns to train as one: those of the start's X, which is the same, or own."""
+        known = None if self.begin is None else self.begin.columns
+        if known is not None or self.model.merge_columns is False:
+            return known
+        if problem.dataset.is_dense or options.solver not in DEFAULT or options.in_parts(problem):
+            return None
+        if self.backend() is not None:  # several processes
+            return None
+        return find_merged(problem)
 
     def seed(self) -> int:
         """Draw the seed of the random orders."""
@@ -220,6 +235,8 @@ class Training:
         needs = given.needs
         if self.verbose and (needs.matters if isinstance(needs, Choice) else needs):
             print(needs, flush=True)
+        if self.verbose and given.options.columns is not None:
+            print(given.options.columns, flush=True)
         try:
             with contextlib.ExitStack() as stack:
                 return self._solve(given, task, stack)
@@ -276,6 +293,8 @@ class Training:
             self.ended = WarmStart.of(given.problem, solution.start, given.classes)
         if model.warm_start:
             state["_warm_start"] = self.ended
+        elif self.ended is not None:
+            self.ended = replace(self.ended, columns=given.options.columns)
         state.update(certificate_=certificate, history_=history, n_iter_=len(history))
         model.__dict__ = state
 

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
 from manyclass.estimators.fit import ExactClassifier, Training
 from manyclass.estimators.probabilities import ProbabilitiesMixin
-from manyclass.estimators.validation import check_parameters, input_restored, one_of
+from manyclass.estimators.validation import NEVER, check_parameters, input_restored, one_of
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import LOGISTIC
 from manyclass.problem.problem import Problem
@@ -66,6 +66,10 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     warm_start : bool, default=False
         Whether the next fit with the same classes and features starts at the coefficients of this
         one. Also makes a fit that Ctrl-C stopped resumable.
+    merge_columns : "auto" or False, default="auto"
+        "auto": features with the same rows and proportional values are trained as one feature,
+        where that pays: equal words, words of one document. Problem, ``coef_`` and certificate
+        are those of the given X. Not for dense rows, nor with `communicator`.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) of prediction and of training: they share the classes of
         dense rows, and the rows in a Newton step and in certificates.
@@ -151,6 +155,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         "class_weight": [one_of(["balanced"]), dict, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
+        "merge_columns": [one_of(["auto"]), NEVER],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "communicator": [HasMethods("Get_rank"), HasMethods("send_receive"), None],
@@ -173,6 +178,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         class_weight: ClassWeight = None,
         max_iter: int = 1000,
         warm_start: bool = False,
+        merge_columns: str | bool = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         communicator: object = None,
@@ -190,6 +196,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.merge_columns = merge_columns
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.communicator = communicator

@@ -15,7 +15,7 @@ from manyclass.estimators.coefficients import CallbackSupportMixin, split_weight
 from manyclass.estimators.fit import Training
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin
-from manyclass.estimators.validation import check_parameters, input_restored, one_of
+from manyclass.estimators.validation import NEVER, check_parameters, input_restored, one_of
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, named
 from manyclass.problem.losses import LOSSES
@@ -91,6 +91,11 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         thousands of classes; ``coef_`` is then sparse too. "auto" chooses by the number of classes
         and the memory that the machine, or a limit on the process, leaves; ``verbose`` shows what
         was chosen, and why.
+    merge_columns : "auto" or False, default="auto"
+        "auto": features with the same rows and proportional values are trained as one feature,
+        where that pays: equal words, words of one document. Problem, ``coef_`` and certificate
+        are those of the given X. Not for dense rows, one-vs-rest with sparse weights, the
+        solvers for comparison, nor with `communicator`.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for sparse
         weights, dense rows, Newton steps, the certificate and prediction. Otherwise visits are made
@@ -179,6 +184,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "weights": [one_of(["auto", "dense", "sparse"])],
+        "merge_columns": [one_of(["auto"]), NEVER],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "communicator": [HasMethods("Get_rank"), HasMethods("send_receive"), None],
@@ -204,6 +210,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         max_iter: int = 1000,
         warm_start: bool = False,
         weights: str = "auto",
+        merge_columns: str | bool = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         communicator: object = None,
@@ -224,6 +231,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.weights = weights
+        self.merge_columns = merge_columns
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.communicator = communicator

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import (
     InvalidParameterError,
+    Options,
     StrOptions,
     validate_parameter_constraints,
 )
@@ -29,6 +30,8 @@ FLOATS: list[type] = [np.float64, np.float32]
 SHORT = "float16", "bfloat16", "float32"  # types of numbers that float32 holds
 # Attributes that the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+
+NEVER = Options(bool, {False})  # constraint of a parameter that may be False
 
 
 def one_of(names: Iterable[str]) -> StrOptions:

@@ -47,6 +47,8 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     formulation, loss, solver, tol, fit_intercept, intercept_scaling, class_weight, max_iter, \
             weights
         As in ``MulticlassSVC``.
+    merge_columns : "auto" or False, default="auto"
+        As in ``MulticlassSVC``; columns are looked for once in each fold.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores), which share the folds.
     random_state : int, RandomState instance, default=None
@@ -125,6 +127,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
                 "class_weight",
                 "max_iter",
                 "weights",
+                "merge_columns",
                 "n_jobs",
                 "random_state",
                 "verbose",
@@ -155,6 +158,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         class_weight: ClassWeight = None,
         max_iter: int = 1000,
         weights: str = "auto",
+        merge_columns: str | bool = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -175,6 +179,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.weights = weights
+        self.merge_columns = merge_columns
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -209,6 +214,8 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         Whether to choose the smallest C whose mean score is within one standard error of the best.
     tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, max_iter
         As in ``MultinomialLogisticRegression``.
+    merge_columns : "auto" or False, default="auto"
+        As in ``MultinomialLogisticRegression``; columns are looked for once in each fold.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores), which share the folds.
     random_state : int, RandomState instance, default=None
@@ -283,6 +290,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
                 "intercept_scaling",
                 "class_weight",
                 "max_iter",
+                "merge_columns",
                 "n_jobs",
                 "random_state",
                 "verbose",
@@ -307,6 +315,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
         max_iter: int = 1000,
+        merge_columns: str | bool = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -324,6 +333,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.max_iter = max_iter
+        self.merge_columns = merge_columns
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -216,16 +216,20 @@ class LogisticEngine(PrimalEngine):
 
     def load(self, start: Start) -> None:
         """Take over W, and v or the softmax of the scores at W."""
-        super().load(start)
+        self.hold(start)
         if self.log_u is None:
             return
         if start.log_u is None:
             self.trainer.log_softmax(self.W, self.log_u, self.class_major)
-        else:
-            self.log_u[:] = NO_LOG
-            self.log_u[:, : self.problem.dataset.n_classes] = start.log_u
         self.is_fresh = False
         self.rebuild(keeps_bias=self.is_free)
+
+    def hold(self, start: Start) -> None:
+        """Take over W, and v where there is one, as they are."""
+        super().load(start)
+        if self.log_u is not None and start.log_u is not None:
+            self.log_u[:] = NO_LOG
+            self.log_u[:, : self.problem.dataset.n_classes] = start.log_u
 
     def visit(self, seed: int) -> _core.SweepResult:
         """Visit every example in turn; intercepts that are not regularised follow."""

@@ -94,6 +94,7 @@ class SequentialDual:
         self._phase: NewtonPhase | None = None  # once it has been entered
         self._returns_phase = False  # whether its W was certified as the better one
         self._begins_stochastic = False
+        self._at_start: Certificate | None = None  # until the first epoch
         if start is not None:
             self._n_earlier = len(start.history)
             self._warm_start(start)
@@ -107,6 +108,7 @@ class SequentialDual:
 
     def epoch(self, rule: StoppingRule) -> EpochRecord:
         """Run one epoch of coordinate ascent, or one round of the Newton phase."""
+        self._at_start = None
         if self._failed is not None:
             self._pace.correct(rule.distance(self._failed, self._failed.primal_objective))
             self._full, self._failed = self._failed, None
@@ -124,6 +126,8 @@ class SequentialDual:
         A second pass certifies the W of the Newton phase; that of the two with the lower P is
         returned.
         """
+        if self._at_start is not None and self._phase is None:
+            return self._at_start
         rounding = self.engine.rebuild()
         phase, other = self._phase, None
         # The phase's W first: its distance is that from W(z), which the other certificate may move.
@@ -161,7 +165,7 @@ class SequentialDual:
 
     def _warm_start(self, start: Start) -> None:
         self.engine.load(of_examples(sp.csr_array(start.duals), self.engine.norms > 0))
-        at_z = self.certify()
+        at_z = self._at_start = self.certify()
         if start.weights is None or self.ascent_only:
             return
         phase = self._new_phase()

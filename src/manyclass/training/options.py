@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Protocol
 
+from manyclass.problem.merged_columns import MergedColumns
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Start
 from manyclass.solvers.stopping import RULES, StoppingRule
@@ -37,6 +38,8 @@ class Options:
         From which the random orders are drawn.
     keeps_duals : bool, default=True
         Whether z is wanted; otherwise it may be missing.
+    columns : MergedColumns, default=None
+        Columns to train as one; not where training is in parts or in several processes.
     """
 
     tol: float
@@ -48,6 +51,7 @@ class Options:
     n_jobs: int = 1
     seed: int | Sequence[int] = 0
     keeps_duals: bool = True
+    columns: MergedColumns | None = None
 
     def rule(self) -> StoppingRule:
         """Make the stopping rule."""

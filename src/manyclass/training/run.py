@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
 from manyclass.training.class_chunks import Columns, CsrColumns, classes_in_chunk, solve_in_chunks
 from manyclass.training.loop import Interrupted, Solver, solve
+from manyclass.training.merged_columns import train_merged
 from manyclass.training.options import Hook, Options
 from manyclass.training.precision import continue_in_double, leaves_early, may_continue
 from manyclass.training.select import make_solver
@@ -109,7 +111,11 @@ def train(
         return where.stops(any(stops))
 
     try:
-        solution = _trained(problem, options, start, on_epoch, where)
+        if options.columns is None or backend is not None or options.in_parts(problem):
+            solution = _trained(problem, options, start, on_epoch, where)
+        else:
+            trained = partial(_trained, backend=where)
+            solution = train_merged(problem, options, options.columns, start, on_epoch, trained)
     except Interrupted as interrupt:
         _end(hooks, interrupt.start)
         raise

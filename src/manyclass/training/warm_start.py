@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.problem.formulations import Formulation
+from manyclass.problem.merged_columns import MergedColumns
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.utils.types import Array
@@ -33,6 +34,8 @@ class WarmStart:
     labels : ndarray of shape (n,), int32, or None
         None where W alone is known.
     costs : ndarray of shape (n,), float64, or None
+    columns : MergedColumns, default=None
+        Columns of the same X that were trained as one.
     """
 
     start: Start
@@ -42,6 +45,7 @@ class WarmStart:
     n_features: int
     labels: NDArray[np.int32] | None = None
     costs: NDArray[np.float64] | None = None
+    columns: MergedColumns | None = None
 
     @classmethod
     def of(cls, problem: Problem, start: Start, classes: Array) -> WarmStart:

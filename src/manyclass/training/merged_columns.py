@@ -1,0 +1,123 @@
+"""Training on merged columns (problem/merged_columns.py), with a certificate of the original X.
+
+Given: a problem, the columns that are one, and perhaps a start. The merged problem is trained;
+its z, which is that of the original problem, gives W = W(z) there; W of the Newton phase and of
+logistic regression is mapped back and rounded. Returned: W, start and certificate of the original
+problem, evaluated on it. Where rounding keeps that certificate from the tolerance, training
+continues on the original columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from manyclass.problem.merged_columns import MergedColumns
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, Progress, Solution, Start, Status, Weights
+from manyclass.solvers.logistic_certificate import certify, certify_weights
+from manyclass.solvers.logistic_engine import LogisticEngine
+from manyclass.training.loop import Interrupted
+from manyclass.training.options import Options
+from manyclass.training.select import make_solver
+
+OnEpoch: TypeAlias = Callable[[Progress], bool]
+Trained: TypeAlias = Callable[[Problem, Options, "Start | None", OnEpoch], Solution]
+
+
+def train_merged(
+    problem: Problem,
+    options: Options,
+    columns: MergedColumns,
+    start: Start | None,
+    on_epoch: OnEpoch,
+    trained: Trained,
+) -> Solution:
+    """Train a problem with merged columns, and return the solution of the original one.
+
+    Parameters
+    ----------
+    problem : Problem
+        The original one.
+    options : Options
+    columns : MergedColumns
+    start : Start or None
+        Of the original problem.
+    on_epoch : callable
+        Sees W and starts of the original problem.
+    trained : callable
+        Trains a problem as it is.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, with a start of the original problem.
+    """
+    options = replace(options, columns=None)
+    reached = _on_merged(problem, options, columns, start, on_epoch, trained)
+    start = columns.unmerged_start(reached.start)
+    try:
+        W, certificate = _certified(problem, options, columns, reached, start)
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(start) from interrupt
+    if options.rule().met(certificate):
+        return Solution(W, start, reached.history, Status.CONVERGED, certificate)
+    if reached.status is Status.CONVERGED:
+        return trained(problem, options, start.astype(problem.dataset.dtype), on_epoch)
+    return Solution(W, start, reached.history, reached.status, certificate)
+
+
+def _on_merged(
+    problem: Problem,
+    options: Options,
+    columns: MergedColumns,
+    start: Start | None,
+    on_epoch: OnEpoch,
+    trained: Trained,
+) -> Solution:
+    """Train the merged problem."""
+    merged = replace(problem, dataset=columns.dataset(problem.dataset))
+    begin = None if start is None else columns.merged(start)
+
+    def shown(progress: Progress) -> bool:
+        return on_epoch(
+            replace(
+                progress,
+                weights=lambda: columns.unmerged(progress.weights()),
+                start=lambda: columns.unmerged_start(progress.start()),
+            )
+        )
+
+    try:
+        return trained(merged, replace(options, keeps_duals=True), begin, shown)
+    except Interrupted as interrupt:
+        raise Interrupted(columns.unmerged_start(interrupt.start)) from interrupt
+
+
+def _certified(
+    problem: Problem, options: Options, columns: MergedColumns, reached: Solution, start: Start
+) -> tuple[Weights, Certificate]:
+    """Return W of the original problem and its certificate there."""
+    if problem.loss != "log_loss":
+        solver = make_solver(problem, start, options, np.random.default_rng(0))
+        certificate = solver.certify()
+        return solver.finish(), certificate
+    engine = LogisticEngine(
+        problem,
+        options.n_jobs,
+        regularize_intercept=options.regularize_intercept,
+        keeps_duals=start.log_u is not None,
+    )
+    if start.log_u is None:
+        W = np.asarray(columns.unmerged(reached.weights))
+        return W, certify_weights(engine, W)
+    engine.hold(start)
+    certificate = certify(engine)
+    return engine.weights(), certificate
