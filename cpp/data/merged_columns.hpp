@@ -55,7 +55,7 @@ struct ColumnPrint {
 };
 
 // The share of the non-zeros of X that would remain, estimated from some of its rows. Of their
-// columns, those that differ are told apart row by row, until the rest would not change the answer.
+// columns, those that differ are separated row by row, until the rest would not change the answer.
 template <class T>
 class MergedSample {
  public:
