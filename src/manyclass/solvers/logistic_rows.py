@@ -168,8 +168,7 @@ class LogisticRows:
         trace: NDArray[np.float64],
     ) -> None:
         """Add up C_i S_i and C_i t_i."""
-        rows = np.arange(self.problem.dataset.n_examples)
-        for costs, P in self._probabilities(W, class_major, rows):
+        for costs, P in self._probabilities(W, class_major, None):
             weighted = costs[:, None] * P
             total -= P.T @ weighted
             total[np.diag_indices_from(total)] += weighted.sum(axis=0)
@@ -231,13 +230,14 @@ class LogisticRows:
         return self._sample[1:]
 
     def _probabilities(
-        self, W: Array, class_major: bool, rows: NDArray[np.intp]
+        self, W: Array, class_major: bool, rows: NDArray[np.intp] | None
     ) -> Iterator[tuple[NDArray[np.float64], Array]]:
-        """Yield C_i and p_i of some rows after the others."""
+        """Yield C_i and p_i of some rows after the others; of all, not copied, where None."""
         data, matrix = self.problem.dataset, np.ascontiguousarray(self._matrix(W, class_major))
         X, step = data.matrix(), max(1, SCORES_AT_A_TIME // data.n_classes)
-        for begin in range(0, len(rows), step):
-            some = rows[begin : begin + step]
+        for begin in range(0, data.n_examples if rows is None else len(rows), step):
+            part = slice(begin, begin + step)
+            some = part if rows is None else rows[part]
             scores = np.asarray(X[some] @ matrix[:-1]) + data.bias * matrix[-1]
             yield self.problem.costs[some], scipy.special.softmax(scores, axis=1)
 
