@@ -11,13 +11,23 @@ versions=${2:-newest}
 env=$PWD/build/versions-env
 rm -rf "$env"
 "$python" -m venv "$env"
-constraints=()
-if [ "$versions" = oldest ]; then constraints=(-c packaging/oldest.txt); fi
-"$env/bin/python" -m pip install -q "${constraints[@]}" . pytest pytest-xdist hypothesis pandas safetensors
+# pyarrow and polars ask for newer versions of NumPy and scikit-learn than the oldest, whose checks of
+# estimators know nothing of sets of labels.
+if [ "$versions" = oldest ]; then
+  constraints=(-c packaging/oldest.txt)
+  others=()
+  left_out=(--ignore tests/multilabel/test_sklearn_checks.py)
+else
+  constraints=()
+  others=(polars pyarrow)
+  left_out=()
+fi
+"$env/bin/python" -m pip install -q "${constraints[@]}" ".[skops]" pytest pytest-xdist hypothesis pandas \
+  clarabel safetensors "${others[@]}"
 "$env/bin/python" -m pip list --format=freeze | grep -iE "^(numpy|scipy|scikit-learn|pandas)="
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -r tests pyproject.toml "$work"
 cd "$work"
-"$env/bin/python" -m pytest -q -n 2 -m "not slow" -o testpaths=tests tests/estimators tests/problem \
-  tests/solvers tests/training tests/model_selection tests/persistence tests/multilabel
+"$env/bin/python" -m pytest -q -n 2 -m "not slow" -o testpaths=tests "${left_out[@]}" tests/estimators \
+  tests/problem tests/solvers tests/training tests/model_selection tests/persistence tests/multilabel

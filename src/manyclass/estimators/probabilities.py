@@ -143,7 +143,9 @@ class CalibrationMixin(ProbabilitiesMixin):
         weights = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
-        weights = weights / weights.max()
+        if not weights.any():
+            raise ValueError("sample_weight must contain at least one non-zero number")
+        weights = np.ldexp(weights, -math.frexp(weights.max())[1])  # of any size
         unknown = np.setdiff1d(targets, now.classes_)
         if len(unknown):
             raise ValueError(f"y holds {unknown.tolist()[0]!r}, which is no class of the model")

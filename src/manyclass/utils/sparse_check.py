@@ -65,7 +65,8 @@ def _flaw_of_indices(X: CsrArray) -> str | None:
 
 
 def _flaw_of_coordinates(X: CsrArray) -> str | None:
-    arrays = [np.asarray(part) for part in (*X.coords, X.data)]
+    coordinates = X.coords if hasattr(X, "coords") else (X.row, X.col)  # SciPy 1.12
+    arrays = [np.asarray(part) for part in (*coordinates, X.data)]
     if any(part.ndim != 1 or len(part) != len(arrays[-1]) for part in arrays):
         return "its arrays have other lengths"
     if any(part.dtype.kind not in "iu" for part in arrays[:-1]):
