@@ -29,7 +29,12 @@ from tests.helpers.iris import IRIS, fitted, tight
 def test_agrees_with_linear_svc():
     X, y = IRIS
     peer = LinearSVC(
-        multi_class="crammer_singer", fit_intercept=False, tol=1e-7, max_iter=1_000_000, C=0.5
+        multi_class="crammer_singer",
+        fit_intercept=False,
+        tol=1e-7,
+        max_iter=1_000_000,
+        C=0.5,
+        random_state=0,
     ).fit(X, y)
     ours = tight(C=0.5, fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-4)

@@ -11,7 +11,11 @@ import scipy.sparse as sp
 def hostile_columns(dtype: Any, n: int = 300, d: int = 40, copies: int = 5) -> Any:
     """Zeros, multiples, negative ones too, nearly proportional columns, denormals, many copies."""
     rng = np.random.default_rng(0)
-    base = sp.random_array((n, d), density=0.1, rng=rng, dtype=np.float64).toarray().astype(dtype)
+    base = (
+        sp.random_array((n, d), density=0.1, random_state=rng, dtype=np.float64)
+        .toarray()
+        .astype(dtype)
+    )
     base[rng.integers(n, size=4), 0] = 1
     multiples = [base[:, : d // 2] * dtype(factor) for factor in (1, -1, 2, -0.5, 3)]
     near = base[:, : d // 4].copy()

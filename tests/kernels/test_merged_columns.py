@@ -70,7 +70,7 @@ def test_it_is_a_rotation(dtype):
 @pytest.mark.parametrize("dtype", TYPES)
 def test_the_sample_estimates_what_remains(dtype):
     rng = np.random.default_rng(0)
-    base = sp.csc_array(sp.random_array((2000, 300), density=0.02, rng=rng, dtype=dtype))
+    base = sp.csc_array(sp.random_array((2000, 300), density=0.02, random_state=rng, dtype=dtype))
     X = sp.csr_array(sp.hstack([base, base[:, :150]], format="csr"))
     share = _core.merged_share(*arrays(X), X.shape[1], 128, 0.97)
     assert share == pytest.approx(base.nnz / X.nnz, abs=0.03)

@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 Y = np.concatenate([np.arange(K), RNG.integers(0, K, N - K)])
 X = RNG.normal(size=(N, D)) + 0.7 * RNG.normal(size=(K, D))[Y]
 WEIGHTS = RNG.choice([0.0, 0.5, 1.0, 3.0], N)
-WIDE = sp.random_array((N, 900), density=0.02, rng=RNG, format="csr")
+WIDE = sp.random_array((N, 900), density=0.02, random_state=RNG, format="csr")
 DATA = {
     "dense": X,
     "sparse": sp.csr_array(X * (RNG.random(X.shape) < 0.3)),
