@@ -165,6 +165,7 @@ def test_predict_rejects_rows(run, tiny):
         (["--reject", "-1"], "argument --reject: "),
         (["--reject-label", "x"], "argument --reject-label: give --reject, the threshold, too"),
         (["--reject", "1", "--top-k", "2"], "argument --reject: not allowed with argument --top-k"),
+        (["--reject", "1", "--reject-label", "a\tb"], "must have no tab and no line break"),
         (["--reject", "1", "--reject-label", "a"], "argument --reject-label: 'a' is a class"),
     ],
     ids=str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
@@ -55,6 +56,18 @@ def test_costs_by_label_are_those_of_the_table(model):
     np.testing.assert_array_equal(model.predict(X, costs=by_label), model.predict(X, costs=table))
 
 
+def test_costs_of_a_frame_are_found_by_its_labels(model):
+    table = pd.DataFrame(
+        [[0, 1, 1], [1, 0, 5], [1, 1, 0]], index=model.classes_, columns=model.classes_
+    )
+    shuffled = table.loc[
+        ["virginica", "setosa", "versicolor"], ["versicolor", "virginica", "setosa"]
+    ]
+    assert cost_table(shuffled, model.classes_).tolist() == table.to_numpy().tolist()
+    with pytest.raises(ValueError, match="the index of the frame must hold the label of each"):
+        model.predict(X, costs=table.reset_index(drop=True))
+
+
 @pytest.mark.parametrize("binary", [False, True])
 def test_rows_of_a_small_lead_are_rejected(binary):
     y = Y == 2 if binary else Y
@@ -104,6 +117,7 @@ def test_leads_of_two_columns():
 HOSTILE = {
     "shape": ([[0, 1], [1, 0]], r"shape \(2, 2\); a row for each of the 3 true classes"),
     "ragged": ([[0, 1], [1]], "must be a table of numbers or a dict of dicts"),
+    "complex": (np.zeros((3, 3), complex), "it holds complex numbers"),
     "negative": ([[0, -1, 1], [1, 0, 1], [1, 1, 0]], "'versicolor' where 'setosa' is true"),
     "infinite": ([[0, np.inf, 1], [1, 0, 1], [1, 1, 0]], "costs are finite"),
     "NaN": ([[0, np.nan, 1], [1, 0, 1], [1, 1, 0]], "costs are finite"),

@@ -9,7 +9,7 @@ from sklearn.metrics import top_k_accuracy_score
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.estimators import decisions
-from manyclass.reports.coverage import SHARES, Coverage
+from manyclass.reports.coverage import SHARES, Coverage, threshold
 from manyclass.reports.evaluation import evaluate
 
 X, Y = load_digits(return_X_y=True)
@@ -68,6 +68,12 @@ def test_lines_and_one_row():
         "least probability     rows   errors",
         "             0.25  100.0 %  100.0 %",
     ]
+
+
+def test_shown_thresholds_keep_the_same_rows():
+    assert threshold({"threshold": 0.31457, "coverage": 1, "error": 0}) == "0.3145"
+    assert threshold({"threshold": 12345678.0, "coverage": 1, "error": 0}) == "1.234E+7"
+    assert threshold({"threshold": 0.0, "coverage": 1, "error": 0}) == "0"
 
 
 def test_without_confidence():

@@ -121,6 +121,8 @@ def _rejection(args: argparse.Namespace, model: Any) -> dict[str, Any]:
     if (args.top_k or 1) > 1:
         raise UsageError("argument --reject: not allowed with argument --top-k")
     label: Any = args.reject_label
+    if label is not None and any(mark in label for mark in "\t\n\r"):
+        raise UsageError("argument --reject-label: must have no tab and no line break")
     if label is not None and not isinstance(model.classes_.tolist()[0], str):
         try:
             label = float(label) if model.classes_.dtype.kind == "f" else int(label)

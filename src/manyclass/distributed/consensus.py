@@ -85,8 +85,10 @@ def abort_others(communicator: Communicator) -> Iterator[None]:
         raise
 
 
-def check_same(communicator: Communicator, facts: Facts) -> None:
-    """Refuse ranks that were given different problems.
+def check_same(
+    communicator: Communicator, facts: Facts, shared: str = "X, y, weights and parameters"
+) -> None:
+    """Refuse ranks that were given different problems, or other things that they share.
 
     Raises
     ------
@@ -100,7 +102,7 @@ def check_same(communicator: Communicator, facts: Facts) -> None:
         if differ:
             error = ValueError(
                 f"rank {rank} was given other data or parameters than rank 0 ({differ}); pass the "
-                "same X, y, weights and parameters on every rank"
+                f"same {shared} on every rank"
             )
             raise known_to_all(error, 0)
 

@@ -110,7 +110,8 @@ def cost_table(costs: Any, classes: Array) -> Numbers:
     ----------
     costs : array-like of shape (n_classes, n_classes), or dict of dicts
         Row j, column c: the cost of predicting class c where class j is true, in the order of
-        ``classes``. Of a dict, ``costs[j][c]`` with labels; pairs that it lacks cost 1.
+        ``classes``; of a pandas DataFrame, by the labels of its index and its columns. Of a dict,
+        ``costs[j][c]`` with labels; pairs that it lacks cost 1.
     classes : ndarray of shape (n_classes,)
 
     Returns
@@ -133,7 +134,11 @@ def cost_table(costs: Any, classes: Array) -> Numbers:
     k = len(classes)
     if k > LARGEST_TABLE:
         raise ValueError(f"costs are for up to {LARGEST_TABLE} classes, and there are {k}")
-    table = _from_labels(costs, classes) if isinstance(costs, Mapping) else _as_numbers(costs)
+    table = (
+        _from_labels(costs, classes)
+        if isinstance(costs, Mapping)
+        else _as_numbers(_in_order(costs, classes))
+    )
     if table.shape != (k, k):
         raise ValueError(
             f"costs have the shape {table.shape}; a row for each of the {k} true classes and a "
@@ -152,9 +157,26 @@ def cost_table(costs: Any, classes: Array) -> Numbers:
     return table
 
 
+def _in_order(costs: Any, classes: Array) -> Any:
+    """Return a table in the order of the classes: of a frame with an index, by its labels."""
+    if not (hasattr(costs, "index") and hasattr(costs, "columns")):
+        return costs
+    labels = set(classes.tolist())
+    for name, found in (("index", costs.index.tolist()), ("columns", costs.columns.tolist())):
+        if set(found) != labels or len(found) != len(labels):
+            raise ValueError(
+                f"costs: the {name} of the frame must hold the label of each class once; give an "
+                "array for costs in the order of classes_"
+            )
+    return costs.loc[classes.tolist(), classes.tolist()].to_numpy()
+
+
 def _as_numbers(costs: ArrayLike) -> Numbers:
     try:
-        return np.asarray(costs, dtype=np.float64)
+        table = np.asarray(costs)
+        if table.dtype.kind == "c":
+            raise ValueError("it holds complex numbers")
+        return table.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"costs must be a table of numbers or a dict of dicts: {error}") from error
 

@@ -226,6 +226,11 @@ class Training:
         """Whether the model knows where an earlier fit ended."""
         return hasattr(self.model, "_warm_start")
 
+    def first_weights(self) -> Weights | None:
+        """Return the W that training begins with, if an earlier fit is continued."""
+        known = self.begin or self.model._remembered()
+        return None if known is None else known.start.weights
+
     def backend(self) -> Backend | None:
         """Return where training takes place; None: in this process."""
         return None
@@ -304,7 +309,7 @@ class Training:
 
     def warn(self, problem: Problem, solution: Solution) -> None:
         """Warn of weights that rounding loses, and of a tolerance that was not reached."""
-        low, high = float(problem.costs.min()), float(problem.costs.max())
+        low, high = self.range_of_costs(problem)
         if high * np.finfo(np.float64).eps > low:
             warnings.warn(
                 f"C times the weights of examples range from {low:.2g} to {high:.2g}: the light "
@@ -322,6 +327,10 @@ class Training:
                 ConvergenceWarning,
                 stacklevel=5 + WRAPPERS,  # the caller of fit
             )
+
+    def range_of_costs(self, problem: Problem) -> tuple[float, float]:
+        """Return the least and the largest C_i."""
+        return float(problem.costs.min()), float(problem.costs.max())
 
     def _start(self, given: Given) -> Start | None:
         known = self.begin or self.model._remembered()

@@ -106,18 +106,19 @@ class LinearClassifier(ClassifierMixin):
         costs : array-like of shape (n_classes, n_classes) or dict of dicts, default=None
             Costs of mistakes, finite and at least 0: row j, column c for predicting
             ``classes_[c]`` where ``classes_[j]`` is true; 0 on the diagonal. Of a dict,
-            ``costs[true][predicted]`` by label; pairs that it lacks cost 1. For models with
+            ``costs[true][predicted]`` by label; pairs that it lacks cost 1. Of a pandas DataFrame,
+            by the labels of its index (true) and its columns. For models with
             ``predict_proba`` and up to 4,096 classes.
         reject : float, default=None
             Rows whose confidence is below it get ``reject_label``. Confidence is the largest
             probability; of a model without ``predict_proba``, the largest score less the second.
         reject_label : label, default=None
-            None: "" where classes are text, -1 where they are numbers.
+            None: "" where classes are text, -1 where they are numbers. It must be no class.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Entries of ``classes_``, and the label of rejected rows.
+            Entries of ``classes_``, and the label of rejected rows; of a type that holds both.
 
         Raises
         ------

@@ -74,7 +74,8 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         Threads (None = 1, -1 = all cores) of prediction and of training: they share the classes of
         dense rows, and the rows in a Newton step and in certificates.
     random_state : int, RandomState instance, default=None
-        Orders the visits. An int gives the same result every time, for the same `n_jobs`.
+        Orders the visits. An int gives the same result every time with one thread, and to rounding
+        with several, which share the rows by their speed.
     communicator : mpi4py.MPI.Comm, default=None
         Processes that train one model together, such as ``MPI.COMM_WORLD``, with `split`. Every
         rank has the same fitted model afterwards; rank 0 alone prints and warns. An error on one

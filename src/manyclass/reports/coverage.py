@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -85,10 +86,15 @@ class Coverage:
     def lines(self) -> list[str]:
         """Return a table as text."""
         cells = [
-            (f"{row['threshold']:.4g}", *(f"{100 * row[name]:.1f} %" for name in SHOWN))
+            (threshold(row), *(f"{100 * row[name]:.1f} %" for name in SHOWN))
             for row in self.as_dicts()
         ]
         return columns([(f"least {self.measure}", "rows", "errors"), *cells], n_left=0)
+
+
+def threshold(row: Covered) -> str:
+    """Return a threshold with four digits, rounded down, so that it keeps the same rows."""
+    return str(Decimal(row["threshold"]).normalize(Context(prec=4, rounding=ROUND_FLOOR)))
 
 
 def largest_leads(model: Any, X: Any) -> Numbers:

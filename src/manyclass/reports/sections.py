@@ -21,6 +21,7 @@ from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.reports import formulas
 from manyclass.reports.charts import gap_chart, loss_chart, objective_chart, reliability_chart
 from manyclass.reports.confusion import LONGEST, LabelCodes, shown
+from manyclass.reports.coverage import threshold
 from manyclass.reports.evaluation import PAIRS, Calibration, ClassScores, Evaluation
 from manyclass.reports.html import (
     Child,
@@ -361,7 +362,7 @@ def confidence_section(found: Evaluation) -> Section | None:
         return None
     best = [(f"label among the {k} best classes", percent(s, 2)) for k, s in found.top_k.items()]
     rows = [
-        [f"{row['threshold']:.4g}", percent(row["coverage"]), percent(row["error"])]
+        [threshold(row), percent(row["coverage"]), percent(row["error"])]
         for row in covered.as_dicts()
     ]
     titles = (f"least {covered.measure}", "rows", "errors")

@@ -146,7 +146,17 @@ class PrimalEngine:
         self.parts.add(LogisticRows.gradient, (W, self.class_major), (gradient, loss))
         regularised = self.regularised(W)
         gradient += regularised
-        return float(loss[0]) + 0.5 * dot(regularised, regularised), gradient
+        return self.same(float(loss[0]) + 0.5 * dot(regularised, regularised)), gradient
+
+    def same(self, number: float) -> float:
+        """Return a number as the first process has it, so that all make the same decisions."""
+        numbers = np.array([number])
+        self.parts.same(numbers)
+        return float(numbers[0])
+
+    def dot(self, a: Array, b: Array) -> float:
+        """Return the inner product of two arrays like W, the same in all processes."""
+        return self.same(dot(a, b))
 
     def curvature(self, along: Array, out: Array) -> None:
         """Add the product of the losses' Hessian at W with a matrix like W."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -82,11 +82,12 @@ class LogisticNewton:
 
     def _step(self, tol: float) -> int:
         """Step along the direction; return the products with the Hessian."""
+        engine = self.engine
         accuracy = min(0.1, np.sqrt(self._size / max(1.0, abs(self.primal))))
         goal = max(accuracy * self._size, 0.3 * tol)
         product, precondition = self._product(), self._preconditioning()
         direction, n_products = conjugate_gradients(
-            product, precondition, self._gradient, self._size_of, goal
+            product, precondition, self._gradient, self._size_of, goal, engine.dot
         )
         self._search(direction)
         return n_products
@@ -121,12 +122,13 @@ class LogisticNewton:
     def _search(self, direction: Array) -> None:
         """Move W along a direction until P falls enough."""
         engine, W = self.engine, self.engine.new_weights()
-        slope = dot(direction, self._gradient)
+        slope = engine.dot(direction, self._gradient)
         noise = 10 * float(np.finfo(self._gradient.dtype).eps) * abs(self.primal)
         length = 1.0
         for trial in range(MOST_TRIALS):
             W[:] = engine.W + W.dtype.type(length) * direction
             _centre(engine.matrix(W))
+            engine.parts.same(W)
             primal, gradient = engine.gradient(W)
             falls = primal <= self.primal + ENOUGH * length * slope
             if -length * slope <= noise:  # P is all rounding there, the gradient is not
@@ -145,7 +147,7 @@ class LogisticNewton:
             own = engine.bias(R).astype(np.float64)
             excess = own / engine.problem.dataset.bias
             squared += float(excess**2 @ np.maximum(1, 1 / engine.class_costs) - own @ own)
-        return float(np.sqrt(max(squared, 0.0)))
+        return engine.same(float(np.sqrt(max(squared, 0.0))))
 
 
 class NewtonLogistic:
@@ -221,7 +223,9 @@ class NewtonLogistic:
 
     def certify(self) -> Certificate:
         """Return the certificate of W."""
-        found = self.proof()
+        numbers = np.array(astuple(self.proof()))
+        self.engine.parts.same(numbers)
+        found = Certificate(*numbers.tolist())
         self._primal, self._gap = found.primal_objective, found.gap
         self._n_certificates += 1
         return found
@@ -256,23 +260,27 @@ def conjugate_gradients(
     gradient: Array,
     size: Callable[[Array], float],
     goal: float,
+    inner: Callable[[Array, Array], float],
 ) -> tuple[Array, int]:
-    """Solve H V = -gradient until the residual's size is at most `goal`, or its norm underflows."""
+    """Solve H V = -gradient until the residual's size is at most `goal`, or its norm underflows.
+
+    `inner` is the inner product.
+    """
     V, residual = np.zeros_like(gradient), -gradient
     scaled = precondition(residual)
-    direction, before = scaled.copy(), dot(residual, scaled)
+    direction, before = scaled.copy(), inner(residual, scaled)
     for n in range(MOST_PRODUCTS):
         if size(residual) <= goal or not before > 0:
             return V, n
         along = product(direction)
-        curvature = dot(direction, along)
+        curvature = inner(direction, along)
         if not curvature > 0:
             return (V if n else scaled), n + 1
         length = V.dtype.type(before / curvature)
         V += length * direction
         residual -= length * along
         scaled = precondition(residual)
-        now = dot(residual, scaled)
+        now = inner(residual, scaled)
         direction *= V.dtype.type(now / before)
         direction += scaled
         before = now

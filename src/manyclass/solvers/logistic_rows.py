@@ -50,6 +50,9 @@ class Parts(Protocol):
     def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:
         """Add the answers of all parts to arrays, always in the same order."""
 
+    def same(self, values: Array) -> None:
+        """Give every process the numbers of the first: rounding may differ between machines."""
+
 
 class OnePart:
     """All rows in one part.
@@ -67,6 +70,9 @@ class OnePart:
     def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:
         """Add its answer."""
         question(self.rows, *given, *into)
+
+    def same(self, values: Array) -> None:
+        """Leave the numbers as they are."""
 
 
 class LogisticRows:

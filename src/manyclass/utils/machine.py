@@ -162,23 +162,22 @@ def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
     proc : Path
         Folder with the files ``cgroup`` and ``mountinfo``.
     """
-    for folder, kind in limiting_folders(proc):
+    for folder, kind in limiting_folders(proc, "\n".join(_lines(proc / "cgroup"))):
         yield from _left_in(folder, CGROUP_FILES[kind])
 
 
 @functools.cache
-def limiting_folders(proc: Path = PROC) -> tuple[tuple[Path, str], ...]:
-    """Return the folders of this process's cgroups that limit memory, each with its version.
+def limiting_folders(proc: Path, own: str) -> tuple[tuple[Path, str], ...]:
+    """Return the folders of this process's cgroups that may limit memory, each with its version.
 
-    They are looked up once: a process seldom moves to another group, and one fit asks several
-    times. A limit that changes counts at once.
+    They are looked up once for each text of the file ``cgroup``: a fit asks several times.
     """
-    return tuple(_limiting_folders(proc))
+    return tuple(_limiting_folders(proc, own))
 
 
-def _limiting_folders(proc: Path) -> Iterator[tuple[Path, str]]:
+def _limiting_folders(proc: Path, own_groups: str) -> Iterator[tuple[Path, str]]:
     groups = {}
-    for line in _lines(proc / "cgroup"):
+    for line in own_groups.split("\n"):
         number, controllers, path = [*line.split(":", 2), "", ""][:3]
         if "memory" in controllers.split(",") or (number == "0" and not controllers):
             groups["cgroup" if controllers else "cgroup2"] = PurePosixPath(path)
@@ -186,8 +185,7 @@ def _limiting_folders(proc: Path) -> Iterator[tuple[Path, str]]:
         own = groups.get(kind, root)
         inside = own.relative_to(root) if own.is_relative_to(root) else PurePosixPath()
         for folder in (mount / inside, *(mount / part for part in inside.parents)):
-            if any((folder / name).exists() for name in CGROUP_FILES[kind].limits):
-                yield folder, kind
+            yield folder, kind
 
 
 def _mounts(proc: Path) -> Iterator[tuple[str, Path, PurePosixPath]]:

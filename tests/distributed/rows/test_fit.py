@@ -143,6 +143,68 @@ def test_a_warm_start_and_a_checkpoint_continue(tmp_path):
         assert 2 < resumed <= first + 2
 
 
+@pytest.mark.parametrize("empty", [0, 1])
+@pytest.mark.parametrize("how", ["rows", "weights", "class"])
+def test_a_part_without_rows(empty, how):
+    def call(rank):
+        X_mine, y_mine = (X[:80], Y[:80]) if rank.rank == 0 else (X[80:], Y[80:])
+        params, weights = {}, np.ones(80)
+        if how == "class":
+            y_mine = np.where(y_mine == 3, 2, y_mine)
+            y_mine = np.full(80, 3) if rank.rank == empty else y_mine
+            params["class_weight"] = {3: 0.0}
+        elif rank.rank == empty:
+            X_mine, y_mine = (X_mine[:0], y_mine[:0]) if how == "rows" else (X_mine, y_mine)
+            weights = np.zeros(len(y_mine))
+        model = MultinomialLogisticRegression(communicator=rank, split="rows", tol=1e-5, **params)
+        return model.fit(X_mine, y_mine, None if how == "class" else weights)
+
+    first, second = on_ranks(2, call)
+    kept = slice(80, None) if empty == 0 else slice(80)
+    y = np.where(Y == 3, 2, Y) if how == "class" else Y
+    alone = MultinomialLogisticRegression(tol=1e-9).fit(X[kept], y[kept])
+    np.testing.assert_allclose(first.decision_function(X), alone.decision_function(X), atol=0.02)
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+
+
+def test_ranks_that_begin_at_other_weights_are_refused():
+    def call(rank):
+        mine = X[rank.rank :: 2], Y[rank.rank :: 2]
+        model = MultinomialLogisticRegression(warm_start=True).fit(*mine)
+        return model.set_params(communicator=rank, split="rows").fit(*mine)
+
+    for error in on_ranks(2, caught(call)):
+        assert re.search("the weights to begin with.*pass the same parameters on", str(error))
+
+
+class Skewed:
+    """A communicator whose sums have other last digits on every rank, as on other processors."""
+
+    def __init__(self, rank):
+        self._rank = rank
+        self._random = np.random.default_rng(rank.rank)
+
+    def __getattr__(self, name):
+        return getattr(self._rank, name)
+
+    def all_sum(self, values):
+        total = self._rank.all_sum(values)
+        if total.dtype.kind != "f":
+            return total
+        eps = np.finfo(total.dtype).eps
+        noise = self._random.integers(-4, 5, total.shape) * eps
+        return (total * (1 + noise)).astype(total.dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_ranks_whose_rounding_differs_take_the_same_steps(dtype):
+    rows = X.astype(dtype)
+    models = on_ranks(3, lambda rank: fit(Skewed(rank), rows, Y, C=100.0, tol=1e-6))
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+        assert model.n_iter_ == models[0].n_iter_
+
+
 def _nothing():
     import contextlib
 

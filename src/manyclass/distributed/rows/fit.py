@@ -7,6 +7,7 @@ added over the ranks (parts.py), so that all of them end with the same model.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -16,7 +17,7 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from manyclass.distributed.backend import Ranks, RanksCheckpoints
 from manyclass.distributed.communicator import Communicator, as_communicator
@@ -39,7 +40,7 @@ from manyclass.solvers.logistic_newton import NewtonLogistic
 from manyclass.solvers.logistic_rows import LogisticRows
 from manyclass.training.loop import Solver
 from manyclass.training.options import Options
-from manyclass.utils.fingerprints import Facts
+from manyclass.utils.fingerprints import Facts, fingerprint
 from manyclass.utils.types import Array, Rows, Settings
 
 
@@ -88,6 +89,7 @@ class RowsTraining(Training):
     def __init__(self, model: MultinomialLogisticRegression, ranks: Communicator) -> None:
         super().__init__(model)
         self.ranks = ranks
+        self.costs = (math.inf, 0.0)  # the least and the largest C_i of all rows
         self.verbose = int(model.verbose) if ranks.rank == 0 else 0
 
     def guarded(self) -> AbstractContextManager[None]:
@@ -101,15 +103,7 @@ class RowsTraining(Training):
         def here() -> tuple[Rows, Array, Array]:
             self.check_params()
             rows, targets = validated(model, X, y, least_rows=0)
-            if not len(targets):
-                return rows, targets, np.zeros(0)
-            return (
-                rows,
-                targets,
-                _check_sample_weight(
-                    sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-                ),
-            )
+            return rows, targets, _weights_of(rows, sample_weight)
 
         rows, targets, weights = agreed(ranks, here)
         self._check_same()
@@ -129,6 +123,7 @@ class RowsTraining(Training):
             return logistic_problem(dataset, float(model.C))
 
         problem = agreed(ranks, problem_here)
+        self.costs = _range_of_all(ranks, problem)
         options = agreed(ranks, lambda: self.options(problem)[0])
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         return Given(rows, targets, metadata, problem, classes, options, "")
@@ -161,18 +156,24 @@ class RowsTraining(Training):
         """Return that the rows are on the ranks."""
         return RowsOnRanks(self.ranks)
 
+    def range_of_costs(self, _problem: Problem) -> tuple[float, float]:
+        """Return the least and the largest C_i of all ranks."""
+        return self.costs
+
     def warn(self, problem: Problem, solution: Solution) -> None:
         """Warn on rank 0."""
         if self.ranks.rank == 0:
             super().warn(problem, solution)
 
     def _check_same(self) -> None:
-        """Refuse ranks with other parameters, or of which some continue an earlier fit."""
+        """Refuse ranks with other parameters, or that would begin at other weights."""
         params: Settings = self.model.get_params()
         for name in ("communicator", "verbose", "random_state", "n_jobs"):
             del params[name]
-        others = {"an earlier fit to continue": self.remembers()}
-        check_same(self.ranks, facts_of_rank({}, {**params, **others}))
+        W = self.first_weights()
+        mark = None if W is None else fingerprint(np.ascontiguousarray(W).view(np.uint8))
+        begins = {"the weights to begin with": mark}
+        check_same(self.ranks, facts_of_rank({}, {**params, **begins}), "parameters")
 
     def _facts_of_all(self, given: Given) -> Facts:
         """Return the facts that identify the problem of all ranks."""
@@ -200,6 +201,26 @@ def training_on_rows(model: MultinomialLogisticRegression) -> Training:
             return RowsTraining(model, ranks)
     RowsTraining(model, as_communicator(None)).check_params()
     return Training(model)
+
+
+def _weights_of(rows: Rows, sample_weight: ArrayLike | None) -> Array:
+    """Return the weights of the rows of a part, which may all be zero."""
+    n = rows.shape[0]
+    if not n or (sample_weight is not None and not np.any(sample_weight)):
+        if sample_weight is not None:
+            check_consistent_length(rows, sample_weight)
+        return np.zeros(n)
+    return np.asarray(
+        _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    )
+
+
+def _range_of_all(ranks: Communicator, problem: Problem) -> tuple[float, float]:
+    """Return the least and the largest C_i of all ranks."""
+    costs = problem.costs
+    here = np.array([-costs.min(initial=math.inf), costs.max(initial=0.0)])
+    low, high = ranks.all_max(here).tolist()
+    return -low, high
 
 
 def _without_rows(problem: Problem) -> Problem:
