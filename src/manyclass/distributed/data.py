@@ -1,24 +1,19 @@
-"""Data shared by ranks: each reads a part of a file, and the ranks of a machine map one copy of X.
-
-The copy is a file without a name in the folder for temporary files (TMPDIR): it vanishes with the
-processes, and the system may write it out where memory is short.
-"""
+"""Data files read by ranks: each reads a part, and has that share or maps a copy of all of X."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, NamedTuple, Self, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from manyclass.distributed.common_file import CommonFile
 from manyclass.distributed.communicator import Communicator, as_communicator
 from manyclass.distributed.consensus import abort_others, agreed, of_first
-from manyclass.io.atomic import naming, reserve
 from manyclass.io.dataset_file import fingerprint, looks_like_data, open_data
 from manyclass.io.stored_rows import MAX_SIZE, StoredRows
 from manyclass.io.svmlight import lack_of_memory, read_rows
@@ -28,9 +23,6 @@ from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, CsrArray, DType
 
 CONVERTED, CUT, WHOLE = range(3)  # how a file is read
-# Bytes that are written or broadcast at a time.
-PIECE = 1 << 22
-ALIGNMENT = 64
 
 
 class _Part(NamedTuple):
@@ -165,8 +157,8 @@ def load_share(
             rows = rows.between(n * ranks.rank // ranks.size, n * (ranks.rank + 1) // ranks.size)
             return rows.matrix(), rows.targets(), rows.classes
         part = _read(ranks, name, parser, kind, threads)
-        width, first_line = _checked_sizes(ranks, name, parser, part)
-        classes, labels = _common_labels(ranks, name, part, first_line)
+        width, counts = _checked_sizes(ranks, name, parser, part)
+        classes, labels = _common_labels(ranks, name, part, counts)
         X = part.rows.copy()
         X.resize((len(labels), width))
         return X, np.asarray(classes[labels]), classes
@@ -268,7 +260,7 @@ def _read_part(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs
 def _checked_sizes(
     ranks: Communicator, name: str, parser: Parser, part: _Part
 ) -> tuple[int, NDArray[np.int64]]:
-    """Return the number of features, and the first line of every rank; refuse odd sizes."""
+    """Return the number of features, and the counts of every part; refuse odd sizes."""
     counts = np.array(ranks.all_gather(np.array(part.counts(), np.int64)))
     n_rows, _, n_lines, _ = counts.sum(axis=0).tolist()
     n_features = parser.n_features or int(counts[:, 3].max())
@@ -282,15 +274,14 @@ def _checked_sizes(
             )
 
     agreed(ranks, check)
-    return n_features, np.cumsum(counts[:, 2]) - counts[:, 2]
+    return n_features, counts
 
 
 def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -> StoredRows:
     """Put the parts of all ranks into a file for each machine, and map it."""
-    n_features, first_line = _checked_sizes(ranks, name, parser, part)
-    counts = np.array(ranks.all_gather(np.array(part.counts(), np.int64)))
+    n_features, counts = _checked_sizes(ranks, name, parser, part)
     n_rows, n_nonzero, _, _ = counts.sum(axis=0).tolist()
-    classes, labels = _common_labels(ranks, name, part, first_line)
+    classes, labels = _common_labels(ranks, name, part, counts)
     int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
     lengths: dict[str, tuple[int, DType]] = {
         "indptr": (n_rows + 1, int64),
@@ -313,12 +304,12 @@ def _begins(lengths: NDArray[np.int64]) -> list[int]:
 
 
 def _common_labels(
-    ranks: Communicator, name: str, part: _Part, first_line: NDArray[np.int64]
+    ranks: Communicator, name: str, part: _Part, counts: NDArray[np.int64]
 ) -> tuple[Array, NDArray[np.int32]]:
     """Return the classes of all ranks, ascending, and the places of this rank's labels in them."""
     mine = part.labels
     texts = ranks.all_gather(np.frombuffer(b"\n".join(mine.as_written()), np.uint8))
-    lines = ranks.all_gather(mine.lines + first_line[ranks.rank])
+    lines = ranks.all_gather(mine.lines + counts[: ranks.rank, 2].sum())
     everything = Labels(name)
 
     def merge() -> list[NDArray[np.int32]]:
@@ -329,136 +320,3 @@ def _common_labels(
     # Labels that are written differently may be equal: 1, 01 and +1.
     classes, places = np.unique(agreed(ranks, everything.decode), return_inverse=True)
     return classes, places.astype(np.int32)[codes[part.codes]] if len(codes) else codes
-
-
-class CommonFile:
-    """Arrays of given lengths, zeros at first, one copy on each machine.
-
-    Every rank calls the same methods in the same order. Mapped arrays outlive the file object.
-
-    Parameters
-    ----------
-    communicator : Communicator
-    lengths : dict of (int, dtype)
-        Of each array, by name; the same on every rank.
-
-    Raises
-    ------
-    OSError
-        If there is no room for them, on the first rank of the machine.
-    OtherRankError
-        On the other ranks.
-    """
-
-    def __init__(
-        self, communicator: Communicator, lengths: Mapping[str, tuple[int, DType]]
-    ) -> None:
-        self._ranks = communicator
-        self._machines = communicator.first_on_machine()
-        self._leads = self._machines[communicator.rank] == communicator.rank
-        self._lengths = lengths
-        self._offsets: dict[str, int] = {}
-        end = 0
-        for name, (length, dtype) in lengths.items():
-            self._offsets[name] = end
-            end += -(-length * dtype.itemsize // ALIGNMENT) * ALIGNMENT
-        self._file = self._open()
-        try:
-            agreed(communicator, lambda: self._reserve(end))
-        except BaseException:
-            self._file.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def put(self, name: str, begins: list[int], mine: Array) -> None:
-        """Write the parts of an array that the ranks hold, at the offsets `begins`."""
-        dtype = self._lengths[name][1]
-        failure = self._write(name, begins[self._ranks.rank], mine)
-        if len(set(self._machines)) > 1:
-            lengths = np.concatenate(self._ranks.all_gather(np.array([len(mine)], np.int64)))
-            for root, length in enumerate(lengths.tolist()):
-                elsewhere = self._machines[root] != self._machines[self._ranks.rank]
-                for first, piece in self._broadcast(root, mine, length, dtype):
-                    if elsewhere and self._leads:
-                        failure = failure or self._write(name, begins[root] + first, piece)
-        agreed(self._ranks, lambda: _raise(failure))
-
-    def map(self) -> dict[str, Array]:
-        """Return the complete arrays, read-only."""
-        return {name: self._map(name, *about) for name, about in self._lengths.items()}
-
-    def _map(self, name: str, length: int, dtype: DType) -> Array:
-        if not length:  # an empty file cannot be mapped
-            return np.empty(0, dtype)
-        return np.asarray(np.memmap(self._file, dtype, "r", self._offsets[name], (length,)))
-
-    def _open(self) -> IO[bytes]:
-        """Open the file of this machine, which its first rank creates, and unlink it."""
-        made = ""
-
-        def make() -> None:
-            nonlocal made
-            made = _empty_file(tempfile.gettempdir()) if self._leads else ""
-
-        try:
-            agreed(self._ranks, make)
-            names = self._ranks.all_gather(np.frombuffer(os.fsencode(made), np.uint8))
-            path = Path(os.fsdecode(names[self._machines[self._ranks.rank]].tobytes()))
-            return agreed(self._ranks, lambda: path.open("r+b", buffering=0))
-        finally:
-            if made:
-                Path(made).unlink()
-
-    def _reserve(self, size: int) -> None:
-        if self._leads:
-            with naming(tempfile.gettempdir()):
-                reserve(self._file.fileno(), size)
-
-    def _broadcast(
-        self, root: int, mine: Array, length: int, dtype: DType
-    ) -> Iterator[tuple[int, Array]]:
-        """Yield the array of one rank on all ranks, in pieces with their offsets."""
-        step = PIECE // dtype.itemsize
-        for first in range(0, length, step):
-            piece = np.empty(min(step, length - first), dtype)
-            if root == self._ranks.rank:
-                piece[:] = mine[first : first + step]
-            self._ranks.broadcast(piece, root)
-            yield first, piece
-
-    def _write(self, name: str, begin: int, values: Array) -> OSError | None:
-        """Write values at an offset of an array; return the error, as other ranks wait."""
-        dtype = self._lengths[name][1]
-        step = PIECE // dtype.itemsize
-        try:
-            for first in range(0, len(values), step):
-                piece = np.ascontiguousarray(values[first : first + step], dtype)
-                place = self._offsets[name] + (begin + first) * dtype.itemsize
-                _write_all(self._file.fileno(), piece.data.cast("B"), place)
-        except OSError as error:
-            error.filename = tempfile.gettempdir()
-            return error
-        return None
-
-
-def _empty_file(folder: str) -> str:
-    with naming(folder):
-        handle, path = tempfile.mkstemp(prefix="manyclass-")
-    os.close(handle)
-    return path
-
-
-def _write_all(handle: int, content: memoryview, place: int) -> None:
-    while content:
-        written = os.pwrite(handle, content, place)
-        content, place = content[written:], place + written
-
-
-def _raise(error: Exception | None) -> None:
-    if error is not None:
-        raise error
