@@ -26,6 +26,7 @@ __all__ = [
     "save_data",
     "save_liblinear",
     "save_model",
+    "skops_trusted_types",
     "write_report",
 ]
 
@@ -49,6 +50,7 @@ _HOMES = {
     "save_data": "manyclass.io.dataset_file",
     "save_liblinear": "manyclass.persistence.liblinear",
     "save_model": "manyclass.persistence.model_file",
+    "skops_trusted_types": "manyclass.persistence.trusted_types",
     "write_report": "manyclass.reports.report",
 }
 

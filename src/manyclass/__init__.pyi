@@ -21,6 +21,7 @@ from manyclass.persistence.liblinear import load_liblinear as load_liblinear
 from manyclass.persistence.liblinear import save_liblinear as save_liblinear
 from manyclass.persistence.model_file import load_model as load_model
 from manyclass.persistence.model_file import save_model as save_model
+from manyclass.persistence.trusted_types import skops_trusted_types as skops_trusted_types
 from manyclass.reports.confusion import ConfusionPairs as ConfusionPairs
 from manyclass.reports.report import write_report as write_report
 from manyclass.version import __version__ as __version__

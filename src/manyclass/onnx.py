@@ -1,10 +1,11 @@
 """Models in ONNX: importing this module lets skl2onnx convert them, in pipelines as well.
 
 It needs skl2onnx (``pip install 'manyclass[onnx]'``). The outputs are those of skl2onnx's other
-classifiers: ``label``, and ``probabilities`` of shape (n_samples, n_classes), which for a model
-without probabilities holds the scores (of two classes: -s and s). Its options ``zipmap`` (a
-dictionary for each row instead, unless it is False), ``raw_scores`` (scores also where there are
-probabilities), ``nocl`` and ``output_class_labels`` work as there.
+classifiers: ``label``, and ``probabilities`` of shape (n_samples, n_classes). A model without
+probabilities has its scores there (of two classes: -s and s); ``to_onnx`` calls them ``scores``.
+The options of skl2onnx, ``zipmap`` (a dictionary for each row instead, unless it is False),
+``raw_scores`` (scores also where there are probabilities), ``nocl`` and ``output_class_labels``,
+work as there.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ def to_onnx(model: Any, dtype: DTypeLike = np.float32) -> ModelProto:
     Returns
     -------
     onnx.ModelProto
-        With the outputs ``label`` (n,), int64 or string, and ``probabilities`` (n, n_classes): of a
-        model without probabilities the scores, of two classes -s and s.
+        With the outputs ``label`` (n,), int64 or string, and ``probabilities`` (n, n_classes), or
+        of a model without probabilities ``scores`` (n, n_classes), of two classes -s and s.
 
     Raises
     ------
@@ -147,7 +148,7 @@ def to_onnx(model: Any, dtype: DTypeLike = np.float32) -> ModelProto:
     >>> from manyclass.onnx import to_onnx
     >>> model = MulticlassSVC(random_state=0).fit(*load_iris(return_X_y=True))
     >>> [output.name for output in to_onnx(model).graph.output]
-    ['label', 'probabilities']
+    ['label', 'scores']
     """
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if not isinstance(last, OURS):
@@ -171,11 +172,19 @@ def to_onnx(model: Any, dtype: DTypeLike = np.float32) -> ModelProto:
     options = {id(last): {"zipmap": False}}
     try:
         proto: ModelProto = skl2onnx.to_onnx(
-            model, initial_types=[("X", kind([None, width]))], options=options
+            model,
+            initial_types=[("X", kind([None, width]))],
+            final_types=[("label", None), (_name_of_numbers(last), None)],
+            options=options,
         )
     except RuntimeError as error:  # what skl2onnx does not know: NotImplementedError and others
         raise ValueError(f"skl2onnx cannot convert the pipeline: {one_line(error)}") from error
     return proto
+
+
+def _name_of_numbers(model: Any) -> str:
+    """Return the name of the second output."""
+    return "probabilities" if hasattr(model, "predict_proba") else "scores"
 
 
 def _input_kind(dtype: DTypeLike) -> Any:

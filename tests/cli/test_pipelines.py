@@ -8,11 +8,13 @@ import sys
 import numpy as np
 import onnxruntime
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from manyclass import load_model, save_model
+from manyclass import MulticlassSVC, load_model, save_model
 from tests.helpers.command_line import names
 from tests.helpers.pipelines import X, Y, scaled, text_pipeline
 
@@ -52,6 +54,23 @@ def test_a_pipeline_of_text_takes_no_rows_of_numbers(run, files, command):
         "numbers; predict in Python, with load_model"
     )
     assert "out" not in names(files)
+
+
+@pytest.mark.parametrize(
+    "command", ["predict iris several out", "export several out --format onnx"]
+)
+def test_several_classifiers_are_refused(run, files, command):
+    save_model("several", CalibratedClassifierCV(MulticlassSVC(), cv=2).fit(X, Y))
+    message = run.fails(*command.split())
+    assert message.startswith("several: is a CalibratedClassifierCV of 2 classifiers, and ")
+    assert "out" not in names(files)
+    assert run.works("info", "several")[1].startswith("composite    CalibratedClassifierCV of 2 ")
+
+
+def test_a_search_predicts_by_its_best_pipeline(run, files):
+    search = GridSearchCV(scaled(), {"multiclasssvc__C": [0.1, 1.0]}, cv=2).fit(X, Y)
+    save_model("search", search)
+    assert run.works("predict", "iris", "search", "-") == search.predict(X).astype(str).tolist()
 
 
 def test_skops_is_needed(run, files, monkeypatch):

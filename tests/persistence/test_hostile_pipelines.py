@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 import skops.io
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from manyclass import load_model, save_model
 from manyclass.io.tensors import write_tensors
 from manyclass.persistence import model_file
+from manyclass.persistence.composites import Placeholder
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.damaged_files import check_truncations
 from tests.helpers.model_files import rewritten
@@ -37,10 +39,14 @@ def refused(path, message):
     ("change", "message"),
     [
         (lambda h, m: h.update(format_version="5", version="9"), "of format 5.*upgrade"),
-        (lambda h, m: m.pop("classifier"), "classifier"),
-        (lambda h, m: m.update(classifier=[]), "do not fit"),
-        (lambda h, m: m["classifier"].update(estimator="Pipeline"), "Pipeline"),
-        (lambda h, m: m["classifier"].update(estimator="os.system"), "os.system"),
+        (lambda h, m: m.pop("classifiers"), "no estimator that"),
+        (lambda h, m: m.update(classifiers=[]), "do not fit their places"),
+        (lambda h, m: m["classifiers"][0].update(estimator="Pipeline"), "Pipeline"),
+        (lambda h, m: m["classifiers"][0].update(fitted=False), "no fitted classifier"),
+        (lambda h, m: m["classifiers"].append(m["classifiers"][0]), "do not fit their places"),
+        (lambda h, m: m.update(estimator="GridSearchCV"), "are no GridSearchCV"),
+        (lambda h, m: m.update(classifiers=7), "do not fit"),
+        (lambda h, m: m["classifiers"][0].update(estimator="os.system"), "os.system"),
     ],
 )
 def test_hostile_headers(change, message, path):
@@ -70,7 +76,7 @@ class Nested(StandardScaler):
 
 
 def line(*steps, **params):
-    return Pipeline([*make_pipeline(*steps).steps, ("svm", "passthrough")], **params)
+    return Pipeline([*make_pipeline(*steps).steps, ("svm", Placeholder())], **params)
 
 
 VECTORIZER = TfidfVectorizer().fit(["a text"])
@@ -87,19 +93,22 @@ VECTORIZER = TfidfVectorizer().fit(["a text"])
         (line(Nested()), "Nested"),
         (line(make_pipeline(StandardScaler(), memory="folder")), "Pipeline that would read files"),
         (line(TfidfVectorizer(input="filename")), "TfidfVectorizer that would read files"),
-        (Pipeline([("a__b", StandardScaler()), ("svm", "passthrough")]), "a__b"),
-        (Pipeline([("svm", StandardScaler()), ("svm", "passthrough")]), "unique"),
-        (Pipeline([("a", 7), ("svm", "passthrough")]), "fit"),
+        (Pipeline([("a__b", StandardScaler()), ("svm", Placeholder())]), "a__b"),
+        (Pipeline([("svm", StandardScaler()), ("svm", Placeholder())]), "unique"),
+        (Pipeline([("a", 7), ("svm", Placeholder())]), "fit"),
+        (line(StandardScaler(), Placeholder(1)), "do not fit their places"),
+        (line(StandardScaler(), Placeholder("0")), "do not fit their places"),
+        (GridSearchCV(Placeholder(), {}), "no Pipeline"),
         (Pipeline([]), "do not fit"),
         (Pipeline(7), "do not fit"),
-        ([1, 2], "no pipeline"),
+        ([1, 2], "no Pipeline"),
         (line(VECTORIZER), "terms.0"),
     ],
 )
 def test_hostile_steps(content, message, path, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     save_model(path, scaled())
-    with_tensors(path, steps=bytes_of(skops.io.dumps(content)))
+    with_tensors(path, around=bytes_of(skops.io.dumps(content)))
     refused(path, message)
     assert not (tmp_path / "evil").exists()
 
@@ -108,16 +117,16 @@ def test_compressed_steps_are_refused_before_they_are_unpacked(path):
     """A file of some kilobytes could take gigabytes."""
     save_model(path, scaled())
     dumped = skops.io.dumps(line(StandardScaler()), compression=zipfile.ZIP_DEFLATED)
-    with_tensors(path, steps=bytes_of(dumped))
+    with_tensors(path, around=bytes_of(dumped))
     refused(path, "entries of the archive are compressed")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"steps": None}, "steps"),
-        ({"steps": bytes_of(b"")}, "steps cannot be read"),
-        ({"steps": bytes_of(b"PK\x03\x04")}, "steps cannot be read"),
+        ({"around": None}, "around"),
+        ({"around": bytes_of(b"")}, "steps cannot be read"),
+        ({"around": bytes_of(b"PK\x03\x04")}, "steps cannot be read"),
         ({"terms.0": None}, "terms.0"),
         ({"term_ends.0": None}, "term_ends.0"),
         ({"terms.0": bytes_of(b"aab")}, "do not fit together"),
@@ -146,13 +155,13 @@ def test_every_truncation_is_one_clear_error(path):
 def test_altered_steps_do_no_harm(path):
     """Any bytes of the steps may be others: an error, or some model."""
     save_model(path, text_pipeline())
-    content = model_file._read(path)[0]["steps"]
+    content = model_file._read(path)[0]["around"]
     rng = np.random.default_rng(0)
     loaded = 0
     for _ in range(60):
         altered = content.copy()
         altered[rng.integers(len(content), size=rng.integers(1, 3))] = rng.integers(256)
-        with_tensors(path, steps=altered)
+        with_tensors(path, around=altered)
         with contextlib.suppress(ValueError):
             assert len(load_model(path).predict(UNSEEN)) == len(UNSEEN)
             loaded += 1

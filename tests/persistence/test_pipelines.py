@@ -20,7 +20,6 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 from sklearn.feature_selection import SelectKBest, chi2
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -309,9 +308,8 @@ def test_skops_is_needed(path, monkeypatch):
 
 def test_pipelines_that_cannot_be_stored(path):
     cases = [
-        (make_pipeline(StandardScaler(), LinearSVC()), "ends with a MulticlassSVC .* not LinearS"),
-        (Line([("a", MulticlassSVC())]), "scikit-learn's own Pipeline, not Line"),
-        (make_pipeline(GridSearchCV(MulticlassSVC(), {"C": [1.0]}).fit(X, Y)), "its best_est"),
+        (make_pipeline(StandardScaler(), LinearSVC()), "with one of them, not Pipeline of LinearS"),
+        (Line([("a", MulticlassSVC())]), "scikit-learn's own Pipeline.* not Line"),
     ]
     for pipeline, message in cases:
         with pytest.raises(TypeError, match=message):

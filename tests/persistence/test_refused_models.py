@@ -28,7 +28,8 @@ def test_only_our_estimators_can_be_saved(what, told, tmp_path):
     kinds = "MulticlassSVC or a MultinomialLogisticRegression or a StochasticClassifier"
     kinds += " or a MultilabelSVC"
     searches = "MulticlassSVCCV or a MultinomialLogisticRegressionCV"
-    wanted = f"save_model takes a {kinds} or a {searches} or a Pipeline, not {told}"
+    around = "scikit-learn's own Pipeline, GridSearchCV or the like with one of them"
+    wanted = f"save_model takes a {kinds} or a {searches}, or {around}, not {told}"
     with pytest.raises(TypeError, match=wanted):
         save_model(tmp_path / "model", what)
     assert not list(tmp_path.iterdir())

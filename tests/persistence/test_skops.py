@@ -1,55 +1,75 @@
-"""skops stores our estimators once the types that docs/interchange.md names are trusted."""
+"""skops stores our estimators once it trusts `skops_trusted_types`."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
 
-from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
+from manyclass import (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    MultilabelSVC,
+    MultinomialLogisticRegression,
+    MultinomialLogisticRegressionCV,
+    StochasticClassifier,
+    skops_trusted_types,
+)
+from manyclass.persistence.trusted_types import OWN
 from tests.helpers.iris import IRIS
 from tests.helpers.pipelines import TEXTS, text_pipeline
 
 skops_io = pytest.importorskip("skops.io")
 X, Y = IRIS
-TRUSTED = [
-    "manyclass.estimators.logistic.MultinomialLogisticRegression",
-    "manyclass.estimators.sparsify.SparsityReport",
-    "manyclass.estimators.stochastic.StochasticClassifier",
-    "manyclass.estimators.svc.MulticlassSVC",
-    "manyclass.prediction.sparse_coefficients.SparseCoefficients",
-    "manyclass.problem.solution.Certificate",
-    "manyclass.problem.solution.EpochRecord",
-    "manyclass.solvers.sgd.StochasticRecord",
-]
 MODELS = [
     MulticlassSVC(),
     MulticlassSVC(formulation="ovr"),
+    MulticlassSVC(warm_start=True),
+    MulticlassSVCCV(Cs=2, cv=2),
     MultinomialLogisticRegression(),
+    MultinomialLogisticRegressionCV(Cs=2, cv=2),
     StochasticClassifier(loss="log_loss"),
+]
+AROUND = [
+    CalibratedClassifierCV(MulticlassSVC(), cv=2),
+    GridSearchCV(MulticlassSVC(), {"C": [0.1, 1.0]}, scoring="accuracy"),
 ]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_model_comes_back(model, sparse):
-    model.fit(X, Y)
-    if sparse:
-        model.sparsify(0.01)
+def back(model):
     content = skops_io.dumps(model)
-    back = skops_io.loads(content, trusted=TRUSTED)
-    np.testing.assert_array_equal(back.decision_function(X), model.decision_function(X))
-    assert set(skops_io.get_untrusted_types(data=content)) <= set(TRUSTED)
+    assert set(skops_io.get_untrusted_types(data=content)) <= set(skops_trusted_types)
+    return skops_io.loads(content, trusted=skops_trusted_types)
+
+
+@pytest.mark.parametrize("model", [*MODELS, *AROUND], ids=lambda model: type(model).__name__)
+def test_a_model_comes_back(model):
+    model.fit(X, Y)
+    np.testing.assert_array_equal(back(model).predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_a_sparse_model_comes_back(model):
+    model.fit(X, Y).sparsify(0.01)
+    np.testing.assert_array_equal(back(model).decision_function(X), model.decision_function(X))
+
+
+def test_sets_of_labels_come_back():
+    sets = MultilabelSVC().fit(X, np.eye(3, dtype=int)[Y])
+    np.testing.assert_array_equal(back(sets).predict(X), sets.predict(X))
 
 
 def test_a_pipeline_comes_back():
     pipeline = text_pipeline(TfidfVectorizer())
-    back = skops_io.loads(skops_io.dumps(pipeline), trusted=TRUSTED)
-    assert (back.predict(TEXTS) == pipeline.predict(TEXTS)).all()
+    assert (back(pipeline).predict(TEXTS) == pipeline.predict(TEXTS)).all()
 
 
-def test_every_type_is_needed():
-    found = set()
+def test_every_type_of_ours_is_needed():
+    sets = MultilabelSVC().fit(X, np.eye(3, dtype=int)[Y])
+    found = set(skops_io.get_untrusted_types(data=skops_io.dumps(sets)))
     for model in MODELS:
-        found |= set(skops_io.get_untrusted_types(data=skops_io.dumps(model.fit(X, Y).sparsify())))
-    assert found == set(TRUSTED)
+        found |= set(skops_io.get_untrusted_types(data=skops_io.dumps(model.fit(X, Y))))
+        found |= set(skops_io.get_untrusted_types(data=skops_io.dumps(model.sparsify())))
+    assert {name for name in found if name.startswith("manyclass.")} == set(OWN)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from manyclass.io.stored_rows import StoredBlocks
     from manyclass.io.svmlight_stream import SvmlightBlocks
     from manyclass.multilabel.svc import MultilabelSVC
+    from manyclass.persistence.composites import Model
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.persistence.pipelines import Model
     from manyclass.utils.types import Array, ClassWeight, CsrArray, DType, Label, Rows
 
 
@@ -196,10 +196,16 @@ def load_for(
     """
     from sklearn.pipeline import Pipeline
 
+    from manyclass.persistence.composites import classifier_of, describe_composite, unwrapped
     from manyclass.persistence.model_file import load_model
-    from manyclass.persistence.pipelines import classifier_of
 
-    model = loaded or load_model(args.model)
+    model = unwrapped(loaded or load_model(args.model))
+    composite = describe_composite(model)
+    if composite:
+        raise UsageError(
+            f"{args.model}: is a {composite} classifiers, and manyclass {args.command} takes one; "
+            "predict in Python, with load_model"
+        )
     classifier: Estimator = classifier_of(model)
     if is_of_sets(classifier) and not may_be_multilabel:
         raise UsageError(
@@ -226,7 +232,7 @@ def read_for(
 
 
 def _check_steps(args: argparse.Namespace) -> None:
-    from manyclass.persistence.pipelines import takes_text
+    from manyclass.persistence.composites import takes_text
 
     if takes_text(args.steps):
         raise UsageError(

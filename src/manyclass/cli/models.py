@@ -22,8 +22,8 @@ from manyclass.cli.predict import LABELS, warn_of_unseen
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
+    from manyclass.persistence.composites import Model
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.persistence.pipelines import Model
     from manyclass.utils.types import Array
 
 EXPORTED = """\
@@ -58,6 +58,8 @@ def info(args: argparse.Namespace) -> None:
         say(json.dumps(about))
         return
     say(f"model        {args.model} (format {about['format_version']}, by {about['version']})")
+    if about["composite"]:
+        say(f"composite    {about['composite']} classifiers; the first of them:")
     for step in about["steps"]:
         say(f"step         {_shown(step)}")
     if about["formulation"]:
@@ -124,14 +126,16 @@ def import_options(parser: CommandParser) -> None:
 
 def export(args: argparse.Namespace) -> None:
     """Run ``manyclass export``."""
+    from manyclass.persistence.composites import classifier_of, describe_composite, unwrapped
     from manyclass.persistence.model_file import load_model
-    from manyclass.persistence.pipelines import classifier_of
 
     if args.dtype and args.format != "onnx":
         raise UsageError("argument --dtype: goes with --format onnx")
     if args.number_labels and args.format != "liblinear":
         raise UsageError("argument --number-labels: goes with --format liblinear")
-    model = load_model(args.model)
+    model = unwrapped(load_model(args.model))
+    if composite := describe_composite(model):
+        raise UsageError(f"{args.model}: is a {composite} classifiers, and one alone is exported")
     if is_of_sets(classifier_of(model)):
         raise UsageError(f"{args.model}: a model of sets of labels cannot be exported")
     (_export_liblinear if args.format == "liblinear" else _export_onnx)(args, model)

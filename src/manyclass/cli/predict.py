@@ -211,8 +211,8 @@ def calibrate_options(parser: CommandParser) -> None:
 def calibrate(args: argparse.Namespace) -> None:
     """Run ``manyclass calibrate``."""
     from manyclass.cli.file_kinds import MODEL, check_output
+    from manyclass.persistence.composites import last_of
     from manyclass.persistence.model_file import load_model, save_model
-    from manyclass.persistence.pipelines import last_of
     from manyclass.reports.confusion import label_codes
 
     settle_order(args)

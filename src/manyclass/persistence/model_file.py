@@ -11,9 +11,8 @@ n_steps, weight_seen and objective or null; class names when they are strings, f
 there were any), ``checksum`` (CRC-32 of each tensor, in the order of their names),
 ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of this
 one). A MultilabelSVC has ``thresholds`` (labels,), a score for each label, and labels in any
-order. Of an estimator with CV, see search_schema.py. Of a pipeline, ``model`` holds the estimator
-"Pipeline" and, as ``classifier``, the same entry of the classifier alone; the steps are tensors
-(pipelines.py).
+order. Of an estimator with CV, see search_schema.py; of a model of scikit-learn around such
+classifiers, such as a pipeline, composites.py.
 
 A model is read into memory: later changes to its file do not affect it. Only a large sparse model
 stays in the file, mapped; loading checks its checksum and structure.
@@ -33,6 +32,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TypeAlias
 
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -47,18 +47,24 @@ from manyclass.io.tensors import (
     read_tensors,
     write_tensors,
 )
-from manyclass.persistence.model_schema import KINDS, SPARSE
-from manyclass.persistence.pipelines import (
-    PIPELINE,
+from manyclass.persistence.composites import (
     Model,
-    check_pipeline,
+    check_composite,
     classifier_of,
+    describe_composite,
     describe_steps,
+    is_composite,
     last_of,
-    pack_pipeline,
-    unpack_pipeline,
+    pack_composite,
+    unpack_composite,
 )
-from manyclass.persistence.search_schema import CLASSIFIERS, pack_classifier, unpack_classifier
+from manyclass.persistence.model_schema import KINDS, SPARSE
+from manyclass.persistence.search_schema import (
+    CLASSIFIERS,
+    is_own,
+    pack_classifier,
+    unpack_classifier,
+)
 from manyclass.prediction.scoring import count_nonzero
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.machine import available_memory
@@ -77,7 +83,7 @@ LARGE, SHARE_OF_MEMORY = 1 << 30, 0.25
 
 
 def save_model(path: Source, estimator: Model) -> None:
-    """Write a fitted estimator, or a pipeline that ends with one, to a file.
+    """Write a fitted estimator, or a model of scikit-learn around some, to a file.
 
     The file appears whole or not at all: it is written under a temporary name in the same folder
     and renamed. A link is followed, and the permissions of an existing file stay. Of ``history_``,
@@ -90,17 +96,18 @@ def save_model(path: Source, estimator: Model) -> None:
         Where to; an existing file is replaced. A file object, such as ``io.BytesIO``, is written to
         at its position.
     estimator : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, one with CV
-        Or a MultilabelSVC, or a Pipeline that ends with one. Fitted; a ``cv`` or ``scoring`` that
-        is no number or name is not kept. The other steps of a pipeline are scikit-learn's, without
-        functions other than those of NumPy and SciPy; they need skops (``pip install
+        Or a MultilabelSVC; or scikit-learn's own Pipeline, GridSearchCV, CalibratedClassifierCV or
+        ensemble with such classifiers. Fitted; of estimators with CV, a ``cv`` or ``scoring`` that
+        is no number or name is not kept. What is around the classifiers is scikit-learn's, without
+        functions other than those of NumPy and SciPy; it needs skops (``pip install
         'manyclass[skops]'``).
 
     Raises
     ------
     TypeError
-        If it is something else; of a pipeline, naming what cannot be stored.
+        If it is something else, naming what cannot be stored.
     ImportError
-        If it is a pipeline, and skops is not installed.
+        If it is a model of scikit-learn, and skops is not installed.
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
@@ -122,9 +129,9 @@ def save_model(path: Source, estimator: Model) -> None:
     _check_target(path)
     check_kind(estimator)
     check_is_fitted(estimator)
-    tensors, model = (pack_pipeline if isinstance(estimator, Pipeline) else pack_classifier)(
-        estimator
-    )
+    if not is_own(estimator):
+        check_composite(estimator)
+    tensors, model = (pack_classifier if is_own(estimator) else pack_composite)(estimator)
     metadata = metadata_of(tensors, model)
     if isinstance(path, str | os.PathLike):
         write_tensors(path, tensors, metadata)
@@ -150,19 +157,18 @@ def check_kind(estimator: object) -> None:
     ------
     TypeError
     """
-    if isinstance(estimator, Pipeline):
-        check_pipeline(estimator)
+    if is_own(estimator) or is_composite(estimator):
         return
-    kind = type(estimator)
-    if CLASSIFIERS.get(kind.__name__) is not kind:
-        hint = ""
-        if hasattr(estimator, "best_estimator_"):
-            hint = "; save its best_estimator_"
-        elif isinstance(estimator, type):
-            hint = ", fitted, not the class"
-        name = estimator.__name__ if isinstance(estimator, type) else kind.__name__
-        kinds = " or a ".join([*CLASSIFIERS, PIPELINE])
-        raise TypeError(f"save_model takes a {kinds}, not {name}{hint}")
+    hint = ""
+    if isinstance(estimator, Pipeline | BaseSearchCV):
+        hint = f" of {type(last_of(estimator)).__name__}"
+    elif isinstance(estimator, type):
+        hint = ", fitted, not the class"
+    name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
+    raise TypeError(
+        f"save_model takes a {' or a '.join(CLASSIFIERS)}, or scikit-learn's own Pipeline, "
+        f"GridSearchCV or the like with one of them, not {name}{hint}"
+    )
 
 
 def metadata_of(tensors: dict[str, Array], model: Settings) -> dict[str, str]:
@@ -182,7 +188,7 @@ def metadata_of(tensors: dict[str, Array], model: Settings) -> dict[str, str]:
 
 
 def load_model(path: Source) -> Model:
-    """Read an estimator, or a pipeline, from a file of ``save_model``.
+    """Read a model from a file of ``save_model``.
 
     No code comes from the file. The parameters and numbers of a pipeline's steps do: those of a
     file from people you do not trust may give errors and wrong predictions, and a ``token_pattern``
@@ -195,18 +201,18 @@ def load_model(path: Source) -> Model:
 
     Returns
     -------
-    MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, one with CV, or Pipeline
-        Fitted, in memory; without ``history_`` where the file has none. The weights of a sparse
-        model of more than 1 GiB, or a quarter of the memory, stay in the file, mapped: such a file
-        may be replaced or removed, but must not be overwritten in its place, as ``cp`` does, while
-        the model is in use (``save_model`` never does that).
+    MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, one with CV, or another
+        What was saved. Fitted, in memory; without ``history_`` where the file has none. The weights
+        of a sparse model of more than 1 GiB, or a quarter of the memory, stay in the file, mapped:
+        such a file may be replaced or removed, but must not be overwritten in its place, as ``cp``
+        does, while the model is in use (``save_model`` never does that).
 
     Raises
     ------
     ValueError
         If the file is truncated, damaged, no model, or of a newer version.
     ImportError
-        If it holds a pipeline, and skops is not installed.
+        If it holds a model of scikit-learn, and skops is not installed.
     OSError
         If the file cannot be read.
     """
@@ -229,7 +235,8 @@ def describe_model(path: Source) -> Settings:
         temperature (of a calibrated SVM), all None for a StochasticClassifier, which has alpha,
         n_steps, weight_seen and objective (None if it was not computed) in their place; steps,
         those of a pipeline before the classifier that all else is about: name, kind, and params
-        that are no defaults.
+        that are no defaults; composite, such as "CalibratedClassifierCV of 5" where several
+        classifiers predict, of which all else is about the first (else None).
 
     Raises
     ------
@@ -237,12 +244,12 @@ def describe_model(path: Source) -> Settings:
         As ``load_model``.
     """
     loaded, metadata = _load(path)
-    estimator = classifier_of(loaded)
+    estimator, composite = classifier_of(loaded), describe_composite(loaded)
     coef, name = coefficients_of(estimator), type(estimator).__name__
     n_nonzero = count_nonzero(coef)
     history = getattr(estimator, "history_", None)
     return {
-        "estimator": type(last_of(loaded)).__name__,
+        "estimator": type(classifier_of(loaded) if composite else last_of(loaded)).__name__,
         "loss": estimator.loss,
         "n_classes": len(estimator.classes_),
         "n_features": estimator.n_features_in_,
@@ -254,14 +261,15 @@ def describe_model(path: Source) -> Settings:
         "seconds": history[-1].seconds if history else None,
         **KINDS[name].describe(estimator),
         "steps": describe_steps(loaded),
+        "composite": composite,
         "format_version": int(metadata["format_version"]),
         "version": metadata.get("version", ""),
     }
 
 
 def _unpacked(tensors: dict[str, Array], model: Settings) -> Model:
-    if model["estimator"] == PIPELINE:
-        return unpack_pipeline(tensors, model)
+    if "classifiers" in model:
+        return unpack_composite(tensors, model)
     return unpack_classifier(tensors, model)
 
 
@@ -314,7 +322,7 @@ def _parts(file: IO[bytes], path: Path) -> tuple[dict[str, Array], Settings, dic
     names, metadata = set(header.tensors), header.metadata
     large = os.fstat(file.fileno()).st_size > min(LARGE, SHARE_OF_MEMORY * available_memory())
     try:
-        tensors = read_tensors(file, names, names.intersection(SPARSE) if large else ())
+        tensors = read_tensors(file, names, _may_be_mapped(names) if large else ())
     except ValueError as error:
         raise _damaged(path, error) from None
     if metadata.get("checksum") != checksum(tensors):
@@ -323,9 +331,19 @@ def _parts(file: IO[bytes], path: Path) -> tuple[dict[str, Array], Settings, dic
         model = json.loads(metadata["model"])
     except (KeyError, ValueError, RecursionError) as error:
         raise FORMAT.damaged(path, f"its header is damaged ({one_line(error)})") from None
-    if not isinstance(model, dict) or str(model.get("estimator")) not in {*CLASSIFIERS, PIPELINE}:
+    known = isinstance(model, dict) and ("classifiers" in model or _name_in(model) in CLASSIFIERS)
+    if not known:
         raise FORMAT.damaged(path, "it holds no estimator that this version knows")
     return tensors, model, metadata
+
+
+def _name_in(model: Settings) -> str:
+    return str(model.get("estimator"))
+
+
+def _may_be_mapped(names: set[str]) -> set[str]:
+    """Return the tensors of sparse weights, of which a composite model has several."""
+    return {name for name in names if name.rpartition("/")[2] in SPARSE}
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:

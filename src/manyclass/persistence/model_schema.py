@@ -116,10 +116,7 @@ def _plain(value: Any) -> Any:
 
 def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
     """Put an estimator together; undoes ``pack``."""
-    kind = KINDS[model["estimator"]]
-    estimator: Estimator = kind.estimator(**_params(model["params"]))
-    estimator._validate_params()
-    kind.check(estimator)
+    kind, estimator = KINDS[model["estimator"]], new(model)
     classes = _classes(tensors, model, kind)
     n_scores = kind.n_scores(len(classes))
     coef, intercept = _coefficients(tensors, n_scores), tensors["intercept"]
@@ -141,7 +138,17 @@ def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
     return estimator
 
 
-def _params(stored: Settings) -> Settings:
+def new(model: Settings) -> Estimator:
+    """Return an estimator of the parameters alone, not fitted."""
+    kind = KINDS[model["estimator"]]
+    estimator: Estimator = kind.estimator(**params_of(model["params"]))
+    estimator._validate_params()
+    kind.check(estimator)
+    return estimator
+
+
+def params_of(stored: Settings) -> Settings:
+    """Return parameters as estimators take them; undoes ``plain_params``."""
     params = dict(stored)
     if isinstance(params.get("class_weight"), dict):
         params["class_weight"] = dict(params["class_weight"]["items"])

@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
 from manyclass.model_selection.cross_validation import FITTED, current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
-from manyclass.persistence.model_schema import KINDS, Estimator, pack, plain_params, unpack
+from manyclass.persistence.model_schema import (
+    KINDS,
+    Estimator,
+    new,
+    pack,
+    params_of,
+    plain_params,
+    unpack,
+)
 from manyclass.problem.solution import PARTS, Certificate
 from manyclass.utils.types import Array, Settings
 
@@ -40,6 +48,32 @@ def chosen(model: Any) -> Any:
     """Return the estimator that a fitted search has chosen, or the model itself."""
     is_search = type(model) in SEARCHES.values() and hasattr(model, "best_estimator_")
     return current_estimator(model) if is_search else model
+
+
+def is_own(model: object) -> bool:
+    """Whether a model is an estimator of this package, and of no subclass."""
+    return type(model) in CLASSIFIERS.values()
+
+
+def pack_any(model: Classifier) -> tuple[dict[str, Array], Settings]:
+    """Return the same as ``pack_classifier``; of a classifier that is not fitted its parameters.
+
+    Raises
+    ------
+    ValueError
+        As ``model_schema.pack``.
+    """
+    if hasattr(model, "classes_"):
+        return pack_classifier(model)
+    params = _params(model) if type(model).__name__ in SEARCHES else plain_params(model)
+    return {}, {"estimator": type(model).__name__, "params": params, "fitted": False}
+
+
+def unpack_any(tensors: dict[str, Array], entry: Settings) -> Classifier:
+    """Put a classifier together; undoes ``pack_any``."""
+    if entry.get("fitted", True) is not False:
+        return unpack_classifier(tensors, entry)
+    return _new_search(entry) if entry["estimator"] in SEARCHES else new(entry)
 
 
 def pack_classifier(model: Classifier) -> tuple[dict[str, Array], Settings]:
@@ -72,13 +106,7 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
     name = entry["estimator"]
     if name not in SEARCHES:
         return unpack(tensors, entry)
-    params = dict(entry["params"])
-    if isinstance(params.get("class_weight"), dict):
-        params["class_weight"] = dict(params["class_weight"]["items"])
-    if isinstance(params.get("C_range"), list):
-        params["C_range"] = tuple(params["C_range"])
-    search = SEARCHES[name](**params)
-    search._validate_params()
+    search = _new_search(entry)
     best = unpack(tensors, entry["best"])
     if type(best).__name__ + "CV" != name:
         raise ValueError(f"the best estimator of a {name} is a {type(best).__name__}")
@@ -105,6 +133,16 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
     )
     known: Search = search
     return known
+
+
+def _new_search(entry: Settings) -> Any:
+    """Return a search that is not fitted."""
+    params = params_of(entry["params"])
+    if isinstance(params.get("C_range"), list):
+        params["C_range"] = tuple(params["C_range"])
+    search = SEARCHES[entry["estimator"]](**params)
+    search._validate_params()
+    return search
 
 
 def _params(search: Any) -> Settings:

@@ -1,0 +1,317 @@
+"""Convert models of scikit-learn around our classifiers to tensors and JSON, and back.
+
+A pipeline, a search, calibration, an ensemble: skops writes it with a placeholder for every
+classifier of this package, fitted or not; these are stored as they would be alone. Tensors:
+``around``, the bytes of the skops file; those of the i-th classifier with ``i/`` before their
+names; and the vocabularies of vectorizers (vocabularies.py). JSON: estimator, the name of its
+type; ``classifiers``, the entry of each. As in ``model_schema``, files are not trusted: skops makes
+objects of scikit-learn, NumPy and SciPy alone, and none that opens files is accepted.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.pipeline import Pipeline
+
+from manyclass.io.tensors import one_line
+from manyclass.persistence.search_schema import (
+    Classifier,
+    chosen,
+    is_own,
+    pack_any,
+    unpack_any,
+)
+from manyclass.persistence.trusted_types import AROUND
+from manyclass.persistence.vocabularies import (
+    pack_vocabularies,
+    unpack_vocabularies,
+    with_vocabulary,
+)
+from manyclass.utils.scikit_learn import without_passthrough
+from manyclass.utils.types import Array, Settings
+
+OF_TEXT = (CountVectorizer, HashingVectorizer)  # a TfidfVectorizer is one of the former
+LONGEST = 60  # characters of a parameter that is described
+Model: TypeAlias = Classifier | BaseEstimator
+
+
+class Placeholder(BaseEstimator):  # type: ignore[misc]
+    """The place of the i-th classifier in a model that skops writes."""
+
+    def __init__(self, index: int = 0) -> None:
+        self.index = index
+
+
+TRUSTED = [*AROUND, f"{Placeholder.__module__}.{Placeholder.__name__}"]
+
+
+def unwrapped(model: Any) -> Any:
+    """Return the best estimator of a fitted search of scikit-learn, and any other model itself."""
+    while not is_own(model) and hasattr(model, "best_estimator_"):
+        model = model.best_estimator_
+    return model
+
+
+def last_of(model: Model) -> Any:
+    """Return what predicts at the end of a pipeline, or the model itself."""
+    model = unwrapped(model)
+    return unwrapped(model.steps[-1][1]) if isinstance(model, Pipeline) else model
+
+
+def classifier_of(model: Model) -> Any:
+    """Return our classifier that predicts, of a search the best one; of several the first."""
+    last = last_of(model)
+    return chosen(last if is_own(last) else _fitted_within(last)[0])
+
+
+def is_composite(model: object) -> bool:
+    """Whether a model is scikit-learn's own, with a classifier of ours within."""
+    is_estimator = isinstance(model, BaseEstimator) and _is_of_scikit_learn(model)
+    return is_estimator and any(map(is_own, _within(model)))
+
+
+def takes_text(steps: Any) -> bool:
+    """Whether a pipeline begins with a vectorizer of text."""
+    return isinstance(steps[0], OF_TEXT)
+
+
+def check_composite(model: Any) -> None:
+    """Refuse a model that a model file cannot hold.
+
+    Raises
+    ------
+    TypeError
+        If it would read files, or keeps no fitted classifier.
+    """
+    if not _fitted_within(model):
+        raise TypeError(
+            f"save_model cannot store this {type(model).__name__}: it keeps no fitted classifier "
+            "of manyclass; fit it with refit=True"
+        )
+    for step in _within(model):
+        if getattr(step, "input", "content") != "content":
+            raise TypeError(
+                f"save_model cannot store a {type(step).__name__} with input={step.input!r}: a "
+                "model file must not make others read files; give the pipeline texts "
+                "(input='content')"
+            )
+
+
+def pack_composite(model: Any) -> tuple[dict[str, Array], Settings]:
+    """Return the tensors of a fitted model, and the rest, ready for JSON.
+
+    Steps of a pipeline that do nothing and what ``memory`` names are left out.
+
+    Raises
+    ------
+    ImportError
+        If skops is not installed.
+    TypeError
+        If it holds a function or an object that is not scikit-learn's, NumPy's or SciPy's.
+    ValueError
+        As ``pack``; or if a term of a vocabulary is no text of UTF-8.
+    """
+    io = _skops()
+    model = without_passthrough(model) if isinstance(model, Pipeline) else model
+    parts = _within(model)
+    classifiers = list(filter(is_own, parts))
+    tensors, memo = pack_vocabularies(with_vocabulary(parts))
+    entries: list[Settings] = []
+    for i, classifier in enumerate(classifiers):
+        packed, entry = pack_any(classifier)
+        tensors |= {f"{i}/{name}": value for name, value in packed.items()}
+        entries.append(entry)
+        memo[id(classifier)] = Placeholder(i)
+    around = _replaced(model, memo)
+    for part in _within(around):
+        if hasattr(part, "memory"):
+            part.memory = None
+    for name, part in around.steps if isinstance(around, Pipeline) else [("", around)]:
+        _check_types(io, name, part)
+    tensors["around"] = np.frombuffer(io.dumps(around), np.uint8)
+    return tensors, {"estimator": type(model).__name__, "classifiers": entries}
+
+
+def _check_types(io: ModuleType, name: str, part: object) -> None:
+    """Refuse a step, or a whole model, that skops would not load."""
+    what = f"the step {name!r}" if name else f"this {type(part).__name__}"
+    try:
+        others = set(io.get_untrusted_types(data=io.dumps(part))).difference(TRUSTED)
+    except Exception as error:  # whatever the step's own code raises
+        raise TypeError(f"skops cannot store {what}: {one_line(error)}") from error
+    if others:
+        raise TypeError(
+            f"save_model cannot store {what}: it holds {', '.join(sorted(others))}, and "
+            "a model file has types and functions of scikit-learn, NumPy and SciPy alone; "
+            + _remedy(name, part)
+        )
+
+
+def _remedy(name: str, part: object) -> str:
+    if hasattr(part, "best_estimator_"):
+        return "save its best_estimator_"
+    if name:
+        return (
+            "do its work before the pipeline, or save the classifier alone (save_model(path, "
+            "pipeline[-1]))"
+        )
+    return "save the classifiers within it one by one"
+
+
+def unpack_composite(tensors: dict[str, Array], entry: Settings) -> Any:
+    """Return the model of ``pack_composite``."""
+    io, content = _skops(), tensors["around"].tobytes()
+    try:
+        _check_stored(content)
+        model = io.loads(content, trusted=TRUSTED)
+    except Exception as error:  # skops checks types, and a hostile file may hold anything else
+        raise ValueError(f"its steps cannot be read: {one_line(error)}") from None
+    if not isinstance(model, BaseEstimator) or type(model).__name__ != entry["estimator"]:
+        raise TypeError(f"its steps are no {entry['estimator']}")
+    parts = _within(model)
+    for part in parts:
+        if getattr(part, "memory", None) or getattr(part, "input", "content") != "content":
+            raise ValueError(f"a {type(part).__name__} that would read files")
+    unpack_vocabularies(with_vocabulary(parts), tensors)
+    model = _replaced(model, _in_place(parts, tensors, entry["classifiers"]))
+    for part in _within(model):
+        if isinstance(part, Pipeline):
+            part._validate_steps()
+    if not _fitted_within(model):
+        raise ValueError("there is no fitted classifier in it")
+    return model
+
+
+def _in_place(
+    parts: list[Any], tensors: dict[str, Array], entries: list[Settings]
+) -> dict[int, Classifier]:
+    """Return the classifiers by the ids of their placeholders, for `copy.deepcopy`."""
+    places = [part for part in parts if isinstance(part, Placeholder)]
+    indices = [place.index for place in places]
+    if any(type(i) is not int for i in indices) or sorted(set(indices)) != [*range(len(entries))]:
+        raise ValueError("its classifiers do not fit their places")
+    classifiers = []
+    for i, entry in enumerate(entries):
+        own = {n.removeprefix(f"{i}/"): t for n, t in tensors.items() if n.startswith(f"{i}/")}
+        classifiers.append(unpack_any(own, entry))
+    return {id(place): classifiers[place.index] for place in places}
+
+
+def _check_stored(content: bytes) -> None:
+    """Refuse an archive that unpacks to more than its own size: skops stores, and packs nothing."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        entries = archive.infolist()
+    packed = any(entry.compress_type != zipfile.ZIP_STORED for entry in entries)
+    if packed or sum(entry.file_size for entry in entries) > len(content):
+        raise ValueError("entries of the archive are compressed")
+
+
+def _skops() -> ModuleType:
+    try:
+        import skops.io
+    except ImportError as missing:
+        raise ImportError(
+            f"pipelines in model files need skops ({missing}); pip install 'manyclass[skops]', or "
+            "save the classifier alone"
+        ) from missing
+    module: ModuleType = skops.io
+    return module
+
+
+def _is_of_scikit_learn(value: object) -> bool:
+    return type(value).__module__.startswith("sklearn.")
+
+
+def _within(model: object) -> list[Any]:
+    """Return an estimator and those within it, each once; what is in our classifiers is theirs."""
+    return [value for value in _walk(model, set()) if isinstance(value, BaseEstimator)]
+
+
+def _walk(value: object, seen: set[int]) -> Iterator[object]:
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    yield value
+    for part in _parts(value):
+        yield from _walk(part, seen)
+
+
+def _replaced(model: Any, memo: dict[int, Any]) -> Any:
+    """Return a copy with other objects in the place of some, by their ids."""
+    for value in _walk(model, set()):
+        if isinstance(value, np.ma.MaskedArray) and value.dtype == object:
+            # NumPy copies these without regard to what was replaced.
+            objects = np.empty(value.shape, object)
+            objects.ravel()[:] = [memo.get(id(part), part) for part in value.data.ravel()]
+            memo[id(value)] = np.ma.MaskedArray(objects, value.mask)
+    return copy.deepcopy(model, memo)
+
+
+def _parts(value: object) -> list[Any]:
+    """Return where estimators may be: in lists, tables, attributes of scikit-learn's objects."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, np.ndarray):
+        return list(np.asarray(value).ravel()) if value.dtype == object else []
+    if is_own(value) or isinstance(value, type):
+        return []
+    if isinstance(value, BaseEstimator) or _is_of_scikit_learn(value):
+        return list(getattr(value, "__dict__", {}).values())
+    return []
+
+
+def _fitted_within(model: object) -> list[Any]:
+    return [part for part in _within(model) if is_own(part) and hasattr(part, "classes_")]
+
+
+def describe_steps(model: Model) -> list[Settings]:
+    """Return name, kind and non-default parameters of the steps before the classifier."""
+    model = unwrapped(model)
+    steps = model.steps[:-1] if isinstance(model, Pipeline) else []
+    return [
+        {"name": name, "kind": type(step).__name__, "params": _differing_params(step)}
+        for name, step in steps
+    ]
+
+
+def describe_composite(model: Model) -> str | None:
+    """Return what several classifiers predict by, such as "CalibratedClassifierCV of 5"."""
+    last = last_of(model)
+    return None if is_own(last) else f"{type(last).__name__} of {len(_fitted_within(last))}"
+
+
+def _differing_params(step: Any) -> Settings:
+    params = step.get_params(deep=False)
+    if params.get("vocabulary") is not None:
+        params["vocabulary"] = "fixed"
+    given = inspect.signature(type(step)).parameters
+    return {
+        key: _plain(value)
+        for key, value in params.items()
+        if _plain(value) != _plain(given[key].default)
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter as JSON has it, or its text."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return str(np.dtype(value))
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return one_line(repr(value), LONGEST)

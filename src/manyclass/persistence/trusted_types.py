@@ -1,0 +1,53 @@
+"""Types that skops may load with a model: those of this package, and harmless ones of others.
+
+skops trusts public estimators of scikit-learn, types of NumPy and SciPy; what else fitted models
+hold stands here. None of them opens a file or runs code that a file brings.
+"""
+
+from __future__ import annotations
+
+from sklearn.compose import make_column_selector
+from sklearn.feature_selection import chi2, f_classif, mutual_info_classif
+from sklearn.metrics import get_scorer, get_scorer_names
+
+__all__ = ["skops_trusted_types"]
+
+# Of a fitted estimator of this package, with what warm starts need.
+OWN = [
+    "manyclass.estimators.logistic.MultinomialLogisticRegression",
+    "manyclass.estimators.sparsify.SparsityReport",
+    "manyclass.estimators.stochastic.StochasticClassifier",
+    "manyclass.estimators.svc.MulticlassSVC",
+    "manyclass.model_selection.estimators.MulticlassSVCCV",
+    "manyclass.model_selection.estimators.MultinomialLogisticRegressionCV",
+    "manyclass.multilabel.svc.MultilabelSVC",
+    "manyclass.prediction.sparse_coefficients.SparseCoefficients",
+    "manyclass.problem.formulations.Formulation",
+    "manyclass.problem.solution.Certificate",
+    "manyclass.problem.solution.EpochRecord",
+    "manyclass.problem.solution.Start",
+    "manyclass.solvers.sgd.StochasticRecord",
+    "manyclass.training.warm_start.WarmStart",
+]
+FUNCTIONS = {
+    *(chi2, f_classif, mutual_info_classif),
+    *(get_scorer(name)._score_func for name in get_scorer_names()),
+}
+# Of steps before it and of what is built around it. skops finds no file in them.
+AROUND = [
+    *(f"{f.__module__}.{f.__name__}" for f in FUNCTIONS),
+    f"{make_column_selector.__module__}.make_column_selector",
+    "numpy.dtype",
+    "numpy.number",
+    "scipy.sparse._csr.csr_array",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.calibration._TemperatureScaling",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.StratifiedKFold",
+    "sklearn.utils._bunch.Bunch",
+]
+
+skops_trusted_types = sorted([*OWN, *AROUND])
