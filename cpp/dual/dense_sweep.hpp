@@ -12,7 +12,7 @@
 // z of one example, exactly (subproblem/root_finding.hpp), and updates W. Returned: sums over the
 // visits (dual/kernels.hpp). Centred weights are kept as U and, in column k, their mean, so that a
 // step touches only the classes whose z moved. Sources: Keerthi et al. 2008, algorithms 2.1 and
-// 3.1, shrinking in sec. 2.3; Alber et al. 2017, sec. 3 (the mean apart).
+// 3.1, shrinking in sec. 2.1; Alber et al. 2017, sec. 3 (the mean apart).
 #include <limits>
 #include <utility>
 

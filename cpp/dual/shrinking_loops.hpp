@@ -1,7 +1,7 @@
 #pragma once
 // Loops over the examples with shrinking (an active set): the order of visits, polls, and when to
 // leave the shrunk problem. The visits are kernels (dual/kernels.hpp). Source: Keerthi et al. 2008,
-// sec. 2.3.
+// sec. 2.1.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>

@@ -15,10 +15,12 @@ from experiments import MissingDataError
 from experiments.keerthi2008.data import OURS, PAPER, dataset
 from experiments.keerthi2008.tables import MACHINES, PAPER_P, p_value
 from experiments.keerthi2008.tables import PAPER as PAPER_ACCURACY
+from experiments.keerthi2008.updates import LEVELS as UPDATE_LEVELS
 from measuring.results import read_results, write_between
 
 HERE = Path(__file__).parent
 LEVELS = (1e-1, 1e-2, 1e-3, 1e-4)
+NEAR = 0.003  # of an accuracy in the end
 
 
 def excess(curve: dict[str, Any], optimum: float) -> NDArray[np.float64]:
@@ -37,23 +39,63 @@ def seconds_to(curve: dict[str, Any], optimum: float, level: float) -> str:
 def curve_table(figure: str) -> str:
     """Seconds of each method to each level."""
     lines = [
-        "| run | method | " + " | ".join(f"{level:g}" for level in LEVELS) + " | best accuracy |",
-        "|---|---|" + "--:|" * (len(LEVELS) + 1),
+        "| run | method | "
+        + " | ".join(f"{level:g}" for level in LEVELS)
+        + " | ended after | at | best accuracy |",
+        "|---|---|" + "--:|" * (len(LEVELS) + 3),
     ]
     for name, panel in read_results(HERE / "results" / f"{figure}.json").items():
         for curve in panel["curves"]:
-            times = [seconds_to(curve, panel["optimum"], level) for level in LEVELS]
-            accuracy = f"{100 * max(curve['accuracy']):.2f}"
-            lines.append(f"| {name} | {curve['method']} | {' | '.join(times)} | {accuracy} |")
+            cells = [seconds_to(curve, panel["optimum"], level) for level in LEVELS]
+            end = max(excess(curve, panel["optimum"])[-1], 0)
+            cells += [f"{curve['seconds'][-1]:.3g}", f"{end:.1g}"]
+            cells += [f"{100 * max(curve['accuracy']):.2f}"]
+            lines.append(f"| {name} | {curve['method']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def steady(curve: dict[str, Any]) -> float:
+    """Seconds from which on the accuracy stays within NEAR of the last."""
+    accuracy = np.array(curve["accuracy"])
+    far = np.flatnonzero(np.abs(accuracy - accuracy[-1]) > NEAR)
+    return float(curve["seconds"][far[-1] + 1 if len(far) else 0])
+
+
+def steady_states() -> str:
+    """Figure 5: the accuracy in the end, and the seconds to it."""
+    lines = [
+        "| run | accuracy in the end | seconds until it stays within 0.3 points | first point |",
+        "|---|--:|--:|--:|",
+    ]
+    for name, panel in read_results(HERE / "results" / "figure5.json").items():
+        curve = panel["curves"][0]
+        first = f"{100 * curve['accuracy'][0]:.2f} at {curve['seconds'][0]:.2g} s"
+        lines.append(
+            f"| {name} | {100 * curve['accuracy'][-1]:.2f} | {steady(curve):.2g} | {first} |"
+        )
+    return "\n".join(lines)
+
+
+def updates() -> str:
+    """Section 2.2: updates of each order to each level."""
+    levels = [f"{level:g}" for level in UPDATE_LEVELS]
+    lines = [
+        "| data | rows | order | " + " | ".join(levels) + " |",
+        "|---|--:|---|" + "--:|" * len(levels),
+    ]
+    for name, found in read_results(HERE / "results" / "updates.json").items():
+        for order, counts in found["updates"].items():
+            cells = " | ".join(f"{counts[level]:,}" if level in counts else "-" for level in levels)
+            lines.append(f"| {name} | {found['rows']:,} | {order} | {cells} |")
     return "\n".join(lines)
 
 
 def properties() -> str:
     """Table 1.1: our data beside the paper's."""
     lines = [
-        "| data | rows | test rows | features | classes | non-zeros | the paper's rows, test rows, "
-        "features, classes |",
-        "|---|--:|--:|--:|--:|--:|---|",
+        "| data | rows | test rows | features | classes | non-zeros, training | with test rows | "
+        "the paper's rows, test rows, features, classes, non-zeros with test rows |",
+        "|---|--:|--:|--:|--:|--:|--:|---|",
     ]
     for name in ("news20", "sector", "mnist", "covtype100k", "rcv1-shape"):
         try:
@@ -64,7 +106,7 @@ def properties() -> str:
         paper = ", ".join(f"{n:,}" for n in PAPER[OURS.get(name, name)])
         lines.append(
             f"| {name} | {len(split.y):,} | {len(split.y_test):,} | {split.X.shape[1]:,} | "
-            f"{n_classes} | {split.X.nnz:,} | {paper} |"
+            f"{n_classes} | {split.X.nnz:,} | {split.X.nnz + split.X_test.nnz:,} | {paper} |"
         )
     return "\n".join(lines)
 
@@ -120,6 +162,8 @@ def main() -> None:
     write_between(page, "properties", properties())
     for figure in ("figure1", "figure2", "figure3", "figure4", "section22"):
         write_between(page, figure, curve_table(figure))
+    write_between(page, "updates", updates())
+    write_between(page, "figure5", steady_states())
     write_between(page, "seeding", seeding())
     write_between(page, "accuracies", accuracies())
     write_between(page, "significance", significance())

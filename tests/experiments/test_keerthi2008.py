@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 import numpy as np
 import pytest
 
 from experiments.__main__ import EXPERIMENTS
-from experiments.keerthi2008 import curves, page, seeding, tables, underflow
+from experiments.keerthi2008 import curves, page, seeding, tables, underflow, updates
 from experiments.keerthi2008.data import dataset
 from experiments.keerthi2008.methods import (
     LIBLINEAR,
@@ -22,7 +23,7 @@ from experiments.keerthi2008.methods import (
 SECONDS = 600.0  # for what takes less than one
 
 
-@pytest.mark.parametrize("module", [curves, seeding, tables, underflow])
+@pytest.mark.parametrize("module", [curves, seeding, tables, underflow, updates])
 def test_quick_form(monkeypatch, capsys, module):
     monkeypatch.setattr(sys, "argv", ["experiment", "--quick"])
     module.main()
@@ -52,6 +53,30 @@ def test_seconds_to_a_level():
 def test_p_of_ten_splits_that_agree():
     splits = [{"OVR": {"accuracy": 90.0}, "CS": {"accuracy": 91.0 + i / 7}} for i in range(10)]
     assert tables.p_value(splits, "CS") == pytest.approx(2 / 2**10)
+
+
+def test_p_where_differences_are_equal_or_zero():
+    splits = [{"OVR": {"accuracy": 90.0}, "CS": {"accuracy": 90.0 + d}} for d in (0, 1, 1, 1, -1)]
+    assert tables.p_value(splits, "CS") == pytest.approx(10 / 2**4)
+
+
+def test_both_orders_rise_to_the_optimum():
+    split = updates.first_rows(dataset("tiny"), 60)
+    best = optimum(make_problem(split, "crammer_singer", 0.1), 1e-9, SECONDS)
+    for order in updates.ORDERS.values():
+        ascent = updates.Ascent(split.X, split.y, 0.1)
+        duals = [0.0, *itertools.islice(order(ascent, np.random.default_rng(0)), 600)]
+        assert np.all(np.diff(duals) > -1e-12)
+        p, rows = ascent.p, np.arange(60)
+        dual = 0.1 * 60 - p[rows, split.y].sum() - 0.5 * (ascent.W**2).sum()
+        assert duals[-1] == pytest.approx(dual)
+        assert 0.99 * best <= dual <= best * (1 + 1e-8)
+
+
+def test_steady_from_the_last_point_that_is_far():
+    curve = {"seconds": [1.0, 2.0, 3.0, 4.0], "accuracy": [0.5, 0.902, 0.89, 0.9]}
+    assert page.steady(curve) == 4.0
+    assert page.steady({"seconds": [1.0, 2.0], "accuracy": [0.9, 0.9]}) == 1.0
 
 
 def test_splits_are_stratified():

@@ -78,9 +78,9 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         n / (k n_c).
     max_iter : int, default=1000
         Epochs at most (of each part, where "one_vs_rest" with sparse weights trains some classes
-        after the other). An epoch is one loop over all examples and classes, with up to ten times
-        its effort in loops over the examples and classes that still move; or, where examples far
-        outnumber features, a round of Newton steps.
+        after the other). An epoch is one loop over all examples and classes, preceded by loops
+        over those that still move, of at most the effort of five such loops (ten with few classes,
+        more after ten epochs); or, where examples far outnumber features, a round of Newton steps.
     warm_start : bool, default=False
         Whether the next fit on the same rows and classes starts where this one ended: from its dual
         variables, scaled when C or the weights changed, and from its W where that is not theirs.

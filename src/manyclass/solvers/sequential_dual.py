@@ -6,7 +6,7 @@ shrunk problem (the examples whose z may still move, and of each only its non-ze
 over all examples and classes; every loop in a new random order, every visit solving the block of
 one example exactly. Where that is slow and features are few, the Newton phase (newton_phase.py)
 continues. Where it saves time, the first z comes from stochastic steps (stochastic_init.py).
-Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.3.
+Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stopping rules: a proven relative gap, or epsilon-optimality of every example.
 
 A rule also says when the loops over the shrunk problem have done enough, and asks for more of them
-as the gap falls ("cooling"; Keerthi et al. 2008, sec. 2.3).
+as the gap falls ("cooling"; Keerthi et al. 2008, sec. 2.1).
 """
 
 from __future__ import annotations
