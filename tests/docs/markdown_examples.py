@@ -1,16 +1,29 @@
-"""What the pages show, made to run: Python blocks and lines of the command line."""
+"""What the pages show, made to run: Python blocks and lines of the command line.
+
+A block without a language directly behind a Python block is what that prints: the same words, and
+numbers that are about the same, as they differ between machines. A line "..." is any lines.
+"""
 
 from __future__ import annotations
 
 import bz2
+import contextlib
 import importlib.util
+import io
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
 from manyclass.cli import commands
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OUTPUT = re.compile(r"\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"-?\b\d+(?:\.\d*)?(?:e[-+]?\d+)?")
+SAME, ABOUT = (
+    0.05,
+    0.2,
+)  # numbers differ by at most the sum of this, and this share of the shown one
 MARK = re.compile(r"<!-- (not run|needs): (.+) -->\s*\Z")
 ROWS = [f"{1 + i % 3} {1 + i % 3}:1 {4 + i % 5}:0.{1 + i % 7}" for i in range(60)]
 # The names of data files on the pages.
@@ -24,14 +37,27 @@ def make_files(folder: Path) -> None:
         (folder / name).write_bytes(bz2.compress(text) if name.endswith(".bz2") else text)
 
 
-def blocks(page: Path) -> list[tuple[str, str, int]]:
-    """Language, text and first line of each block of a page that is to run here."""
+@dataclass(frozen=True)
+class Block:
+    """Language, text and first line of a block, and what the page shows that it prints."""
+
+    language: str
+    text: str
+    line: int
+    output: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the blocks of a page that are to run here."""
     text, found = page.read_text(), []
     for match in BLOCK.finditer(text):
         mark = MARK.search(text[: match.start()])
         if mark and (mark[1] == "not run" or importlib.util.find_spec(mark[2]) is None):
             continue
-        found.append((match[1], match[2], text.count("\n", 0, match.start()) + 2))
+        line = text.count("\n", 0, match.start()) + 2
+        output = OUTPUT.match(text, match.end() + 1) if match[1] == "python" else None
+        shown = output[1] if output and not command_lines(output[1]) else None
+        found.append(Block(match[1], match[2], line, shown))
     return found
 
 
@@ -43,19 +69,46 @@ def command_lines(block: str) -> list[str]:
 def has_examples(page: Path) -> bool:
     """Whether anything of a page can run."""
     return any(
-        language == "python" or (not language and command_lines(block))
-        for language, block, _ in blocks(page)
+        block.language == "python" or (not block.language and command_lines(block.text))
+        for block in blocks(page)
     )
 
 
 def run_page(page: Path) -> None:
     """Run the blocks of a page, top to bottom, in one namespace and in the current folder."""
     namespace: dict[str, object] = {"__name__": "__main__"}
-    for language, block, line in blocks(page):
-        if language == "python":
-            source = "\n" * (line - 1) + block
-            exec(compile(source, str(page), "exec"), namespace)
-        elif not language:
-            for command in command_lines(block):
+    for block in blocks(page):
+        if block.language == "python":
+            source = "\n" * (block.line - 1) + block.text
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile(source, str(page), "exec"), namespace)
+            if block.output is not None:
+                wrong = difference(printed.getvalue(), block.output)
+                assert not wrong, f"{page.name}, line {block.line}: {wrong}"
+        elif not block.language:
+            for command in command_lines(block.text):
                 code = commands.main(shlex.split(command, comments=True)[1:])
                 assert code == 0, f"{page.name}: {command} ends with {code}"
+
+
+def difference(printed: str, shown: str) -> str:
+    """Say where what is printed is not what the page shows; nothing where it is."""
+    found, wanted = printed.split("\n"), shown.split("\n")
+    if "..." in wanted:
+        gap = wanted.index("...")
+        n_last = len(wanted) - gap - 1
+        found = [*found[:gap], "...", *found[len(found) - n_last :]]
+    if len(found) != len(wanted):
+        return f"{len(found) - 1} lines are printed, {len(wanted) - 1} shown:\n{printed}"
+    for line, expected in zip(found, wanted, strict=True):
+        if not _alike(line, expected):
+            return f"{line!r} is printed, {expected!r} shown"
+    return ""
+
+
+def _alike(line: str, expected: str) -> bool:
+    words = [" ".join(NUMBER.sub("#", text).split()) for text in (line, expected)]
+    pairs = zip(NUMBER.findall(line), NUMBER.findall(expected), strict=words[0] == words[1])
+    return words[0] == words[1] and all(
+        abs(float(a) - float(b)) <= SAME + ABOUT * abs(float(b)) for a, b in pairs
+    )

@@ -2,7 +2,7 @@
 
 A page runs in a folder of its own, with small data files of the names that the pages use. A block
 behind ``<!-- not run: why -->`` is left out, and one behind ``<!-- needs: module -->`` where that
-module is not installed.
+module is not installed. A block of output behind Python code is compared with what that prints.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.markdown_examples import has_examples, make_files, run_page
+from tests.docs.markdown_examples import difference, has_examples, make_files, run_page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -40,3 +40,11 @@ def test_page(page, tmp_path, monkeypatch):
 def test_first_page_and_readme_show_the_same_example():
     first = (DOCS / "index.md").read_text().split("```python\n")[1].split("```")[0]
     assert first in (ROOT / "README.md").read_text()
+
+
+def test_output_may_differ_in_digits_alone():
+    assert not difference("gap 0.00091\n[ 7 46]\n", "gap 8.8e-04\n[7 45]\n")
+    assert "'gap 0.9' is printed" in difference("gap 0.9\n", "gap 0.4\n")
+    assert "'no 1' is printed" in difference("no 1\n", "yes 1\n")
+    assert "2 lines are printed, 1 shown" in difference("1\n2\n", "1\n")
+    assert not difference("1\n2\n3\n4\n", "1\n...\n4\n")
