@@ -107,7 +107,7 @@ def difference(printed: str, shown: str) -> str:
 
 
 def _alike(line: str, expected: str) -> bool:
-    words = [" ".join(NUMBER.sub("#", text).split()) for text in (line, expected)]
+    words = ["".join(NUMBER.sub("#", text).split()) for text in (line, expected)]
     pairs = zip(NUMBER.findall(line), NUMBER.findall(expected), strict=words[0] == words[1])
     return words[0] == words[1] and all(
         abs(float(a) - float(b)) <= SAME + ABOUT * abs(float(b)) for a, b in pairs
