@@ -13,7 +13,7 @@ import pytest
 import manyclass
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = ("numpy", "scipy", "sklearn", "joblib")
+HEAVY = ("numpy", "scipy", "sklearn", "joblib", "dask", "distributed", "ray", "pyspark")
 
 
 def loaded_by(code: str) -> set[str]:
@@ -68,6 +68,7 @@ def test_star_import() -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "dask.DaskMultinomialLogisticRegression",
         "datasets.make_text_corpus",
         "estimators.SparsityReport",
         "io.SvmlightBlocks",
@@ -80,7 +81,10 @@ def test_star_import() -> None:
 def test_documented_names_are_those_of_their_rooms(name):
     assert f"   {name}\n" in (ROOT / "docs" / "api.md").read_text()
     room, name = name.split(".")
-    module = importlib.import_module(f"manyclass.{room}")
+    try:
+        module = importlib.import_module(f"manyclass.{room}")
+    except ImportError as error:
+        pytest.skip(str(error))
     assert name in dir(module)
     assert callable(getattr(module, name))
 

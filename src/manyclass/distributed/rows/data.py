@@ -6,17 +6,42 @@ A part may be empty, have one row, or lack some of the classes.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.consensus import known_to_all
 from manyclass.estimators.validation import check_scaling, class_weights
 from manyclass.problem.dataset import Dataset
-from manyclass.utils.types import Array, ClassWeight, Rows, Settings
+from manyclass.utils.fingerprints import Facts
+from manyclass.utils.types import Array, ClassWeight, DType, Rows, Settings
 
 KINDS = {"i": "whole numbers", "u": "whole numbers", "b": "booleans", "f": "numbers"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Common:
+    """What all parts have in common.
+
+    Attributes
+    ----------
+    dtype : dtype
+        Of X.
+    classes : ndarray of shape (k,)
+        Of all parts, ascending.
+    of_class : ndarray of shape (k,)
+        Their weights.
+    bias : float
+        Value of the appended constant feature; 0 = no intercept.
+    """
+
+    dtype: DType
+    classes: Array
+    of_class: NDArray[np.float64]
+    bias: float
 
 
 def part_of(
@@ -55,10 +80,22 @@ def part_of(
     ValueError
         On every rank, in the same words.
     """
+    parts = _gathered(ranks, about_rows(X, y, weights, names))
+    try:
+        common = common_of(parts, class_weight, bias)
+    except ValueError as error:
+        raise known_to_all(error, 0) from None
+    return dataset_of(X, y, weights, common), common.classes
+
+
+def about_rows(
+    X: Rows, y: Array, weights: NDArray[np.float64], names: list[str] | None
+) -> Settings:
+    """Return what the others must know of the validated rows of a part; JSON can hold it."""
     own, codes = np.unique(y, return_inverse=True)
     totals = np.bincount(codes, weights, minlength=len(own))
     has = totals > 0
-    about: Settings = {
+    return {
         "features": X.shape[1],
         "names": names,
         "dtype": str(X.dtype),
@@ -67,27 +104,57 @@ def part_of(
         "classes": own[has].tolist(),
         "totals": totals[has].tolist(),
     }
-    parts = _gathered(ranks, about)
-    try:
-        filled = _checked(parts)
-        dtype = np.dtype(filled[0]["dtype"])
-        check_scaling(bias, dtype)
-        classes, of_class = _classes(filled, class_weight)
-    except ValueError as error:
-        raise known_to_all(error, 0) from None
-    weights = weights * _of_rows(y, classes, of_class)
+
+
+def common_of(parts: list[Settings], class_weight: ClassWeight, bias: float) -> Common:
+    """Return what parts have in common, from what is known of each (``about_rows``).
+
+    Raises
+    ------
+    ValueError
+        If a part does not fit the others, which it names, or there are fewer than two classes.
+    """
+    filled = _checked(parts)
+    dtype = np.dtype(filled[0]["dtype"])
+    check_scaling(bias, dtype)
+    return Common(dtype, *_classes(filled, class_weight), bias)
+
+
+def dataset_of(X: Rows, y: Array, weights: NDArray[np.float64], common: Common) -> Dataset:
+    """Turn the validated rows of a part into a data set: those of a positive weight."""
+    weights = weights * _of_rows(y, common.classes, common.of_class)
     kept = np.flatnonzero(weights)
     if len(kept) < len(y):
         X, y, weights = X[kept], y[kept], weights[kept]
     if not len(y):
-        X = X.astype(dtype)
+        X = X.astype(common.dtype)
     return Dataset.from_matrix(
         X,
-        np.searchsorted(classes, y),
-        n_classes=len(classes),
+        np.searchsorted(common.classes, y),
+        n_classes=len(common.classes),
         weights=weights,
-        bias=bias,
-    ), classes
+        bias=common.bias,
+    )
+
+
+def weights_of(rows: Rows, sample_weight: ArrayLike | None) -> Array:
+    """Return the weights of the rows of a part, which may all be zero."""
+    n = rows.shape[0]
+    if not n or (sample_weight is not None and not np.any(sample_weight)):
+        if sample_weight is not None:
+            check_consistent_length(rows, sample_weight)
+        return np.zeros(n)
+    return np.asarray(
+        _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    )
+
+
+def facts_of_parts(facts: Facts, parts: list[Facts]) -> Facts:
+    """Return the facts that identify the problem of all parts, given those of each."""
+    of_all = {"rows": str(sum(int(part["rows"]) for part in parts))}
+    for name in ("X", "y", "weights of rows and classes"):
+        of_all[name] = " ".join(part[name] for part in parts)
+    return {**facts, **of_all}
 
 
 def _gathered(ranks: Communicator, about: Settings) -> list[Settings]:

@@ -17,7 +17,6 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from manyclass.distributed.backend import Ranks, RanksCheckpoints
 from manyclass.distributed.communicator import Communicator, as_communicator
@@ -28,7 +27,7 @@ from manyclass.distributed.consensus import (
     facts_of_rank,
     of_first,
 )
-from manyclass.distributed.rows.data import part_of
+from manyclass.distributed.rows.data import facts_of_parts, part_of, weights_of
 from manyclass.distributed.rows.parts import RanksParts
 from manyclass.estimators.fit import Given, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression, logistic_problem
@@ -103,7 +102,7 @@ class RowsTraining(Training):
         def here() -> tuple[Rows, Array, Array]:
             self.check_params()
             rows, targets = validated(model, X, y, least_rows=0)
-            return rows, targets, _weights_of(rows, sample_weight)
+            return rows, targets, weights_of(rows, sample_weight)
 
         rows, targets, weights = agreed(ranks, here)
         self._check_same()
@@ -180,10 +179,7 @@ class RowsTraining(Training):
         facts = self.model._facts(given.problem, given.classes)
         text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
         parts = [json.loads(one.tobytes()) for one in self.ranks.all_gather(text)]
-        of_all = {"rows": str(sum(int(part["rows"]) for part in parts))}
-        for name in ("X", "y", "weights of rows and classes"):
-            of_all[name] = " ".join(part[name] for part in parts)
-        return {**facts, **of_all}
+        return facts_of_parts(facts, parts)
 
 
 def training_on_rows(model: MultinomialLogisticRegression) -> Training:
@@ -201,18 +197,6 @@ def training_on_rows(model: MultinomialLogisticRegression) -> Training:
             return RowsTraining(model, ranks)
     RowsTraining(model, as_communicator(None)).check_params()
     return Training(model)
-
-
-def _weights_of(rows: Rows, sample_weight: ArrayLike | None) -> Array:
-    """Return the weights of the rows of a part, which may all be zero."""
-    n = rows.shape[0]
-    if not n or (sample_weight is not None and not np.any(sample_weight)):
-        if sample_weight is not None:
-            check_consistent_length(rows, sample_weight)
-        return np.zeros(n)
-    return np.asarray(
-        _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-    )
 
 
 def _range_of_all(ranks: Communicator, problem: Problem) -> tuple[float, float]:

@@ -1,0 +1,214 @@
+"""Logistic regression on the rows of Dask collections, where the workers have them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import _fit_context
+
+try:
+    import dask.array as da
+    import distributed
+    from dask import compute, delayed, is_dask_collection
+except ImportError as missing:
+    raise ImportError(
+        f"manyclass.dask needs Dask ({missing}); pip install 'manyclass[dask]'"
+    ) from missing
+
+from manyclass.distributed.rows.cluster import ClusterTraining
+from manyclass.distributed.rows.dask_parts import DaskParts
+from manyclass.distributed.rows.estimator import ClusterLogisticRegression, hits, outputs
+from manyclass.estimators.coefficients import with_callbacks
+from manyclass.estimators.validation import input_restored
+
+__all__ = ["DaskMultinomialLogisticRegression"]
+
+
+class DaskMultinomialLogisticRegression(ClusterLogisticRegression):
+    """Multinomial logistic regression, certified, on the rows of Dask collections.
+
+    The problem, the parameters and the fitted attributes are those of
+    ``MultinomialLogisticRegression``. The rows stay with the workers of the current
+    ``distributed.Client``, which answer with sums; Newton's method runs in this process, and its
+    certificate is of all rows.
+
+    Parameters
+    ----------
+    C, tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, max_iter
+        As of ``MultinomialLogisticRegression``. Classes are those of all chunks together.
+    warm_start : bool, default=False
+        Whether the next fit begins at the weights of this one.
+    n_jobs : int, default=None
+        Threads of each worker.
+    random_state : int, RandomState instance, default=None
+        Not used: nothing is drawn.
+    checkpoint, checkpoint_minutes, resume
+        As of ``MultinomialLogisticRegression``; this process writes the weights.
+    verbose : int, default=0
+        1 shows the progress in this process.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
+        As of ``MultinomialLogisticRegression``.
+
+    See Also
+    --------
+    MultinomialLogisticRegression : The same for arrays of one process.
+
+    Notes
+    -----
+    A worker that is lost costs the loading of its chunks, from their graph; training continues.
+    Results repeat for the same chunks on as many workers, with one thread each.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass.dask import DaskMultinomialLogisticRegression
+    >>> X, y = (da.from_array(values, chunks=50) for values in load_iris(return_X_y=True))
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
+    ...     model = DaskMultinomialLogisticRegression().fit(X, y)
+    ...     model.predict(X).compute().shape
+    (150,)
+    >>> model.certificate_.relative_gap <= 1e-4
+    True
+    """
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on the workers of the current client.
+
+        Parameters
+        ----------
+        X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
+            In chunks of rows, which are dense or CSR. Chunks that workers have in memory stay
+            there; others are loaded evenly. A chunk may be empty.
+        y : dask.array.Array or dask.dataframe.Series of shape (n_samples,)
+            Classes: numbers or strings.
+        sample_weight : like y, default=None
+            Not negative.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If X or y is no Dask collection.
+        ValueError
+            If chunks do not fit each other: the error names the part. Else as
+            ``MultinomialLogisticRegression.fit``.
+        """
+        parts = DaskParts(_client(), blocks_of(X, y, sample_weight), distributed.futures_of(X))
+        with input_restored(self):
+            ClusterTraining(self, parts).run(X, y, sample_weight)
+        return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows, by weight, whose class is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``; or arrays of this process.
+
+        Returns
+        -------
+        float
+        """
+        if not _is_collection(X):
+            return float(self.to_local().score(X, y, sample_weight))
+        model = _shared(self.to_local())
+        parts = [delayed(hits)(model, *block) for block in blocks_of(X, y, sample_weight)]
+        found = np.array(compute(*parts)).sum(axis=0)
+        return float(found[0] / found[1])
+
+    def _mapped(self, method: str, X: Any, options: dict[str, Any]) -> Any:
+        """Return the lazy result of a method for every row of a collection."""
+        if not _is_collection(X):
+            return super()._mapped(method, X, options)
+        empty = self._empty(method, options)
+        model = _shared(self.to_local())
+        rows = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
+        parts = [
+            da.from_delayed(
+                delayed(outputs)(model, method, block, options, empty),
+                shape=(n, *empty.shape[1:]),
+                dtype=empty.dtype,
+            )
+            for n, block in zip(rows, _blocks(X, "X"), strict=True)
+        ]
+        return da.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def blocks_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
+    """Return the chunks of X, y and perhaps weights that belong together.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no collections, or in other chunks.
+    """
+    rows = _blocks(X, "X")
+    found = [rows]
+    for values, name in ((y, "y"), (sample_weight, "sample_weight")):
+        if values is None and name == "sample_weight":
+            continue
+        if (
+            isinstance(values, da.Array)
+            and isinstance(X, da.Array)
+            and values.shape[0] == X.shape[0]
+        ):
+            values = values.rechunk({0: X.chunks[0]})
+        found.append(_blocks(values, name))
+        if len(found[-1]) != len(rows):
+            raise ValueError(
+                f"X has {len(rows)} parts and {name} {len(found[-1])}; chunk them alike"
+            )
+    return list(zip(*found, strict=True))
+
+
+def _blocks(values: Any, name: str) -> list[Any]:
+    """Return the parts of a collection, each a Delayed."""
+    if isinstance(values, da.Array):
+        if values.ndim == 2 and values.numblocks[1] > 1:
+            raise ValueError(
+                f"{name} has {values.numblocks[1]} chunks of columns, and a part needs all of "
+                f"them: {name}.rechunk({{1: -1}})"
+            )
+        return list(values.to_delayed().ravel())
+    if _is_collection(values):
+        return list(values.to_delayed())
+    raise TypeError(
+        f"{name} must be a dask array, DataFrame or Series, not {type(values).__name__}; use "
+        "MultinomialLogisticRegression for arrays of one process, or dask.array.from_array"
+    )
+
+
+def _is_collection(values: Any) -> bool:
+    """Whether values are a Dask array, DataFrame or Series."""
+    return is_dask_collection(values) and hasattr(values, "to_delayed")
+
+
+def _client() -> Any:
+    """Return the current client."""
+    try:
+        client = distributed.default_client()
+    except ValueError:
+        raise RuntimeError(
+            "training on Dask needs a cluster: client = dask.distributed.Client(...)"
+        ) from None
+    if client.asynchronous:
+        raise RuntimeError("fit needs a client that is not asynchronous")
+    return client
+
+
+def _shared(model: Any) -> Any:
+    """Return a model as one node of a graph."""
+    return delayed(model, name=f"manyclass_model-{uuid.uuid4().hex}", traverse=False)

@@ -1,0 +1,227 @@
+"""Training whose rows are on the workers of a cluster, driven from this process.
+
+An engine - Dask, Ray, Spark - implements ``Cluster``: it holds the parts (part.py) on its workers,
+sends W out and adds their sums. No row moves. The optimiser is that of one process
+(solvers/logistic_newton.py).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from manyclass.distributed.rows.data import Common, common_of, dataset_of, facts_of_parts
+from manyclass.distributed.rows.part import Like, Plan, Ready
+from manyclass.estimators.fit import Given, Training
+from manyclass.estimators.logistic import MultinomialLogisticRegression, logistic_problem
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Start
+from manyclass.solvers.logistic_engine import PrimalEngine
+from manyclass.solvers.logistic_newton import NewtonLogistic
+from manyclass.solvers.logistic_rows import Given as Arguments
+from manyclass.solvers.logistic_rows import Question
+from manyclass.training.checkpoints import Checkpoints
+from manyclass.training.loop import Solver
+from manyclass.training.options import Options
+from manyclass.training.run import OneProcess
+from manyclass.utils.types import Array, Settings
+
+# Arrays of more bytes are put where the workers find them; the last few of them stay there.
+INLINE, KEPT = 1 << 16, 3
+
+
+class Cluster(Protocol):
+    """Parts of the rows on the workers of an engine."""
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+
+    def load(self) -> None:
+        """Load the parts where their rows are."""
+
+    def call(self, method: str, *arguments: object) -> list[Any]:
+        """Call a method of every part; return the results in the order of the parts."""
+
+    def send(self, value: object) -> object:
+        """Put a value where all workers find it; return what stands for it among arguments."""
+
+    def drop(self, sent: object) -> None:
+        """Give up what was sent."""
+
+    def total(
+        self, question: str, plan: object, like: Sequence[Like], given: Sequence[object]
+    ) -> list[Array]:
+        """Return the sums of the answers of all parts, added on the workers in a fixed order."""
+
+    def close(self) -> None:
+        """Free the workers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sent:
+    """An array that the workers have, as it was."""
+
+    values: Array
+    sent: object
+
+
+class RemoteParts:
+    """The parts on a cluster, whose sums this process asks for.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    plan : Plan
+    """
+
+    def __init__(self, cluster: Cluster, plan: Plan) -> None:
+        self.cluster, self.plan = cluster, cluster.send(plan)
+        self._sent: list[Sent] = []  # the last used first
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return self.cluster.n_parts
+
+    def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
+        """Add the answers of all parts to arrays."""
+        like = [Like(array.shape, array.dtype) for array in into]
+        arguments = [self._sent_out(value) for value in given]
+        sums = self.cluster.total(question.__name__, self.plan, like, arguments)
+        for total, one in zip(into, sums, strict=True):
+            total += one
+
+    def same(self, values: Array) -> None:
+        """Leave the numbers as they are: this process alone decides."""
+
+    def _sent_out(self, value: Array | float) -> object:
+        """Return what stands for an argument; W is sent once."""
+        if not isinstance(value, np.ndarray) or value.nbytes <= INLINE:
+            return value
+        for known in self._sent:
+            if known.values.dtype == value.dtype and np.array_equal(known.values, value):
+                self._sent.remove(known)
+                self._sent.insert(0, known)
+                return known.sent
+        values = value.copy()
+        self._sent.insert(0, Sent(values, self.cluster.send(values)))
+        for old in self._sent[KEPT:]:
+            self.cluster.drop(old.sent)
+        del self._sent[KEPT:]
+        return self._sent[0].sent
+
+
+class OnWorkers(OneProcess):
+    """Training in this process of rows on a cluster."""
+
+    def __init__(self, cluster: Cluster, plan: Plan) -> None:
+        self.cluster, self.plan = cluster, plan
+
+    def solver(
+        self, problem: Problem, start: Start | None, options: Options, _rng: np.random.Generator
+    ) -> Solver:
+        """Make the solver of all rows, given the problem without rows."""
+        began = time.perf_counter()
+        parts = RemoteParts(self.cluster, self.plan)
+        engine = PrimalEngine(problem, parts, regularize_intercept=options.regularize_intercept)
+        return NewtonLogistic(engine, start, tol=options.tol, began=began)
+
+    def may_continue(self, _problem: Problem, _options: Options) -> bool:
+        """Return False: training in float32 ends where rounding stalls it."""
+        return False
+
+
+class ClusterTraining(Training):
+    """One fit of a model whose rows are on a cluster.
+
+    Parameters
+    ----------
+    model : MultinomialLogisticRegression
+    cluster : Cluster
+        Freed in the end.
+    """
+
+    model: MultinomialLogisticRegression
+
+    def __init__(self, model: MultinomialLogisticRegression, cluster: Cluster) -> None:
+        super().__init__(model)
+        self.cluster = cluster
+        self.plan: Plan | None = None
+        self.costs = (math.inf, 0.0)  # the least and the largest C_i
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Free the workers in the end, also after an error or Ctrl-C."""
+        try:
+            yield
+        finally:
+            self.cluster.close()
+
+    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+        """Load the parts; return the problem of no rows."""
+        model, cluster = self.model, self.cluster
+        cluster.load()
+        abouts = _checked(cluster.call("known"))
+        bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
+        common = common_of(abouts, model.class_weight, bias)
+        plan = Plan(common, float(model.C), model.n_jobs)
+        found = [Ready(*found) for found in cluster.call("ready", plan)]
+        for one in found:
+            if one.error is not None:
+                raise one.error
+        self.costs = min(one.least for one in found), max(one.largest for one in found)
+        self.plan = plan.following([one.n_examples for one in found])
+        problem = _problem_of(common, abouts[0]["features"], plan.C)
+        _know_features(model, abouts)
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        options = self.options(problem)[0]
+        rows: Any = X
+        targets: Any = y
+        return Given(rows, targets, metadata, problem, common.classes, options, "")
+
+    def checkpoints(self, given: Given, seed: int) -> Checkpoints:
+        """Return the hook that keeps checkpoints, which hold W."""
+        model = self.model
+        facts = model._facts(given.problem, given.classes)
+        of_all = facts_of_parts(facts, self.cluster.call("facts", self.plan))
+        return Checkpoints(model.checkpoint, model.checkpoint_minutes, of_all, seed)
+
+    def backend(self) -> OnWorkers:
+        """Return that the rows are on the workers."""
+        assert self.plan is not None
+        return OnWorkers(self.cluster, self.plan)
+
+    def range_of_costs(self, _problem: Problem) -> tuple[float, float]:
+        """Return the least and the largest C_i of all parts."""
+        return self.costs
+
+
+def _checked(known: list[tuple[Settings, Exception | None]]) -> list[Settings]:
+    """Return what is known of the parts; raise the error of the first that has one."""
+    for _, error in known:
+        if error is not None:
+            raise error
+    return [about for about, _ in known]
+
+
+def _problem_of(common: Common, n_features: int, C: float) -> Problem:
+    """Return the problem of no rows."""
+    X = np.empty((0, n_features), common.dtype)
+    return logistic_problem(dataset_of(X, common.classes[:0], np.empty(0), common), C)
+
+
+def _know_features(model: MultinomialLogisticRegression, abouts: list[Settings]) -> None:
+    """Set the attributes that validation sets in one process."""
+    names = next((about["names"] for about in abouts if about["classes"]), None)
+    model.n_features_in_ = abouts[0]["features"]
+    model.__dict__.pop("feature_names_in_", None)
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)

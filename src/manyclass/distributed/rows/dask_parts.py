@@ -1,0 +1,202 @@
+"""Parts of the rows on the workers of Dask.
+
+Parts are futures, each on one worker: Dask loads the part of a worker that dies again, from its
+graph. W is scattered; sums come back added in a tree of tasks.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from typing import Any
+
+import distributed
+from dask import delayed
+from distributed.comm import CommClosedError
+
+from manyclass.distributed.rows.part import Like, Part, added, answer, called
+from manyclass.utils.types import Array
+
+WAIT, LONGEST_WAIT = 2.0, 64.0  # seconds until workers that do not answer are looked for
+MOST_LOSSES = 10  # of workers, during one question
+
+
+class Scattered:
+    """A value that the workers have."""
+
+    def __init__(self, value: object) -> None:
+        self.value: object = value
+        self.future: Any = None
+
+
+class DaskParts:
+    """Parts as futures on the workers of a client.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    blocks : list of tuple of Delayed
+        X, y and perhaps the weights of each part.
+    held : list of Future
+        Rows that workers have already.
+    """
+
+    def __init__(self, client: Any, blocks: list[tuple[Any, ...]], held: list[Any]) -> None:
+        self.client, self.blocks, self.n_parts, self.held = client, blocks, len(blocks), held
+        self.parts: list[Any] = []  # futures
+        self.groups: dict[str, list[int]] = {}  # parts that each worker has
+        self.sent: list[Scattered] = []
+        self.asked: list[Any] = []  # futures of the last question
+
+    def load(self) -> None:
+        """Load each part where its rows are, or evenly on the workers."""
+        self._submit()
+        self._recover()
+
+    def call(self, method: str, *arguments: object) -> list[Any]:
+        """Call a method of every part."""
+
+        def ask() -> list[Any]:
+            at = {number: home for home, group in self.groups.items() for number in group}
+            return [
+                self.client.submit(called, part, method, *arguments, workers=[at[n]], pure=False)
+                for n, part in enumerate(self.parts)
+            ]
+
+        return self._answers(ask)
+
+    def send(self, value: object) -> Scattered:
+        """Take a value, which is scattered with the next question."""
+        self.sent.append(Scattered(value))
+        return self.sent[-1]
+
+    def drop(self, sent: object) -> None:
+        """Release what was scattered."""
+        self.sent = [one for one in self.sent if one is not sent]
+
+    def total(
+        self, question: str, plan: object, like: Sequence[Like], given: Sequence[object]
+    ) -> list[Array]:
+        """Add the parts of each worker there, then those of two workers, and so on."""
+
+        def ask() -> list[Any]:
+            self._scatter()
+            told = [one.future if isinstance(one, Scattered) else one for one in (plan, *given)]
+            sums = [
+                self._at(home, answer, [self.parts[n] for n in group], question, like, *told)
+                for home, group in self.groups.items()
+            ]
+            homes = list(self.groups)
+            while len(sums) > 1:
+                pairs = zip(homes[::2], sums[::2], sums[1::2], strict=False)
+                rest = sums[len(sums) // 2 * 2 :]
+                sums = [self._at(home, added, left, right) for home, left, right in pairs] + rest
+                homes = homes[::2]
+            return sums
+
+        total: list[Array] = self._answers(ask)[0]
+        return total
+
+    def close(self) -> None:
+        """Cancel what the workers still do for this training, and release the parts."""
+        futures = self.parts + self.asked
+        self.parts, self.asked, self.sent = [], [], []
+        if futures and self.client.status == "running":
+            self.client.cancel(futures, force=True)
+
+    def _submit(self) -> None:
+        token = uuid.uuid4().hex
+        for number, (block, home) in enumerate(zip(self.blocks, self._homes(), strict=True)):
+            name = f"manyclass_part-{token}-{number}"
+            part = delayed(Part, pure=False)(number, *block, dask_key_name=name)
+            loose = {"workers": [home], "allow_other_workers": True} if home else {}
+            self.parts.append(self.client.compute(part, **loose))
+
+    def _homes(self) -> list[str]:
+        """Return where each part is to be: with its rows, or else the workers' even share.
+
+        "" where there are no workers yet: a cluster that adapts starts them when it has tasks.
+        """
+        workers = sorted(self.client.nthreads()) or [""]
+        homes = [workers[i * len(workers) // self.n_parts] for i in range(self.n_parts)]
+        # Keys of chunks and partitions are (name, number, ...).
+        numbers = {future.key[1]: future.key for future in self.held if len(future.key) > 1}
+        if len(self.held) == len(numbers) == self.n_parts:
+            where = self.client.who_has(self.held)
+            homes = [min(where.get(numbers.get(i)) or [home]) for i, home in enumerate(homes)]
+        return homes
+
+    def _find(self) -> None:
+        """Wait until all parts are loaded, and find out where they are."""
+        distributed.wait(self.parts)
+        where = self.client.who_has(self.parts)
+        self.groups = {}
+        for number, part in enumerate(self.parts):
+            if part.status != "finished":
+                part.result()
+            homes = where.get(part.key)
+            if not homes:
+                raise CancelledError(f"part {number} is lost")
+            self.groups.setdefault(min(homes), []).append(number)
+
+    def _answers(self, ask: Callable[[], list[Any]]) -> list[Any]:
+        """Submit tasks and return their results; again, where workers are lost meanwhile."""
+        for _ in range(MOST_LOSSES):
+            try:
+                self.asked = ask()
+                return self._results(self.asked)
+            except (CancelledError, OSError):  # OSError: no answer from a worker
+                self.client.cancel(self.asked, force=True)
+                self._recover()
+        raise RuntimeError(f"workers were lost {MOST_LOSSES} times while they computed one sum")
+
+    def _results(self, futures: list[Any]) -> list[Any]:
+        """Wait for tasks.
+
+        Raises
+        ------
+        CancelledError
+            If a worker that has parts is lost.
+        """
+        patience = WAIT
+        while True:
+            try:
+                distributed.wait(futures, timeout=patience)
+                return [future.result(timeout=patience) for future in futures]
+            except distributed.TimeoutError:
+                patience = min(2 * patience, LONGEST_WAIT)
+            workers = self.client.nthreads()
+            if not all(home in workers for home in self.groups):
+                raise CancelledError("a worker is lost")
+
+    def _recover(self) -> None:
+        """Find the parts, which Dask loads again where they are lost, from their graph."""
+        cause: Exception | None = None
+        for _ in range(MOST_LOSSES):
+            try:
+                if any(part.status in ("cancelled", "lost") for part in self.parts):
+                    self.parts, self.held = [], []  # the scheduler has restarted: no graph is left
+                    self._submit()
+                self._find()
+            except (CancelledError, CommClosedError) as error:
+                cause = error
+                continue
+            for sent in self.sent:
+                sent.future = None
+            return
+        raise RuntimeError(
+            "parts are lost that Dask cannot load again, as scattered data are; make X of files"
+        ) from cause
+
+    def _at(self, home: str, function: Callable[..., object], *arguments: object) -> Any:
+        """Submit a task to the worker that has its arguments."""
+        return self.client.submit(function, *arguments, workers=[home], pure=False)
+
+    def _scatter(self) -> None:
+        """Give the workers with parts what they do not have yet."""
+        homes = list(self.groups)
+        for sent in self.sent:
+            if sent.future is None:
+                at = {"workers": homes, "broadcast": True, "hash": False}
+                sent.future = self.client.scatter(sent.value, **at)

@@ -1,0 +1,170 @@
+"""Base of the estimators of all engines: parameters, lazy outputs, the plain estimator."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.utils.advice import OF_LOGISTIC
+from manyclass.utils.scikit_learn import explains
+from manyclass.utils.types import Array, ClassWeight, Settings
+
+# Parameters of the plain estimator that have one value here.
+FIXED: Settings = {"merge_columns": False, "communicator": None, "split": None}
+
+
+class ClusterLogisticRegression(MultinomialLogisticRegression):
+    """Base of multinomial logistic regression on the engines of clusters."""
+
+    merge_columns, communicator, split = FIXED.values()
+
+    @explains(OF_LOGISTIC)
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        regularize_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        class_weight: ClassWeight = None,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_minutes: float = 10.0,
+        resume: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.regularize_intercept = regularize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_minutes = checkpoint_minutes
+        self.resume = resume
+        self.verbose = verbose
+
+    def to_local(self) -> MultinomialLogisticRegression:
+        """Return the plain estimator, fitted if this one is.
+
+        Returns
+        -------
+        MultinomialLogisticRegression
+            With the same parameters; the fitted arrays are shared.
+        """
+        params = self.get_params(deep=False)
+        local = MultinomialLogisticRegression(**params)
+        own = local.__dict__
+        own.update({name: value for name, value in vars(self).items() if name not in own})
+        return local
+
+    def decision_function(self, X: Any) -> Any:
+        """Score every class for every row; lazily, where X is a collection.
+
+        Parameters
+        ----------
+        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples,) when binary
+        """
+        return self._mapped("decision_function", X, {})
+
+    def predict(self, X: Any, **decision: Any) -> Any:
+        """Predict the class of every row; lazily, where X is a collection.
+
+        Parameters
+        ----------
+        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
+        **decision
+            Costs and rejection, as of ``MultinomialLogisticRegression.predict``.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self._mapped("predict", X, decision)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of every class for every row; lazily, where X is a collection.
+
+        Parameters
+        ----------
+        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        return self._mapped("predict_proba", X, {})
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of the probabilities, as ``predict_proba``.
+
+        Parameters
+        ----------
+        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        return self._mapped("predict_log_proba", X, {})
+
+    def predict_top_k(self, X: Any, k: int) -> Any:
+        """Predict the k best classes of every row; lazily, where X is a collection.
+
+        Parameters
+        ----------
+        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
+        k : int
+
+        Returns
+        -------
+        array of shape (n_samples, k)
+        """
+        return self._mapped("predict_top_k", X, {"k": k})
+
+    def _mapped(self, method: str, X: Any, options: Settings) -> Any:
+        """Return the result of a method of the plain estimator for every row."""
+        return getattr(self.to_local(), method)(X, **options)
+
+    def _empty(self, method: str, options: Settings) -> Array:
+        """Return the result of a method for no row."""
+        check_is_fitted(self)
+        local = self.to_local()
+        local.__dict__.pop("feature_names_in_", None)
+        row = np.zeros((1, self.n_features_in_), self.intercept_.dtype)
+        found: Array = getattr(local, method)(row, **options)
+        return found[:0]
+
+
+def outputs(
+    model: MultinomialLogisticRegression, method: str, X: Any, options: Settings, empty: Array
+) -> Array:
+    """Return the result of a method for a part, which may be empty."""
+    found = getattr(model, method)(X, **options) if X.shape[0] else empty
+    return np.asarray(found, empty.dtype)
+
+
+def hits(
+    model: MultinomialLogisticRegression, X: Any, y: Any, sample_weight: Any = None
+) -> tuple[float, float]:
+    """Return the weight of the rows of a part whose class is predicted, and of all."""
+    weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
+    if not len(weights):
+        return 0.0, 0.0
+    return float(weights @ (model.predict(X) == np.asarray(y))), float(weights.sum())

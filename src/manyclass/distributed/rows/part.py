@@ -1,0 +1,208 @@
+"""A part of the rows on a worker of a cluster: it is loaded there, and answers with sums.
+
+All that a part keeps follows from its rows and the plan of the training: a part that is lost is
+loaded again, and answers as before.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from manyclass.distributed.rows.data import Common, about_rows, dataset_of, weights_of
+from manyclass.distributed.rows.parts import ALIGNMENT, zeros_like
+from manyclass.estimators.logistic import MultinomialLogisticRegression, logistic_problem
+from manyclass.estimators.validation import check_size, validated
+from manyclass.problem.problem import Problem
+from manyclass.solvers.logistic_rows import LogisticRows
+from manyclass.training.identity import facts_of_problem
+from manyclass.utils.fingerprints import Facts
+from manyclass.utils.machine import effective_n_jobs, one_blas_thread
+from manyclass.utils.types import Array, DType, Rows, Settings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Facts that all parts need before training.
+
+    Attributes
+    ----------
+    common : Common
+        Classes, and what else the parts have in common.
+    C : float
+    n_jobs : int or None
+        Threads for each part.
+    firsts : tuple of int, default=()
+        Number of each part's first row among all.
+    """
+
+    common: Common
+    C: float
+    n_jobs: int | None
+    firsts: tuple[int, ...] = ()
+
+    def following(self, counts: Sequence[int]) -> Plan:
+        """Return the plan for parts of so many rows each."""
+        firsts = np.concatenate([[0], np.cumsum(counts)])[:-1]
+        return replace(self, firsts=tuple(int(first) for first in firsts))
+
+
+class Ready(NamedTuple):
+    """Rows of a part that are trained on, their least and largest C_i; or what is wrong."""
+
+    n_examples: int
+    least: float
+    largest: float
+    error: Exception | None
+
+
+class Like(NamedTuple):
+    """Shape and type of an array of sums."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+class Part:
+    """A part of the rows, where it is.
+
+    Parameters
+    ----------
+    number : int
+        Of the part.
+    X : array-like, sparse matrix or data frame of shape (n, d)
+    y : array-like of shape (n,)
+    sample_weight : array-like of shape (n,), default=None
+
+    Attributes
+    ----------
+    error : Exception or None
+        What is wrong with the rows.
+    about : dict
+        What the others must know of them.
+    """
+
+    def __init__(
+        self, number: int, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> None:
+        self.number = number
+        self.error: Exception | None = None
+        self.about: Settings = {}
+        self._given: tuple[Rows, Array, NDArray[np.float64]] | None = None  # until it is planned
+        self._problem: Problem | None = None
+        self._rows: LogisticRows | None = None
+        self._lock = threading.Lock()
+        self.error = self._tried(lambda: self._load(X, y, sample_weight))
+
+    def known(self) -> tuple[Settings, Exception | None]:
+        """Return what the others must know, and what is wrong."""
+        return self.about, self.error
+
+    def ready(self, plan: Plan) -> Ready:
+        """Make the problem of the part."""
+        error = self._tried(lambda: self._planned(plan))
+        if self._problem is None:
+            return Ready(0, math.inf, 0.0, error)
+        costs = self._problem.costs
+        return Ready(
+            len(costs), float(costs.min(initial=math.inf)), float(costs.max(initial=0.0)), error
+        )
+
+    def facts(self, plan: Plan) -> Facts:
+        """Return what identifies the problem of the part."""
+        return facts_of_problem(self._planned(plan).problem, plan.common.classes)
+
+    def add(
+        self, plan: Plan, question: str, given: Sequence[object], into: Sequence[Array]
+    ) -> None:
+        """Add the answer to a question, a method of LogisticRows, to arrays."""
+        with self._lock:
+            rows = self._planned(plan)
+            getattr(rows, question)(*given, *into)
+
+    def __sizeof__(self) -> int:
+        """Return the bytes of its rows, which clusters ask for."""
+        if self._problem is not None:
+            data = self._problem.dataset
+            return int(data.values.nbytes + data.indices.nbytes + data.indptr.nbytes)
+        X = None if self._given is None else self._given[0]
+        if X is None or isinstance(X, np.ndarray):
+            return 0 if X is None else X.nbytes
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+
+    def __getstate__(self) -> Settings:
+        """Leave out what is made of the rows."""
+        return {**vars(self), "_rows": None, "_lock": None}
+
+    def __setstate__(self, state: Settings) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
+
+    def _tried(self, step: Callable[[], object]) -> Exception | None:
+        """Take a step; return an error of the rows, which names the part."""
+        try:
+            step()
+        except FloatingPointError as error:
+            return FloatingPointError(f"part {self.number}: {error}")
+        except (TypeError, ValueError) as error:
+            return ValueError(f"part {self.number}: {error}")
+        return None
+
+    def _load(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        model = MultinomialLogisticRegression()
+        rows, targets = validated(model, X, y, least_rows=0)
+        weights = weights_of(rows, sample_weight)
+        names = getattr(model, "feature_names_in_", None)
+        self.about = about_rows(rows, targets, weights, None if names is None else list(names))
+        self._given = rows, targets, weights
+
+    def _planned(self, plan: Plan) -> LogisticRows:
+        """Return what answers questions."""
+        if self._problem is None:
+            assert self._given is not None
+            dataset = dataset_of(*self._given, plan.common)
+            check_size(dataset)
+            self._problem = logistic_problem(dataset, plan.C)
+            self._given = None
+        if self._rows is None:
+            self._rows = LogisticRows(self._problem, effective_n_jobs(plan.n_jobs))
+        if plan.firsts:
+            self._rows.first = plan.firsts[self.number]
+        return self._rows
+
+
+def called(part: Part, method: str, *arguments: object) -> object:
+    """Return what a method of a part returns."""
+    return getattr(part, method)(*arguments)
+
+
+def answer(
+    parts: Sequence[Part], question: str, like: Sequence[Like], plan: Plan, *given: Any
+) -> list[Array]:
+    """Return the sums of the parts of a worker, which add to them one after the other."""
+    into = [zeros_like(np.empty(shape, dtype)) for shape, dtype in like]
+    arguments = [aligned(value) if isinstance(value, np.ndarray) else value for value in given]
+    with one_blas_thread():
+        for part in parts:
+            part.add(plan, question, arguments, into)
+    return into
+
+
+def added(left: list[Array], right: list[Array]) -> list[Array]:
+    """Return the sums of more parts."""
+    return [one + other for one, other in zip(left, right, strict=True)]
+
+
+def aligned(values: Array) -> Array:
+    """Return an array as the kernels want it: writable, and aligned."""
+    if values.flags.writeable and values.flags.c_contiguous and not values.ctypes.data % ALIGNMENT:
+        return values
+    copy = zeros_like(values)
+    copy[...] = values
+    return copy

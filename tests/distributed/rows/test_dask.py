@@ -1,0 +1,271 @@
+"""Rows on the workers of Dask: the optimum of one process, hostile parts, lazy predictions."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from manyclass import MultinomialLogisticRegression, load_model, save_model
+from manyclass.distributed.rows import cluster as cluster_module
+from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate, ends
+
+pytest.importorskip("distributed", reason="needs Dask: pip install 'manyclass[dask]'")
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+from dask.distributed import Client, LocalCluster, wait
+
+from manyclass.dask import DaskMultinomialLogisticRegression
+
+# Of Dask's own threads, at the end of a cluster.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+def processes(n):
+    """A cluster of so many processes, and its client."""
+    with (
+        LocalCluster(
+            n_workers=n, threads_per_worker=1, dashboard_address=":0", memory_limit=0
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module", name="client")
+def client_fixture():
+    yield from processes(2)
+
+
+@pytest.fixture(name="three")
+def three_fixture():
+    yield from processes(3)
+
+
+def collection(rows, cuts):
+    """Rows cut at some places, as a dask array; CSR where they are sparse."""
+    meta = rows[:0]
+    parts = [
+        da.from_delayed(dask.delayed(rows[a:b]), (b - a, *rows.shape[1:]), rows.dtype, meta=meta)
+        for a, b in itertools.pairwise(cuts)
+    ]
+    return da.concatenate(parts)
+
+
+def fit(X, y, weights=None, size=3, **params):
+    cuts = ends(size)
+    own = None if weights is None else collection(weights, cuts)
+    model = DaskMultinomialLogisticRegression(**{"tol": 1e-5, **params})
+    return model.fit(collection(X, cuts), collection(y, cuts), own)
+
+
+@pytest.mark.parametrize(
+    ("size", "rows"), [(2, "dense"), (3, "sparse"), (7, "float32"), (7, "wide")]
+)
+def test_parts_reach_the_optimum_of_one_process(client, size, rows):
+    model = fit(DATA[rows], Y, size=size)
+    assert model.certificate_.relative_gap <= 1e-5
+    assert model.n_features_in_ == DATA[rows].shape[1]
+    assert model.coef_.dtype == DATA[rows].dtype
+    check_certificate(model, DATA[rows], Y)
+
+
+def test_weights_classes_and_intercepts_are_those_of_one_process(client):
+    names = np.array(["a", "bb", "ccc", "dddd", "e"])[Y]
+    params = {"class_weight": "balanced", "tol": 1e-7, "regularize_intercept": True, "n_jobs": 2}
+    alone = MultinomialLogisticRegression(**params).fit(X, names, WEIGHTS)
+    order = np.argsort(Y, kind="stable")  # most parts lack most classes
+    model = fit(X[order], names[order], WEIGHTS[order], size=7, **params)
+    assert list(model.classes_) == ["a", "bb", "ccc", "dddd", "e"]
+    P = alone.certificate_.primal_objective
+    assert model.certificate_.primal_objective == pytest.approx(P, rel=2e-7)
+
+
+def received(dask_worker):
+    """Keys of what a worker has been sent by others."""
+    return [key for event in dask_worker.transfer_incoming_log for key in event["keys"]]
+
+
+def test_data_frames_keep_names_and_rows_stay_where_they_are(client):
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(D)])
+    names = list(frame.columns)
+    whole = dd.from_pandas(frame.assign(y=Y.astype(str)), npartitions=4).persist()
+    wait(whole)
+    model = DaskMultinomialLogisticRegression(tol=1e-5).fit(whole[names], whole["y"])
+    moved = [str(key) for keys in client.run(received).values() for key in keys]
+    assert not [key for key in moved if "frompandas" in key or "manyclass_part" in key]
+    assert list(model.feature_names_in_) == names
+    predicted = model.predict(whole[names])
+    assert isinstance(predicted, da.Array)
+    np.testing.assert_array_equal(predicted.compute(), model.to_local().predict(frame))
+    assert model.predict_proba(whole[names]).compute().shape == (len(X), K)
+    check_certificate(model, X, Y.astype(str))
+
+
+def test_predictions_are_lazy_and_the_plain_estimator_is_saved(client, tmp_path):
+    y = np.minimum(Y, 1)
+    model = fit(X, y, tol=1e-7)
+    rows, targets = collection(X, ends(7)), collection(y, ends(7))
+    local = model.to_local()
+    assert type(local) is MultinomialLogisticRegression
+    save_model(tmp_path / "model", local)
+    loaded = load_model(tmp_path / "model")
+    for name in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        found, expected = getattr(model, name)(rows), getattr(loaded, name)(X)
+        assert isinstance(found, da.Array)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_array_equal(found.compute(), expected)
+        np.testing.assert_array_equal(getattr(model, name)(X), expected)
+    np.testing.assert_array_equal(model.predict_top_k(rows, 2).compute()[:, 0], loaded.predict(X))
+    assert model.predict(rows, reject=0.6, reject_label=7).compute().max() == 7
+    assert model.score(rows, targets) == pytest.approx(loaded.score(X, y))
+    weights = collection(WEIGHTS, ends(7))
+    assert model.score(rows, targets, weights) == pytest.approx(loaded.score(X, y, WEIGHTS))
+
+
+def test_results_repeat_and_a_warm_start_continues(client, capsys):
+    first = fit(X, Y, warm_start=True, verbose=1)
+    np.testing.assert_array_equal(fit(X, Y).coef_, first.coef_)
+    assert "gap" in capsys.readouterr().out
+    n_first = first.n_iter_
+    assert fit(X, Y).set_params(warm_start=True).n_iter_ == n_first
+    cuts = ends(2)
+    assert first.fit(collection(X, cuts), collection(Y, cuts)).n_iter_ < n_first
+
+
+def test_a_checkpoint_is_continued(client, tmp_path):
+    stored = {"checkpoint": tmp_path / "kept", "C": 3.0}
+    with pytest.warns(match="training stopped after 2 epoch"):
+        fit(X, Y, max_iter=2, **stored)
+    assert fit(X, Y, resume=True, **stored).n_iter_ > 2
+    with pytest.raises(ValueError, match="another problem"):
+        fit(X, 4 - Y, resume=True, **stored)
+
+
+def with_part(change, at=1):
+    """A fit on three parts, of which one has other rows."""
+    cuts = ends(3)
+    parts = [[X[a:b], Y[a:b]] for a, b in itertools.pairwise(cuts)]
+    parts[at] = change(*parts[at])
+    rows, y = (
+        da.concatenate(
+            [da.from_delayed(dask.delayed(p[i]), (np.nan, D)[: 2 - i], all_of.dtype) for p in parts]
+        )
+        for i, all_of in enumerate((X, Y))
+    )
+    return DaskMultinomialLogisticRegression().fit(rows, y)
+
+
+def is_free(client):
+    """Whether the workers hold nothing, at once or when they have heard that it is cancelled."""
+    for _ in range(1000):
+        if not client.who_has():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+HOSTILE = {
+    "features": (lambda X, y: (X[:, 1:], y), "X of part 1 has 6 features, that of part 0 7"),
+    "dtype": (lambda X, y: (X.astype(np.float32), y), "X of part 1 is float32, .* float64"),
+    "classes": (lambda X, y: (X, y.astype(str)), "y of part 1 holds text, .* whole numbers"),
+    "NaN": (lambda X, y: (X * np.nan, y), "part 1: Input X contains NaN"),
+    "lengths": (lambda X, y: (X, y[1:]), "part 1: Found input variables with inconsistent"),
+    "sizes": (lambda X, y: (X * 1e200, y), "part 1: X holds a value of size"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_parts_that_do_not_fit_are_one_error(client, case):
+    change, words = HOSTILE[case]
+    with pytest.raises((ValueError, FloatingPointError), match=words):
+        with_part(change)
+    assert is_free(client)
+
+
+def test_arguments_that_are_no_parts_are_refused(client):
+    model = DaskMultinomialLogisticRegression()
+    rows, y = collection(X, ends(3)), collection(Y, ends(3))
+    with pytest.raises(TypeError, match="X must be a dask array"):
+        model.fit(X, y)
+    with pytest.raises(TypeError, match="y must be a dask array"):
+        model.fit(rows, Y)
+    with pytest.raises(ValueError, match=re.escape("X.rechunk({1: -1})")):
+        model.fit(rows.rechunk({1: 3}), y)
+    with pytest.raises(ValueError, match="X has 3 parts and y 2"):
+        model.fit(rows, collection(Y[1:], ends(2, len(Y) - 1)))
+    with pytest.raises(TypeError, match="no parameter 'communicator'"):
+        DaskMultinomialLogisticRegression(communicator=None)
+    with pytest.raises(ValueError, match="'tol' parameter"):
+        model.set_params(tol=-1.0).fit(rows, y)
+    with pytest.raises(ValueError, match="at least two classes"):
+        fit(X, np.zeros(len(Y), int))
+    assert not hasattr(model, "n_features_in_")
+
+
+def at_question(monkeypatch, number, action):
+    """Take an action before a question of the training; the numbers of the questions."""
+    asked, original = [], cluster_module.RemoteParts.add
+
+    def add(self, *arguments):
+        asked.append(len(asked))
+        if len(asked) == number:
+            action()
+        original(self, *arguments)
+
+    monkeypatch.setattr(cluster_module.RemoteParts, "add", add)
+    return asked
+
+
+def test_ctrl_c_frees_the_cluster(client, monkeypatch):
+    at_question(monkeypatch, 5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        fit(X, Y)
+    assert is_free(client)
+    assert fit(X, Y).certificate_.relative_gap <= 1e-5
+
+
+def test_two_trainings_share_a_cluster(client):
+    models = {}
+    threads = [
+        threading.Thread(target=lambda C=C: models.update({C: fit(X, Y, C=C)})) for C in (0.5, 4.0)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for C, model in models.items():
+        check_certificate(model, X, Y, C)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "question"), [("killed", 2), ("killed", 7), ("restarted", 6)])
+def test_a_worker_that_is_lost_costs_its_parts_only(three, monkeypatch, question, how):
+    def lose():
+        if how == "restarted":
+            three.restart(wait_for_workers=False)
+        else:
+            os.kill(min(three.run(os.getpid).values()), signal.SIGKILL)
+
+    asked = at_question(monkeypatch, question, lose)
+    model = fit(X, Y, size=7, tol=1e-6)
+    assert len(asked) > question
+    assert model.certificate_.relative_gap <= 1e-6
+    check_certificate(model, X, Y)
+
+
+@pytest.mark.slow
+def test_parts_in_memory_are_loaded_again(three, monkeypatch):
+    rows, y = da.from_array(X, chunks=(20, -1)).persist(), da.from_array(Y, chunks=20).persist()
+    wait([rows, y])
+    at_question(monkeypatch, 6, lambda: os.kill(min(three.run(os.getpid).values()), signal.SIGKILL))
+    check_certificate(DaskMultinomialLogisticRegression(tol=1e-5).fit(rows, y), X, Y)

@@ -1,0 +1,43 @@
+"""Rows to be cut into parts, and their optimum by NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import log_softmax
+
+from manyclass import MultinomialLogisticRegression
+
+N, D, K = 160, 7, 5
+RNG = np.random.default_rng(0)
+Y = np.concatenate([np.arange(K), RNG.integers(0, K, N - K)])
+X = RNG.normal(size=(N, D)) + 0.7 * RNG.normal(size=(K, D))[Y]
+WEIGHTS = RNG.choice([0.0, 0.5, 1.0, 3.0], N)
+WIDE = sp.random_array((N, 900), density=0.02, random_state=RNG, format="csr")
+DATA = {
+    "dense": X,
+    "sparse": sp.csr_array(X * (RNG.random(X.shape) < 0.3)),
+    "wide": WIDE,
+    "float32": X.astype(np.float32),
+}
+
+
+def ends(size, n=N):
+    """Uneven parts; with seven, one has no row and one has one."""
+    cuts = {2: [50], 3: [20, 90], 7: [1, 1, 30, 60, 90, 130]}[size]
+    return [0, *cuts, n]
+
+
+def check_certificate(model, X, y, C=1.0, *, free=True):
+    """P in NumPy on all rows, and D <= the optimum, as P at any W is at least it."""
+    W = np.asarray(model.coef_, np.float64)
+    scores = np.asarray(X @ W.T) + model.intercept_
+    codes = np.searchsorted(model.classes_, y)
+    P = 0.5 * (W**2).sum() + 0.5 * (0 if free else (model.intercept_**2).sum())
+    P -= C * log_softmax(scores, axis=1)[np.arange(len(y)), codes].sum()
+    assert model.certificate_.primal_objective == pytest.approx(P, rel=1e-6)
+    best = MultinomialLogisticRegression(
+        C=C, tol=1e-9, regularize_intercept=not free, fit_intercept=bool(model.intercept_.any())
+    ).fit(sp.csr_array(X, dtype=np.float64), y)
+    assert model.certificate_.dual_objective <= best.certificate_.primal_objective * (1 + 1e-12)
