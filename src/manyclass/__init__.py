@@ -47,7 +47,7 @@ _HOMES = {
     "load_model": "manyclass.persistence.model_file",
     "load_svmlight": "manyclass.io.svmlight",
     "loo_error_bounds": "manyclass.model_selection.leave_one_out",
-    "save_data": "manyclass.io.dataset_file",
+    "save_data": "manyclass.io.dataset_writer",
     "save_liblinear": "manyclass.persistence.liblinear",
     "save_model": "manyclass.persistence.model_file",
     "skops_trusted_types": "manyclass.persistence.trusted_types",

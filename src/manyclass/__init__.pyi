@@ -8,7 +8,7 @@ from manyclass.estimators.logistic import (
 from manyclass.estimators.stochastic import StochasticClassifier as StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC as MulticlassSVC
 from manyclass.io.dataset_file import load_data as load_data
-from manyclass.io.dataset_file import save_data as save_data
+from manyclass.io.dataset_writer import save_data as save_data
 from manyclass.io.svmlight import load_svmlight as load_svmlight
 from manyclass.model_selection.estimators import MulticlassSVCCV as MulticlassSVCCV
 from manyclass.model_selection.estimators import (

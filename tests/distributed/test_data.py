@@ -16,7 +16,7 @@ from manyclass import load_svmlight
 from manyclass.distributed import common_file as shared
 from manyclass.distributed.consensus import OtherRankError
 from manyclass.distributed.data import load_common
-from manyclass.io.dataset_file import save_blocks
+from manyclass.io.dataset_writer import save_blocks
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.cases import each
 from tests.helpers.mapped_files import mapped

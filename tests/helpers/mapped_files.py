@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from manyclass.io.dataset_file import save_blocks
+from manyclass.io.dataset_writer import save_blocks
 from manyclass.io.svmlight_stream import SvmlightBlocks
 
 

@@ -274,6 +274,7 @@ def in_flags(text: str, args: argparse.Namespace) -> str:
     folder = getattr(args, "checkpoint", None)
     advice = advice.replace("resume=True", f"--resume {folder}")
     advice = advice.replace("resume=False", f"--checkpoint {folder}")
+    advice = re.sub(r"\b(label|features)=", r"--\1", advice)
     uses = "use" if hasattr(args, "dtype") else "train with"
     advice = re.sub(r"\buse (float32|float64)\b", rf"{uses} --dtype \1", advice)
     for name in ADVISED & vars(args).keys():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, say, silent
 from manyclass.cli.options import BALANCED
+from manyclass.cli.tables import convert_table, is_table, read_table, refuse_table
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from manyclass.multilabel.svc import MultilabelSVC
     from manyclass.persistence.composites import Model
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.utils.types import Array, ClassWeight, CsrArray, DType, Label, Rows
+    from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows
 
 
 Say = Callable[[str], None]
@@ -37,7 +39,8 @@ BLOCK_VALUES = BLOCK_BYTES >> 3  # of converted data
 def convert(args: argparse.Namespace) -> None:
     """Run ``manyclass convert``: write a text file as one that training maps."""
     from manyclass.cli.file_kinds import DATA, check_output
-    from manyclass.io.dataset_file import looks_like_data, save_blocks
+    from manyclass.io.dataset_file import looks_like_data
+    from manyclass.io.dataset_writer import save_blocks
 
     log = silent if args.quiet else say
     if args.data == "-":
@@ -45,6 +48,9 @@ def convert(args: argparse.Namespace) -> None:
             "argument DATA: convert reads DATA twice, so it must be a file, not standard input"
         )
     check_output(args.out, [args.data], DATA, force=args.force)
+    if is_table(args):
+        convert_table(args, log)
+        return
     if looks_like_data(args.data):
         raise ValueError(f"{args.data}: is no text, but converted already or something else")
     blocks = _inspected(args, log, _text_blocks)
@@ -69,6 +75,7 @@ def may_not_fit(path: str) -> bool:
 
 def read_in_blocks(args: argparse.Namespace, log: Say) -> SvmlightBlocks | StoredBlocks:
     """Return the data file of a command in blocks."""
+    refuse_table(args)
     return _inspected(args, log, _blocks)
 
 
@@ -81,7 +88,7 @@ def _inspected(args: argparse.Namespace, log: Say, blocks_of: Callable[[Any], B]
     log(
         f"looked through {args.data} in {seconds:.2f} s: {count(blocks.n_rows, 'row')}, "
         f"{count(blocks.n_features, 'feature')}, {len(blocks.classes)} classes, "
-        f"{count(blocks.n_nonzero, 'non-zero')}; reading blocks of up to "
+        f"{count(blocks.n_nonzero, 'value')}; reading blocks of up to "
         f"{count(blocks.largest_block, 'row')}"
     )
     return blocks
@@ -126,7 +133,7 @@ def _text_blocks(args: argparse.Namespace) -> SvmlightBlocks:
 
 def read(
     args: argparse.Namespace, dtype: DType, log: Say, n_features: int | None = None
-) -> tuple[CsrArray, Array]:
+) -> tuple[Rows, Array]:
     """Read the data file of a command, and log its size."""
     began = time.perf_counter()
     X, y = _loaded(args, dtype, n_features)
@@ -134,24 +141,25 @@ def read(
     return X, y
 
 
-def log_size(args: argparse.Namespace, X: CsrArray, y: Array, seconds: float, log: Say) -> None:
+def log_size(args: argparse.Namespace, X: Rows, y: Array, seconds: float, log: Say) -> None:
     """Log the size of data that were read in so many seconds."""
     import numpy as np
 
+    size = "dense" if isinstance(X, np.ndarray) else count(X.nnz, "non-zero")
     log(
         f"read {args.data} in {seconds:.2f} s: {count(len(y), 'row')}, "
         f"{count(X.shape[1], 'feature')}, {len(np.unique(y))} classes, "
-        f"{count(X.nnz, 'non-zero')}"
+        f"{size}"
     )
 
 
-def _loaded(
-    args: argparse.Namespace, dtype: DType, n_features: int | None
-) -> tuple[CsrArray, Array]:
+def _loaded(args: argparse.Namespace, dtype: DType, n_features: int | None) -> tuple[Rows, Array]:
     from manyclass.io.dataset_file import load_data, looks_like_data
     from manyclass.io.svmlight import load_svmlight
 
     with atomic.naming(args.data):
+        if is_table(args):
+            return read_table(args, dtype)
         if looks_like_data(args.data):
             check_converted(args)
             explain_bus_errors(args.data)
@@ -213,6 +221,7 @@ def load_for(
             "not know; predict in Python, with load_model"
         )
     args.steps = model[:-1] if isinstance(model, Pipeline) else None
+    args.names = getattr(model, "feature_names_in_", None)
     classifier.n_jobs = args.jobs
     return classifier
 
@@ -221,14 +230,31 @@ def read_for(
     args: argparse.Namespace,
     model: Estimator,
     log: Callable[[str], None],
-    reader: Callable[[argparse.Namespace, DType, Say], tuple[CsrArray, Any]] | None = None,
+    reader: Callable[[argparse.Namespace, DType, Say], tuple[Rows, Any]] | None = None,
 ) -> tuple[Rows, Any]:
     """Read data for a model, by ``read`` or another reader; unknown columns are left out."""
     if args.steps is not None:
         _check_steps(args)
+    if args.names is not None and args.features is None and is_table(args):
+        args.features = args.names.tolist()
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
     X, y = (reader or read)(args, model.intercept_.dtype, log)
-    X.resize((len(y), model.n_features_in_))
+    X = _with_columns(args, X, model.n_features_in_)
     return X if args.steps is None else _transformed(args, X), y
+
+
+def _with_columns(args: argparse.Namespace, X: Rows, n_features: int) -> Rows:
+    """Return sparse rows with the columns of a model; refuse dense rows that have others."""
+    import numpy as np
+
+    if not isinstance(X, np.ndarray):
+        X.resize((X.shape[0], n_features))
+    elif X.shape[1] != n_features:
+        raise ValueError(
+            f"{args.data}: has dense rows of {X.shape[1]} features, and {args.model} was trained "
+            f"on {n_features}; give the columns of training"
+        )
+    return X
 
 
 def _check_steps(args: argparse.Namespace) -> None:
@@ -241,13 +267,14 @@ def _check_steps(args: argparse.Namespace) -> None:
         )
 
 
-def _transformed(args: argparse.Namespace, X: CsrArray) -> Rows:
+def _transformed(args: argparse.Namespace, X: Rows) -> Rows:
     """Return the rows transformed by the steps before the classifier."""
+    import numpy as np
     from sklearn.utils import get_tags
 
     from manyclass.utils.machine import available_memory
 
-    if get_tags(args.steps).input_tags.sparse:
+    if isinstance(X, np.ndarray) or get_tags(args.steps).input_tags.sparse:
         return args.steps.transform(X)
     needed, there = 2 * X.shape[0] * X.shape[1] * X.dtype.itemsize, available_memory()
     if needed > there:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from manyclass.cli.console import UsageError, count, proven, say, silent
 from manyclass.cli.data import Say, format_options, read_for, timed
 from manyclass.cli.options import parameters
+from manyclass.cli.tables import is_table
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
@@ -49,8 +50,9 @@ def read_sets(
     from manyclass.io.svmlight import load_svmlight
 
     began = time.perf_counter()
-    if args.data != "-" and looks_like_data(args.data):
-        raise UsageError(f"{args.data}: is converted, and has one class for each row; give text")
+    if args.data != "-" and (looks_like_data(args.data) or is_table(args)):
+        what = "a table" if is_table(args) else "converted"
+        raise UsageError(f"{args.data}: is {what}, and has one class for each row; give text")
     with atomic.naming(args.data):
         options = format_options(args)
         X, y = load_svmlight(args.data, n_features, dtype, args.jobs, multilabel=True, **options)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyclass.cli.console import CommandParser, UsageError, finite, jobs, positive_int, seed
+from manyclass.cli.tables import table_options
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, full_name
 from manyclass.utils.advice import meant
 
@@ -25,7 +26,8 @@ def data_option(parser: CommandParser) -> None:
         "data",
         metavar="DATA",
         type=file_or_stdin,
-        help="svmlight file, plain or compressed, or one of convert; - for standard input",
+        help="svmlight file, plain or compressed, one of convert, or a table (Parquet, Arrow, CSV, "
+        ".npy, .npz); - for standard input",
     )
 
 
@@ -82,7 +84,7 @@ def settle_estimator(args: argparse.Namespace) -> None:
 
 def convert_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass convert``."""
-    parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed")
+    parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed, or table")
     parser.add_argument("out", metavar="OUT", help="file to write")
     reader_options(parser)
     shape_options(parser)
@@ -105,6 +107,7 @@ def reader_options(parser: CommandParser) -> None:
     add("--zero-based", action="store_true", help="feature numbers count from 0")
     add("--sort", action="store_true", help="sort rows whose feature numbers are not ascending")
     add("--sum-duplicates", action="store_true", help="add up values of a feature given twice")
+    table_options(parser)
 
 
 def estimator_options(parser: CommandParser) -> None:

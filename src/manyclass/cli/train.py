@@ -21,6 +21,7 @@ from manyclass.cli.data import (
 )
 from manyclass.cli.multilabel import train_sets
 from manyclass.cli.options import BALANCED, LOGISTIC, merging, parameters
+from manyclass.cli.tables import name_features
 from manyclass.cli.train_options import AUTO, settle
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def _train_dual(args: argparse.Namespace, log: Say) -> None:
     check_labels(args.data, y)
     weigh_classes(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
+    name_features(args, model)
     save_model(args.model, model)
     log_proof(model, seconds, log)
 
@@ -146,6 +148,7 @@ def _train_logistic(args: argparse.Namespace, log: Say) -> None:
     check_labels(args.data, y)
     weigh_classes(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
+    name_features(args, model)
     save_model(args.model, model)
     log_proof(model, seconds, log)
 
@@ -162,6 +165,7 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     check_labels(args.data, y)
     weigh_classes(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
+    name_features(args, model, model.best_estimator_)
     save_model(args.model, model)
     log_choice(model.C_, model.best_score_, seconds, log)
     log_proof(model.best_estimator_, model.refit_time_, log)
@@ -188,6 +192,7 @@ def _train_stochastic(args: argparse.Namespace, log: Say) -> None:
         check_labels(args.data, y)
         weigh_classes(model, args, y)
         seconds = timed(args, lambda: model.fit(X, y))
+        name_features(args, model)
     save_model(args.model, model)
     log(
         f"trained {count(model.n_iter_, 'epoch')}, {count(model.n_steps_, 'step')} in "

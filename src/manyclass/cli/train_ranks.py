@@ -21,6 +21,7 @@ from manyclass.cli.data import (
     weigh_classes,
 )
 from manyclass.cli.options import LOGISTIC
+from manyclass.cli.tables import refuse_table
 from manyclass.cli.train import check_files, log_proof, logistic_of, svc_of
 from manyclass.cli.train_options import AUTO, settle
 from manyclass.distributed import consensus, mpiexec
@@ -113,6 +114,7 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
     if args.C == AUTO:
         raise UsageError(f"argument -C: auto {started}; run manyclass cv first")
     if ranks.rank == 0:
+        refuse_table(args)
         check_files(args)
 
 

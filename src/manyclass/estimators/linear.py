@@ -18,7 +18,7 @@ from manyclass.estimators.coefficients import (
     plain_estimator,
 )
 from manyclass.estimators.decisions import decided
-from manyclass.estimators.validation import check_parameters, checked_count, rows_as_given
+from manyclass.estimators.validation import check_parameters, checked_count
 from manyclass.prediction.scoring import (
     Coefficients,
     best_classes,
@@ -27,8 +27,8 @@ from manyclass.prediction.scoring import (
     thresholded,
 )
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.types import Array, CsrArray, Label, Rows
 
 

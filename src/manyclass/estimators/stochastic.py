@@ -29,8 +29,8 @@ from manyclass.estimators.validation import (
 from manyclass.solvers.sgd import LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.advice import OF_STOCHASTIC
+from manyclass.utils.given_rows import check_sparse
 from manyclass.utils.scikit_learn import explains
-from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.types import ClassWeight, Rows
 
 

@@ -42,9 +42,9 @@ from manyclass.solvers.sgd import (
 from manyclass.solvers.sgd_objective import stochastic_objective
 from manyclass.solvers.sgd_storage import check_weights, choose_sums, new_sums
 from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.utils.given_rows import is_sparse
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.progress import progress
-from manyclass.utils.sparse_check import is_sparse
 from manyclass.utils.types import Array, DType, Rows, Settings
 
 # Locks of models, kept outside them so that copies do not share them.

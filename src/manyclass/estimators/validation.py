@@ -23,11 +23,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.utils.advice import meant
-from manyclass.utils.sparse_check import check_sparse, is_sparse
+from manyclass.utils.given_rows import FLOATS, check_sparse, is_sparse, rows_as_given
 from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, Settings
 
-FLOATS: list[type] = [np.float64, np.float32]
-SHORT = "float16", "bfloat16", "float32"  # types of numbers that float32 holds
 # Attributes that the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
@@ -56,76 +54,6 @@ def check_parameters(estimator: Any) -> None:
             raise
         hint = meant(params[wrong], names[0]).replace("; did", " Did")
         raise InvalidParameterError(f"{error}{hint}") from None
-
-
-def rows_as_given(X: Any) -> tuple[Any, list[type]]:
-    """Return X as scikit-learn can validate it, and its types of numbers, the natural one first.
-
-    float32 of data frames (polars, pyarrow, pandas), lists of arrays and tensors stays float32;
-    float16 and bfloat16 become float32. What has ``__dlpack__`` alone, and a column of vectors,
-    such as embeddings in a data frame, become an array.
-    """
-    if is_sparse(X):
-        return X, FLOATS
-    if not isinstance(X, np.ndarray):
-        if hasattr(X, "__dlpack__") and not hasattr(X, "columns"):
-            X = _array_of_tensor(X)
-        column = _only_column(X)
-        stacked = _stacked(column)
-        X = X if stacked is column else stacked
-    kind = X.dtype if isinstance(X, np.ndarray) else _natural_type(X)
-    return X, FLOATS[::-1] if kind.name in SHORT else FLOATS
-
-
-def _array_of_tensor(X: Any) -> Array:
-    """Return a tensor as an array."""
-    try:
-        return np.asarray(X) if hasattr(X, "__array__") else np.from_dlpack(X)
-    except (TypeError, BufferError, RuntimeError):  # bfloat16 of torch, gradients, other devices
-        if not hasattr(X, "detach"):
-            raise
-        return np.asarray(X.detach().cpu().float())
-
-
-def _only_column(X: Any) -> Any:
-    """Return the column of a data frame that has one, else X."""
-    if getattr(X, "shape", ())[1:] != (1,) or not hasattr(X, "columns"):
-        return X
-    return X.column(0) if hasattr(X, "column") else X[X.columns[0]]
-
-
-def _stacked(X: Any) -> Any:
-    """Return a column of vectors as an array, else X."""
-    is_column = len(X.shape) == 1 if hasattr(X, "shape") else hasattr(X, "to_pylist")
-    if not is_column or not len(X):
-        return X
-    rows = [getattr(row, "values", row) if hasattr(X, "to_pylist") else row for row in X]
-    first: Any = next((row for row in rows if row is not None), None)
-    if np.ndim(first) != 1:
-        return X
-    wrong = next((i for i, row in enumerate(rows) if row is None or len(row) != len(first)), None)
-    if wrong is not None:
-        found = "None" if rows[wrong] is None else f"{len(rows[wrong])} numbers"
-        raise ValueError(f"row {wrong} of the column of vectors holds {found}, not {len(first)}")
-    return np.stack([np.asarray(row) for row in rows])
-
-
-def _natural_type(X: Any) -> DType:
-    """Return the type of numbers of X as NumPy has it; float64 where that is unknown."""
-    try:
-        if isinstance(X, (list, tuple)):
-            types = {getattr(row, "dtype", None) for row in X}
-        elif hasattr(X, "iloc"):
-            types = {
-                getattr(kind, "numpy_dtype", getattr(kind, "subtype", kind)) for kind in X.dtypes
-            }
-        elif hasattr(X, "dtype"):
-            types = {X.dtype}
-        else:
-            types = {np.asarray(X.slice(0, 1) if hasattr(X, "slice") else X).dtype}
-        return np.result_type(*types)
-    except (AttributeError, TypeError, ValueError):
-        return np.dtype(np.float64)
 
 
 @contextlib.contextmanager

@@ -1,22 +1,22 @@
-"""Rows of X and their labels in mapped memory, whole or in blocks."""
+"""Rows of X, sparse or dense, and their labels in mapped memory, whole or in blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from manyclass.utils.types import Array, CsrArray
+from manyclass.utils.types import Array, CsrArray, Rows
 
 MAX_SIZE = np.iinfo(np.int32).max  # of rows and columns, as in training
 # With more non-zeros indptr must be int64, and SciPy would copy the indices to int64.
 MAX_NARROW = np.iinfo(np.int32).max
 
 
-class StoredRows(NamedTuple):
+class SparseRows(NamedTuple):
     """X as CSR, and the index of each row's label in the classes."""
 
     indptr: NDArray[np.int64]
@@ -42,7 +42,18 @@ class StoredRows(NamedTuple):
         """Return y."""
         return np.asarray(self.classes[self.labels])
 
-    def between(self, begin: int, end: int) -> StoredRows:
+    @property
+    def n_stored(self) -> int:
+        """Number of values."""
+        return len(self.indices)
+
+    def block_end(self, begin: int, block_values: int) -> int:
+        """Return where a block of about so many values ends, behind one row at least."""
+        goal = self.indptr[begin] + block_values
+        end = int(np.searchsorted(self.indptr, goal, side="right")) - 1
+        return min(max(end, begin + 1), begin + block_values, len(self.labels))
+
+    def between(self, begin: int, end: int) -> SparseRows:
         """Return some of the rows, on the same memory but for ``indptr``."""
         ends = self.indptr[begin : end + 1]
         entries = slice(int(ends[0]), int(ends[-1]))
@@ -53,7 +64,7 @@ class StoredRows(NamedTuple):
             labels=self.labels[begin:end],
         )
 
-    def wanted(self, name: str, n_features: int | None, dtype: DTypeLike | None) -> StoredRows:
+    def wanted(self, name: str, n_features: int | None, dtype: DTypeLike | None) -> SparseRows:
         """Return rows of so many columns, with values of a type; the file's own where None.
 
         Raises
@@ -66,11 +77,68 @@ class StoredRows(NamedTuple):
                 f"{name}: has {self.n_features} features, more than the {n_features} that "
                 "n_features says; raise it or leave it out"
             )
-        with np.errstate(over="ignore"):
-            values = self.values.astype(dtype or self.values.dtype, copy=False)
-        if values is not self.values and not np.isfinite(values).all():
-            raise ValueError(f"{name}: a value is too large for {values.dtype}; use float64")
+        values = _converted(self.values, dtype, name)
         return self._replace(n_features=n_features or self.n_features, values=values)
+
+
+class DenseRows(NamedTuple):
+    """X as an array, and the index of each row's label in the classes."""
+
+    values: Array  # (n, d), C order
+    labels: NDArray[np.int32]
+    classes: Array
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    @property
+    def n_stored(self) -> int:
+        """Number of values."""
+        return int(self.values.size)
+
+    def matrix(self) -> Array:
+        """Return X, without a copy."""
+        return self.values
+
+    def targets(self) -> Array:
+        """Return y."""
+        return np.asarray(self.classes[self.labels])
+
+    def block_end(self, begin: int, block_values: int) -> int:
+        """Return where a block of about so many values ends, behind one row at least."""
+        return min(begin + max(1, block_values // max(1, self.n_features)), len(self.labels))
+
+    def between(self, begin: int, end: int) -> DenseRows:
+        """Return some of the rows, on the same memory."""
+        return self._replace(values=self.values[begin:end], labels=self.labels[begin:end])
+
+    def wanted(self, name: str, n_features: int | None, dtype: DTypeLike | None) -> DenseRows:
+        """Return rows with values of a type; the file's own where None.
+
+        Raises
+        ------
+        ValueError
+            If there are not so many columns, or a value is too large.
+        """
+        if n_features not in (None, self.n_features):
+            raise ValueError(
+                f"{name}: has dense rows of {self.n_features} features, not the {n_features} that "
+                "n_features says; leave it out"
+            )
+        return self._replace(values=_converted(self.values, dtype, name))
+
+
+StoredRows: TypeAlias = SparseRows | DenseRows
+
+
+def _converted(values: Array, dtype: DTypeLike | None, name: str) -> Array:
+    with np.errstate(over="ignore"):
+        wanted = values.astype(dtype or values.dtype, copy=False)
+    if wanted is not values and not np.isfinite(wanted).all():
+        raise ValueError(f"{name}: a value is too large for {wanted.dtype}; use float64")
+    return wanted
 
 
 class StoredBlocks:
@@ -80,7 +148,7 @@ class StoredBlocks:
     ----------
     rows : StoredRows
     block_values : int
-        Non-zeros in a block, roughly: it holds one row at least.
+        Values in a block, roughly: it holds one row at least.
 
     Attributes
     ----------
@@ -96,11 +164,8 @@ class StoredBlocks:
         self._ends = [0]
         n_rows = self.n_rows = len(rows.labels)
         while self._ends[-1] < n_rows:
-            begin = self._ends[-1]
-            goal = rows.indptr[begin] + block_values
-            end = int(np.searchsorted(rows.indptr, goal, side="right")) - 1
-            self._ends.append(min(max(end, begin + 1), begin + block_values, n_rows))
-        self.n_features, self.n_nonzero = rows.n_features, len(rows.indices)
+            self._ends.append(rows.block_end(self._ends[-1], block_values))
+        self.n_features, self.n_nonzero = rows.n_features, rows.n_stored
         counts = np.bincount(rows.labels, minlength=len(rows.classes))
         self.classes, self.class_counts = rows.classes[counts > 0], counts[counts > 0]
         self.largest_block = int(np.diff(self._ends).max())
@@ -109,7 +174,7 @@ class StoredBlocks:
         """Return these blocks, which have labels."""
         return self
 
-    def __iter__(self) -> Iterator[tuple[CsrArray, Array]]:
+    def __iter__(self) -> Iterator[tuple[Rows, Array]]:
         """Make one pass."""
         rows = self._rows
         for begin, end in zip(self._ends[:-1], self._ends[1:], strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from manyclass.utils.sparse_check import check_sparse, is_sparse
+from manyclass.utils.given_rows import check_sparse, is_sparse
 from manyclass.utils.types import Array, CsrArray, Label
 
 SETS = (set, frozenset, tuple, list)

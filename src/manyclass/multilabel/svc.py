@@ -21,7 +21,6 @@ from manyclass.estimators.validation import (
     check_size,
     input_restored,
     one_of,
-    rows_as_given,
 )
 from manyclass.multilabel.label_sets import decoded, encoded, holds_sets_of_labels, is_dense
 from manyclass.multilabel.thresholds import tuned_thresholds
@@ -33,9 +32,9 @@ from manyclass.problem.losses import LOSSES
 from manyclass.problem.solution import Certificate, Status
 from manyclass.training.options import Options
 from manyclass.utils.advice import OF_MULTILABEL
+from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.machine import available_memory, effective_n_jobs
 from manyclass.utils.scikit_learn import explains
-from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.types import Array, CsrArray, Label, Rows, Settings
 
 # Dense weights that take more than this share of the memory give way to sparse ones.

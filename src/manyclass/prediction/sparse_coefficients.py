@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.utils.core_class import core_class
+from manyclass.utils.given_rows import check_sparse
 from manyclass.utils.machine import available_memory
-from manyclass.utils.sparse_check import check_sparse
 from manyclass.utils.types import Array, CsrArray, DType
 
 # Numbers that are looked at a time.

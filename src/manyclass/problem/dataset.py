@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.utils.sparse_check import check_sparse, is_sparse
+from manyclass.utils.given_rows import check_sparse, is_sparse
 from manyclass.utils.types import Array, CsrArray, DType, IntArray, Rows
 
 MAX_INDEX = np.iinfo(np.int32).max

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem, core_problem
 from manyclass.utils.core_class import core_class
-from manyclass.utils.sparse_check import is_sparse
+from manyclass.utils.given_rows import is_sparse
 from manyclass.utils.types import Array
 
 SCORES_AT_A_TIME = 1 << 20

@@ -5,16 +5,19 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from manyclass import MulticlassSVC, StochasticClassifier, load_data, load_svmlight, save_data
 from manyclass.datasets.synthetic import make_text_corpus
 from manyclass.estimators.validation import training_data, validated
 from manyclass.io import stored_rows
-from manyclass.io.dataset_file import looks_like_data, save_blocks
+from manyclass.io.dataset_file import looks_like_data
+from manyclass.io.dataset_writer import save_blocks
 from manyclass.io.stored_rows import StoredBlocks
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.mapped_files import converted, mapped
@@ -51,7 +54,7 @@ LABELS = [[3, 1, -2], [0.5, 1e300, -1.0], ["é中", "b", ""], [2**62, -(2**63), 
 def test_labels_of_all_kinds(path, labels):
     save_data(path, np.eye(3), labels)
     X, y = load_data(path)
-    np.testing.assert_array_equal(X.toarray(), np.eye(3))
+    np.testing.assert_array_equal(X, np.eye(3))
     assert y.tolist() == labels
 
 
@@ -61,7 +64,10 @@ def test_arrays_of_all_kinds(path):
     )
     for given_ in (X.toarray(), X.tocsr(), X.tocsc(), X.tocoo(), X.astype(np.float32)):
         save_data(path, given_, np.arange(7) % 3)
-        np.testing.assert_array_equal(load_data(path)[0].toarray(), sp.csr_array(given_).toarray())
+        back = load_data(path)[0]
+        assert sp.issparse(back) == sp.issparse(given_)
+        assert back.dtype == given_.dtype
+        np.testing.assert_array_equal(sp.csr_array(back).toarray(), sp.csr_array(given_).toarray())
     twice = sp.csr_array((np.ones(3), [2, 0, 2], [0, 3]), shape=(1, 3))
     save_data(path, twice, [1])
     assert load_data(path)[0].indices.tolist() == [0, 2]
@@ -72,11 +78,15 @@ def test_arrays_of_all_kinds(path):
     ("X", "y", "message"),
     [
         (np.eye(2), [1], "2 rows, y the shape"),
-        (np.zeros((0, 2)), [], "0 rows"),
+        (np.zeros((0, 2)), [], "X has no row"),
         ([[np.nan]], [1], "NaN or infinity"),
         ([[1.0 + 2.0j]], [1], "complex numbers"),
         (sp.csr_array([[2.0j]]), [1], "complex numbers"),
         ([[1.0]], [(1, 2)], "y the shape"),
+        ([1.0, 2.0], [1, 2], "X has the shape"),
+        ([["a"]], [1], "could not convert"),
+        (np.eye(2), None, "y is missing"),
+        (7, None, "y is missing"),
         ([[1.0]], [np.nan], "finite numbers"),
         ([[1.0]], np.array([2**64 - 1], np.uint64), "finite numbers of 64 bits"),
         ([[1.0]], [True], "numbers or text"),
@@ -98,6 +108,92 @@ def test_more_features_and_another_type(path):
     save_data(path, [[1e300]], [1])
     with pytest.raises(ValueError, match="too large for float32"):
         load_data(path, dtype=np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dense_rows_stay_dense_and_are_not_copied(path, dtype):
+    X, y = make_text_corpus(100, 30, 5, random_state=0)
+    X = X.toarray().astype(dtype)
+    save_data(path, X, y)
+    Z, t = load_data(path)
+    assert mapped(Z)
+    assert path.stat().st_size < X.nbytes + 4 * len(y) + 2000
+    np.testing.assert_array_equal(Z, X)
+    np.testing.assert_array_equal(t, y)
+    dataset, _ = training_data(*validated(MulticlassSVC(), Z, t), None, None, 1.0)
+    assert mapped(dataset.values)
+    for model in (MulticlassSVC(random_state=0), StochasticClassifier(random_state=0)):
+        np.testing.assert_array_equal(model.fit(Z, t).coef_, clone(model).fit(X, y).coef_)
+
+
+def test_columns_of_dense_rows(path):
+    save_data(path, np.eye(3, dtype=np.float32), [1, 2, 3])
+    assert load_data(path, 3, np.float64)[0].dtype == np.float64
+    with pytest.raises(ValueError, match="dense rows of 3 features, not the 4 that n_features"):
+        load_data(path, 4)
+
+
+def test_types_that_float32_holds(path):
+    for X in (np.eye(2, dtype=np.float16), pl.DataFrame({"a": [1.0, 0.0]}).cast(pl.Float32)):
+        save_data(path, X, [1, 2])
+        assert load_data(path)[0].dtype == np.float32
+
+
+BATCHES = {
+    "dense": [
+        (np.eye(3), ["b", "a", "c"]),
+        (np.zeros((0, 3)), []),
+        (2 * np.eye(3), ["a", "d", "b"]),
+    ],
+    "float32": [(np.eye(2, dtype=np.float32), [3, 1]), (np.ones((1, 2), np.float32), [2])],
+    "sparse": [(sp.csr_array(np.eye(3)), [1, 2, 3]), (sp.csr_array(np.ones((2, 3))), [0.5, 2])],
+}
+
+
+@pytest.mark.parametrize("batches", BATCHES.values(), ids=BATCHES)
+def test_batches_are_the_rows_in_order(path, batches):
+    stacked = sp.vstack if sp.issparse(batches[0][0]) else np.vstack
+    X, y = stacked([X for X, _ in batches]), [label for _, y in batches for label in y]
+    whole = path.with_name("whole")
+    save_data(whole, sp.csr_array(X) if sp.issparse(X) else X, y)
+    save_data(path, (batch for batch in batches))
+    assert path.read_bytes() == whole.read_bytes()
+    assert len([*path.parent.iterdir()]) == 2
+
+
+def test_batches_of_many_blocks(path, monkeypatch):
+    """Rows are written again in blocks, each of one row at least."""
+    monkeypatch.setattr("manyclass.io.dataset_writer.PART", 64)
+    X, y = make_text_corpus(200, 40, 5, random_state=0)
+    for rows in (X, X.toarray()):
+        save_data(path, ((rows[i : i + 7], y[i : i + 7]) for i in range(0, 200, 7)))
+        back, labels = load_data(path)
+        np.testing.assert_array_equal(sp.csr_array(back).toarray(), X.toarray())
+        np.testing.assert_array_equal(labels, y)
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        ((np.eye(3), [1, 2, 3]), "batch 1: X has columns 3, in the batches before 2"),
+        ((np.eye(2, dtype=np.float32), [1, 2]), "batch 1: X has dtype float32, in the .* float64"),
+        ((sp.csr_array(np.eye(2)), [1, 2]), "batch 1: X has dense False, in the batches before Tr"),
+        ((np.eye(2), ["a", "b"]), "batch 1: labels before are numbers, these are text"),
+        ((np.eye(2), [1]), "batch 1: X has 2 rows, y the shape"),
+        ((np.full((1, 2), np.nan), [1]), "batch 1: X holds NaN or infinity"),
+        (np.eye(2), "batch 1: must be a pair .X, y., not ndarray"),
+    ],
+)
+def test_batches_that_do_not_fit(path, batch, message):
+    with pytest.raises(ValueError, match=message):
+        save_data(path, [(np.eye(2), [1, 2]), batch])
+    assert not any(path.parent.iterdir())
+
+
+def test_no_batch(path):
+    with pytest.raises(ValueError, match="no row in the batches"):
+        save_data(path, iter([]))
+    assert not any(path.parent.iterdir())
 
 
 def test_it_trains_and_predicts_as_text_does(path, monkeypatch):
@@ -129,7 +225,7 @@ def test_blocks_are_the_rows_in_order(lengths, block_values):
     indices = np.concatenate([np.sort(rng.permutation(5)[:n]) for n in lengths]).astype(np.int32)
     labels = rng.integers(0, 3, len(lengths)).astype(np.int32)
     classes = np.array(["a", "b", "c"])
-    rows = stored_rows.StoredRows(indptr, indices, rng.random(len(indices)), labels, 5, classes)
+    rows = stored_rows.SparseRows(indptr, indices, rng.random(len(indices)), labels, 5, classes)
     blocks = StoredBlocks(rows, block_values)
     parts = list(blocks.labelled())
     same(

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import MulticlassSVC, load_data, save_data, save_model
-from manyclass.io.dataset_file import check_contents, open_data
+from manyclass.io.dataset_checks import check_contents
+from manyclass.io.dataset_file import open_data
 from manyclass.io.tensors import write_tensors
 from tests.helpers.mapped_files import TEXT, converted
 
@@ -181,7 +182,7 @@ def test_the_check_lets_only_valid_rows_through(data):
 
 
 def test_parts_of_the_check_meet(path, monkeypatch):
-    monkeypatch.setattr("manyclass.io.dataset_file.ELEMENTS_AT_A_TIME", 2)
+    monkeypatch.setattr("manyclass.io.dataset_checks.ELEMENTS_AT_A_TIME", 2)
     converted(path)
     assert load_data(path)[0].nnz == 8
     for tensors in HOSTILE.values():

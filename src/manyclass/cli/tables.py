@@ -1,0 +1,138 @@
+"""Tables as the data of a command: Parquet, Arrow, CSV and NumPy's files."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyclass.cli.console import CommandParser, UsageError
+from manyclass.io import atomic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from manyclass.utils.types import Array, DType
+
+# Options of the text format.
+OF_TEXT = {
+    "zero_based": "--zero-based",
+    "sort": "--sort",
+    "sum_duplicates": "--sum-duplicates",
+    "n_features": "--n-features",
+    "out_of_core": "--out-of-core",
+    "multilabel": "--multilabel",
+}
+
+
+def table_options(parser: CommandParser) -> None:
+    """Add the options that choose the columns of a table."""
+    add = parser.add_argument
+    add(
+        "--label",
+        metavar="COLUMN",
+        help="DATA is a table (Parquet, Arrow, CSV, .npy, .npz), and this column the label",
+    )
+    add(
+        "--features",
+        type=columns,
+        action="extend",
+        metavar="COLUMN[,COLUMN...]",
+        help="columns of the table to train on (default: all but the label; of a model that has "
+        "names of features, these)",
+    )
+
+
+def columns(text: str) -> list[str]:
+    """Return the names of columns in an argument."""
+    return text.split(",")
+
+
+def is_table(args: argparse.Namespace) -> bool:
+    """Whether the data of a command are a table.
+
+    Raises
+    ------
+    UsageError
+        If columns are named of what is none; or an option is of text.
+    """
+    from manyclass.io.dataset_file import looks_like_data
+    from manyclass.io.tables.open_table import table_kind
+
+    named = args.label is not None or args.features is not None
+    if not named and table_kind(args.data) is None:
+        return False
+    if looks_like_data(args.data) or not Path(args.data).is_file():
+        if named and Path(args.data).exists():
+            flag = "--label" if args.label is not None else "--features"
+            raise UsageError(f"argument {flag}: {args.data} is no table; leave it out")
+        return False
+    given = [flag for name, flag in OF_TEXT.items() if getattr(args, name, None)]
+    if given:
+        raise UsageError(
+            f"argument {given[0]}: {args.data} is a table, and this is of text; leave it out"
+        )
+    return True
+
+
+def read_table(args: argparse.Namespace, dtype: DType) -> tuple[Array, Array]:
+    """Return the rows of a table, and their labels; zeros where a command needs none.
+
+    The names of the columns are ``args.columns``, for ``name_features``.
+    """
+    import numpy as np
+
+    from manyclass.io.tables.open_table import open_table
+
+    if args.label is None and args.command != "predict":
+        raise UsageError(
+            f"{args.data}: is a table, and one of its columns holds the labels; name it by --label"
+        )
+    table = open_table(args.data, args.label, args.features, dtype)
+    args.columns = table.names
+    batches = list(table.batches())
+    if not sum(len(X) for X, _ in batches):
+        raise ValueError(f"{args.data}: has no row")
+    X = np.concatenate([X for X, _ in batches])
+    if args.label is None:
+        return X, np.zeros(len(X), np.int64)
+    return X, np.concatenate([y for _, y in batches if y is not None])
+
+
+def name_features(args: argparse.Namespace, *models: Any) -> None:
+    """Give models the names of the columns that they were trained on."""
+    import numpy as np
+
+    names = getattr(args, "columns", None)
+    if names is not None:
+        for model in models:
+            model.feature_names_in_ = np.array(names, object)
+
+
+def convert_table(args: argparse.Namespace, log: Callable[[str], None]) -> None:
+    """Write a table as a converted data file."""
+    import numpy as np
+
+    from manyclass.io.dataset_writer import save_data
+    from manyclass.io.tables.open_table import open_table
+
+    if args.label is None:
+        raise UsageError(
+            f"{args.data}: is a table, and one of its columns holds the labels; name it by --label"
+        )
+    began = time.perf_counter()
+    with atomic.naming(args.data):
+        table = open_table(args.data, args.label, args.features, np.dtype(args.dtype))
+        save_data(args.out, ((X, y) for X, y in table.batches()))
+    size = Path(args.out).stat().st_size
+    log(f"saved {args.out} in {time.perf_counter() - began:.2f} s: {size / 1e6:,.3g} MB, dense")
+
+
+def refuse_table(args: argparse.Namespace) -> None:
+    """Refuse a table where a command reads text or a converted file alone."""
+    if is_table(args):
+        raise UsageError(
+            f"{args.data}: is a table; convert it first (manyclass convert {args.data} OUT --label "
+            "COLUMN), which several processes and out-of-core training read"
+        )

@@ -1,0 +1,97 @@
+"""Check the contents of a converted data file, which may be hostile, block by block."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from manyclass.io.tensors import checksum_of
+from manyclass.utils.types import Array
+
+ELEMENTS_AT_A_TIME = 1 << 20  # numbers that are looked at a time
+
+
+def check_contents(
+    tensors: dict[str, Array], n_features: int, n_classes: int, checksum: str
+) -> None:
+    """Check the contents of a data file, whose types and lengths are consistent.
+
+    Parameters
+    ----------
+    tensors : dict of ndarray
+        values and labels, of sparse rows indptr and indices; and others, of which the checksum
+        alone counts.
+    n_features, n_classes : int
+    checksum : str
+        CRC-32 of every tensor, in the order of their names.
+
+    Raises
+    ------
+    ValueError
+    """
+    pass_ = _Pass(tensors)
+    if "indptr" in tensors:
+        pass_.check_indptr()
+        pass_.check_indices(n_features)
+    pass_.check_range("labels", n_classes)
+    pass_.check_values()
+    if pass_.checksum() != checksum:
+        raise ValueError("the checksum differs")
+
+
+class _Pass:
+    """One pass over each tensor, in parts, with its checksum."""
+
+    def __init__(self, tensors: dict[str, Array]) -> None:
+        self.tensors = tensors
+        self.crcs: dict[str, int] = {}
+
+    def check_indptr(self) -> None:
+        indptr = self.tensors["indptr"]
+        if indptr[0] != 0 or indptr[-1] != len(self.tensors["indices"]):
+            raise ValueError("the rows begin or end elsewhere")
+        last = 0
+        for _, part in self._parts("indptr"):
+            if part[0] < last or (part[1:] < part[:-1]).any():
+                raise ValueError("a row ends before it begins")
+            last = part[-1]
+
+    def check_indices(self, n_features: int) -> None:
+        indptr, last = self.tensors["indptr"], -1
+        for begin, part in self._parts("indices"):
+            _check_range(part, "an index", n_features)
+            # Where one is no larger than the one before, a row must begin.
+            falls = begin + np.flatnonzero(part <= np.concatenate([[last], part[:-1]]))
+            if (indptr[np.searchsorted(indptr, falls)] != falls).any():
+                raise ValueError("the indices of a row are not ascending")
+            last = part[-1]
+
+    def check_range(self, name: str, limit: int) -> None:
+        for _, part in self._parts(name):
+            _check_range(part, f"one of {name}", limit)
+
+    def check_values(self) -> None:
+        for _, part in self._parts("values"):
+            if not np.isfinite(part).all():
+                raise ValueError("a value is not finite")
+
+    def checksum(self) -> str:
+        for name in self.tensors.keys() - self.crcs.keys():
+            for _ in self._parts(name):
+                pass
+        return checksum_of(self.crcs)
+
+    def _parts(self, name: str) -> Iterator[tuple[int, Array]]:
+        crc, tensor = 0, self.tensors[name]
+        for begin in range(0, len(tensor), ELEMENTS_AT_A_TIME):
+            part = tensor[begin : begin + ELEMENTS_AT_A_TIME]
+            crc = zlib.crc32(part.view(np.uint8).data, crc)
+            yield begin, part
+        self.crcs[name] = crc
+
+
+def _check_range(part: Array, what: str, limit: int) -> None:
+    if part.min() < 0 or part.max() >= limit:
+        raise ValueError(f"{what} is out of range")

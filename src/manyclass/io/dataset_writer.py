@@ -1,0 +1,338 @@
+"""Write converted data files from arrays, from batches of rows, and from blocks of text."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from manyclass.io.atomic import naming, replacement
+from manyclass.io.dataset_file import FORMAT, pack
+from manyclass.io.svmlight_stream import SvmlightBlocks
+from manyclass.io.tables.open_table import open_table, table_of
+from manyclass.io.tensors import PART, TensorWriter
+from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.types import Array, CsrArray, DType, Label, Rows
+
+NUMBERS = "iuf"  # kinds of labels that are numbers
+
+
+def save_data(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+) -> None:
+    """Write rows and their labels to a file that training maps.
+
+    The file appears whole or not at all. Dense rows stay dense, sparse ones sparse.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to; an existing file is replaced.
+    X : array, SciPy sparse matrix or array or data frame of shape (n, d), or iterable of batches
+        float32 or float64; float16 and bfloat16 become float32, anything else float64. Without
+        `y`, an iterable of batches ``(X, y)``, such as a generator; or, with `label`, a table: a
+        data frame (pandas, polars, Arrow, DuckDB), an iterable of such, or the path of a Parquet,
+        Arrow, CSV, ``.npy`` or ``.npz`` file. Batches and files need not fit into memory; temporary
+        files in the folder of `path` then take as much room again.
+    y : array-like of shape (n,), default=None
+        Labels: whole numbers, numbers or text.
+    label : str, default=None
+        The column of a table that holds the labels; of an ``.npy`` file its number, from 0, of an
+        ``.npz`` file an array.
+    features : sequence of str, default=None
+        The columns of a table that X has, in this order; None: all others. They hold numbers, or
+        lists of numbers, such as embeddings. Of an ``.npz`` file one array (default "X").
+
+    Raises
+    ------
+    ValueError
+        If there is no row, a number is complex or not finite, X is no valid sparse matrix, the
+        labels are of another kind, batches differ in columns, dtype or kind, or a table lacks a
+        column or a value.
+    ImportError
+        If X is a table, and pyarrow is missing (``pip install 'manyclass[arrow]'``).
+    OSError
+        If a file cannot be read or written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from manyclass import load_data, save_data
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_data(pathlib.Path(folder, "data"), [[0.0, 1.0], [2.0, 0.0]], ["no", "yes"])
+    ...     X, y = load_data(pathlib.Path(folder, "data"))
+    >>> X
+    array([[0., 1.],
+           [2., 0.]])
+    >>> y
+    array(['no', 'yes'], dtype='<U3')
+    """
+    if y is None:
+        _save_batches(path, _batches(X, label, features))
+        return
+    if label is not None or features is not None:
+        raise ValueError("y is given, so X is no table; leave out label= and features=")
+    rows, targets = checked_rows(X), _checked_labels(X, y)
+    if not len(targets):
+        raise ValueError("X has no row")
+    classes, labels = np.unique(targets, return_inverse=True)
+    nnz = None if isinstance(rows, np.ndarray) else rows.nnz
+    _write(path, [(rows, labels)], classes, rows.shape, nnz, rows.dtype)
+
+
+def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks) -> None:
+    """Write a file in svmlight format, read in blocks, as a file that training maps.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to; an existing file is replaced.
+    blocks : SvmlightBlocks
+        Iterated once; about two blocks are in memory at a time.
+
+    Raises
+    ------
+    ValueError, MemoryError
+        As from the blocks; or if there are more rows or columns than can be trained on.
+    OSError
+        If a file cannot be read or written.
+    """
+    shape = blocks.n_rows, blocks.n_features
+    _write(path, blocks, blocks.classes, shape, blocks.n_nonzero, blocks.dtype)
+
+
+def checked_rows(X: Any) -> Rows:
+    """Return rows as a file has them: an array in C order or canonical CSR, of finite floats.
+
+    Raises
+    ------
+    ValueError
+        If they are none.
+    """
+    check_sparse(X)
+    given, types = rows_as_given(X)
+    matrix: Any = sp.csr_array(given, copy=True) if sp.issparse(given) else np.asarray(given)
+    if matrix.dtype.kind == "c":
+        raise ValueError("X holds complex numbers; give real ones, such as X.real and X.imag")
+    if matrix.ndim != 2:
+        raise ValueError(f"X has the shape {matrix.shape}: there must be rows and columns")
+    dtype = matrix.dtype if matrix.dtype in (np.float32, np.float64) else np.dtype(types[0])
+    if isinstance(matrix, np.ndarray):
+        matrix = np.ascontiguousarray(matrix, dtype)
+    else:
+        matrix = matrix.astype(dtype)
+        matrix.sum_duplicates()
+    if not np.isfinite(getattr(matrix, "data" if sp.issparse(matrix) else "real")).all():
+        raise ValueError("X holds NaN or infinity")
+    rows: Rows = matrix
+    return rows
+
+
+def _checked_labels(X: Any, y: ArrayLike) -> Array:
+    targets, n_rows = np.asarray(y), X.shape[0] if hasattr(X, "shape") else len(X)
+    if targets.shape != (n_rows,):
+        raise ValueError(
+            f"X has {n_rows} rows, y the shape {targets.shape}: there must be a label for each row"
+        )
+    return targets
+
+
+def _write(
+    path: str | os.PathLike[str],
+    blocks: Iterable[tuple[Rows, Array]],
+    classes: Array,
+    shape: tuple[int, int],
+    n_nonzero: int | None,
+    dtype: DType,
+) -> None:
+    shapes, about = pack(classes, shape, n_nonzero, dtype)
+    metadata = FORMAT.metadata(data=json.dumps(about))
+    with replacement(os.fspath(path)) as new:
+        file = TensorWriter(new, shapes, metadata)
+        if "classes" in shapes:
+            file.append("classes", classes)
+        if n_nonzero is not None:
+            file.append("indptr", np.zeros(1, np.int64))
+        n_before = 0
+        for X, labels in blocks:
+            if isinstance(X, np.ndarray):
+                file.append("values", X)
+            else:
+                _append_sparse(file, X, n_before)
+                n_before += X.nnz
+            file.append("labels", labels)
+        file.finish()
+
+
+def _append_sparse(file: TensorWriter, X: CsrArray, n_before: int) -> None:
+    file.append("indptr", n_before + X.indptr[1:].astype(np.int64))
+    file.append("indices", X.indices)
+    file.append("values", X.data)
+
+
+def _save_batches(path: str | os.PathLike[str], batches: Iterable[tuple[Any, ArrayLike]]) -> None:
+    """Write batches (X, y), of which nothing is known before."""
+    labels = _Labels()
+    with _Spool(Path(path).parent) as spool:
+        for number, batch in enumerate(batches):
+            try:
+                rows = checked_rows(batch[0])
+                labels.add(_checked_labels(rows, batch[1]))
+                spool.add(rows)
+            except ValueError as error:
+                raise ValueError(f"batch {number}: {error}") from error
+        if not spool.n_rows:
+            raise ValueError("there is no row in the batches")
+        classes, codes = labels.finish()
+        nnz = None if spool.is_dense else spool.n_values
+        shape = spool.n_rows, spool.n_features
+        _write(path, spool.blocks(codes), classes, shape, nnz, spool.dtype)
+
+
+def _batches(
+    X: Any, label: str | None, features: Sequence[str] | None
+) -> Iterator[tuple[Any, ArrayLike]]:
+    """Yield pairs (X, y) of a file, a data frame, or an iterable of batches."""
+    if isinstance(X, str | os.PathLike):
+        if label is None:
+            raise ValueError(f"{os.fspath(X)}: has the labels in a column; name it with label=")
+        yield from open_table(X, label, features).batches()  # type: ignore[misc]  # with labels
+    elif hasattr(X, "__arrow_c_stream__") and label is not None:
+        yield from table_of(X, label, features).batches()  # type: ignore[misc]
+    elif hasattr(X, "shape") or not isinstance(X, Iterable):
+        raise ValueError(
+            "y is missing: give the labels, the column of X that holds them with label=, or an "
+            "iterable of batches (X, y)"
+        )
+    else:
+        for number, batch in enumerate(X):
+            yield from _pairs(batch, f"batch {number}", label, features)
+
+
+def _pairs(
+    batch: Any, where: str, label: str | None, features: Sequence[str] | None
+) -> Iterator[tuple[Any, ArrayLike]]:
+    if label is not None:
+        yield from table_of(batch, label, features, where).batches()  # type: ignore[misc]
+    elif isinstance(batch, tuple) and len(batch) == 2:
+        yield batch
+    else:
+        raise ValueError(f"{where}: must be a pair (X, y), not {type(batch).__name__}")
+
+
+class _Labels:
+    """Labels of batches, as places in the order of their first appearance."""
+
+    def __init__(self) -> None:
+        self._places: dict[Label, int] = {}
+        self._codes: list[NDArray[np.int32]] = []
+        self._numbers: bool | None = None
+
+    def add(self, y: Array) -> None:
+        """Append those of a batch."""
+        if not len(y):
+            return
+        numbers = y.dtype.kind in NUMBERS
+        if self._numbers not in (None, numbers):
+            kinds = ("text", "numbers") if numbers else ("numbers", "text")
+            raise ValueError(f"labels before are {kinds[0]}, these are {kinds[1]}")
+        self._numbers = numbers
+        own, inverse = np.unique(y, return_inverse=True)
+        places = [self._places.setdefault(label, len(self._places)) for label in own.tolist()]
+        self._codes.append(np.array(places, np.int32)[inverse])
+
+    def finish(self) -> tuple[Array, NDArray[np.int32]]:
+        """Return the classes, ascending, and the place of each row's label in them."""
+        classes, order = np.unique(np.array(list(self._places)), return_inverse=True)
+        return classes, order.astype(np.int32)[np.concatenate(self._codes)]
+
+
+class _Spool:
+    """Rows of batches in temporary files of a folder, until their number is known.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._stack = folder, ExitStack()
+        self._files: dict[str, IO[bytes]] = {}
+        self._lengths: list[NDArray[np.int64]] = []  # non-zeros of each row
+        self._first: tuple[tuple[str, object], ...] = ()  # what all batches share
+        self.n_rows = self.n_values = self.n_features = 0
+        self.is_dense = True
+        self.dtype: DType = np.dtype(np.float64)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def add(self, rows: Rows) -> None:
+        """Append the rows of a batch.
+
+        Raises
+        ------
+        ValueError
+            If they are of another kind than those before.
+        """
+        dense = isinstance(rows, np.ndarray)
+        kind = ("columns", rows.shape[1]), ("dtype", rows.dtype), ("dense", dense)
+        if not self._first:
+            self._first = kind
+            self.is_dense, self.dtype, self.n_features = dense, rows.dtype, rows.shape[1]
+            self._open()
+        for (what, found), (_, before) in zip(kind, self._first, strict=True):
+            if found != before:
+                raise ValueError(f"X has {what} {found}, in the batches before {before}")
+        values = rows.reshape(-1) if isinstance(rows, np.ndarray) else rows.data
+        with naming(os.fspath(self._folder)):
+            self._files["values"].write(values.tobytes())
+            if not isinstance(rows, np.ndarray):
+                self._lengths.append(np.diff(rows.indptr).astype(np.int64))
+                self._files["indices"].write(rows.indices.astype(np.int32).tobytes())
+        self.n_rows, self.n_values = self.n_rows + rows.shape[0], self.n_values + len(values)
+
+    def _open(self) -> None:
+        for name in ("values",) if self.is_dense else ("values", "indices"):
+            with naming(os.fspath(self._folder)):
+                file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+            self._files[name] = self._stack.enter_context(file)
+
+    def blocks(self, codes: NDArray[np.int32]) -> Iterator[tuple[Rows, Array]]:
+        """Yield the rows again, with their labels, in blocks of some megabytes."""
+        for file in self._files.values():
+            file.seek(0)
+        ends = np.arange(self.n_rows + 1, dtype=np.int64) * self.n_features
+        if not self.is_dense:
+            ends = np.concatenate([np.zeros(1, np.int64), *self._lengths]).cumsum()
+        begin = 0
+        while begin < self.n_rows:
+            goal = ends[begin] + PART // self.dtype.itemsize
+            end = max(begin + 1, int(np.searchsorted(ends, goal, side="right")) - 1)
+            yield self._block(ends[begin : end + 1]), codes[begin:end]
+            begin = end
+
+    def _block(self, ends: NDArray[np.int64]) -> Rows:
+        n_rows, n_values = len(ends) - 1, int(ends[-1] - ends[0])
+        values = np.fromfile(self._files["values"], self.dtype, n_values)
+        if self.is_dense:
+            return values.reshape(n_rows, self.n_features)
+        indices = np.fromfile(self._files["indices"], np.int32, n_values)
+        indptr = (ends - ends[0]).astype(np.int32)
+        return sp.csr_array((values, indices, indptr), shape=(n_rows, self.n_features))

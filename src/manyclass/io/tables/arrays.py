@@ -1,0 +1,101 @@
+"""Tables in NumPy's files: one array with the labels in a column, or an archive of two arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from manyclass.io.tables.base import DOUBLE, SINGLE, Table, no_column, readable
+from manyclass.utils.types import Array, DType
+
+BATCH_ROWS = 1 << 15
+
+
+class ArrayTable:
+    """A table of arrays, in memory or mapped."""
+
+    names: list[str] | None = None
+
+    def __init__(self, where: str, X: Array, y: Array | None, dtype: DType | None) -> None:
+        self._where, self._X, self._y = where, X, y
+        natural = SINGLE if X.dtype in (np.float16, np.float32) else DOUBLE
+        self._dtype = dtype or natural
+
+    def batches(self) -> Iterator[tuple[Array, Array | None]]:
+        """Yield rows and labels."""
+        for begin in range(0, len(self._X), BATCH_ROWS):
+            rows = slice(begin, begin + BATCH_ROWS)
+            with np.errstate(over="ignore"):
+                X = np.ascontiguousarray(self._X[rows], self._dtype)
+            bad = np.argwhere(~np.isfinite(X))
+            if len(bad):
+                row, column = bad[0].tolist()
+                raise ValueError(
+                    f"{self._where}: row {begin + row} has {X[row, column]} in column {column}; "
+                    "training needs finite numbers"
+                )
+            yield X, None if self._y is None else self._y[rows]
+
+
+def read_npy(
+    name: str, label: str | None, features: Sequence[str] | None, dtype: DType | None
+) -> Table:
+    """Return a mapped array; columns have numbers, from 0."""
+    with readable(name):
+        array = np.load(name, mmap_mode="r")
+    _check_array(name, array, 2)
+    width = array.shape[1]
+    at = None if label is None else _number(name, label, width)
+    given = None if features is None else [_number(name, one, width) for one in features]
+    columns = given or [column for column in range(width) if column != at]
+    if at in columns:
+        raise ValueError(f"{name}: column {at} is the label, and a feature")
+    X = array if len(columns) == width else array[:, columns]
+    return ArrayTable(name, X, None if at is None else _whole(array[:, at]), dtype)
+
+
+def _number(name: str, text: str, width: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = width
+    if not -width <= number < width:
+        raise ValueError(
+            f"{name}: has no column {text!r}; its columns have numbers, from 0 to {width - 1}"
+        )
+    return number % width
+
+
+def _whole(y: Array) -> Array:
+    """Return labels that are whole numbers as such: an array has one type for all its columns."""
+    whole = y.dtype.kind == "f" and np.isfinite(y).all() and (y == np.rint(y)).all()
+    return y.astype(np.int64) if whole else np.asarray(y)
+
+
+def read_npz(
+    name: str, label: str | None, features: Sequence[str] | None, dtype: DType | None
+) -> Table:
+    """Return the arrays of an archive."""
+    names = list(features or ["X"])
+    if len(names) > 1:
+        raise ValueError(f"{name}: X is one of its arrays; name one with features=")
+    with readable(name), Path(name).open("rb") as file, np.load(file) as arrays:
+        wanted = [names[0], *([] if label is None else [label])]
+        for one in wanted:
+            if one not in arrays.files:
+                raise ValueError(f"{name}: {no_column(one, arrays.files, 'array')}")
+        X, y = arrays[names[0]], None if label is None else arrays[label]
+    _check_array(name, X, 2)
+    if y is not None and y.shape != (len(X),):
+        raise ValueError(f"{name}: {label!r} has the shape {y.shape}, and X {len(X)} rows")
+    return ArrayTable(name, X, y, dtype)
+
+
+def _check_array(name: str, array: Array, ndim: int) -> None:
+    if array.ndim != ndim or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name}: holds {array.dtype} of shape {array.shape}; rows and columns of numbers are "
+            "needed"
+        )

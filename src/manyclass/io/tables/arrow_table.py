@@ -1,0 +1,162 @@
+"""Rows and labels of tables that Arrow holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from manyclass.io.tables.base import DOUBLE, SINGLE, no_column, pyarrow_for, readable
+from manyclass.utils.types import Array, DType
+
+# Of columns of features and one of labels, an iterator of batches with these columns at least.
+Batches = Callable[[list[str], str | None], Any]
+
+
+def is_number(arrow: ModuleType, kind: Any) -> bool:
+    """Whether values of this type of Arrow are numbers."""
+    types = arrow.types
+    number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return bool(number or types.is_boolean(kind) or types.is_null(kind))
+
+
+def is_vector(arrow: ModuleType, kind: Any) -> bool:
+    """Whether values of this type of Arrow are lists of numbers."""
+    types = arrow.types
+    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(lists and is_number(arrow, kind.value_type))
+
+
+TEXT = ("string", "large_string", "string_view")
+
+
+class ArrowTable:
+    """A table whose batches are Arrow's.
+
+    Parameters
+    ----------
+    where : str
+        What messages call it.
+    schema : pyarrow.Schema
+    batches : callable
+        Returns an iterator of pyarrow.RecordBatch with the columns of these names at least.
+    label, features, dtype
+        As of ``open_table``.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        schema: Any,
+        batches: Batches,
+        label: str | None,
+        features: Sequence[str] | None,
+        dtype: DType | None,
+    ) -> None:
+        import pyarrow.compute
+
+        self._arrow, self._compute = pyarrow_for("a table"), pyarrow.compute
+        self._where, self._read = where, batches
+        known = schema.names
+        twice = sorted({name for name in known if known.count(name) > 1})
+        if twice:
+            raise ValueError(f"{where}: has the column {twice[0]!r} twice; rename one")
+        self._label = label
+        self._features = [name for name in known if name != label]
+        if features is not None:
+            self._features = list(features)
+        for name in [*self._features, *([] if label is None else [label])]:
+            if name not in known:
+                raise ValueError(f"{where}: {no_column(name, known)}")
+        if label in self._features:
+            raise ValueError(f"{where}: the column {label!r} is the label, and a feature")
+        if not self._features:
+            raise ValueError(f"{where}: has no column beside the label")
+        kinds = [schema.field(name).type for name in self._features]
+        self._check_kinds(kinds)
+        vectors = [is_vector(self._arrow, kind) for kind in kinds]
+        self.names: list[str] | None = None if any(vectors) else self._features
+        plain = [k.value_type if v else k for k, v in zip(kinds, vectors, strict=True)]
+        short = (self._arrow.float16(), self._arrow.float32())
+        natural = SINGLE if all(kind in short for kind in plain) else DOUBLE
+        self._dtype = dtype or natural
+
+    def _check_kinds(self, kinds: list[Any]) -> None:
+        for name, kind in zip(self._features, kinds, strict=True):
+            if not (is_number(self._arrow, kind) or is_vector(self._arrow, kind)):
+                raise ValueError(
+                    f"{self._where}: the column {name!r} holds {kind}, and features are numbers or "
+                    "lists of them; choose the columns with features="
+                )
+
+    def batches(self) -> Iterator[tuple[Array, Array | None]]:
+        """Yield rows and labels."""
+        first = 0
+        with readable(self._where):
+            for batch in self._read(self._features, self._label):
+                X = self._rows(batch, first)
+                yield X, None if self._label is None else self._labels(batch, first)
+                first += len(X)
+
+    def _rows(self, batch: Any, first: int) -> Array:
+        parts = [self._column(batch.column(name), name, first) for name in self._features]
+        with np.errstate(over="ignore"):
+            X = np.concatenate(parts, axis=1, dtype=self._dtype, casting="unsafe")
+        bad = np.argwhere(~np.isfinite(X))
+        if len(bad):
+            row, place = bad[0].tolist()
+            ends = np.cumsum([part.shape[1] for part in parts])
+            at = int(np.searchsorted(ends, place, side="right"))
+            raise ValueError(
+                f"{self._where}: row {first + row} of the column {self._features[at]!r} holds "
+                f"{X[row, place]}, in {self._dtype}; training needs finite numbers"
+            )
+        return np.ascontiguousarray(X)
+
+    def _column(self, column: Any, name: str, first: int) -> Array:
+        """Return a column as numbers of shape (rows, width)."""
+        self._refuse_gaps(column, name, first)
+        if not is_vector(self._arrow, column.type):
+            return self._numbers(column)[:, None]
+        lengths = self._compute.list_value_length(column).to_numpy(zero_copy_only=False)
+        wrong = np.flatnonzero(lengths != lengths[:1])
+        if len(wrong):
+            raise ValueError(
+                f"{self._where}: row {first + int(wrong[0])} of the column {name!r} is "
+                f"of length {lengths[wrong[0]]}, the rows before of length {lengths[0]}"
+            )
+        values = column.flatten()
+        self._refuse_gaps(values, name, first)
+        return self._numbers(values).reshape(len(column), -1)
+
+    def _numbers(self, column: Any) -> Array:
+        if self._arrow.types.is_decimal(column.type) or self._arrow.types.is_null(column.type):
+            column = column.cast(self._arrow.float64())
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+
+    def _refuse_gaps(self, column: Any, name: str, first: int) -> None:
+        if column.null_count:
+            row = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+            place = f"row {row} of" if len(column) else "a row of"
+            raise ValueError(
+                f"{self._where}: {place} the column {name!r} is empty; fill it in, or drop it"
+            )
+
+    def _labels(self, batch: Any, first: int) -> Array:
+        assert self._label is not None
+        column, types = batch.column(self._label), self._arrow.types
+        self._refuse_gaps(column, self._label, first)
+        kind = column.type
+        if types.is_dictionary(kind) and str(kind.value_type) in TEXT:
+            names = np.array(column.dictionary.to_pylist(), dtype=np.str_)
+            return np.asarray(names[column.indices.to_numpy()])
+        if str(kind) in TEXT:
+            return np.array(column.to_pylist(), dtype=np.str_)
+        if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+            values = np.asarray(column.to_numpy(zero_copy_only=False))
+            return values.astype(np.int64) if types.is_boolean(kind) else values
+        raise ValueError(
+            f"{self._where}: the label {self._label!r} holds {kind}; classes are text or numbers"
+        )

@@ -1,0 +1,67 @@
+"""What every table is, and the errors of those who read it."""
+
+from __future__ import annotations
+
+import contextlib
+import zipfile
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Protocol
+
+import numpy as np
+
+from manyclass.io.tensors import one_line
+from manyclass.utils.advice import meant
+from manyclass.utils.types import Array
+
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+NAMES_SHOWN = 8
+
+
+class Table(Protocol):
+    """Rows and labels that can be read in batches."""
+
+    names: list[str] | None  # of the columns of X; None where a column of the table is a vector
+
+    def batches(self) -> Iterator[tuple[Array, Array | None]]:
+        """Yield rows, float32 or float64, and their labels, None where none are asked for."""
+
+
+def pyarrow_for(what: str) -> ModuleType:
+    """Return pyarrow.
+
+    Raises
+    ------
+    ImportError
+        If it is missing, naming what needs it.
+    """
+    try:
+        import pyarrow
+    except ImportError as missing:
+        raise ImportError(
+            f"{what} needs pyarrow ({missing}); pip install 'manyclass[arrow]'"
+        ) from missing
+    module: ModuleType = pyarrow
+    return module
+
+
+@contextlib.contextmanager
+def readable(where: str) -> Iterator[None]:
+    """Turn errors of pyarrow and NumPy about contents into a ValueError that names the table."""
+    try:
+        yield
+    except (ValueError, EOFError, zipfile.BadZipFile, LookupError, NotImplementedError) as error:
+        if str(error).startswith(where):
+            raise
+        raise ValueError(f"{where}: cannot be read: {one_line(error)}") from None
+    except OSError as error:
+        if error.filename or error.errno:
+            raise
+        raise ValueError(f"{where}: cannot be read: {one_line(error)}") from None
+
+
+def no_column(name: str, known: Sequence[str], what: str = "column") -> str:
+    """Return the message for a column that is not there."""
+    shown = ", ".join(repr(one) for one in known[:NAMES_SHOWN])
+    more = ", ..." if len(known) > NAMES_SHOWN else ""
+    return f"has no {what} {name!r}; there are {shown}{more}{meant(name, known)}"

@@ -1,0 +1,179 @@
+"""Read tables in batches of rows: Parquet, Arrow, CSV, data frames, and arrays of NumPy.
+
+One column is the label, the others are the features: numbers, or vectors of numbers, such as
+embeddings. pyarrow reads all but NumPy's files (``pip install 'manyclass[arrow]'``). The first
+block of a CSV file says which of its columns are numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from manyclass.io.tables.arrays import BATCH_ROWS, read_npy, read_npz
+from manyclass.io.tables.arrow_table import ArrowTable, Batches, is_number
+from manyclass.io.tables.base import Table, pyarrow_for, readable
+from manyclass.utils.types import DType
+
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "npz"}
+LONGEST = 8  # bytes of a mark
+CSV_BLOCK = 1 << 24  # bytes
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+TEXT = {".csv": ",", ".tsv": "\t"}
+DELIMITERS = ",;\t"
+
+
+def table_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return what a table is: "parquet", "arrow", "csv", "npy" or "npz"; None for other files."""
+    file = Path(path)
+    if not file.is_file():
+        return None
+    with file.open("rb") as opened:
+        start = opened.read(LONGEST)
+    for mark, kind in MAGIC.items():
+        if start.startswith(mark):
+            return kind if kind != "npz" or file.suffix.lower() == ".npz" else None
+    return "csv" if _suffix(file) in TEXT else None
+
+
+def _suffix(file: Path) -> str:
+    stem = file.with_suffix("") if file.suffix.lower() in COMPRESSED else file
+    return stem.suffix.lower()
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    dtype: DType | None = None,
+) -> Table:
+    """Open a file as a table.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Parquet, Arrow (Feather), ``.npy``, ``.npz``, or text with a line of names above its
+        columns.
+    label : str, default=None
+        The column of the labels; of an ``.npy`` file the number of a column, of an ``.npz`` file an
+        array (default "y").
+    features : sequence of str, default=None
+        The columns of X in their order; None: all others. Of an ``.npz`` file one array (default
+        "X").
+    dtype : {float32, float64}, default=None
+        Of X; None: float32 if all columns are that or shorter, else float64.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or one holds no numbers. While reading: if a value is missing
+        or not finite.
+    ImportError
+        If pyarrow is missing.
+    OSError
+        If the file cannot be read.
+    """
+    name, kind = os.fspath(path), table_kind(path)
+    if kind in ("npy", "npz"):
+        read = read_npy if kind == "npy" else read_npz
+        return read(name, label, features, dtype)
+    arrow = pyarrow_for(f"{name}: reading it")
+    Path(name).open("rb").close()  # an OSError of Python names the file
+    with readable(name):
+        schema, batches = READERS[kind or "csv"](arrow, name)
+    return ArrowTable(name, schema, batches, label, features, dtype)
+
+
+def table_of(
+    frame: Any, label: str, features: Sequence[str] | None = None, where: str = "X"
+) -> Table:
+    """Return a data frame, or anything that Arrow can read, as a table.
+
+    Parameters
+    ----------
+    frame : pandas or polars DataFrame, pyarrow Table, RecordBatch or reader, DuckDB relation
+        One that can be read once can be gone through once.
+    label, features
+        As of ``open_table``.
+    where : str, default="X"
+        What messages call it.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ValueError, ImportError
+        As ``open_table``; or if it is something else.
+    """
+    arrow = pyarrow_for("label=")
+    if hasattr(frame, "iloc"):
+        frame = arrow.Table.from_pandas(frame, preserve_index=False)
+    elif isinstance(frame, arrow.RecordBatch):
+        frame = arrow.Table.from_batches([frame])
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise ValueError(f"{where}: must be a data frame or a table of Arrow, not {type(frame)}")
+    reader = arrow.RecordBatchReader.from_stream(frame)
+    return ArrowTable(where, reader.schema, lambda *_: reader, label, features, None)
+
+
+def _read_parquet(_: ModuleType, name: str) -> tuple[Any, Batches]:
+    import pyarrow.parquet
+
+    def batches(features: list[str], label: str | None) -> Any:
+        columns = [*features, *([] if label is None else [label])]
+        return pyarrow.parquet.ParquetFile(name).iter_batches(BATCH_ROWS, columns=columns)
+
+    return pyarrow.parquet.ParquetFile(name).schema_arrow, batches
+
+
+def _read_arrow(arrow: ModuleType, name: str) -> tuple[Any, Batches]:
+    import pyarrow.ipc
+
+    def batches(_: list[str], __: str | None) -> Any:
+        file = pyarrow.ipc.open_file(arrow.memory_map(name))
+        return (file.get_batch(i) for i in range(file.num_record_batches))
+
+    return pyarrow.ipc.open_file(arrow.memory_map(name)).schema, batches
+
+
+def _read_csv(arrow: ModuleType, name: str) -> tuple[Any, Batches]:
+    from pyarrow import csv
+
+    parse = csv.ParseOptions(delimiter=_delimiter(arrow, name))
+    read = csv.ReadOptions(block_size=CSV_BLOCK)
+
+    def opened(convert: Any = None) -> Any:
+        stream = arrow.input_stream(name, compression="detect")
+        return csv.open_csv(stream, read, parse, convert)
+
+    schema = opened().schema
+    kinds = {field.name: field.type for field in schema}
+
+    def batches(features: list[str], label: str | None) -> Any:
+        # Whole numbers of the first block may be others later on.
+        types = {name: arrow.float64() for name in features if is_number(arrow, kinds[name])}
+        if label is not None:
+            types[label] = kinds[label]
+        return opened(csv.ConvertOptions(include_columns=[*types], column_types=types))
+
+    return schema, batches
+
+
+def _delimiter(arrow: ModuleType, name: str) -> str:
+    """Return what separates the names of the first line."""
+    with arrow.input_stream(name, compression="detect") as stream:
+        line = stream.read(1 << 16).partition(b"\n")[0].decode(errors="replace")
+    likely = max(DELIMITERS, key=line.count)
+    return likely if line.count(likely) else TEXT.get(_suffix(Path(name)), ",")
+
+
+READERS = {"parquet": _read_parquet, "arrow": _read_arrow, "csv": _read_csv}

@@ -1,0 +1,162 @@
+"""Rows as users have them: data frames, tensors; sparse matrices, which SciPy's code trusts."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+import numpy as np
+import scipy.sparse as sp
+
+from manyclass.utils.types import Array, CsrArray, DType
+
+COMPRESSED = ("csr", "csc", "bsr")
+FLOATS: list[type] = [np.float64, np.float32]
+SHORT = "float16", "bfloat16", "float32"  # types of numbers that float32 holds
+
+
+def is_sparse(X: object) -> TypeGuard[CsrArray]:
+    """Whether X is a sparse matrix or array of SciPy's."""
+    return bool(sp.issparse(X))
+
+
+def check_sparse(X: object, *, indices: bool = True) -> None:
+    """Refuse what would make compiled code read or write outside the arrays.
+
+    Parameters
+    ----------
+    X : object
+        Checked if it is a sparse matrix or array of SciPy's.
+    indices : bool, default=True
+        Whether to look at the indices of CSR, too; otherwise the caller does.
+
+    Raises
+    ------
+    ValueError
+        If the arrays of X do not fit together.
+    """
+    if not is_sparse(X):
+        return
+    flaw = None
+    if X.format in COMPRESSED:
+        flaw = _flaw_of_indptr(X) or (_flaw_of_indices(X) if indices or X.format != "csr" else None)
+    elif X.format == "coo":
+        flaw = _flaw_of_coordinates(X)
+    if flaw:
+        raise ValueError(f"X is not a valid {X.format.upper()} matrix: {flaw}")
+
+
+def _flaw_of_indptr(X: CsrArray) -> str | None:
+    """Return what is wrong with the rows (of BSR: of blocks) of a compressed matrix."""
+    arrays = [np.asarray(part) for part in (X.indptr, X.indices, X.data)]
+    indptr, indices, values = arrays
+    if indptr.ndim != 1 or indices.ndim != 1 or values.ndim != (3 if X.format == "bsr" else 1):
+        return "its arrays have other dimensions"
+    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        return "its indices are no integers"
+    if len(indptr) != _sizes(X)[0] + 1:
+        return f"it has {_sizes(X)[0]} rows, its indptr {len(indptr)} entries"
+    n_entries = min(len(indices), len(values))
+    if indptr[0] != 0 or indptr[-1] > n_entries or (indptr[1:] < indptr[:-1]).any():
+        return "its indptr is inconsistent"
+    return None
+
+
+def _flaw_of_indices(X: CsrArray) -> str | None:
+    used = X.indices[: X.indptr[-1]]
+    return _flaw_of_range(used, _sizes(X)[1])
+
+
+def _flaw_of_coordinates(X: CsrArray) -> str | None:
+    coordinates = X.coords if hasattr(X, "coords") else (X.row, X.col)  # SciPy 1.12
+    arrays = [np.asarray(part) for part in (*coordinates, X.data)]
+    if any(part.ndim != 1 or len(part) != len(arrays[-1]) for part in arrays):
+        return "its arrays have other lengths"
+    if any(part.dtype.kind not in "iu" for part in arrays[:-1]):
+        return "its indices are no integers"
+    flaws = (_flaw_of_range(part, n) for part, n in zip(arrays[:-1], X.shape, strict=True))
+    return next(filter(None, flaws), None)
+
+
+def _flaw_of_range(indices: Array, n: int) -> str | None:
+    if len(indices) and (indices.min() < 0 or indices.max() >= n):
+        return f"an index lies outside 0 to {n - 1}"
+    return None
+
+
+def _sizes(X: CsrArray) -> tuple[int, int]:
+    """Return how many rows ``indptr`` counts, and columns that ``indices`` name."""
+    n_rows, n_columns = X.shape
+    if X.format == "bsr":
+        height, width = X.blocksize
+        return n_rows // height, n_columns // width
+    return (n_columns, n_rows) if X.format == "csc" else (n_rows, n_columns)
+
+
+def rows_as_given(X: Any) -> tuple[Any, list[type]]:
+    """Return X as scikit-learn can validate it, and its types of numbers, the natural one first.
+
+    float32 of data frames (polars, pyarrow, pandas), lists of arrays and tensors stays float32;
+    float16 and bfloat16 become float32. What has ``__dlpack__`` alone, and a column of vectors,
+    such as embeddings in a data frame, become an array.
+    """
+    if is_sparse(X):
+        return X, FLOATS
+    if not isinstance(X, np.ndarray):
+        if hasattr(X, "__dlpack__") and not hasattr(X, "columns"):
+            X = _array_of_tensor(X)
+        column = _only_column(X)
+        stacked = _stacked(column)
+        X = X if stacked is column else stacked
+    kind = X.dtype if isinstance(X, np.ndarray) else _natural_type(X)
+    return X, FLOATS[::-1] if kind.name in SHORT else FLOATS
+
+
+def _array_of_tensor(X: Any) -> Array:
+    """Return a tensor as an array."""
+    try:
+        return np.asarray(X) if hasattr(X, "__array__") else np.from_dlpack(X)
+    except (TypeError, BufferError, RuntimeError):  # bfloat16 of torch, gradients, other devices
+        if not hasattr(X, "detach"):
+            raise
+        return np.asarray(X.detach().cpu().float())
+
+
+def _only_column(X: Any) -> Any:
+    """Return the column of a data frame that has one, else X."""
+    if getattr(X, "shape", ())[1:] != (1,) or not hasattr(X, "columns"):
+        return X
+    return X.column(0) if hasattr(X, "column") else X[X.columns[0]]
+
+
+def _stacked(X: Any) -> Any:
+    """Return a column of vectors as an array, else X."""
+    is_column = len(X.shape) == 1 if hasattr(X, "shape") else hasattr(X, "to_pylist")
+    if not is_column or not len(X):
+        return X
+    rows = [getattr(row, "values", row) if hasattr(X, "to_pylist") else row for row in X]
+    first: Any = next((row for row in rows if row is not None), None)
+    if np.ndim(first) != 1:
+        return X
+    wrong = next((i for i, row in enumerate(rows) if row is None or len(row) != len(first)), None)
+    if wrong is not None:
+        found = "None" if rows[wrong] is None else f"{len(rows[wrong])} numbers"
+        raise ValueError(f"row {wrong} of the column of vectors holds {found}, not {len(first)}")
+    return np.stack([np.asarray(row) for row in rows])
+
+
+def _natural_type(X: Any) -> DType:
+    """Return the type of numbers of X as NumPy has it; float64 where that is unknown."""
+    try:
+        if isinstance(X, (list, tuple)):
+            types = {getattr(row, "dtype", None) for row in X}
+        elif hasattr(X, "iloc"):
+            types = {
+                getattr(kind, "numpy_dtype", getattr(kind, "subtype", kind)) for kind in X.dtypes
+            }
+        elif hasattr(X, "dtype"):
+            types = {X.dtype}
+        else:
+            types = {np.asarray(X.slice(0, 1) if hasattr(X, "slice") else X).dtype}
+        return np.result_type(*types)
+    except (AttributeError, TypeError, ValueError):
+        return np.dtype(np.float64)

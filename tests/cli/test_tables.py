@@ -1,0 +1,121 @@
+"""The command line on tables."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from manyclass import MulticlassSVC, load_data, load_model, save_data
+from tests.helpers.command_line import names
+
+pytest.importorskip("pyarrow")
+IRIS = load_iris(as_frame=True)
+FRAME = IRIS.data.rename(columns=lambda name: name.split(" (")[0].replace(" ", "_")).astype(
+    np.float32
+)
+COLUMNS = FRAME.columns.tolist()
+FRAME["species"] = IRIS.target_names[IRIS.target]
+
+
+@pytest.fixture(name="files")
+def files_fixture(here):
+    """A folder with iris as tables."""
+    FRAME.to_parquet("iris.parquet")
+    FRAME.to_csv("iris.csv", index=False)
+    FRAME[[*COLUMNS[::-1], "species"]].to_parquet("turned.parquet")
+    FRAME[COLUMNS].to_csv("rows.csv", index=False)
+    np.savez("iris.npz", X=FRAME[COLUMNS], y=IRIS.target)
+    return here
+
+
+@pytest.mark.parametrize("data", ["iris.parquet", "iris.csv"])
+@pytest.mark.parametrize(
+    "options", ["", "--formulation logistic", "-C auto", "--solver stochastic"]
+)
+def test_train_and_predict(run, files, data, options):
+    run.works("train", data, "model", "--label", "species", "--quiet", *options.split())
+    model = load_model("model")
+    assert model.feature_names_in_.tolist() == COLUMNS
+    expected = model.predict(FRAME[COLUMNS]).tolist()
+    for table in ("iris.parquet", "turned.parquet", "rows.csv"):  # columns by their names
+        assert run.works("predict", table, "model", "-") == expected
+    shown = json.loads(run.works("evaluate", data, "model", "--label", "species", "--json")[0])
+    assert shown["accuracy"] == np.mean(FRAME["species"] == expected)
+
+
+def test_the_model_is_that_of_the_arrays(run, files):
+    run.works("train", "iris.parquet", "model", "--label", "species", "--quiet")
+    expected = MulticlassSVC(random_state=0).fit(FRAME[COLUMNS], FRAME["species"])
+    np.testing.assert_array_equal(load_model("model").coef_, expected.coef_)
+
+
+def test_features(run, files):
+    option = "--features", "petal_length,petal_width"
+    run.works("train", "iris.csv", "model", "--label", "species", "--quiet", *option)
+    assert load_model("model").feature_names_in_.tolist() == ["petal_length", "petal_width"]
+    assert len(run.works("predict", "iris.csv", "model", "-")) == 150
+    run.works("train", "iris.npz", "model", "--label", "y", "--quiet")
+    assert len(run.works("predict", "iris.npz", "model", "-")) == 150
+
+
+def test_convert(run, files):
+    lines = run.works("convert", "iris.parquet", "data", "--label", "species")
+    assert lines[-1].endswith("MB, dense")
+    X, y = load_data("data")
+    np.testing.assert_array_equal(X, FRAME[COLUMNS].to_numpy())
+    assert y.tolist() == FRAME["species"].tolist()
+    lines = run.works("train", "data", "model")
+    assert lines[0].endswith("150 rows, 4 features, 3 classes, dense")
+    assert len(run.works("predict", "data", "model", "-")) == 150
+    run.works("train", "data", "soft", "--solver", "stochastic", "--out-of-core", "--quiet")
+    save_data("narrow", FRAME[COLUMNS[:3]], FRAME["species"])
+    message = run.fails("predict", "narrow", "model", "-")
+    assert message.startswith("narrow: has dense rows of 3 features, and model was trained on 4;")
+
+
+def test_report(run, files):
+    run.works("train", "iris.csv", "model", "--label", "species", "--quiet")
+    run.works("report", "model", "iris.csv", "--label", "species", "-o", "page.html")
+    assert "petal_width" in (files / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            "train iris.csv out",
+            "iris.csv: is a table, and one of its columns holds the labels;",
+        ),
+        ("convert iris.csv out", "iris.csv: is a table, and one of its columns holds the labels;"),
+        ("train iris.csv out --label kind", "iris.csv: has no column 'kind'; there are"),
+        ("train iris.csv out --label petal_width", "iris.csv: the column 'species' holds string"),
+        ("train iris.csv out --label species --features x", "iris.csv: has no column 'x'"),
+        ("train iris.csv out --label species --sort", "argument --sort: iris.csv is a table"),
+        ("train iris.csv out --label species --n-features 9", "argument --n-features: iris.csv is"),
+        ("train text out --label species", "text: cannot be read|text: has no column"),
+        ("train data out --label species", "argument --label: data is no table; leave it out"),
+        (
+            "train iris.csv out --label species --multilabel",
+            "argument --multilabel: iris.csv is a table",
+        ),
+        (
+            "train iris.csv out --label species --solver stochastic --out-of-core",
+            "argument --out-of-core: iris.csv is a table",
+        ),
+    ],
+)
+def test_bad_commands(run, files, command, message):
+    (files / "text").write_text("1 1:1\n2 2:1\n")
+    save_data("data", FRAME[COLUMNS], FRAME["species"])
+    line = run.fails(*command.split())
+    assert pd.Series([line]).str.match(message).all(), line
+    assert "out" not in names(files)
+
+
+def test_advice_is_in_flags(run, files):
+    message = run.fails("train", "iris.csv", "out", "--label", "petal_width")
+    assert message.endswith("; choose the columns with --features")

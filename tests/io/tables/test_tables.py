@@ -1,0 +1,212 @@
+"""Tables of other programs become the same rows as their arrays."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from manyclass import load_data, save_data
+from manyclass.io.tables.open_table import open_table, table_kind
+
+pa = pytest.importorskip("pyarrow")
+feather = pytest.importorskip("pyarrow.feather")
+
+X = np.array([[1, 10], [2, 20], [3, 30], [4, 40]], np.float32)
+LABELS = ["b", "a", "c", "a"]
+FRAME = pd.DataFrame({"first": X[:, 0], "label": LABELS, "second": X[:, 1]})
+VECTORS = {"vector": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "label": [1, 2, 1]}
+
+
+def saved(path, *args, **kwargs):
+    save_data(path / "out", *args, **kwargs)
+    return load_data(path / "out")
+
+
+def relabelled(kind):
+    return FRAME.assign(label=FRAME["label"].astype(kind))
+
+
+FRAMES = {
+    "pandas": FRAME,
+    "pandas with an index": FRAME.set_index(np.arange(4) + 7),
+    "categories": relabelled("category"),
+    "polars": pl.DataFrame(FRAME),
+    "lazy categories": pl.DataFrame(FRAME).cast({"label": pl.Categorical}),
+    "arrow": pa.table(FRAME),
+    "reader": pa.table(FRAME).to_reader(max_chunksize=1),
+    "batches": pa.table(FRAME).to_batches(max_chunksize=3),
+    "chunks of pandas": [FRAME[:1], FRAME[1:]],
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_data_frames(tmp_path, frame):
+    rows, labels = saved(tmp_path, frame, label="label")
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, X)
+    assert labels.tolist() == LABELS
+
+
+FILES = {
+    "t.parquet": lambda file: FRAME.to_parquet(file),
+    "parquet": lambda file: FRAME.to_parquet(file, row_group_size=1),
+    "t.arrow": lambda file: feather.write_feather(FRAME, file, chunksize=2),
+    "t.csv": lambda file: FRAME.to_csv(file, index=False),
+    "t.csv.gz": lambda file: FRAME.to_csv(file, index=False, sep=";"),
+    "t.TSV": lambda file: FRAME.to_csv(file, index=False, sep="\t"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(tmp_path, name):
+    FILES[name](tmp_path / name)
+    rows, labels = saved(tmp_path, tmp_path / name, label="label")
+    assert rows.dtype == (np.float64 if table_kind(tmp_path / name) == "csv" else np.float32)
+    np.testing.assert_array_equal(rows, X)
+    assert labels.tolist() == LABELS
+    rows, _ = saved(tmp_path, tmp_path / name, label="label", features=["second"])
+    np.testing.assert_array_equal(rows, X[:, 1:])
+
+
+def test_files_of_numpy(tmp_path):
+    np.save(tmp_path / "t.npy", np.column_stack([X, [3, 1, 2, 1]]))
+    rows, labels = saved(tmp_path, tmp_path / "t.npy", label="-1")
+    np.testing.assert_array_equal(rows, X)
+    assert labels.tolist() == [3, 1, 2, 1]
+    assert labels.dtype == np.int64
+    rows, _ = saved(tmp_path, tmp_path / "t.npy", label="2", features=["1"])
+    np.testing.assert_array_equal(rows, X[:, 1:])
+    np.savez(tmp_path / "t.npz", X=X, y=np.array(LABELS))
+    rows, labels = saved(tmp_path, tmp_path / "t.npz", label="y")
+    np.testing.assert_array_equal(rows, X)
+    assert labels.tolist() == LABELS
+
+
+@pytest.mark.parametrize("kind", [pl.List(pl.Float32), pl.Array(pl.Float64, 2)], ids=str)
+def test_columns_of_vectors(tmp_path, kind):
+    frame = pl.DataFrame(VECTORS).cast({"vector": kind})
+    frame.write_parquet(tmp_path / "t.parquet")
+    for table in (frame, tmp_path / "t.parquet", frame[1:]):
+        rows, labels = saved(tmp_path, table, label="label")
+        assert rows.dtype == (np.float32 if kind == pl.List(pl.Float32) else np.float64)
+        np.testing.assert_array_equal(rows, VECTORS["vector"][-len(labels) :])
+        assert labels.tolist() == VECTORS["label"][-len(labels) :]
+    assert open_table(tmp_path / "t.parquet", "label").names is None
+
+
+def test_kinds_of_numbers(tmp_path):
+    columns = {
+        "whole": pa.array([1, 2], pa.int8()),
+        "true": pa.array([True, False]),
+        "decimal": pa.array([1, 2], pa.int32()).cast(pa.decimal128(12, 2)),
+        "half": pa.array(np.array([0.5, 1], np.float16)),
+        "label": pa.array([True, False]),
+    }
+    rows, labels = saved(tmp_path, pa.table(columns), label="label")
+    np.testing.assert_array_equal(rows, [[1, 1, 1, 0.5], [2, 0, 2, 1]])
+    assert labels.tolist() == [1, 0]
+    assert open_table_names(columns) == ["whole", "true", "decimal", "half"]
+
+
+def open_table_names(columns):
+    from manyclass.io.tables.open_table import table_of
+
+    return table_of(pa.table(columns), "label").names
+
+
+def test_whole_numbers_of_csv_may_become_others(tmp_path, monkeypatch):
+    """The first block says what is a number, not which."""
+    monkeypatch.setattr("manyclass.io.tables.open_table.CSV_BLOCK", 16)
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,u\n" * 10 + "0.5,v\n")
+    rows, labels = saved(tmp_path, tmp_path / "t.csv", label="y")
+    assert rows[-1].tolist() == [0.5]
+    assert labels[-1] == "v"
+
+
+def table(tmp_path, name, content):
+    path = tmp_path / name
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif name.endswith(".npy"):
+        np.save(path, content)
+    elif name.endswith(".npz"):
+        np.savez(path, **content)
+    elif name.endswith(".parquet"):
+        pl.DataFrame(content, strict=False).write_parquet(path)
+    else:
+        path.write_text(content)
+    return path
+
+
+BAD = [
+    ("t.csv", "a,y\n1,u\n1\n", "y", None, "cannot be read: CSV parse error: Expected 2 columns"),
+    (
+        "t.csv",
+        "a,y\n1,u\nx,v\n",
+        "y",
+        None,
+        "the column 'a' holds string, and features are numbers",
+    ),
+    ("t.csv", "a,y\n1,u\n,v\n", "y", None, "row 1 of the column 'a' is empty"),
+    ("t.csv", "a,y\n1,u\ninf,v\n", "y", None, "row 1 of the column 'a' holds inf, in float64"),
+    ("t.csv", "a,a,y\n1,1,u\n", "y", None, "has the column 'a' twice"),
+    ("t.csv", "", "y", None, "cannot be read: Empty CSV file"),
+    ("t.csv", "a,y\n", "y", None, "no row"),
+    (
+        "t.csv",
+        "first,y\n1,u\n",
+        "Y",
+        None,
+        "no column 'Y'; there are 'first', 'y'; did you mean 'y'",
+    ),
+    ("t.csv", "first,y\n1,u\n", "y", ["frist"], "no column 'frist'; .* did you mean 'first'"),
+    ("t.csv", "a,y\n1,u\n", "y", ["a", "y"], "the column 'y' is the label, and a feature"),
+    ("t.csv", "y\nu\n", "y", None, "has no column beside the label"),
+    ("t.csv", "a,y\n1,u\n", None, None, "has the labels in a column; name it with label="),
+    ("t.parquet", b"PAR1 and no more", "y", None, "cannot be read: "),
+    ("t.parquet", {"a": [1, 2], "y": [1, None]}, "y", None, "row 1 of the column 'y' is empty"),
+    ("t.parquet", {"a": [[1.0], [1.0, 2.0]], "y": [1, 2]}, "y", None, "row 1 .* of length 2, the"),
+    ("t.parquet", {"a": [[1.0, None]], "y": [1]}, "y", None, "a row of|row . of the column 'a' is"),
+    ("t.parquet", {"a": [1], "y": [[1]]}, "y", None, "the label 'y' holds large_list"),
+    ("t.arrow", b"ARROW1 and no more", "y", None, "cannot be read: "),
+    ("t.npy", b"\x93NUMPY", "0", None, "cannot be read: "),
+    ("t.npy", X, "2", None, "no column '2'; its columns have numbers, from 0 to 1"),
+    ("t.npy", X, "label", None, "no column 'label'; its columns have numbers"),
+    ("t.npy", X[:, 0], "0", None, "holds float32 of shape .4,.; rows and columns of numbers"),
+    ("t.npy", np.array([["a", "b"]]), "0", None, "holds <U1 of shape"),
+    ("t.npy", np.array([[1.0, np.nan]]), "0", None, "row 0 has nan in column 0"),
+    ("t.npz", {"X": X, "y": [1]}, "y", None, "'y' has the shape .1,., and X 4 rows"),
+    ("t.npz", {"X": X, "y": LABELS}, "z", None, "no array 'z'; there are 'X', 'y'"),
+    ("t.npz", b"PK\x03\x04", "y", None, "cannot be read: "),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "label", "features", "message"), BAD)
+def test_bad_tables(tmp_path, name, content, label, features, message):
+    path = table(tmp_path, name, content)
+    with pytest.raises(ValueError, match=message) as caught:
+        save_data(tmp_path / "out", path, label=label, features=features)
+    assert str(path) in str(caught.value) or "no row" in message
+    assert "\n" not in str(caught.value)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_arguments_that_do_not_go_together(tmp_path):
+    with pytest.raises(ValueError, match="leave out label= and features="):
+        save_data(tmp_path / "out", X, LABELS, label="y")
+    with pytest.raises(ValueError, match="batch 0: must be a data frame or a table of Arrow"):
+        save_data(tmp_path / "out", [X], label="y")
+    with pytest.raises(FileNotFoundError, match=r"none\.parquet"):
+        save_data(tmp_path / "out", tmp_path / "none.parquet", label="y")
+    assert not any(tmp_path.iterdir())
+
+
+def test_pyarrow_is_needed(tmp_path, monkeypatch):
+    path = table(tmp_path, "t.csv", "a,y\n1,u\n")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"needs pyarrow .*pip install 'manyclass\[arrow\]'"):
+        save_data(tmp_path / "out", path, label="y")
