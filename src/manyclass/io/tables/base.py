@@ -1,4 +1,4 @@
-"""What every table is, and the errors of those who read it."""
+"""The interface of tables, and the errors of those who read them."""
 
 from __future__ import annotations
 
