@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib.metadata import version as installed_version
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).with_name("_ext")))
@@ -24,6 +25,8 @@ extensions = [
     "inherited_labels",
     "stale_pages",
 ]
+# Engines of clusters that are not installed.
+autodoc_mock_imports = [name for name in ("ray", "pyspark") if find_spec(name) is None]
 autosummary_generate = True
 numpydoc_show_class_members = False
 # Docstrings say the types.

@@ -178,7 +178,7 @@ class ClusterTraining(Training):
             if one.error is not None:
                 raise one.error
         self.costs = min(one.least for one in found), max(one.largest for one in found)
-        self.plan = plan.following([one.n_examples for one in found])
+        self.plan = plan.following(found)
         problem = _problem_of(common, abouts[0]["features"], plan.C)
         _know_features(model, abouts)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}

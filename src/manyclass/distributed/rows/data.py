@@ -164,11 +164,12 @@ def _gathered(ranks: Communicator, about: Settings) -> list[Settings]:
 
 def _checked(parts: list[Settings]) -> list[Settings]:
     """Return what is known of the parts with rows; name the first that does not fit the others."""
-    filled = [(part, about) for part, about in enumerate(parts) if about["classes"]]
+    numbers = [about.get("part", i) for i, about in enumerate(parts)]
+    filled = [(i, about) for i, about in zip(numbers, parts, strict=True) if about["classes"]]
     if not filled:
         raise ValueError("training needs rows with a positive weight; no part has one")
     first, model = filled[0]
-    for part, about in enumerate(parts):
+    for part, about in zip(numbers, parts, strict=True):
         if about["features"] != model["features"]:
             raise ValueError(
                 f"X of part {part} has {about['features']} features, that of part {first} "

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,24 +39,27 @@ class Plan:
     C : float
     n_jobs : int or None
         Threads for each part.
-    firsts : tuple of int, default=()
-        Number of each part's first row among all.
+    firsts : dict of int, default={}
+        Number of the first row among all, by the number of the part.
     """
 
     common: Common
     C: float
     n_jobs: int | None
-    firsts: tuple[int, ...] = ()
+    firsts: Mapping[int, int] = field(default_factory=dict)
 
-    def following(self, counts: Sequence[int]) -> Plan:
-        """Return the plan for parts of so many rows each."""
-        firsts = np.concatenate([[0], np.cumsum(counts)])[:-1]
-        return replace(self, firsts=tuple(int(first) for first in firsts))
+    def following(self, parts: Sequence[Ready]) -> Plan:
+        """Return the plan for parts that follow each other."""
+        ends = accumulate((part.n_examples for part in parts), initial=0)
+        return replace(
+            self, firsts={part.number: end for part, end in zip(parts, ends, strict=False)}
+        )
 
 
 class Ready(NamedTuple):
-    """Rows of a part that are trained on, their least and largest C_i; or what is wrong."""
+    """A part's number, its rows that are trained on, their least and largest C_i; or an error."""
 
+    number: int
     n_examples: int
     least: float
     largest: float
@@ -76,9 +80,10 @@ class Part:
     ----------
     number : int
         Of the part.
-    X : array-like, sparse matrix or data frame of shape (n, d)
-    y : array-like of shape (n,)
-    sample_weight : array-like of shape (n,), default=None
+    *rows : objects
+        X, y and perhaps weights, as of ``MultinomialLogisticRegression.fit``.
+    read : callable, default=None
+        Turns other objects into these.
 
     Attributes
     ----------
@@ -89,7 +94,7 @@ class Part:
     """
 
     def __init__(
-        self, number: int, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, number: int, *rows: Any, read: Callable[..., tuple[Any, ...]] | None = None
     ) -> None:
         self.number = number
         self.error: Exception | None = None
@@ -98,7 +103,7 @@ class Part:
         self._problem: Problem | None = None
         self._rows: LogisticRows | None = None
         self._lock = threading.Lock()
-        self.error = self._tried(lambda: self._load(X, y, sample_weight))
+        self.error = self._tried(lambda: self._load(*(rows if read is None else read(*rows))))
 
     def known(self) -> tuple[Settings, Exception | None]:
         """Return what the others must know, and what is wrong."""
@@ -108,11 +113,10 @@ class Part:
         """Make the problem of the part."""
         error = self._tried(lambda: self._planned(plan))
         if self._problem is None:
-            return Ready(0, math.inf, 0.0, error)
+            return Ready(self.number, 0, math.inf, 0.0, error)
         costs = self._problem.costs
-        return Ready(
-            len(costs), float(costs.min(initial=math.inf)), float(costs.max(initial=0.0)), error
-        )
+        least, largest = costs.min(initial=math.inf), costs.max(initial=0.0)
+        return Ready(self.number, len(costs), float(least), float(largest), error)
 
     def facts(self, plan: Plan) -> Facts:
         """Return what identifies the problem of the part."""
@@ -154,12 +158,13 @@ class Part:
             return ValueError(f"part {self.number}: {error}")
         return None
 
-    def _load(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _load(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         model = MultinomialLogisticRegression()
         rows, targets = validated(model, X, y, least_rows=0)
         weights = weights_of(rows, sample_weight)
         names = getattr(model, "feature_names_in_", None)
-        self.about = about_rows(rows, targets, weights, None if names is None else list(names))
+        about = about_rows(rows, targets, weights, None if names is None else list(names))
+        self.about = {**about, "part": self.number}
         self._given = rows, targets, weights
 
     def _planned(self, plan: Plan) -> LogisticRows:

@@ -1,0 +1,144 @@
+"""Parts of the rows in actors of Ray.
+
+An actor holds the parts of some objects, on the node that has them. Ray makes an actor that dies
+again, from the same objects, and repeats the question. W is an object in the store of each node;
+sums are added in a tree of calls.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from manyclass.distributed.rows.part import Like, Part, Plan, added, answer, called
+from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.types import Array
+
+MOST_LOSSES = 10  # of an actor
+
+
+class PartServer:
+    """The parts of one actor.
+
+    Parameters
+    ----------
+    numbers : list of int
+        Of the parts.
+    read : callable
+        Turns the objects of a part into X, y and perhaps weights.
+    *objects
+        As many for each part.
+    """
+
+    def __init__(self, numbers: list[int], read: Any, *objects: Any) -> None:
+        size = len(objects) // len(numbers)
+        cut = [objects[i * size : (i + 1) * size] for i in range(len(numbers))]
+        self.parts = [Part(n, *own, read=read) for n, own in zip(numbers, cut, strict=True)]
+
+    def call(self, method: str, *arguments: object) -> list[Any]:
+        """Call a method of its parts."""
+        return [called(part, method, *arguments) for part in self.parts]
+
+    def answer(self, question: str, like: Sequence[Like], plan: Plan, *given: Any) -> list[Array]:
+        """Return the sums of its parts."""
+        return answer(self.parts, question, like, plan, *given)
+
+    def added(self, left: list[Array], right: list[Array]) -> list[Array]:
+        """Return the sums of more parts."""
+        return added(left, right)
+
+
+class RayParts:
+    """Parts in actors.
+
+    Parameters
+    ----------
+    blocks : list of tuple of ObjectRef
+        The objects of each part.
+    read : callable
+        Turns them into X, y and perhaps weights.
+    n_jobs : int or None
+        Threads of each actor.
+    """
+
+    def __init__(self, blocks: list[tuple[Any, ...]], read: Any, n_jobs: int | None) -> None:
+        self.blocks, self.read, self.n_parts = blocks, read, len(blocks)
+        self.n_jobs = n_jobs
+        self.groups: list[list[int]] = []  # parts of each actor
+        self.actors: list[Any] = []
+
+    def load(self) -> None:
+        """Make the actors, each on the node that has its objects."""
+        make = ray.remote(PartServer)
+        for node, numbers in self._groups():
+            where = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
+            again = {"max_restarts": MOST_LOSSES, "max_task_retries": MOST_LOSSES}
+            options = make.options(num_cpus=0, scheduling_strategy=where, **again)
+            objects = [one for number in numbers for one in self.blocks[number]]
+            self.actors.append(options.remote(numbers, self.read, *objects))
+            self.groups.append(numbers)
+
+    def call(self, method: str, *arguments: object) -> list[Any]:
+        """Call a method of every part."""
+        found: list[Any] = [None] * self.n_parts
+        answers = ray.get([actor.call.remote(method, *arguments) for actor in self.actors])
+        for numbers, results in zip(self.groups, answers, strict=True):
+            for number, result in zip(numbers, results, strict=True):
+                found[number] = result
+        return found
+
+    def send(self, value: object) -> object:
+        """Put a value into the object store."""
+        return ray.put(value)
+
+    def drop(self, sent: object) -> None:
+        """Leave it to Ray, which counts references."""
+
+    def total(
+        self, question: str, plan: object, like: Sequence[Like], given: Sequence[object]
+    ) -> list[Array]:
+        """Add the sums of two actors on one of them, and so on."""
+        actors = self.actors
+        sums = [actor.answer.remote(question, like, plan, *given) for actor in actors]
+        while len(sums) > 1:
+            pairs = zip(actors[::2], sums[::2], sums[1::2], strict=False)
+            rest = sums[len(sums) // 2 * 2 :]
+            sums = [actor.added.remote(left, right) for actor, left, right in pairs] + rest
+            actors = actors[::2]
+        total: list[Array] = ray.get(sums[0])
+        return total
+
+    def close(self) -> None:
+        """End the actors."""
+        for actor in self.actors:
+            ray.kill(actor)
+        self.actors, self.groups = [], []
+
+    def _groups(self) -> list[tuple[str, list[int]]]:
+        """Return the parts of each actor, and its node: that of the first object of its parts."""
+        threads = effective_n_jobs(self.n_jobs)
+        slots = {
+            node["NodeID"]: max(1, int(node["Resources"]["CPU"]) // threads)
+            for node in sorted(ray.nodes(), key=lambda node: str(node["NodeID"]))
+            if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+        }
+        if not slots:
+            raise RuntimeError("no node of the Ray cluster has a CPU")
+        spread = [node for node, n in slots.items() for _ in range(n)]
+        ray.wait([block[0] for block in self.blocks], num_returns=self.n_parts, fetch_local=False)
+        where = ray.experimental.get_object_locations([block[0] for block in self.blocks])
+        at: dict[str, list[int]] = {}
+        for number, block in enumerate(self.blocks):
+            held = [n for n in where[block[0]]["node_ids"] if n in slots]
+            home = held[0] if held else spread[number * len(spread) // self.n_parts]
+            at.setdefault(home, []).append(number)
+        groups = []
+        for node, numbers in at.items():
+            n = min(slots[node], len(numbers))
+            ends = [i * len(numbers) // n for i in range(n + 1)]
+            groups += [(node, numbers[a:b]) for a, b in itertools.pairwise(ends)]
+        return sorted(groups, key=lambda group: group[1])

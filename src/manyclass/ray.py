@@ -1,0 +1,214 @@
+"""Logistic regression on the rows of Ray's datasets and objects, where they are."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import _fit_context
+from sklearn.utils.validation import check_is_fitted
+
+try:
+    import ray
+    import ray.data
+except ImportError as missing:
+    raise ImportError(
+        f"manyclass.ray needs Ray ({missing}); pip install 'manyclass[ray]'"
+    ) from missing
+
+from manyclass.distributed.rows.cluster import ClusterTraining
+from manyclass.distributed.rows.estimator import ClusterLogisticRegression, hits, outputs
+from manyclass.distributed.rows.ray_parts import RayParts
+from manyclass.estimators.coefficients import with_callbacks
+from manyclass.estimators.validation import input_restored
+from manyclass.utils.types import Settings
+
+__all__ = ["RayMultinomialLogisticRegression"]
+
+COLUMNS = {"predict": "prediction", "predict_proba": "probabilities"}  # of results
+
+
+class RayMultinomialLogisticRegression(ClusterLogisticRegression):
+    """Multinomial logistic regression, certified, on the rows of Ray's datasets and objects.
+
+    The problem, the parameters and the fitted attributes are those of
+    ``MultinomialLogisticRegression``. The rows stay on the nodes of the cluster, where actors
+    answer with sums; Newton's method runs in this process, and its certificate is of all rows.
+
+    Parameters
+    ----------
+    C, tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, max_iter
+        As of ``MultinomialLogisticRegression``. Classes are those of all parts together.
+    warm_start : bool, default=False
+        Whether the next fit begins at the weights of this one.
+    n_jobs : int, default=None
+        Threads of each actor; a node has as many actors as its CPUs allow.
+    random_state : int, RandomState instance, default=None
+        Not used: nothing is drawn.
+    checkpoint, checkpoint_minutes, resume
+        As of ``MultinomialLogisticRegression``; this process writes the weights.
+    verbose : int, default=0
+        1 shows the progress in this process.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
+        As of ``MultinomialLogisticRegression``.
+    feature_columns_ : list of str
+        Columns of a Dataset that are features.
+
+    See Also
+    --------
+    MultinomialLogisticRegression : The same for arrays of one process.
+
+    Notes
+    -----
+    An actor that is lost is made again from its objects; training continues.
+    """
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Train on the cluster that ``ray.init`` has connected to.
+
+        Parameters
+        ----------
+        X : ray.data.Dataset or list of ObjectRef
+            Of a Dataset, a block is a part: all columns but those of `y` and `sample_weight` are
+            features, or there is one column of vectors. Or an object for each part: arrays, sparse
+            matrices or data frames, or pairs (X, y), or (X, y, weights).
+        y : str or list of ObjectRef, default=None
+            The column of the classes ("label" when None); or an object for each part, if those of
+            X are not pairs.
+        sample_weight : str or list of ObjectRef, default=None
+            Likewise.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If X is neither.
+        ValueError
+            If parts do not fit each other: the error names the part. Else as
+            ``MultinomialLogisticRegression.fit``.
+        """
+        blocks, read = _parts_of(X, y, sample_weight)
+        with input_restored(self):
+            ClusterTraining(self, RayParts(blocks, read, self.n_jobs)).run(X, y, sample_weight)
+        self.__dict__.pop("feature_columns_", None)
+        if isinstance(read, Columns):
+            self.feature_columns_ = read.features
+        return self
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of rows, by weight, whose class is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``; or arrays of this process.
+
+        Returns
+        -------
+        float
+        """
+        if not _is_remote(X):
+            return float(self.to_local().score(X, y, sample_weight))
+        check_is_fitted(self)
+        blocks, read = _parts_of(X, y, sample_weight)
+        model, count = ray.put(self.to_local()), ray.remote(_hits)
+        found = np.array(ray.get([count.remote(model, read, *block) for block in blocks]))
+        hit, total = found.sum(axis=0)
+        return float(hit / total)
+
+    def _mapped(self, method: str, X: Any, options: Settings) -> Any:
+        """Return results: a lazy Dataset with a column more, or a reference for each part."""
+        if not _is_remote(X):
+            return super()._mapped(method, X, options)
+        empty, local = self._empty(method, options), self.to_local()
+        if isinstance(X, list):
+            model, work = ray.put(local), ray.remote(outputs)
+            return [work.remote(model, method, block, options, empty) for block in X]
+        if not hasattr(self, "feature_columns_"):
+            raise ValueError("the model was not trained on a Dataset, whose columns it would know")
+        columns, name = Columns(self.feature_columns_, None, None), COLUMNS.get(method, method)
+
+        def with_results(batch: Settings) -> Settings:
+            return {**batch, name: outputs(local, method, columns.rows(batch), options, empty)}
+
+        return X.map_batches(with_results, batch_format="numpy")
+
+
+class Columns:
+    """Which columns of a Dataset are what.
+
+    Parameters
+    ----------
+    features : list of str
+    label, weight : str or None
+    """
+
+    def __init__(self, features: list[str], label: str | None, weight: str | None) -> None:
+        self.features, self.label, self.weight = features, label, weight
+
+    def __call__(self, batch: Settings) -> tuple[Any, ...]:
+        """Return X, y and the weights of a block."""
+        return self.rows(batch), *(batch[c] for c in (self.label, self.weight) if c is not None)
+
+    def rows(self, batch: Settings) -> Any:
+        """Return X: the vectors of the only column, or a data frame of all of them."""
+        if len(self.features) > 1:
+            return pd.DataFrame({name: batch[name] for name in self.features})
+        only = np.asarray(batch[self.features[0]])
+        if only.dtype == object:
+            only = np.stack([np.asarray(row) for row in only])
+        return only if only.ndim == 2 else pd.DataFrame({self.features[0]: only})
+
+
+def _parts_of(X: Any, y: Any, sample_weight: Any) -> tuple[list[tuple[Any, ...]], Any]:
+    """Return the objects of each part, and what reads them."""
+    if isinstance(X, ray.data.Dataset):
+        label = "label" if y is None else y
+        names = X.columns()
+        for name in (label, sample_weight):
+            if name is not None and name not in names:
+                raise ValueError(f"the Dataset has no column {name!r}; it has {names}")
+        features = [name for name in names if name not in (label, sample_weight)]
+        blocks = X.materialize().to_numpy_refs()
+        return [(block,) for block in blocks], Columns(features, label, sample_weight)
+    if not (_is_remote(X) and X):
+        raise TypeError(
+            f"X must be a ray.data.Dataset, or a list with an object reference for each part, not "
+            f"{type(X).__name__}; use MultinomialLogisticRegression for arrays of one process"
+        )
+    given = [values for values in (X, y, sample_weight) if values is not None]
+    for values in given[1:]:
+        if not isinstance(values, list) or len(values) != len(X):
+            raise ValueError(f"X has {len(X)} parts; give y and sample_weight one for each of them")
+    return list(zip(*given, strict=True)), _pair if len(given) == 1 else _objects
+
+
+def _pair(pair: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return X, y and perhaps weights of one object."""
+    if not isinstance(pair, tuple | list) or len(pair) not in (2, 3):
+        raise ValueError(f"the object must be a pair (X, y), not {type(pair).__name__}; or give y")
+    return tuple(pair)
+
+
+def _objects(*parts: Any) -> tuple[Any, ...]:
+    return parts
+
+
+def _hits(model: Any, read: Any, *block: Any) -> tuple[float, float]:
+    return hits(model, *read(*block))
+
+
+def _is_remote(X: Any) -> bool:
+    """Whether X is a Dataset or a list of references."""
+    if isinstance(X, list):
+        return all(isinstance(one, ray.ObjectRef) for one in X)
+    return isinstance(X, ray.data.Dataset)
