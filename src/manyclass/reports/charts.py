@@ -20,7 +20,7 @@ from manyclass.reports.html import Markup, element, joined
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_TICKS = 6
 WIDTH, HEIGHT = 440, 280
-LEFT, RIGHT, TOP, BOTTOM = 64, 14, 12, 46
+LEFT, RIGHT, TOP, BOTTOM = 64, 22, 12, 46
 DOTTED_POINTS = 60  # up to which each point of a line is marked
 Points = list[tuple[float, float]]
 # Ranges that are drawn, as history and certificate may hold any number: on a logarithmic scale, and

@@ -189,6 +189,7 @@ def _header(about: sections.About, found: Evaluation | None, title: str, origin:
     model, proof = about.model, about.proof
     history = getattr(model, "history_", None)
     seconds = history[-1].seconds if history else math.nan
+    digits = 2 if seconds < 0.1 else 3
     cards = [
         ("accuracy", None if found is None else percent(found.accuracy, 2)),
         ("macro F1", None if found is None else percent(found.macro_f1, 2)),
@@ -197,7 +198,10 @@ def _header(about: sections.About, found: Evaluation | None, title: str, origin:
         ("classes", f"{len(model.classes_):,}"),
         ("features", f"{model.n_features_in_:,}"),
         ("epochs", f"{model.n_iter_:,}"),
-        ("training", f"{seconds:.3g} s" if math.isfinite(seconds) else None),
+        (
+            "training",
+            f"{seconds:.{2 if seconds < 0.1 else 3}g} s" if math.isfinite(seconds) else None,
+        ),
     ]
     note = None
     if found is None:
