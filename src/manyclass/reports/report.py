@@ -198,10 +198,7 @@ def _header(about: sections.About, found: Evaluation | None, title: str, origin:
         ("classes", f"{len(model.classes_):,}"),
         ("features", f"{model.n_features_in_:,}"),
         ("epochs", f"{model.n_iter_:,}"),
-        (
-            "training",
-            f"{seconds:.{2 if seconds < 0.1 else 3}g} s" if math.isfinite(seconds) else None,
-        ),
+        ("training", f"{seconds:.{digits}g} s" if math.isfinite(seconds) else None),
     ]
     note = None
     if found is None:
