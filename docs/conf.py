@@ -33,6 +33,9 @@ numpydoc_show_class_members = False
 autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 smartquotes = False
+highlight_language = (
+    "none"  # of blocks without a language: output, the command line
+)
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst"]
@@ -53,7 +56,13 @@ html_theme_options = {
     "navigation_with_keys": False,
 }
 # Pages that no section holds have nothing to show there.
-html_sidebars = {"index": [], "install": [], "search": [], "genindex": [], "py-modindex": []}
+html_sidebars = {
+    "index": [],
+    "install": [],
+    "search": [],
+    "genindex": [],
+    "py-modindex": [],
+}
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",

@@ -32,7 +32,9 @@ def write_example(path: Path) -> None:
     names: dict[str, Any] = {}
     for block in BLOCK.findall((DOCS / "quickstart.md").read_text())[:2]:
         exec(block, names)
-    svc, model, texts, labels = (names[n] for n in ("svc", "model", "test_texts", "y_test"))
+    svc, model, texts, labels = (
+        names[n] for n in ("svc", "model", "test_texts", "y_test")
+    )
     half = len(texts) // 2
     svc.calibrate(model[:-1].transform(texts[:half]), labels[:half])
     write_report(path, model, texts[half:], labels[half:])
@@ -43,10 +45,21 @@ def take(report: Path, folder: Path) -> None:
     with new_page(width=WIDTH) as page:
         page.goto(report.as_uri())
         for name, (first, last) in PICTURES.items():
-            top = 0 if first is None else page.locator(f"section#{first}").bounding_box()["y"]
+            top = (
+                0
+                if first is None
+                else page.locator(f"section#{first}").bounding_box()["y"]
+            )
             box = page.locator(f"section#{last}").bounding_box()
-            clip = {"x": 0, "y": top, "width": WIDTH, "height": box["y"] + box["height"] - top + 8}
-            page.screenshot(path=folder / f"{name}.png", full_page=True, clip=clip)
+            clip = {
+                "x": 0,
+                "y": top,
+                "width": WIDTH,
+                "height": box["y"] + box["height"] - top + 8,
+            }
+            page.screenshot(
+                path=folder / f"{name}.png", full_page=True, clip=clip
+            )
 
 
 def main() -> None:

@@ -23,9 +23,16 @@ def imports(path: Path) -> set[str]:
     """Return the rooms that a module imports."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("manyclass"):
-            parts = [*(node.module or "").split("."), *(name.name for name in node.names)]
-            if (PACKAGE / parts[1]).is_dir() or (PACKAGE / f"{parts[1]}.py").exists():
+        if isinstance(node, ast.ImportFrom) and (
+            node.module or ""
+        ).startswith("manyclass"):
+            parts = [
+                *(node.module or "").split("."),
+                *(name.name for name in node.names),
+            ]
+            if (PACKAGE / parts[1]).is_dir() or (
+                PACKAGE / f"{parts[1]}.py"
+            ).exists():
                 found.add(parts[1])
     return found
 
@@ -41,8 +48,13 @@ def graph() -> tuple[dict[str, set[str]], dict[str, int]]:
             modules = list(place.rglob("*.py"))
         else:
             continue
-        edges[place.stem] = set().union(*map(imports, modules)) - {place.stem, *OUTSIDE}
-        sizes[place.stem] = sum(module.name != "__init__.py" for module in modules)
+        edges[place.stem] = set().union(*map(imports, modules)) - {
+            place.stem,
+            *OUTSIDE,
+        }
+        sizes[place.stem] = sum(
+            module.name != "__init__.py" for module in modules
+        )
     return edges, sizes
 
 
@@ -62,7 +74,11 @@ def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
     """Leave out the imports that follow from others."""
     far = {room: reachable(edges, room) for room in edges}
     return {
-        room: {to for to in some if not any(to in far[other] for other in some - {to})}
+        room: {
+            to
+            for to in some
+            if not any(to in far[other] for other in some - {to})
+        }
         for room, some in edges.items()
     }
 
@@ -105,7 +121,9 @@ def svg() -> str:
                 f'<path d="M{x:.0f} {y + HEIGHT / 2:.0f} C{x:.0f} {y + ROW * 0.6:.0f} {u:.0f} '
                 f'{v - ROW * 0.6:.0f} {u:.0f} {v - HEIGHT / 2 - 5:.0f}" marker-end="url(#tip)"/>'
             )
-        counted = "1 module" if sizes[room] == 1 else f"{sizes[room]} modules"
+        counted = (
+            "1 module" if sizes[room] == 1 else f"{sizes[room]} modules"
+        )
         boxes.append(
             f'<rect x="{x - BOX / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{BOX}" '
             f'height="{HEIGHT}" rx="6"/><text x="{x:.0f}" y="{y + 1:.0f}">{room}</text>'

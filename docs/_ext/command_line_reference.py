@@ -34,8 +34,15 @@ def write() -> None:
 
 def page_lines(parser: argparse.ArgumentParser) -> Iterator[str]:
     """Yield an overview of the commands, then their sections."""
-    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    helps = {choice.dest: choice.help or "" for choice in commands._choices_actions}
+    commands = next(
+        a
+        for a in parser._actions
+        if isinstance(a, argparse._SubParsersAction)
+    )
+    helps = {
+        choice.dest: choice.help or ""
+        for choice in commands._choices_actions
+    }
     for name, summary in helps.items():
         yield f"- [`manyclass {name}`](#manyclass-{name}): {escaped(summary)}"
     yield ""
@@ -45,13 +52,29 @@ def page_lines(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def section(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
     """Yield the section of a command: how it is called, then a list for each group of options."""
-    operands = [operand(action) for action in parser._actions if not action.option_strings]
+    operands = [
+        operand(action)
+        for action in parser._actions
+        if not action.option_strings
+    ]
     yield from (f"## manyclass {name}", "")
-    yield from ("```", " ".join(["manyclass", name, *operands, "[options]"]), "```", "")
+    yield from (
+        "```",
+        " ".join(["manyclass", name, *operands, "[options]"]),
+        "```",
+        "",
+    )
     yield from (escaped(parser.description or ""), "")
     for group in parser._action_groups:
-        actions = [action for action in group._group_actions if action.dest != "help"]
-        if actions and group.title not in ("positional arguments", "options"):
+        actions = [
+            action
+            for action in group._group_actions
+            if action.dest != "help"
+        ]
+        if actions and group.title not in (
+            "positional arguments",
+            "options",
+        ):
             yield from (f"**{escaped(group.title or '')}**", "")
         for action in actions:
             yield from (term(action), f": {escaped(action.help or '')}", "")
@@ -78,10 +101,14 @@ def meta(action: argparse.Action) -> str:
         return " ".join(action.metavar)
     if action.metavar is None and action.choices is not None:
         return "{" + ", ".join(map(str, action.choices)) + "}"
-    return action.metavar or (action.dest.upper() if action.option_strings else action.dest)
+    return action.metavar or (
+        action.dest.upper() if action.option_strings else action.dest
+    )
 
 
 def escaped(text: str) -> str:
     """Return text of the parser as Markdown."""
     text = text.replace("%%", "%")
-    return "".join("\\" + char if char in "*_<>$`" else char for char in text)
+    return "".join(
+        "\\" + char if char in "*_<>$`" else char for char in text
+    )

@@ -22,5 +22,9 @@ def remove() -> None:
         if page.stem.removeprefix("manyclass.") not in named:
             page.unlink()
     for file in (DOCS / "gallery").glob("plot_*"):
-        if not (EXAMPLES / file.name.split(".")[0]).with_suffix(".py").exists():
+        if (
+            not (EXAMPLES / file.name.split(".")[0])
+            .with_suffix(".py")
+            .exists()
+        ):
             file.unlink()

@@ -17,13 +17,14 @@ from pathlib import Path
 
 from manyclass.cli import commands
 
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"-?\b\d+(?:\.\d*)?(?:e[-+]?\d+)?")
 SAME, ABOUT = (
     0.05,
     0.2,
 )  # numbers differ by at most the sum of this, and this share of the shown one
+MOST = 76  # characters in a line of code
 MARK = re.compile(r"<!-- (not run|needs): (.+) -->\s*\Z")
 ROWS = [f"{1 + i % 3} {1 + i % 3}:1 {4 + i % 5}:0.{1 + i % 7}" for i in range(60)]
 # The names of data files on the pages.
@@ -64,6 +65,12 @@ def blocks(page: Path) -> list[Block]:
 def command_lines(block: str) -> list[str]:
     """The lines of a block that begin with the name of the program."""
     return [line for line in block.splitlines() if line.startswith("manyclass ")]
+
+
+def long_lines(page: Path) -> list[str]:
+    """Lines of code that a window of 1280 pixels cuts, beside the sidebars of a page."""
+    found = [match for match in BLOCK.finditer(page.read_text()) if match[1] in {"", "python"}]
+    return [line for match in found for line in match[2].splitlines() if len(line) > MOST]
 
 
 def has_examples(page: Path) -> bool:

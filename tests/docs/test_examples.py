@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.markdown_examples import difference, has_examples, make_files, run_page
+from tests.docs.markdown_examples import difference, has_examples, long_lines, make_files, run_page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -40,6 +40,12 @@ def test_page(page, tmp_path, monkeypatch):
 def test_first_page_and_readme_show_the_same_example():
     first = (DOCS / "index.md").read_text().split("```python\n")[1].split("```")[0]
     assert first in (ROOT / "README.md").read_text()
+
+
+def test_lines_of_code_fit_the_pages():
+    written = [p for p in DOCS.rglob("*.md") if not GENERATED & set(p.relative_to(DOCS).parts)]
+    pages = [page for page in written if page.name != "index.md"]  # which has no sidebars
+    assert {page.name: long for page in pages if (long := long_lines(page))} == {}
 
 
 def test_output_may_differ_in_digits_alone():
