@@ -24,7 +24,7 @@ def lowest(requirements):
 
 
 def test_links_of_the_readme_are_absolute_for_package_indexes():
-    text = metadata("manyclass").get_payload()
+    text = metadata("manyclass")["Description"]
     links = re.findall(r"\]\(([^)]*)\)", text)
     assert len(links) > 20
     assert [link for link in links if not link.startswith("https://")] == []
