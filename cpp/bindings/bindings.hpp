@@ -3,11 +3,13 @@
 // the arrays that they refer to, and the parts of the module, of which each file defines one.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -75,6 +77,7 @@ struct HeldArrays {
   Vector<const T> values;
   Vector<const std::int32_t> labels;
   Vector<const double> costs;
+  std::optional<Vector<const std::int32_t>> base_rows;
 };
 
 // Throws what the handlers of Python's pending signals raise, such as KeyboardInterrupt. Signals
@@ -91,11 +94,27 @@ class HeldProblem : private HeldArrays<T>, public Problem<T> {
   HeldProblem(const Formulation* formulation, Vector<const std::int64_t> indptr,
               Vector<const std::int32_t> indices, Vector<const T> values, std::int64_t n_features,
               T bias, Vector<const std::int32_t> labels, std::int32_t n_classes,
-              Vector<const double> costs, const std::string& instruction_set)
-      : HeldArrays<T>{indptr, indices, values, labels, costs},
+              Vector<const double> costs, const std::string& instruction_set,
+              const std::optional<Matrix<const double>>& base_table,
+              std::optional<Vector<const std::int32_t>> base_rows)
+      : HeldArrays<T>{indptr, indices, values, labels, costs, base_rows},
         Problem<T>({formulation ? *formulation : Formulation{}, view_of(indptr), view_of(indices),
-                    view_of(values), n_features, bias, view_of(labels), n_classes, view_of(costs)},
+                    view_of(values), n_features, bias, view_of(labels), n_classes, view_of(costs),
+                    numbers_of(base_table, n_classes), rows_of(base_rows)},
                    instruction_set, check_signals) {}
+
+ private:
+  static std::span<const double> numbers_of(const std::optional<Matrix<const double>>& table,
+                                            std::int32_t n_classes) {
+    if (!table) return {};
+    require(static_cast<std::int64_t>(table->shape(1)) == n_classes,
+            "base scores must have a column for each class");
+    return {table->data(), table->size()};
+  }
+  static std::span<const std::int32_t> rows_of(
+      const std::optional<Vector<const std::int32_t>>& rows) {
+    return rows ? view_of(*rows) : std::span<const std::int32_t>{};
+  }
 };
 
 // An engine that Python classes may inherit from.

@@ -1,10 +1,12 @@
 // Python's view of problems, of z in lists, and of what loops and certificates find.
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,9 +78,12 @@ void bind_problem(nb::module_& m, const char* name) {
   nb::class_<Held>(m, name)
       .def(nb::init<const Formulation*, Vector<const std::int64_t>, Vector<const std::int32_t>,
                     Vector<const T>, std::int64_t, T, Vector<const std::int32_t>, std::int32_t,
-                    Vector<const double>, const std::string&>(),
+                    Vector<const double>, const std::string&,
+                    const std::optional<Matrix<const double>>&,
+                    std::optional<Vector<const std::int32_t>>>(),
            "formulation"_a.none(), "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a,
-           "labels"_a, "n_classes"_a, "costs"_a, "instruction_set"_a)
+           "labels"_a, "n_classes"_a, "costs"_a, "instruction_set"_a, "base_table"_a = nb::none(),
+           "base_rows"_a = nb::none())
       .def("squared_norms", [](const Held& p) { return to_numpy(p.norms()); })
       .def("stop", [](Held& p) { p.stop(); })
       .def(

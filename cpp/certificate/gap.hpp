@@ -32,11 +32,12 @@ inline constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
 // How far a computed slack of an example may be from the exact one: inner products of nnz terms,
 // and a few operations more (Higham 2002, sec. 3.1). |w_c . x| <= ||w_c|| ||x||, and ||w_y|| +
 // ||w_c|| <= sqrt(2) ||W||; of absolute margins there is one, and that of the mean where one is
-// taken off.
+// taken off. Base scores are numbers of at most `largest_base`.
 template <class T>
-double slack_error(const Formulation& f, const Row<T>& row, double q, const CertifiedWeights& at) {
+double slack_error(const Formulation& f, double largest_base, const Row<T>& row, double q,
+                   const CertifiedWeights& at) {
   const double products = f.relative ? std::numbers::sqrt2 : at.common ? 2 : 1;
-  const double size = largest_gamma(f) + products * at.norm * std::sqrt(q);
+  const double size = largest_gamma(f) + 2 * largest_base + products * at.norm * std::sqrt(q);
   return kUnit * static_cast<double>(row.nnz + 8) * size;
 }
 
@@ -60,7 +61,7 @@ class GapCertificate {
       : examples_(examples), at_(at) {}
 
   // Add the terms of example i. `s` has the scores of n columns (a multiple of the lanes), -inf
-  // where there is no class; this call overwrites them. `s_y` is w_y . x.
+  // where there is no class; this call overwrites them. `s_y` is w_y . x, or 0 where y is elsewhere.
   template <class Duals>
   void add(std::int64_t i, const Duals& z, double s_y, double* s, std::size_t n,
            GapSums& result) const {
@@ -68,9 +69,13 @@ class GapCertificate {
     const Row<T> row = examples_.x.row(i);
     const double cost = examples_.costs[i], q = examples_.norms[i];
     const double shift = common_score(row);
-    const double e = slack_error(f, row, q, at_);
-    const Slacks slacks(f, s_y, shift);
+    const double e = slack_error(f, examples_.base.largest, row, q, at_);
     const std::int32_t y = examples_.labels[i];
+    if (const double* base = examples_.base.exact_of(i)) {
+      add_base(base, static_cast<std::size_t>(examples_.base.n_classes), s);
+      if (y != kElsewhere) s_y += base[y];
+    }
+    const Slacks slacks(f, s_y, shift);
     Terms terms;
     double z_own = 0;
     each_feasible(examples_, z, i, [&](std::int32_t c, double value) {

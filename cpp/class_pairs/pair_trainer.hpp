@@ -41,6 +41,7 @@ class PairTrainer {
                  kernels_for<PairKernels<T, TablePairView<T>>>(problem_->instruction_set())},
         rebuild_kernels_(kernels_for<RebuildKernels<T>>(problem_->instruction_set())) {
     require(problem_->examples().formulation.relative, "pairs are for relative margins");
+    problem_->check_no_base();
   }
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`, which

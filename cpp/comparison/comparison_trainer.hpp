@@ -31,6 +31,7 @@ class ComparisonTrainer {
       : problem_(std::move(problem)),
         kernels_(kernels_for<ComparisonKernels<T>>(problem_->instruction_set())) {
     problem_->check_all_labelled();
+    problem_->check_no_base();
     require(!problem_->examples().formulation.centred,
             "the formulation must not constrain the sum of W");
   }

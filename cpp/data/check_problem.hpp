@@ -88,6 +88,11 @@ inline const char* flaw_of_costs(std::span<const double> costs) {
                                                       : nullptr;
 }
 
+inline const char* flaw_of_base(std::span<const double> scores) {
+  const auto odd = [](double score) { return !std::isfinite(score); };
+  return std::any_of(scores.begin(), scores.end(), odd) ? "base scores must be finite" : nullptr;
+}
+
 inline bool in_range(std::span<const std::int32_t> rows, std::int64_t n_rows) {
   std::uint32_t largest = 0;
   for (const std::int32_t i : rows) largest = std::max(largest, static_cast<std::uint32_t>(i));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "data/base_scores.hpp"
 #include "data/loss.hpp"
 
 namespace manyclass {
@@ -53,7 +54,8 @@ inline constexpr std::int32_t kElsewhere = -1;
 template <class T>
 inline constexpr double kAtBound = 1 - (sizeof(T) == 4 ? 1e-6 : 1e-12);
 
-// The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i, and the formulation.
+// The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i, the formulation, and
+// what is added to their scores.
 template <class T>
 struct Examples {
   Formulation formulation;
@@ -61,6 +63,7 @@ struct Examples {
   const std::int32_t* labels;
   const double* norms;
   const double* costs;
+  BaseScores<T> base{};
 };
 
 // Classes and their changes; a step along x_i adds delta x_i to w_label.

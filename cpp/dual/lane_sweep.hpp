@@ -58,13 +58,15 @@ class LaneVisitor {
 
   View score(std::int64_t i) const { return view_of(i, scores(examples_.x.row(i))); }
 
-  // Example i where its scores are s. Of relative margins, s_y is subtracted from every score.
-  View view_of(std::int64_t i, const Lanes& s) const {
+  // Example i where w_c . x are `products`. Of relative margins, s_y is subtracted from every score.
+  View view_of(std::int64_t i, const Lanes& products) const {
+    const T* base = examples_.base.of(i);
+    const Lanes s = base ? products + Lanes::at(base) : products;
     return view_less(
         i, s, [&](const Mask& own) { return f_.relative ? select(own, s, zero()).sum() : T{0}; });
   }
 
-  // The same less `less(own)`, a number.
+  // The same from its scores s, less `less(own)`, a number.
   template <class Less>
   View view_less(std::int64_t i, const Lanes& s, Less less) const {
     const std::int32_t y = examples_.labels[i];

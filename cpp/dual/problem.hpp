@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "certificate/feasible.hpp"
 #include "data/array_views.hpp"
+#include "data/base_scores.hpp"
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
 #include "data/visit_order.hpp"
@@ -37,6 +39,10 @@ struct ExampleArrays {
   std::span<const std::int32_t> labels;
   std::int32_t n_classes;
   std::span<const double> costs;
+  // Base scores, unless `base_rows` is empty: a table of n_classes columns, and the row of each
+  // example. The table is copied.
+  std::span<const double> base_table{};
+  std::span<const std::int32_t> base_rows{};
 };
 
 template <class T>
@@ -68,11 +74,14 @@ class Problem {
                  .costs = arrays.costs.data()};
     if (is_dense) require_none(flaw_of_dense(examples_.x, arrays.indices, length(arrays.values)));
     require_none(flaw_of(examples_.x, length(arrays.values)));
+    if (!arrays.base_rows.empty()) take_base(arrays);
     kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)
         .squared_norms(examples_.x, norms_.data());
   }
-  // The same examples with other labels of as many classes, which the caller owns.
-  Problem(const Problem& other, std::span<const std::int32_t> labels)
+  // The same examples with their classes in another order: class p is the other's order[p]. The
+  // caller owns the labels.
+  Problem(const Problem& other, std::span<const std::int32_t> labels,
+          std::span<const std::int32_t> order)
       : n_classes_(other.n_classes_),
         norms_(other.norms_),
         instruction_set_(other.instruction_set_),
@@ -83,6 +92,9 @@ class Problem {
     require_none(flaw_of(labels, n_classes_));
     examples_.labels = labels.data();
     examples_.norms = norms_.data();
+    if (!other.base_) return;
+    base_ = std::make_unique<const BaseTable<T>>(*other.base_, order);
+    examples_.base = base_->view(examples_.base.rows);
   }
   Problem(const Problem&) = delete;
   Problem& operator=(const Problem&) = delete;
@@ -154,6 +166,8 @@ class Problem {
   void check_rows(std::span<const std::int32_t> rows) const {
     require(in_range(rows, n_rows()), "row out of range");
   }
+  // For what adds nothing to scores.
+  void check_no_base() const { require(!base_, "base scores are not for this trainer"); }
   // For margins that need the score of y.
   void check_all_labelled() const {
     const std::int32_t* end = examples_.labels + n_rows();
@@ -204,6 +218,17 @@ class Problem {
   }
 
  private:
+  void take_base(const ExampleArrays<T>& arrays) {
+    const auto width = static_cast<std::size_t>(n_classes_);
+    require(arrays.base_table.size() % width == 0, "base scores must have a column for each class");
+    require(arrays.base_rows.size() == arrays.labels.size(),
+            "every example must have a row of base scores");
+    require_none(flaw_of_base(arrays.base_table));
+    base_ = std::make_unique<const BaseTable<T>>(arrays.base_table, n_classes_);
+    require(in_range(arrays.base_rows, base_->n_rows()), "row of base scores out of range");
+    examples_.base = base_->view(arrays.base_rows.data());
+  }
+
   static constexpr std::int64_t kBlockOfRows = 1 << 14;  // bytes
   static constexpr std::size_t kFewBlocks = 4, kManyBlocks = 64;
   // Labels are in runs where so much of what chance leaves of neighbouring pairs is of one class.
@@ -239,6 +264,7 @@ class Problem {
   std::string instruction_set_;
   Poll check_signals_;
   bool has_runs_ = false;
+  std::unique_ptr<const BaseTable<T>> base_;
   Examples<T> examples_;
   mutable std::atomic<bool> stopped_{false};
 };

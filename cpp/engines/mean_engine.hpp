@@ -34,6 +34,7 @@ class MeanEngine final : public FeatureEngine<SharedMeanEngine, T, Duals> {
     const Formulation& formulation = problem->examples().formulation;
     require(!formulation.relative && !formulation.centred,
             "a shared mean is for absolute margins, and W that is not centred itself");
+    problem->check_no_base();
   }
 
   std::int64_t effort(const Extent& extent) const override { return this->full_loops(5, extent); }

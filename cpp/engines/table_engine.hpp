@@ -40,7 +40,7 @@ class ReorderedProblem {
         order_(order.begin(), order.end()),
         places_(order.size(), kElsewhere),
         labels_(reordered()),
-        problem_(*original_, labels_) {}
+        problem_(*original_, labels_, order_) {}
   ReorderedProblem(const ReorderedProblem&) = delete;
   ReorderedProblem& operator=(const ReorderedProblem&) = delete;
 

@@ -39,7 +39,10 @@ class ShardScorer {
     const Row<T> row = examples_.x.row(i);
     HashWeights<T>(weights_).scores(row, s);
     const std::size_t n = weights_.stride();
-    for (auto c = static_cast<std::size_t>(weights_.n_classes()); c < n; ++c) s[c] = kNone;
+    const auto n_classes = static_cast<std::size_t>(weights_.n_classes());
+    const T* base = examples_.base.of(i);
+    if (base) add_base(base + first_, n_classes, s);
+    for (std::size_t c = n_classes; c < n; ++c) s[c] = kNone;
     for (std::size_t m = 0; m < z.size(); ++m) {
       if (has(z[m].label)) take(s[z[m].label - first_], support[m]);
     }
@@ -48,7 +51,8 @@ class ShardScorer {
     score.n_entering = largest_scores(s, n, first_, score.entering.size(), score.entering.data());
     const Formulation& f = examples_.formulation;
     if (f.maximum) return;
-    const Slacks slacks(f, static_cast<double>(has(y) ? score.own : own_score(row, y)), 0);
+    const T s_y = has(y) ? score.own : own_score(row, y) + (base ? base[y] : T{0});
+    const Slacks slacks(f, static_cast<double>(s_y), 0);
     score.losses = sum_of_losses(s, n, static_cast<T>(slacks.offset()), f.loss);
   }
 
@@ -66,6 +70,9 @@ class ShardScorer {
     const std::int32_t y = examples_.labels[i];
     want(y);
     HashWeights<T>(weights_).scores_of(examples_.x.row(i), {labels, size}, s);
+    if (const T* base = examples_.base.of(i)) {
+      for (std::size_t m = 0; m < size; ++m) s[m] += base[first_ + labels[m]];
+    }
     std::size_t at = 0;
     for (std::size_t m = 0; m < z.size(); ++m) {
       if (has(z[m].label)) support[m] = s[at++];

@@ -54,6 +54,7 @@ class ExampleSummary {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
     T* s = scratch_.scores;
     const std::int32_t y = examples_.labels[i];
+    if (const T* base = examples_.base.of(i)) add_base(base, n_classes(), s);
     const double s_y = y == kElsewhere ? 0 : static_cast<double>(s[y]);
     for (std::int64_t c = n_classes_; c < stride; ++c) s[c] = kNone;
     if (y != kElsewhere) s[y] = kNone;
@@ -84,8 +85,11 @@ class ExampleSummary {
 
   // The block of the classes with z > 0 alone; scratch.scores has their scores, then that of y.
   BlockSummary summarise_support(std::int64_t i, std::span<const DualEntry<T>> z, double centre) {
-    const T* s = scratch_.scores;
+    T* s = scratch_.scores;
     const std::int32_t y = examples_.labels[i];
+    if (const T* base = examples_.base.of(i)) {
+      for (std::size_t m = 0; m <= z.size(); ++m) s[m] += base[scratch_.labels[m]];
+    }
     const double s_y = static_cast<double>(s[z.size()]), cost = examples_.costs[i];
     BlockSummary found = begin(s_y, centre);
     double z_own = 0;
@@ -161,6 +165,8 @@ class ExampleSummary {
   }
 
  protected:
+  std::size_t n_classes() const { return static_cast<std::size_t>(n_classes_); }
+
   const Examples<T>& examples_;
   const Formulation& f_;
   std::int32_t n_classes_;

@@ -1,6 +1,6 @@
 #pragma once
-// The slacks of an example, xi_c = gamma_c - mu_c(x, y), from its scores s_c = w_c . x. Only this
-// file knows gamma.
+// The slacks of an example, xi_c = gamma_c - mu_c(x, y), from its scores s_c = w_c . x, to which its
+// base scores are added first (data/base_scores.hpp). Only this file knows gamma.
 //
 //   relative margins   mu_c = s_y - s_c
 //   absolute margins   mu_c = -(s_c - shift) for c != y,  mu_y = s_y - shift
@@ -68,6 +68,12 @@ struct BlockSummary {
   double losses = 0;              // sum of the targets' losses
   double violation = 0;           // largest violation of a coordinate (sum formulations)
 };
+
+// s_c += base_c for n classes.
+template <class T>
+inline void add_base(const T* base, std::size_t n, T* __restrict s) {
+  for (std::size_t c = 0; c < n; ++c) s[c] += base[c];
+}
 
 // sum_c loss(s_c + offset); n is a multiple of the lanes.
 template <class T>

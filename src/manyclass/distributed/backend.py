@@ -101,6 +101,10 @@ def check_formulation(problem: Problem) -> None:
     ------
     ValueError
     """
+    if problem.base is not None:
+        raise ValueError(
+            "costs of mistakes are trained by one process; leave out communicator, or costs"
+        )
     if problem.formulation.takes_maximum and problem.formulation.centred:
         raise ValueError(
             "this formulation takes the largest loss of an example under weights that sum to zero, "

@@ -13,16 +13,16 @@ recognition error and reject tradeoff), eq. 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from manyclass.estimators.costs import cost_table
 from manyclass.utils.types import Array, Rows
 
-LARGEST_TABLE = 4096  # classes
 SCORES_AT_A_TIME = 1 << 22
 Numbers = NDArray[np.float64]
 
@@ -101,103 +101,6 @@ def leads(scores: Array) -> Numbers:
         return np.abs(scores[:, 0]).astype(np.float64)
     two = np.partition(scores.astype(np.float64), scores.shape[1] - 2, axis=1)[:, -2:]
     return np.asarray(two[:, 1] - two[:, 0])
-
-
-def cost_table(costs: Any, classes: Array) -> Numbers:
-    """Return the costs of mistakes as a table, checked.
-
-    Parameters
-    ----------
-    costs : array-like of shape (n_classes, n_classes), or dict of dicts
-        Row j, column c: the cost of predicting class c where class j is true, in the order of
-        ``classes``; of a pandas DataFrame, by the labels of its index and its columns. Of a dict,
-        ``costs[j][c]`` with labels; pairs that it lacks cost 1.
-    classes : ndarray of shape (n_classes,)
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_classes), float64
-
-    Raises
-    ------
-    ValueError
-        If the shape is another one, a label is no class, a cost is negative, infinite or NaN, a
-        class costs something where it is right, or there are more than 4,096 classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from manyclass.estimators.decisions import cost_table
-    >>> cost_table({"ill": {"well": 10}}, np.array(["ill", "well"])).tolist()
-    [[0.0, 10.0], [1.0, 0.0]]
-    """
-    k = len(classes)
-    if k > LARGEST_TABLE:
-        raise ValueError(f"costs are for up to {LARGEST_TABLE} classes, and there are {k}")
-    table = (
-        _from_labels(costs, classes)
-        if isinstance(costs, Mapping)
-        else _as_numbers(_in_order(costs, classes))
-    )
-    if table.shape != (k, k):
-        raise ValueError(
-            f"costs have the shape {table.shape}; a row for each of the {k} true classes and a "
-            "column for each predicted one are needed, in the order of classes_"
-        )
-    wrong = np.argwhere(
-        ~(np.isfinite(table) & (table >= 0)) | (np.eye(k, dtype=bool) & (table > 0))
-    )
-    if len(wrong):
-        j, c = wrong[0]
-        rule = "a right prediction costs 0" if j == c else "costs are finite and at least 0"
-        raise ValueError(
-            f"costs: predicting {classes.tolist()[c]!r} where {classes.tolist()[j]!r} is true "
-            f"costs {table[j, c]}; {rule}"
-        )
-    return table
-
-
-def _in_order(costs: Any, classes: Array) -> Any:
-    """Return a table in the order of the classes: of a frame with an index, by its labels."""
-    if not (hasattr(costs, "index") and hasattr(costs, "columns")):
-        return costs
-    labels = set(classes.tolist())
-    for name, found in (("index", costs.index.tolist()), ("columns", costs.columns.tolist())):
-        if set(found) != labels or len(found) != len(labels):
-            raise ValueError(
-                f"costs: the {name} of the frame must hold the label of each class once; give an "
-                "array for costs in the order of classes_"
-            )
-    return costs.loc[classes.tolist(), classes.tolist()].to_numpy()
-
-
-def _as_numbers(costs: ArrayLike) -> Numbers:
-    try:
-        table = np.asarray(costs)
-        if table.dtype.kind == "c":
-            raise ValueError("it holds complex numbers")
-        return table.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"costs must be a table of numbers or a dict of dicts: {error}") from error
-
-
-def _from_labels(costs: Mapping[Any, Any], classes: Array) -> Numbers:
-    k, positions = len(classes), {label: c for c, label in enumerate(classes.tolist())}
-    table = np.ones((k, k)) - np.eye(k)
-    for true, row in costs.items():
-        if not isinstance(row, Mapping):
-            raise ValueError(
-                f"costs[{true!r}] must be a dict of predicted labels and their costs, not "
-                f"{type(row).__name__}"
-            )
-        for predicted, cost in row.items():
-            unknown = [label for label in (true, predicted) if label not in positions]
-            if unknown:
-                raise ValueError(f"costs: {unknown[0]!r} is no class of the model")
-            if not isinstance(cost, Real):
-                raise ValueError(f"costs[{true!r}][{predicted!r}] must be a number, not {cost!r}")
-            table[positions[true], positions[predicted]] = cost
-    return table
 
 
 def checked_threshold(reject: Any) -> float:

@@ -74,8 +74,8 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
         return training_data(X, y, *weights, self._bias, keeps_dense=keeps_dense)
 
     @abstractmethod
-    def _problem(self, dataset: Dataset) -> Problem:
-        """Return the problem of a data set."""
+    def _problem(self, dataset: Dataset, classes: Array) -> Problem:
+        """Return the problem of a data set and its classes."""
 
     @abstractmethod
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:
@@ -182,7 +182,7 @@ class Training:
         rows, targets = validated(self.model, X, y)
         dataset, classes = self.model._dataset(rows, targets, sample_weight)
         check_size(dataset)
-        problem = self.model._problem(dataset)
+        problem = self.model._problem(dataset, classes)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         return Given(rows, targets, metadata, problem, classes, *self.options(problem))
 

@@ -135,7 +135,7 @@ class SparsifyMixin(ExactClassifier):
             raise ValueError("y holds classes that the model does not know")
         labels = np.searchsorted(self.classes_, found)[dataset.labels].astype(np.int32)
         dataset = replace(dataset, labels=labels, n_classes=len(self.classes_))
-        return self._problem(dataset)
+        return self._problem(dataset, self.classes_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +199,6 @@ def primal_of(problem: Problem, coef: Coefficients, intercept: Array, n_jobs: in
     for begin in range(0, data.n_examples, step):
         part = slice(begin, begin + step)
         scores = scores_of(matrix[part], coef, intercept, n_jobs).astype(np.float64)
-        losses = losses_of(problem, data.labels[part], scores * scale)
+        losses = losses_of(problem, scores * scale, part)
         loss += float(problem.costs[part] @ losses)
     return 0.5 * norm + loss

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
+from manyclass.estimators.costs import LabelledCosts, base_of_costs
 from manyclass.estimators.fit import Training
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin
@@ -76,6 +77,13 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
         n / (k n_c).
+    costs : array-like of shape (n_classes, n_classes) or dict of dicts, default=None
+        Costs of mistakes: row j, column c for predicting ``classes_[c]`` where ``classes_[j]`` is
+        true, finite and at least 0, and 0 on the diagonal. Of a dict, ``costs[true][predicted]`` by
+        label; pairs that it lacks cost 1. Of a pandas DataFrame, by the labels of its index (true)
+        and its columns. They are the margins that training asks for: the loss is
+        max(0, max_{c != y_i} costs[y_i, c] - (w_{y_i} - w_c) . x_i) of Crammer-Singer. For all
+        formulations but "mmr", and binary "one_vs_rest"; up to 4,096 classes, in one process.
     max_iter : int, default=1000
         Epochs at most (of each part, where "one_vs_rest" with sparse weights trains some classes
         after the other). An epoch is one loop over all examples and classes, preceded by loops
@@ -181,6 +189,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [one_of(["balanced"]), dict, None],
+        "costs": ["array-like", dict, LabelledCosts, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "weights": [one_of(["auto", "dense", "sparse"])],
@@ -207,6 +216,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
+        costs: Any = None,
         max_iter: int = 1000,
         warm_start: bool = False,
         weights: str = "auto",
@@ -228,6 +238,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.costs = costs
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.weights = weights
@@ -284,8 +295,11 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         if self.communicator is None:
             check_parameters(self)
 
-    def _problem(self, dataset: Dataset) -> Problem:
-        return Problem(dataset, named(self.formulation), float(self.C), self.loss)
+    def _problem(self, dataset: Dataset, classes: Array) -> Problem:
+        formulation, base = named(self.formulation), None
+        if self.costs is not None:
+            base = base_of_costs(self.costs, classes, dataset.labels, formulation)
+        return Problem(dataset, formulation, float(self.C), self.loss, base)
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:
         check_solver(self.solver, problem, stopping=self.stopping, weights=self.weights)

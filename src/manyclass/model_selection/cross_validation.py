@@ -27,11 +27,13 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
+from manyclass.estimators.costs import LabelledCosts
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import input_restored, one_of, validated
+from manyclass.estimators.validation import class_weights, input_restored, one_of, validated
 from manyclass.model_selection.folds import (
     Classifier,
     Column,
+    CostScorer,
     Folds,
     Scorer,
     SearchResult,
@@ -41,9 +43,10 @@ from manyclass.model_selection.folds import (
 from manyclass.model_selection.path import check_range
 from manyclass.model_selection.search import OnColumn, Search, chosen, search_paths
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.types import Array, Settings
+from manyclass.utils.types import Array, ClassWeight, Settings
 
 PATH = "path"
+COST = "cost"  # as scoring
 FITTED = ("classes_", "intercept_", "n_iter_", "history_", "certificate_")
 
 
@@ -58,6 +61,8 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
     refit: bool
     one_standard_error: bool
     tol: float
+    class_weight: ClassWeight
+    costs: Any
     random_state: int | np.random.RandomState | None
     verbose: int
     Cs_: NDArray[np.float64]
@@ -203,7 +208,9 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         routed = self._routed(weights, params)
         splitter = check_cv(self.cv, targets, classifier=True)
         splits = checked_splits(splitter.split(rows, targets, **routed.splitter.split), targets)
-        folds = Folds(rows, targets, weights, splits, self._scorer(), routed.scorer.score)
+        costs = self._labelled_costs(targets, weights)
+        scorer = self._scorer(costs)
+        folds = Folds(rows, targets, weights, splits, scorer, routed.scorer.score, costs)
         Cs, table, among = self._searched(folds, Cs, random, on_column)
         scores = scores_of(table)[:, among]
         best = among[chosen(scores, one_standard_error=self.one_standard_error)]
@@ -222,8 +229,11 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         n_threads = min(n_folds, effective_n_jobs(self.n_jobs))
         n_inner = max(1, effective_n_jobs(self.n_jobs) // n_threads)
 
+        # Folds may lack classes, and then take their costs by label.
+        own = {} if folds.costs is None else {"costs": folds.costs}
+
         def make(C: float, tol: float, seed: int) -> Classifier:
-            return self._model(C=C, tol=tol, random_state=seed, n_jobs=n_inner, verbose=0)
+            return self._model(C=C, tol=tol, random_state=seed, n_jobs=n_inner, verbose=0, **own)
 
         if Cs is None:
             Cs, table = search_paths(
@@ -309,9 +319,22 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         score = {} if weights is None else {"sample_weight": weights}
         return Bunch(splitter=Bunch(split=params), scorer=Bunch(score=score))
 
-    def _scorer(self) -> Scorer:
+    def _scorer(self, costs: LabelledCosts | None = None) -> Scorer:
+        if isinstance(self.scoring, str) and self.scoring == COST:
+            known = costs or getattr(self, "costs", None)
+            if known is None:
+                raise ValueError("scoring='cost' is the mean cost of mistakes; give costs")
+            return CostScorer(known)
         scorer: Scorer = check_scoring(self._model_class(), scoring=self.scoring or "accuracy")
         return scorer
+
+    def _labelled_costs(self, y: Array, sample_weight: Array | None) -> LabelledCosts | None:
+        """Return the costs of mistakes by label, of the classes that are trained."""
+        if getattr(self, "costs", None) is None:
+            return None
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight
+        weights = weights * class_weights(self.class_weight, y, weights)
+        return LabelledCosts.of(self.costs, np.unique(y[weights > 0]))
 
     def _warn(self, gap: float) -> None:
         """Warn if the compared fits have a larger gap than requested."""

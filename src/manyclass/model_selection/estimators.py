@@ -38,14 +38,15 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     cv : int, splitter or iterable, default=None
         Folds: None for 5 stratified ones, an int for so many, or (train, test) pairs.
     scoring : str or callable, default=None
-        As in scikit-learn; None is the accuracy.
+        As in scikit-learn; None is the accuracy, "cost" minus the mean cost of mistakes, by
+        `costs`.
     refit : bool, default=True
         Whether to train on all rows with the C that was chosen. Otherwise the weights are the mean
         of those of the folds, and ``certificate_`` is None.
     one_standard_error : bool, default=False
         Whether to choose the smallest C whose mean score is within one standard error of the best.
-    formulation, loss, solver, tol, fit_intercept, intercept_scaling, class_weight, max_iter, \
-            weights
+    formulation, loss, solver, tol, fit_intercept, intercept_scaling, class_weight, costs, \
+            max_iter, weights
         As in ``MulticlassSVC``.
     merge_columns : "auto" or False, default="auto"
         As in ``MulticlassSVC``; columns are looked for once in each fold.
@@ -125,6 +126,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
                 "fit_intercept",
                 "intercept_scaling",
                 "class_weight",
+                "costs",
                 "max_iter",
                 "weights",
                 "merge_columns",
@@ -156,6 +158,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
+        costs: Any = None,
         max_iter: int = 1000,
         weights: str = "auto",
         merge_columns: str | bool = "auto",
@@ -177,6 +180,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.costs = costs
         self.max_iter = max_iter
         self.weights = weights
         self.merge_columns = merge_columns

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import log_loss
 
+from manyclass.estimators.costs import LabelledCosts, mean_cost
 from manyclass.estimators.fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
@@ -38,6 +39,24 @@ class Scorer(Protocol):
     def __call__(self, estimator: object, X: ArrayLike, y: ArrayLike, **metadata: Any) -> float:
         """Score a model, the better the larger."""
         ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CostScorer:
+    """The mean cost of predictions, negative, as scikit-learn's scorers have losses.
+
+    Attributes
+    ----------
+    costs : LabelledCosts, or what ``cost_table`` takes
+        In the order of the classes of the estimator that is scored.
+    """
+
+    costs: Any
+
+    def __call__(self, estimator: Any, X: ArrayLike, y: ArrayLike, **metadata: Any) -> float:
+        """Score a model; ``metadata`` may hold ``sample_weight``."""
+        known = LabelledCosts.of(self.costs, estimator.classes_)
+        return -mean_cost(known, np.asarray(y), estimator.predict(X), **metadata)
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +101,8 @@ class Folds:
     scorer : callable
     metadata : dict
         Of the scorer: arrays with an entry for each row are sliced.
+    costs : LabelledCosts, default=None
+        Of mistakes.
     """
 
     X: Rows
@@ -90,6 +111,7 @@ class Folds:
     splits: list[Split]
     scorer: Scorer
     metadata: dict[str, Any]
+    costs: LabelledCosts | None = None
 
     @property
     def test_share(self) -> float:

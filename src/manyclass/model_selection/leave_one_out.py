@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.extmath import row_norms
 
+from manyclass.estimators.fit import Training
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.estimators.validation import training_data, validated
+from manyclass.estimators.validation import validated
 from manyclass.model_selection.folds import fit
-from manyclass.problem.formulations import named
 from manyclass.problem.objective import coefficients_of, losses_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
@@ -104,11 +104,10 @@ def loo_error_bounds(
     model = MulticlassSVC(**settings, weights="dense")
     rows, targets = validated(model, X, y, dtype=np.float64)
     found = fit(model, rows, targets, None)
-    bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
-    dataset, _ = training_data(rows, targets, None, model.class_weight, bias)
+    problem = Training(model).given(rows, targets, None).problem
+    dataset = problem.dataset
     if dataset.n_examples != len(targets):
         raise ValueError("a class of weight 0 is left out of training; give it another weight")
-    problem = Problem(dataset, named(model.formulation), float(model.C), model.loss)
     verdicts = _verdicts(problem, found.start.start, found.dual_objective)
     # Without its only example, a class is not known.
     verdicts[np.bincount(dataset.labels)[dataset.labels] == 1] = WRONG
@@ -134,7 +133,7 @@ def _verdicts(problem: Problem, end: Start, dual: float) -> NDArray[np.int8]:
         of_z[-1] += data.bias * added(part).sum(axis=0)
     W = of_z if end.weights is None else np.asarray(end.weights)
     losses = [
-        problem.costs[part] @ losses_of(problem, data.labels[part], scores(part, W))
+        problem.costs[part] @ losses_of(problem, scores(part, W), part)
         for part in parts
     ]
     gap = max(0.0, 0.5 * float(np.sum(W * W)) + float(np.sum(losses)) - dual)

@@ -11,7 +11,8 @@ n_steps, weight_seen and objective or null; class names when they are strings, f
 there were any), ``checksum`` (CRC-32 of each tensor, in the order of their names),
 ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of this
 one). A MultilabelSVC has ``thresholds`` (labels,), a score for each label, and labels in any
-order. Of an estimator with CV, see search_schema.py; of a model of scikit-learn around such
+order. A model with costs of mistakes has ``costs`` (classes, classes; float64). Of an estimator
+with CV, see search_schema.py; of a model of scikit-learn around such
 classifiers, such as a pipeline, composites.py.
 
 A model is read into memory: later changes to its file do not affect it. Only a large sparse model

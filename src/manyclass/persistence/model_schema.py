@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
+from manyclass.estimators.costs import cost_table
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
@@ -33,6 +34,7 @@ Estimator: TypeAlias = (
 
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 HISTORY = "history"
+COSTS = "costs"  # of mistakes
 # Parameters of a run, which are not stored.
 OF_A_RUN = ("solver", "communicator", "split", "checkpoint", "checkpoint_minutes", "resume")
 MAX_STEPS = 1 << 62  # leaves room to count more
@@ -83,6 +85,8 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
         model["feature_names"] = estimator.feature_names_in_.tolist()
     if isinstance(estimator, MultilabelSVC):
         tensors["thresholds"] = estimator.thresholds_
+    if getattr(estimator, "costs", None) is not None:
+        tensors[COSTS] = cost_table(estimator.costs, classes)
     if getattr(estimator, "history_", None):
         tensors[HISTORY] = history_tensor(estimator.history_)
     return tensors, model
@@ -99,6 +103,7 @@ def plain_params(estimator: Any) -> Settings:
         params["class_weight"] = {
             "items": [[_plain(c), _plain(w)] for c, w in params["class_weight"].items()]
         }
+    params.pop("costs", None)  # a tensor
     return {key: _plain(value) for key, value in params.items()}
 
 
@@ -127,6 +132,8 @@ def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
     kind.learn(estimator, model)
     if isinstance(estimator, MultilabelSVC):
         estimator.thresholds_ = _thresholds(tensors, len(classes))
+    if COSTS in tensors and hasattr(estimator, "costs"):
+        estimator.costs = _costs(tensors[COSTS], classes)
     if HISTORY in tensors:
         estimator.history_ = history_of(tensors[HISTORY], kind.record)
     estimator.n_features_in_ = coef.shape[1]
@@ -153,6 +160,12 @@ def params_of(stored: Settings) -> Settings:
     if isinstance(params.get("class_weight"), dict):
         params["class_weight"] = dict(params["class_weight"]["items"])
     return params
+
+
+def _costs(table: Array, classes: Array) -> Array:
+    if table.dtype != np.float64:
+        raise ValueError(f"costs of type {table.dtype}")
+    return cost_table(table, classes)
 
 
 def _thresholds(tensors: dict[str, Array], n_labels: int) -> Array:

@@ -61,10 +61,15 @@ def pack_any(model: Classifier) -> tuple[dict[str, Array], Settings]:
     Raises
     ------
     ValueError
-        As ``model_schema.pack``.
+        As ``model_schema.pack``; or if it is not fitted, and has costs of mistakes.
     """
     if hasattr(model, "classes_"):
         return pack_classifier(model)
+    if getattr(model, "costs", None) is not None:
+        raise ValueError(
+            "costs of mistakes are stored with the classes of a fitted classifier, and one here is "
+            "not fitted; set its costs to None"
+        )
     params = _params(model) if type(model).__name__ in SEARCHES else plain_params(model)
     return {}, {"estimator": type(model).__name__, "params": params, "fitted": False}
 
@@ -120,6 +125,8 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
     for attribute in (*FITTED, "n_features_in_", "feature_names_in_", "temperature_"):
         if hasattr(best, attribute):
             setattr(search, attribute, getattr(best, attribute))
+    if hasattr(search, "costs"):
+        search.costs = best.costs
     set_coefficients(search, coefficients_of(best))
     certificates = _certificates(tensors["search.certificates"], tables["scores_"].shape)
     search.__dict__.update(

@@ -38,13 +38,17 @@ def targets(problem: Problem) -> NDArray[np.bool_]:
     return targets_of(problem.formulation, problem.dataset.labels, problem.dataset.n_classes)
 
 
-def slacks_of(
-    formulation: Formulation, labels: NDArray[np.int32], s: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Slacks xi of some rows, from their labels and scores."""
+ALL = slice(None)
+
+
+def slacks_of(problem: Problem, s: NDArray[np.float64], part: slice = ALL) -> NDArray[np.float64]:
+    """Slacks xi of some rows, from their scores w_c . x."""
+    labels = problem.dataset.labels[part]
     rows, n_classes = np.arange(len(labels)), s.shape[1]
-    gamma, gamma_own = formulation.margins(n_classes)
-    own = s[rows, labels]
+    gamma, gamma_own = problem.margins()
+    if problem.base is not None:
+        s = s + problem.base.of(part)
+    own, formulation = s[rows, labels], problem.formulation
     if formulation.is_relative:
         xi = gamma - (own[:, None] - s)
     else:
@@ -55,21 +59,19 @@ def slacks_of(
 
 def slacks(problem: Problem, weights: Array) -> NDArray[np.float64]:
     """xi_{i,c} = gamma_c - mu_c(x_i, y_i), shape (n, k); -inf where c is no target."""
-    return slacks_of(problem.formulation, problem.dataset.labels, scores(problem, weights))
+    return slacks_of(problem, scores(problem, weights))
 
 
-def losses_of(
-    problem: Problem, labels: NDArray[np.int32], s: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Loss of some rows before their cost, from their labels and scores."""
-    positive = np.maximum(0, slacks_of(problem.formulation, labels, s))
+def losses_of(problem: Problem, s: NDArray[np.float64], part: slice = ALL) -> NDArray[np.float64]:
+    """Loss of some rows before their cost, from their scores w_c . x."""
+    positive = np.maximum(0, slacks_of(problem, s, part))
     together = np.max if problem.formulation.takes_maximum else np.sum
     return np.asarray(together(problem.slack_loss.of_positive(positive), axis=1))
 
 
 def losses(problem: Problem, weights: Array) -> NDArray[np.float64]:
     """Loss of each example, shape (n,), before its cost."""
-    return losses_of(problem, problem.dataset.labels, scores(problem, weights))
+    return losses_of(problem, scores(problem, weights))
 
 
 def primal(problem: Problem, weights: Array) -> float:
@@ -111,12 +113,9 @@ def coefficients_of(
 
 def dual(problem: Problem, duals: CsrArray) -> float:
     """D(z), with the constant loss of each x_i = 0, whose best z is known."""
-    data = problem.dataset
     W = weights_of(problem, duals)
     z = duals.toarray().astype(np.float64)
-    others, own = problem.formulation.margins(data.n_classes)
-    gamma = np.full_like(z, others)
-    gamma[np.arange(data.n_examples), data.labels] = own
+    gamma = np.where(targets(problem), slacks(problem, np.zeros_like(W)), 0.0)
     ridge = problem.slack_loss.ridge(z, problem.costs[:, None]).sum(axis=1)
     constant = problem.costs * losses(problem, np.zeros_like(W)) * ~_has_features(problem)
     return float(np.sum(gamma * z) - 0.5 * np.sum(W * W) + np.sum(constant - ridge))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import Formulation
 from manyclass.problem.losses import LOSSES, Loss
@@ -27,6 +28,8 @@ class Problem:
     C : float
         Positive; the cost of a unit of loss of an example of weight one.
     loss : {"hinge", "squared_hinge"}
+    base : BaseScores, default=None
+        What is added to the scores of the examples, such as costs of mistakes ask for.
     costs : ndarray of shape (n,), float64
         C_i = C * weight_i.
     """
@@ -35,6 +38,7 @@ class Problem:
     formulation: Formulation
     C: float
     loss: str = "hinge"
+    base: BaseScores | None = None
     costs: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,6 +61,11 @@ class Problem:
         """Whether every example belongs to one of the classes."""
         return bool((self.dataset.labels != ELSEWHERE).all())
 
+    def margins(self) -> tuple[float, float]:
+        """gamma_c of c != y, and gamma_y."""
+        gamma, own = self.formulation.margins(self.dataset.n_classes)
+        return gamma if self.base is None else self.base.gamma, own
+
     @property
     def slack_loss(self) -> Loss:
         """The loss as a function of slacks."""
@@ -73,7 +82,8 @@ def problem_of(problem: Problem, classes: slice | NDArray[np.int64]) -> Problem:
     numbers = np.full(data.n_classes + 1, ELSEWHERE, np.int32)  # the last: of ELSEWHERE itself
     numbers[some] = np.arange(len(some))
     dataset = replace(data, labels=numbers[data.labels], n_classes=len(some))
-    return Problem(dataset, problem.formulation, problem.C, problem.loss)
+    base = None if problem.base is None else problem.base.of_classes(some)
+    return Problem(dataset, problem.formulation, problem.C, problem.loss, base)
 
 
 def core_problem(problem: Problem) -> _core.Problem64:
@@ -83,7 +93,7 @@ def core_problem(problem: Problem) -> _core.Problem64:
 
 def problem_arguments(problem: Problem) -> Settings:
     """Return what the core's problem is made of."""
-    data = problem.dataset
+    data, base = problem.dataset, problem.base
     return {
         "formulation": core_formulation(problem),
         "indptr": data.indptr,
@@ -95,13 +105,15 @@ def problem_arguments(problem: Problem) -> Settings:
         "n_classes": data.n_classes,
         "costs": problem.costs,
         "instruction_set": instruction_set(),
+        "base_table": None if base is None else base.table,
+        "base_rows": None if base is None else base.rows,
     }
 
 
 def core_formulation(problem: Problem) -> _core.Formulation:
     """Return the formulation as the compiled core takes it."""
     formulation = problem.formulation
-    gamma, gamma_own = formulation.margins(problem.dataset.n_classes)
+    gamma, gamma_own = problem.margins()
     return _core.Formulation(
         relative=formulation.is_relative,
         others=formulation.targets != "own",

@@ -39,7 +39,8 @@ def is_worthwhile(problem: Problem, norms: NDArray[np.float64]) -> bool:
     """Whether such a beginning saves time; ``norms`` are the q_i."""
     data = problem.dataset
     return (
-        problem.formulation is FORMULATIONS["crammer_singer"]
+        problem.base is None
+        and problem.formulation is FORMULATIONS["crammer_singer"]
         and data.n_examples >= EXAMPLES_PER_WEIGHT * data.n_features * data.n_classes
         and float(problem.costs @ norms) >= COST_TIMES_NORM * data.n_examples
     )

@@ -14,7 +14,9 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import (
     Certificate,
@@ -207,10 +209,24 @@ class Finished(Generic[P]):
         return Start.at_zero(data.n_examples, n_classes, data.dtype)
 
     def _untrained(self, n_classes: int) -> tuple[float, float]:
-        """P at W = 0, where every margin loses 1; the gap at z = 0: empty rows lose it anyway."""
+        """P at W = 0, and the gap at z = 0: empty rows lose as much anyway."""
         costs, data = self.problem.costs, self.problem.dataset
         may_gain = data.has_features() | (data.bias != 0)
-        return float(costs.sum()) * n_classes, float(costs[may_gain].sum()) * n_classes
+        base = self.problem.base
+        if base is None:  # every margin loses 1
+            return float(costs.sum()) * n_classes, float(costs[may_gain].sum()) * n_classes
+        losses = self._losses_at_zero(base, n_classes)
+        return float(costs @ losses), float(costs[may_gain] @ losses[may_gain])
+
+    def _losses_at_zero(self, base: BaseScores, n_classes: int) -> NDArray[np.float64]:
+        """Loss of each example on the last classes at W = 0: of their costs, and 1 of its own."""
+        data, first = self.problem.dataset, self.problem.dataset.n_classes - n_classes
+        margins = base.gamma + base.table[:, first:]
+        loss = self.problem.slack_loss.of_positive(np.maximum(margins, 0))
+        found = np.asarray(loss.sum(axis=1)[base.rows])
+        mine = np.flatnonzero(data.labels >= first)
+        found[mine] += 1 - loss[base.rows[mine], data.labels[mine] - first]
+        return found
 
 
 def solve_in_chunks(

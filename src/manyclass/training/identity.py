@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS, LOGISTIC
 from manyclass.problem.problem import Problem
@@ -28,9 +29,12 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
     named = {**FORMULATIONS, "logistic": LOGISTIC}
     known = (name for name, f in named.items() if f == problem.formulation)
     names = np.frombuffer(repr(classes.tolist()).encode(), np.uint8)
+    base = problem.base
+    added = {} if base is None else {"costs of mistakes": _fingerprint_of_base(base)}
     return {
         "formulation": next(known),
         "loss": problem.loss,
+        **added,
         "C": repr(float(problem.C)),
         "constant feature": repr(data.bias),
         "rows": str(data.n_examples),
@@ -41,6 +45,10 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
         "y": fingerprint(data.labels, names),
         "weights of rows and classes": fingerprint(data.weights),
     }
+
+
+def _fingerprint_of_base(base: BaseScores) -> str:
+    return fingerprint(base.table, base.rows, np.array([base.gamma]))
 
 
 ROWS_AT_A_TIME = 1 << 12

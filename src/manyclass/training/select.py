@@ -125,6 +125,10 @@ def check_solver(solver: str, problem: Problem, *, stopping: str, weights: str) 
             f"{name} trains formulation={', '.join(names[:-1])} or {names[-1]}; for the others "
             "use solver='sequential_dual'"
         )
+    if problem.base is not None:
+        raise ValueError(
+            f"{name} trains no costs of mistakes; use solver='sequential_dual' or costs=None"
+        )
     if problem.loss not in scope.losses:
         raise ValueError(
             f"{name} trains loss='hinge'; for the squared hinge use solver='cutting_plane' or "

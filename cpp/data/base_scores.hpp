@@ -1,0 +1,101 @@
+#pragma once
+// Numbers that training adds to the scores of its examples, s_c = w_c . x + b_c, for all classes and
+// y among them. Costs Delta of mistakes are such numbers:
+//
+//   Delta(y, c) - (w_y . x - w_c . x) = gamma - (s_y - s_c),    b_c = Delta(y, c) - gamma, b_y = 0
+//
+// Source: Tsochantaridis et al. 2005, sec. 2.2.2 (margin rescaling).
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "simd/aligned_array.hpp"
+
+namespace manyclass {
+
+// A table, and the row of it that belongs to each example; no table adds nothing. A row of the table
+// is `stride` numbers, whole blocks of 64 bytes, with zeros after the classes.
+template <class T>
+struct BaseScores {
+  const T* table = nullptr;
+  const double* exact = nullptr;  // the same, not rounded to T
+  const std::int32_t* rows = nullptr;
+  std::int64_t stride = 0;
+  std::int32_t n_classes = 0;
+  double largest = 0;  // largest absolute value
+
+  // Those of example i, or null.
+  [[gnu::always_inline]] const T* of(std::int64_t i) const {
+    return table ? table + rows[i] * stride : nullptr;
+  }
+  [[gnu::always_inline]] const double* exact_of(std::int64_t i) const {
+    return exact ? exact + rows[i] * stride : nullptr;
+  }
+};
+
+// The memory that BaseScores points to, but for the rows.
+template <class T>
+class BaseTable {
+ public:
+  // `numbers`: n_rows x n_classes.
+  BaseTable(std::span<const double> numbers, std::int32_t n_classes)
+      : BaseTable(static_cast<std::int64_t>(numbers.size()) / n_classes, n_classes) {
+    fill([&](std::int64_t r, std::int32_t c) {
+      return numbers[static_cast<std::size_t>(r * n_classes + c)];
+    });
+  }
+  // The same for classes in another order: column p is the other's column order[p].
+  BaseTable(const BaseTable& other, std::span<const std::int32_t> order)
+      : BaseTable(other.n_rows_, other.n_classes_) {
+    fill([&](std::int64_t r, std::int32_t c) {
+      return other.exact_.data()[r * stride_ + order[static_cast<std::size_t>(c)]];
+    });
+  }
+
+  std::int64_t n_rows() const { return n_rows_; }
+  BaseScores<T> view(const std::int32_t* rows) const {
+    return {table(), exact_.data(), rows, stride_, n_classes_, largest_};
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 64 / sizeof(T);
+
+  BaseTable(std::int64_t n_rows, std::int32_t n_classes)
+      : n_classes_(n_classes),
+        n_rows_(n_rows),
+        stride_((n_classes + kBlock - 1) / kBlock * kBlock),
+        exact_(static_cast<std::size_t>(n_rows * stride_)),
+        rounded_(static_cast<std::size_t>(sizeof(T) == sizeof(double) ? 0 : n_rows * stride_)) {}
+
+  // value(r, c)
+  template <class Value>
+  void fill(Value value) {
+    for (std::int64_t r = 0; r < n_rows_; ++r) {
+      for (std::int32_t c = 0; c < n_classes_; ++c) put(r * stride_ + c, value(r, c));
+    }
+  }
+
+  void put(std::int64_t at, double value) {
+    exact_.data()[at] = value;
+    if constexpr (sizeof(T) != sizeof(double)) rounded_.data()[at] = static_cast<T>(value);
+    largest_ = std::max(largest_, std::abs(value));
+  }
+  const T* table() const {
+    if constexpr (sizeof(T) == sizeof(double)) {
+      return exact_.data();
+    } else {
+      return rounded_.data();
+    }
+  }
+
+  std::int32_t n_classes_;
+  std::int64_t n_rows_;
+  std::int64_t stride_;
+  AlignedArray<double> exact_;
+  AlignedArray<T> rounded_;
+  double largest_ = 0;
+};
+
+}  // namespace manyclass

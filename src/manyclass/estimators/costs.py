@@ -1,0 +1,227 @@
+"""Costs of mistakes: tables of Delta(j, c), what it costs to predict class c where j is true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from manyclass.problem.base_scores import BaseScores
+from manyclass.problem.formulations import FORMULATIONS, Formulation
+from manyclass.utils.types import Array
+
+LARGEST_TABLE = 4096  # classes
+SMALLEST, LARGEST = 1e-9, 1e9  # of the largest cost: weights are of its size
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledCosts:
+    """Costs by label, for models that know some of the classes, such as those of folds.
+
+    Attributes
+    ----------
+    table : ndarray of shape (k, k), float64
+    classes : ndarray of shape (k,), ascending
+    """
+
+    table: Numbers
+    classes: Array
+
+    @classmethod
+    def of(cls, costs: Any, classes: Array) -> LabelledCosts:
+        """Return costs in any form that ``cost_table`` takes."""
+        return costs if isinstance(costs, cls) else cls(cost_table(costs, classes), classes)
+
+    def of_classes(self, classes: Array) -> Numbers:
+        """Return the table of some of the classes."""
+        some = self._positions(classes)
+        return self.table[np.ix_(some, some)]
+
+    def of_predictions(self, y: Array, predicted: Array) -> Numbers:
+        """Return the cost of each prediction, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If there is a label without costs.
+        """
+        return np.asarray(self.table[self._positions(y), self._positions(predicted)])
+
+    def _positions(self, labels: Array) -> NDArray[np.intp]:
+        found = np.searchsorted(self.classes, labels).clip(max=len(self.classes) - 1)
+        wrong = self.classes[found] != labels
+        if wrong.any():
+            raise ValueError(f"costs: there are none of class {labels[wrong].tolist()[0]!r}")
+        return found
+
+
+def mean_cost(
+    costs: LabelledCosts, y: Array, predicted: Array, sample_weight: Array | None = None
+) -> float:
+    """Return the mean cost of predictions.
+
+    Parameters
+    ----------
+    costs : LabelledCosts
+    y, predicted : ndarray of shape (n,)
+        Labels.
+    sample_weight : ndarray of shape (n,), default=None
+
+    Raises
+    ------
+    ValueError
+        If there is a label without costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyclass.estimators.costs import LabelledCosts, mean_cost
+    >>> costs = LabelledCosts.of({"ill": {"well": 10}}, np.array(["ill", "well"]))
+    >>> mean_cost(costs, np.array(["ill", "well"]), np.array(["well", "well"]))
+    5.0
+    """
+    return float(np.average(costs.of_predictions(y, predicted), weights=sample_weight))
+
+
+def base_of_costs(
+    costs: Any, classes: Array, labels: NDArray[np.int32], formulation: Formulation
+) -> BaseScores:
+    """Return what costs of mistakes add to the scores in training.
+
+    Parameters
+    ----------
+    costs : array-like, dict of dicts or LabelledCosts
+    classes : ndarray of shape (n_classes,)
+    labels : ndarray of shape (n_samples,), int32
+    formulation : Formulation
+
+    Raises
+    ------
+    ValueError
+        If they are no costs of these classes, are all 0 or of an extreme size, or the formulation
+        asks for no margins of other classes.
+    """
+    if formulation.targets == "own":
+        name = next(name for name, known in FORMULATIONS.items() if known is formulation)
+        raise ValueError(
+            f"costs are margins of the other classes, and formulation={name!r} asks for that of "
+            "the true class alone; use another formulation"
+        )
+    if formulation.is_separable and len(classes) == 2:
+        raise ValueError(
+            "costs of two classes make two different machines of formulation='one_vs_rest', and a "
+            "binary model has one; use another formulation, or class_weight"
+        )
+    table = cost_table(costs, classes)
+    largest = float(table.max())
+    if largest == 0:
+        raise ValueError("costs: at least one mistake must cost something")
+    if not SMALLEST <= largest <= LARGEST:
+        raise ValueError(
+            f"costs: the largest is {largest:g}, and weights are of its size; scale it to about 1"
+        )
+    return BaseScores.of_costs(table, labels)
+
+
+def cost_table(costs: Any, classes: Array) -> Numbers:
+    """Return the costs of mistakes as a table, checked.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_classes, n_classes), dict of dicts or LabelledCosts
+        Row j, column c: the cost of predicting class c where class j is true, in the order of
+        ``classes``; of a pandas DataFrame, by the labels of its index and its columns. Of a dict,
+        ``costs[j][c]`` with labels; pairs that it lacks cost 1.
+    classes : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes), float64
+
+    Raises
+    ------
+    ValueError
+        If the shape is another one, a label is no class, a cost is negative, infinite or NaN, a
+        class costs something where it is right, or there are more than 4,096 classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyclass.estimators.costs import cost_table
+    >>> cost_table({"ill": {"well": 10}}, np.array(["ill", "well"])).tolist()
+    [[0.0, 10.0], [1.0, 0.0]]
+    """
+    k = len(classes)
+    if k > LARGEST_TABLE:
+        raise ValueError(f"costs are for up to {LARGEST_TABLE} classes, and there are {k}")
+    if isinstance(costs, LabelledCosts):
+        return costs.of_classes(classes)
+    table = (
+        _from_labels(costs, classes)
+        if isinstance(costs, Mapping)
+        else _as_numbers(_in_order(costs, classes))
+    )
+    if table.shape != (k, k):
+        raise ValueError(
+            f"costs have the shape {table.shape}; a row for each of the {k} true classes and a "
+            "column for each predicted one are needed, in the order of classes_"
+        )
+    wrong = np.argwhere(
+        ~(np.isfinite(table) & (table >= 0)) | (np.eye(k, dtype=bool) & (table > 0))
+    )
+    if len(wrong):
+        j, c = wrong[0]
+        rule = "a right prediction costs 0" if j == c else "costs are finite and at least 0"
+        raise ValueError(
+            f"costs: predicting {classes.tolist()[c]!r} where {classes.tolist()[j]!r} is true "
+            f"costs {table[j, c]}; {rule}"
+        )
+    return table
+
+
+def _in_order(costs: Any, classes: Array) -> Any:
+    """Return a table in the order of the classes: of a frame with an index, by its labels."""
+    if not (hasattr(costs, "index") and hasattr(costs, "columns")):
+        return costs
+    labels = set(classes.tolist())
+    for name, found in (("index", costs.index.tolist()), ("columns", costs.columns.tolist())):
+        if set(found) != labels or len(found) != len(labels):
+            raise ValueError(
+                f"costs: the {name} of the frame must hold the label of each class once; give an "
+                "array for costs in the order of classes_"
+            )
+    return costs.loc[classes.tolist(), classes.tolist()].to_numpy()
+
+
+def _as_numbers(costs: ArrayLike) -> Numbers:
+    try:
+        table = np.asarray(costs)
+        if table.dtype.kind == "c":
+            raise ValueError("it holds complex numbers")
+        return table.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"costs must be a table of numbers or a dict of dicts: {error}") from error
+
+
+def _from_labels(costs: Mapping[Any, Any], classes: Array) -> Numbers:
+    k, positions = len(classes), {label: c for c, label in enumerate(classes.tolist())}
+    table = np.ones((k, k)) - np.eye(k)
+    for true, row in costs.items():
+        if not isinstance(row, Mapping):
+            raise ValueError(
+                f"costs[{true!r}] must be a dict of predicted labels and their costs, not "
+                f"{type(row).__name__}"
+            )
+        for predicted, cost in row.items():
+            unknown = [label for label in (true, predicted) if label not in positions]
+            if unknown:
+                raise ValueError(f"costs: {unknown[0]!r} is no class of the model")
+            if not isinstance(cost, Real):
+                raise ValueError(f"costs[{true!r}][{predicted!r}] must be a number, not {cost!r}")
+            table[positions[true], positions[predicted]] = cost
+    return table

@@ -1,0 +1,61 @@
+"""Numbers that training adds to the scores of its examples; costs of mistakes are such numbers.
+
+    s_ic = w_c . x_i + b_ic,  for all classes c, y_i among them
+
+Costs Delta(y, c) of predicting c where y is true ask for margins of their size (margin rescaling):
+
+    Delta(y, c) - (w_y - w_c) . x = gamma - (s_y - s_c)    where b_c = Delta(y, c) - gamma, b_y = 0
+
+with gamma the largest cost; absolute margins likewise. Where all costs are 1, b = 0. Source:
+Tsochantaridis et al., Large margin methods for structured and interdependent output variables, JMLR
+6, 2005, sec. 2.2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BaseScores:
+    """A table, and the row of it that belongs to each example.
+
+    Attributes
+    ----------
+    table : ndarray of shape (m, k), float64
+    rows : ndarray of shape (n,), int32
+    gamma : float
+        Margin that is asked of the classes c != y.
+    """
+
+    table: Numbers
+    rows: NDArray[np.int32]
+    gamma: float
+
+    @classmethod
+    def of_costs(cls, costs: Numbers, labels: NDArray[np.int32]) -> BaseScores:
+        """Return those of costs.
+
+        Parameters
+        ----------
+        costs : ndarray of shape (k, k)
+            Row y, column c: Delta(y, c), not negative, and positive somewhere; 0 where c = y.
+        labels : ndarray of shape (n,), int32
+        """
+        gamma = float(costs.max())
+        table = costs - gamma
+        np.fill_diagonal(table, 0.0)
+        return cls(table, labels, gamma)
+
+    def of(self, part: slice) -> Numbers:
+        """Return those of some examples, shape (rows, k)."""
+        return np.asarray(self.table[self.rows[part]])
+
+    def of_classes(self, classes: NDArray[np.int64]) -> BaseScores:
+        """Return the same for some classes only."""
+        return replace(self, table=np.ascontiguousarray(self.table[:, classes]))
