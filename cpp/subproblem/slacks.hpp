@@ -45,7 +45,7 @@ template <class T, class Lanes>
 }
 
 [[gnu::always_inline]] inline double largest_gamma(const Formulation& f) {
-  return std::max(f.gamma, f.gamma_own);
+  return f.own ? std::max(f.gamma, f.gamma_own) : f.gamma;
 }
 
 }  // namespace manyclass

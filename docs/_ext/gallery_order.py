@@ -12,6 +12,7 @@ ORDER = (
     "plot_choosing_c",
     "plot_probabilities",
     "plot_imbalanced_classes",
+    "plot_costs",
     "plot_multilabel",
     "plot_embeddings",
     "plot_sparse_models",

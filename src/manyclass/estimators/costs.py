@@ -90,8 +90,8 @@ def mean_cost(
 
 def base_of_costs(
     costs: Any, classes: Array, labels: NDArray[np.int32], formulation: Formulation
-) -> BaseScores:
-    """Return what costs of mistakes add to the scores in training.
+) -> BaseScores | None:
+    """Return what costs of mistakes add to the scores in training; None where all are 1.
 
     Parameters
     ----------
@@ -112,12 +112,14 @@ def base_of_costs(
             f"costs are margins of the other classes, and formulation={name!r} asks for that of "
             "the true class alone; use another formulation"
         )
+    table = cost_table(costs, classes)
+    if (table + np.eye(len(table)) == 1).all():
+        return None
     if formulation.is_separable and len(classes) == 2:
         raise ValueError(
             "costs of two classes make two different machines of formulation='one_vs_rest', and a "
             "binary model has one; use another formulation, or class_weight"
         )
-    table = cost_table(costs, classes)
     largest = float(table.max())
     if largest == 0:
         raise ValueError("costs: at least one mistake must cost something")

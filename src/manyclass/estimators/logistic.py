@@ -253,7 +253,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         state: Settings = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_warm_start"}
 
-    def _problem(self, dataset: Dataset, classes: Array) -> Problem:
+    def _problem(self, dataset: Dataset, _classes: Array) -> Problem:
         return logistic_problem(dataset, float(self.C))
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, str]:

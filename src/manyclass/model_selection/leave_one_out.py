@@ -132,10 +132,7 @@ def _verdicts(problem: Problem, end: Start, dual: float) -> NDArray[np.int8]:
         of_z[:-1] += matrix[part].T @ added(part)
         of_z[-1] += data.bias * added(part).sum(axis=0)
     W = of_z if end.weights is None else np.asarray(end.weights)
-    losses = [
-        problem.costs[part] @ losses_of(problem, scores(part, W), part)
-        for part in parts
-    ]
+    losses = [problem.costs[part] @ losses_of(problem, scores(part, W), part) for part in parts]
     gap = max(0.0, 0.5 * float(np.sum(W * W)) + float(np.sum(losses)) - dual)
     slack = gap - 0.25 * float(np.sum((W - of_z) ** 2))
     squares = row_norms(matrix, squared=True) + data.bias**2

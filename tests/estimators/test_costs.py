@@ -1,0 +1,253 @@
+"""MulticlassSVC(costs=...): its problem by definition, labels, folds, files, what is refused."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+
+from manyclass import (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    c_path,
+    load_model,
+    loo_error_bounds,
+    save_model,
+)
+from manyclass.distributed.backend import check_formulation
+from manyclass.estimators.costs import LabelledCosts, mean_cost
+from manyclass.estimators.fit import Training
+from manyclass.problem.formulations import FORMULATIONS
+from tests.helpers.cases import each
+
+X, Y = load_iris(return_X_y=True)
+NAMES = load_iris().target_names[Y]
+COSTS = np.array([[0.0, 1.0, 0.2], [3.0, 0.0, 1.5], [2.0, 5.0, 0.0]])
+WITH_COSTS = [name for name in FORMULATIONS if name != "mmr"]
+
+
+def loss_of_row(name, squared, scores, y, costs):
+    """The loss of one row, by its definition."""
+    k, losses = len(scores), []
+    for c in range(k):
+        if name in ("crammer_singer", "weston_watkins"):
+            xi = costs[y, c] - (scores[y] - scores[c]) if c != y else 0.0
+        elif c != y:
+            xi = costs[y, c] + scores[c]
+        else:
+            is_target = name in ("ats", "atm", "reinforced", "one_vs_rest")
+            xi = (k - 1 if name == "reinforced" else 1) - scores[y] if is_target else 0.0
+        losses.append(max(0.0, xi) ** (2 if squared else 1))
+    return max(losses) if FORMULATIONS[name].takes_maximum else sum(losses)
+
+
+@pytest.mark.parametrize("name", WITH_COSTS)
+@each("loss", ["hinge", "squared_hinge"])
+def test_the_objective_is_that_of_the_definition(name, loss):
+    if loss not in FORMULATIONS[name].losses():
+        return
+    model = MulticlassSVC(
+        formulation=name, loss=loss, costs=COSTS, C=0.1, tol=1e-3, random_state=0
+    ).fit(X, Y)
+    W = np.vstack([model.coef_.T, model.intercept_])
+    scores = model.decision_function(X)
+    losses = [
+        loss_of_row(name, loss != "hinge", s, y, COSTS) for s, y in zip(scores, Y, strict=True)
+    ]
+    primal = 0.5 * np.sum(W * W) + 0.1 * np.sum(losses)
+    assert model.certificate_.primal_objective == pytest.approx(primal, rel=1e-10)
+    assert model.certificate_.relative_gap <= 1e-3
+
+
+def test_costs_shift_mistakes():
+    X_digits, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    X_digits = X_digits / 16 + rng.normal(scale=0.5, size=X_digits.shape)
+    costs = np.ones((10, 10)) - np.eye(10)
+    costs[8] *= 20  # an 8 must not be missed
+    found = {}
+    for name, given in (("none", None), ("costs", costs)):
+        model = MulticlassSVC(formulation="ww", costs=given, C=0.1, random_state=0)
+        model.fit(X_digits[:900], y[:900])
+        found[name] = model.predict(X_digits[900:])
+    labelled = LabelledCosts.of(costs, np.arange(10))
+    before, after = (mean_cost(labelled, y[900:], found[name]) for name in ("none", "costs"))
+    assert after < 0.7 * before
+
+
+@each("weights", ["dense", "sparse"])
+@each("dtype", [np.float32, np.float64])
+def test_costs_by_label_are_those_of_the_table(weights, dtype):
+    table = [[0, 1, 1], [1, 0, 5], [1, 1, 0]]
+    labels = ["setosa", "versicolor", "virginica"]
+    frame = pd.DataFrame(table, labels, labels).iloc[::-1, [1, 0, 2]]
+    models = [
+        MulticlassSVC(costs=costs, weights=weights, random_state=0).fit(X.astype(dtype), NAMES)
+        for costs in (table, {"versicolor": {"virginica": 5}}, frame)
+    ]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.decision_function(X), models[0].decision_function(X))
+    plain = MulticlassSVC(weights=weights, random_state=0).fit(X.astype(dtype), NAMES)
+    assert (plain.decision_function(X) != models[0].decision_function(X)).any()
+
+
+@each("costs", [{}, np.ones((3, 3)) - np.eye(3)])
+def test_costs_of_one_are_no_costs(costs):
+    plain, given = (
+        MulticlassSVC(costs=c, n_jobs=2, random_state=0).fit(X, Y) for c in (None, costs)
+    )
+    np.testing.assert_array_equal(plain.coef_, given.coef_)
+    assert plain.certificate_ == given.certificate_
+
+
+def test_parts_of_sparse_one_vs_rest_keep_their_costs(monkeypatch):
+    monkeypatch.setattr("manyclass.training.class_chunks.groups_in_part", lambda *_: 1)
+    monkeypatch.setattr("manyclass.training.class_chunks.classes_in_group", lambda *_: 2)
+    settings = {"formulation": "one_vs_rest", "costs": COSTS, "random_state": 0, "tol": 1e-6}
+    dense, sparse = (MulticlassSVC(weights=w, **settings).fit(X, Y) for w in ("dense", "sparse"))
+    expected = dense.certificate_.primal_objective
+    assert sparse.certificate_.primal_objective == pytest.approx(expected, rel=2e-6)
+    # After one epoch of the first part, the others lose their costs.
+    with pytest.warns(UserWarning, match="stopped after"):
+        first = MulticlassSVC(weights="sparse", **settings, max_iter=1).fit(X, Y)
+    assert first.history_[0].primal_estimate > expected
+
+
+def test_class_weights_multiply_costs():
+    weighted = MulticlassSVC(costs=COSTS, class_weight={1: 3.0}, tol=1e-6, random_state=0)
+    rows = MulticlassSVC(costs=COSTS, tol=1e-6, random_state=0)
+    first = weighted.fit(X, Y).certificate_.primal_objective
+    second = rows.fit(X, Y, np.where(Y == 1, 3.0, 1.0)).certificate_.primal_objective
+    assert first == pytest.approx(second, rel=1e-5)
+
+
+def test_float32_continues_in_double():
+    settings = {"costs": COSTS, "C": 10.0, "tol": 1e-6, "random_state": 0}
+    single = MulticlassSVC(**settings).fit(X.astype(np.float32), Y)
+    double = MulticlassSVC(**settings).fit(X.astype(np.float32).astype(np.float64), Y)
+    assert single.certificate_.relative_gap <= 1e-6
+    assert single.certificate_.primal_objective == pytest.approx(
+        double.certificate_.primal_objective, rel=2e-6
+    )
+
+
+def test_a_warm_start_takes_other_costs():
+    model = MulticlassSVC(warm_start=True, costs=COSTS, tol=1e-8, random_state=0).fit(X, Y)
+    again = model.fit(X, Y)
+    assert again.n_iter_ == 0 or again.certificate_.relative_gap <= 1e-8
+    other = model.set_params(costs=COSTS.T, tol=1e-6).fit(X, Y)
+    cold = MulticlassSVC(costs=COSTS.T, tol=1e-6, random_state=0).fit(X, Y)
+    assert other.certificate_.primal_objective == pytest.approx(
+        cold.certificate_.primal_objective, rel=2e-6
+    )
+
+
+def test_checkpoints_are_of_their_costs(tmp_path):
+    first = MulticlassSVC(costs=COSTS, checkpoint=tmp_path / "first", random_state=0).fit(X, Y)
+    again = clone(first).set_params(resume=True, checkpoint=tmp_path / "first").fit(X, Y)
+    assert again.certificate_.primal_objective == pytest.approx(
+        first.certificate_.primal_objective, rel=2e-3
+    )
+    for costs in (COSTS.T, None):
+        with pytest.raises(ValueError, match="costs of mistakes"):
+            MulticlassSVC(costs=costs, checkpoint=tmp_path / "first", resume=True).fit(X, Y)
+
+
+def test_model_files_hold_costs():
+    model = MulticlassSVC(costs={"setosa": {"virginica": 7}}, random_state=0).fit(X, NAMES)
+    file = io.BytesIO()
+    save_model(file, model)
+    file.seek(0)
+    loaded = load_model(file)
+    table = [[0, 1, 7], [1, 0, 1], [1, 1, 0]]
+    np.testing.assert_array_equal(loaded.costs, table)
+    np.testing.assert_array_equal(loaded.fit(X, NAMES).coef_, model.coef_)
+
+
+@each("scoring", ["cost", None])
+def test_folds_take_costs_by_label(scoring):
+    """One fold lacks a class, whose rows are all in another one."""
+    y = NAMES.copy()
+    y[:2] = "rare"
+    costs = {"rare": {"setosa": 0.5}, "virginica": {"versicolor": 4}}
+    halves = np.arange(0, 150, 2), np.arange(1, 150, 2)
+    folds = [(np.arange(2, 150), np.arange(2)), halves, halves[::-1]]
+    search = MulticlassSVCCV(Cs=[0.1, 1.0], costs=costs, cv=folds, scoring=scoring, random_state=0)
+    search.fit(X, y)
+    if scoring == "cost":
+        assert search.scores_[0, 0] == pytest.approx(-0.5)  # both are predicted as setosa
+        known = LabelledCosts.of(costs, search.classes_)
+        assert search.score(X, y) == pytest.approx(-mean_cost(known, y, search.predict(X)))
+    file = io.BytesIO()
+    save_model(file, search)
+    file.seek(0)
+    loaded = load_model(file)
+    np.testing.assert_array_equal(loaded.costs, loaded.best_estimator_.costs)
+    assert loaded.score(X, y) == search.score(X, y)
+
+
+def test_a_path_and_bounds_are_of_the_costs():
+    path = c_path(X, Y, C_min=0.01, C_max=1.0, epsilon=0.05, costs=COSTS, random_state=0)
+    fit = MulticlassSVC(C=0.3, costs=COSTS, tol=1e-6, random_state=0).fit(X, Y)
+    low, high = path.bounds_at(0.3)
+    assert low <= fit.certificate_.primal_objective <= 1.05 * high
+    bounds = loo_error_bounds(X, Y, costs=COSTS, random_state=0)
+    assert 0 <= bounds.lower <= bounds.upper < 0.5
+
+
+def test_sparsify_knows_the_objective():
+    model = MulticlassSVC(costs=COSTS, tol=1e-6, random_state=0).fit(X, Y)
+    before = model.certificate_.primal_objective
+    report = model.sparsify(1e-12, X=X, y=Y).sparsity_report_
+    assert report.objective_before == pytest.approx(before, rel=1e-9)
+
+
+@each(
+    ("costs", "settings", "message"),
+    [
+        (COSTS, {"formulation": "mmr"}, "another formulation"),
+        (COSTS, {"solver": "cutting_plane"}, "trains no costs"),
+        (COSTS[:2], {}, "shape"),
+        (COSTS - np.eye(3), {}, "a right prediction costs 0"),
+        (-COSTS, {}, "at least 0"),
+        (np.where(COSTS == 5, np.inf, COSTS), {}, "finite"),
+        (np.where(COSTS == 5, np.nan, COSTS), {}, "finite"),
+        (COSTS * 0, {}, "at least one mistake"),
+        (COSTS * 1e10, {}, "scale it to about 1"),
+        (COSTS * 1e-10, {}, "scale it to about 1"),
+        ({0: {4: 1.0}}, {}, "4 is no class"),
+        ({0: 3.0}, {}, "must be a dict"),
+        ("balanced", {}, "costs"),
+        ([["a", "b", "c"]] * 3, {}, "table of numbers"),
+    ],
+)
+def test_costs_that_are_none(costs, settings, message):
+    with pytest.raises(ValueError, match=message):
+        MulticlassSVC(costs=costs, **settings).fit(X, Y)
+
+
+def test_two_machines_of_two_classes_are_refused():
+    costs = [[0, 2.0], [1.0, 0]]
+    two = Y < 2
+    with pytest.raises(ValueError, match="binary model has one"):
+        MulticlassSVC(formulation="ovr", costs=costs).fit(X[two], Y[two])
+    model = MulticlassSVC(costs=costs, random_state=0).fit(X[two], Y[two])
+    assert model.coef_.shape == (1, 4)
+
+
+def test_several_processes_refuse_costs():
+    model = MulticlassSVC(costs=COSTS)
+    problem = Training(model).given(X, Y, None).problem
+    with pytest.raises(ValueError, match="one process"):
+        check_formulation(problem)
+
+
+def test_scoring_by_cost_needs_costs():
+    with pytest.raises(ValueError, match="give costs"):
+        MulticlassSVCCV(scoring="cost").fit(X, Y)
+    with pytest.raises(ValueError, match="none of class 9"):
+        LabelledCosts.of(COSTS, np.arange(3)).of_predictions(np.array([9]), np.array([1]))
