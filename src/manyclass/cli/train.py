@@ -87,6 +87,7 @@ def svc_of(args: argparse.Namespace, communicator: object = None) -> MulticlassS
         solver="auto" if args.solver == "dual" else args.solver,
         stopping=args.stopping,
         communicator=communicator,
+        split="rows" if args.split == "rows" else None,
         **_checkpoints(args),
         **merging(args),
         **parameters(args),

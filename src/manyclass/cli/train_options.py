@@ -107,8 +107,8 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--split",
         choices=["classes", "rows"],
-        help="what the processes of mpiexec share out: rows for logistic, which needs it then; "
-        "classes for the others (default)",
+        help="what the processes of mpiexec share out: classes (default), or rows: logistic, which "
+        "needs it, crammer_singer, weston_watkins and one_vs_rest",
     )
     group.add_argument(
         "-C",
@@ -231,9 +231,8 @@ def settle(args: argparse.Namespace) -> None:
     if args.C == AUTO:
         _check_auto(args)
     logistic = args.formulation == LOGISTIC
-    if args.split == ("classes" if logistic else "rows"):
-        kinds = "rows" if logistic else "classes"
-        raise UsageError(f"argument --split: this formulation splits {kinds}; leave out --split")
+    if args.split == "classes" and logistic:
+        raise UsageError("argument --split: logistic splits rows; give --split rows")
     if args.loss is None:
         args.loss = "log_loss" if logistic else "hinge"
     if logistic:

@@ -116,6 +116,11 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         formulations but "adm" and "atm". Every rank calls ``fit`` with the same X, y and
         parameters, and has the same fitted model afterwards; rank 0 alone prints and warns. An
         error on one rank ends all of them.
+    split : {"rows"}, default=None
+        What the processes of a communicator share out. None: the classes, and every process has
+        all rows. "rows": each calls ``fit`` with rows of its own, their y and weights; classes are
+        those of all processes, which may have no row. Crammer-Singer, Weston-Watkins and
+        one-vs-rest, with dense weights, by consensus: for rows that do not fit one machine.
     checkpoint : str or path-like, default=None
         Folder for checkpoints of the training, from which it resumes after a crash, with `resume`;
         rank 0 writes them. The last one is of the end. Must hold none yet, unless with `resume`.
@@ -197,6 +202,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "communicator": [HasMethods("Get_rank"), HasMethods("send_receive"), None],
+        "split": [one_of(["rows"]), None],
         "checkpoint": [str, os.PathLike, None],
         "checkpoint_minutes": [Interval(Real, 0.0, None, closed="left")],
         "resume": ["boolean"],
@@ -224,6 +230,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         communicator: object = None,
+        split: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_minutes: float = 10.0,
         resume: bool = False,
@@ -246,6 +253,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.communicator = communicator
+        self.split = split
         self.checkpoint = checkpoint
         self.checkpoint_minutes = checkpoint_minutes
         self.resume = resume
@@ -283,8 +291,8 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         MemoryError
             If W does not fit into memory, before training if that can be known.
         """
-        several = self.communicator is not None
-        make = plugin("communicator") if several else Training
+        several = self.communicator is not None or self.split is not None
+        make = plugin("communicator" if self.split is None else "rows") if several else Training
         with input_restored(self):
             make(self).run(X, y, sample_weight)
         self.__dict__.pop("temperature_", None)
@@ -292,7 +300,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
 
     def _validate_params(self) -> None:
         """Check the parameters; several processes do so where all of them can end."""
-        if self.communicator is None:
+        if self.communicator is None and self.split is None:
             check_parameters(self)
 
     def _problem(self, dataset: Dataset, classes: Array) -> Problem:

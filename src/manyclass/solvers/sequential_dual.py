@@ -59,6 +59,8 @@ class SequentialDual:
         Whether z is kept for a warm start, which may be n x k numbers; z = 0 is returned otherwise.
     ascent_only : bool, default=False
         Whether coordinate ascent is all: no Newton phase, and no stochastic steps before it.
+    rebuilds : bool, default=True
+        Whether W is rebuilt from z now and then: not where W is W(z) and what the caller adds.
 
     Attributes
     ----------
@@ -78,10 +80,11 @@ class SequentialDual:
         storage: Storage | None = None,
         keeps_duals: bool = True,
         ascent_only: bool = False,
+        rebuilds: bool = True,
     ) -> None:
         self._began = time.perf_counter()
         self.problem, self.rng = problem, rng
-        self.keeps_duals, self.ascent_only = keeps_duals, ascent_only
+        self.keeps_duals, self.ascent_only, self.rebuilds = keeps_duals, ascent_only, rebuilds
         self.engine = Engine(problem, rng, n_jobs, storage=storage)
         self._rows = np.flatnonzero(self.engine.norms > 0).astype(np.int32)
         self._active, self._n_active = np.empty(len(self._rows), np.int32), 0
@@ -181,7 +184,7 @@ class SequentialDual:
 
     def _ascent(self, rule: StoppingRule) -> EpochRecord:
         """Shrunk loops until the inner tolerance or the budget is reached, then one full loop."""
-        if self._n_epochs and self._n_epochs % REBUILD_EVERY == 0:
+        if self.rebuilds and self._n_epochs and self._n_epochs % REBUILD_EVERY == 0:
             self.engine.rebuild()
         made = self._stochastic_start() if self._begins_stochastic else 0
         loops, evaluations = self._shrunk_loops(rule)

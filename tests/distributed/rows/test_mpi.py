@@ -8,7 +8,7 @@ import sys
 import pytest
 from sklearn.datasets import load_digits
 
-from manyclass import MultinomialLogisticRegression, load_model, save_data
+from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_data
 from tests.helpers.mpiexec import MPIEXEC, needs_mpi
 
 pytestmark = needs_mpi
@@ -89,3 +89,24 @@ def test_the_command_line_reads_and_trains_shares(tmp_path):
     for certificate in found:
         assert certificate.relative_gap <= 1e-5
         assert certificate.primal_objective == pytest.approx(one, rel=2e-5)
+
+
+def test_the_command_line_trains_an_svm_on_shares(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    save_data(tmp_path / "data", X / 16, y)
+    options = "--split", "rows", "-C", "0.01", "--tol", "1e-3", "--quiet", "--dtype", "float64"
+    command = [sys.executable, "-m", "manyclass", "train", *options]
+    paths = [str(tmp_path / "data"), str(tmp_path / "model")]
+    done = subprocess.run(
+        [MPIEXEC, "-n", "3", *command, *paths],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    model = load_model(tmp_path / "model")
+    one = MulticlassSVC(C=0.01, tol=1e-6).fit(X / 16, y).certificate_
+    assert model.certificate_.relative_gap <= 1e-3
+    assert model.certificate_.dual_objective <= one.primal_objective
+    assert model.certificate_.primal_objective == pytest.approx(one.primal_objective, rel=1.1e-3)

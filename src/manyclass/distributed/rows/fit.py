@@ -1,7 +1,8 @@
-"""Multinomial logistic regression on ranks that have rows of their own.
+"""Training on ranks that have rows of their own.
 
-Every rank runs Newton's method (solvers/logistic_newton.py) on the same W; sums over the rows are
-added over the ranks (parts.py), so that all of them end with the same model.
+Every rank runs Newton's method (solvers/logistic_newton.py) or consensus ADMM (admm.py) on the same
+W; sums over the rows are added over the ranks (parts.py), so that all of them end with the same
+model.
 """
 
 from __future__ import annotations
@@ -27,31 +28,43 @@ from manyclass.distributed.consensus import (
     facts_of_rank,
     of_first,
 )
+from manyclass.distributed.rows.admm import ConsensusAdmm
 from manyclass.distributed.rows.data import facts_of_parts, part_of, weights_of
 from manyclass.distributed.rows.parts import RanksParts
+from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.estimators.fit import Given, Training
-from manyclass.estimators.logistic import MultinomialLogisticRegression, logistic_problem
+from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_size, validated
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution, Start
 from manyclass.solvers.logistic_engine import PrimalEngine
 from manyclass.solvers.logistic_newton import NewtonLogistic
 from manyclass.solvers.logistic_rows import LogisticRows
+from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.loop import Solver
 from manyclass.training.options import Options
+from manyclass.training.select import DEFAULT
 from manyclass.utils.fingerprints import Facts, fingerprint
+from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, Rows, Settings
+
+LOG_LOSS = "log_loss"
 
 
 class RowsOnRanks(Ranks):
     """Training on ranks, each of which has a part of the rows."""
 
     def solver(
-        self, problem: Problem, start: Start | None, options: Options, _rng: np.random.Generator
+        self, problem: Problem, start: Start | None, options: Options, rng: np.random.Generator
     ) -> Solver:
         """Make the solver of all rows, given the problem of this rank's own."""
         began = time.perf_counter()
         ranks = self.communicator
+        if problem.loss != LOG_LOSS:
+            part = SvmRows(problem, options.n_jobs, number=ranks.rank)
+            seed = int(rng.integers(2**31))
+            return ConsensusAdmm(problem, RanksParts(ranks, part), start, seed=seed, began=began)
         rows = agreed(ranks, lambda: LogisticRows(problem, options.n_jobs))
         engine = PrimalEngine(
             problem, RanksParts(ranks, rows), regularize_intercept=options.regularize_intercept
@@ -79,13 +92,15 @@ class RowsTraining(Training):
 
     Parameters
     ----------
-    model : MultinomialLogisticRegression
+    model : MulticlassSVC or MultinomialLogisticRegression
     ranks : Communicator
     """
 
-    model: MultinomialLogisticRegression
+    model: MulticlassSVC | MultinomialLogisticRegression
 
-    def __init__(self, model: MultinomialLogisticRegression, ranks: Communicator) -> None:
+    def __init__(
+        self, model: MulticlassSVC | MultinomialLogisticRegression, ranks: Communicator
+    ) -> None:
         super().__init__(model)
         self.ranks = ranks
         self.costs = (math.inf, 0.0)  # the least and the largest C_i of all rows
@@ -119,7 +134,7 @@ class RowsTraining(Training):
 
         def problem_here() -> Problem:
             check_size(dataset)
-            return logistic_problem(dataset, float(model.C))
+            return model._problem(dataset)
 
         problem = agreed(ranks, problem_here)
         self.costs = _range_of_all(ranks, problem)
@@ -140,6 +155,22 @@ class RowsTraining(Training):
                 "communicator= needs split='rows': every process passes rows of its own to fit, "
                 "which are trained on together"
             )
+
+    def options(self, problem: Problem) -> tuple[Options, Choice | str]:
+        """Choose how the problem is trained: by consensus, where it is no logistic regression."""
+        model = self.model
+        if not isinstance(model, MulticlassSVC):
+            return super().options(problem)
+        check_consensus(model, problem)
+        options = Options(
+            tol=float(model.tol),
+            stopping=model.stopping,
+            weights="dense",
+            max_iter=model.max_iter,
+            n_jobs=effective_n_jobs(model.n_jobs),
+            keeps_duals=False,
+        )
+        return options, ""
 
     def seed(self) -> int:
         """Draw the seed of the random orders on rank 0."""
@@ -182,7 +213,27 @@ class RowsTraining(Training):
         return facts_of_parts(facts, parts)
 
 
-def training_on_rows(model: MultinomialLogisticRegression) -> Training:
+def check_consensus(model: MulticlassSVC, problem: Problem) -> None:
+    """Refuse what is not trained on rows in parts.
+
+    Raises
+    ------
+    ValueError
+    """
+    if problem.formulation.centred:
+        raise ValueError(
+            f"formulation={model.formulation!r} keeps weights that sum to zero, and split='rows' "
+            "trains 'crammer_singer', 'weston_watkins' and 'one_vs_rest'; use one of these"
+        )
+    if model.solver not in DEFAULT:
+        raise ValueError(
+            f"solver={model.solver!r} trains in one process; with split='rows' use solver='auto'"
+        )
+    if model.weights == "sparse":
+        raise ValueError("with split='rows' weights are dense; use weights='auto'")
+
+
+def training_on_rows(model: MulticlassSVC | MultinomialLogisticRegression) -> Training:
     """Return the fit of a model on all ranks of its communicator, or in this process alone.
 
     Raises

@@ -1,4 +1,4 @@
-"""Parts of the rows of a problem (solvers/logistic_rows.py), where they are.
+"""Parts of the rows of a problem (solvers/logistic_rows.py, svm_rows.py), where they are.
 
 No row moves: W goes to the parts, and sums come back as arrays, float32 for products with float32
 rows and float64 for certificates. Sums of parts are added in the same order every time.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
 
 import numpy as np
 
 from manyclass.distributed.communicator import Communicator
+from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.solvers.logistic_rows import Given, LogisticRows, Question
 from manyclass.utils.types import Array
 
+PartOfRows: TypeAlias = LogisticRows | SvmRows
 ALIGNMENT = 64  # bytes, of W and its sums in the kernels
 
 
@@ -26,13 +29,13 @@ class LocalParts:
 
     Parameters
     ----------
-    parts : sequence of LogisticRows
+    parts : sequence of LogisticRows or of SvmRows
         In the order of the rows.
     n_jobs : int, default=1
         Threads that ask the parts.
     """
 
-    def __init__(self, parts: Sequence[LogisticRows], n_jobs: int = 1) -> None:
+    def __init__(self, parts: Sequence[PartOfRows], n_jobs: int = 1) -> None:
         if not parts:
             raise ValueError("there must be a part at least")
         self.parts, self.n_jobs = parts, n_jobs
@@ -53,7 +56,7 @@ class LocalParts:
                 question(part, *given, *into)
             return
 
-        def answer(part: LogisticRows) -> list[Array]:
+        def answer(part: PartOfRows) -> list[Array]:
             own = [zeros_like(array) for array in into]
             question(part, *given, *own)
             return own
@@ -73,11 +76,11 @@ class RanksParts:
     Parameters
     ----------
     communicator : Communicator
-    rows : LogisticRows
+    rows : LogisticRows or SvmRows
         Of this rank.
     """
 
-    def __init__(self, communicator: Communicator, rows: LogisticRows) -> None:
+    def __init__(self, communicator: Communicator, rows: PartOfRows) -> None:
         self.communicator, self.rows = communicator, rows
         counts = communicator.all_gather(np.array([rows.problem.dataset.n_examples], np.int64))
         rows.first = sum(int(count[0]) for count in counts[: communicator.rank])

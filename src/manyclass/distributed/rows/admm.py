@@ -1,0 +1,186 @@
+"""Consensus ADMM: support vector machines whose rows are in parts, with exact visits in each.
+
+    min  1/2 ||V||^2 + sum_r sum_{i in r} C_i loss_i(W_r)   subject to  W_r = V for every part r
+
+In a round every part takes its local problem further (svm_rows.py), from A_r = V - U_r; then
+
+    V <- rho sum_r (What_r + U_r) / (1 + R rho),   What_r = alpha W_r + (1 - alpha) V_before,
+    U_r <- U_r + What_r - V.
+
+Given: R parts that answer, and the problem of all rows, or of none. Returned: V, and its
+certificate with the z of all parts, which are feasible together:
+
+    P(V) - D(z) = 1/2 ||V - W(z)||^2 + sum_i [C_i loss_i(V) - sum_c z_ic xi_ic(V)].
+
+R rho is 8 at first. It is doubled where the gap falls slowly, as long as the parts are further from
+V than V moves. Converges linearly; slowly where rows far outnumber features.
+Source: Boyd et al. 2011, sec. 3.4.1, 3.4.3 and 7.1.1; for Crammer-Singer Han & Zhang 2012.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from manyclass.distributed.rows.svm_rows import COUNTS, TERMS, SvmRows
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import (
+    Certificate,
+    EpochRecord,
+    Start,
+    Weights,
+    exact_sum,
+    rounding_share,
+)
+from manyclass.solvers.certificates import as_returned, half_square
+from manyclass.solvers.logistic_rows import Parts
+from manyclass.solvers.stopping import Found, StoppingRule
+from manyclass.solvers.weights.dense import antisymmetric, distance
+
+RELAXATION = 1.7  # alpha
+TOTAL_RHO = 8.0  # R rho at first: the parts' terms beside the regulariser
+# rho is doubled where SHORT rounds leave more than SLOW of the gap, while rho sqrt(R) times what V
+# moves is below MOST times ||What_r - V|| of all parts.
+SHORT, SLOW, MOST = 5, 0.8, 3.0
+
+
+class ConsensusAdmm:
+    """Solver of an SVM whose rows are in parts.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of all rows, or without them: its features, classes and formulation.
+    parts : Parts
+        Of SvmRows.
+    start : Start or None
+        Its W is where V begins.
+    seed : int
+        Orders the visits.
+    began : float
+        When training began, by ``time.perf_counter``.
+
+    Attributes
+    ----------
+    dual : float
+        D at the z of all parts.
+    """
+
+    is_exact = True
+
+    def __init__(
+        self,
+        problem: Problem,
+        parts: Parts,
+        start: Start | None,
+        *,
+        seed: int = 0,
+        began: float | None = None,
+    ) -> None:
+        self._began = time.perf_counter() if began is None else began
+        self.problem, self.parts, self.seed = problem, parts, seed
+        data = problem.dataset
+        shape = data.n_features + 1, data.n_classes
+        self.V = np.zeros(shape, data.dtype)
+        if start is not None and start.weights is not None:
+            self.V[:] = start.weights
+        self.rho = power_of_two(TOTAL_RHO / parts.n_parts)
+        self.dual = 0.0
+        self._n_rounds = 0
+        self._moved = math.inf  # rho sqrt(R) ||V - V_before||
+        self._gaps: list[float] = []  # since rho is as it is
+        self._found: Certificate | None = None
+        sizes = np.zeros(2, np.int64)
+        parts.add(SvmRows.count, (), (sizes,))
+        self.n_examples = int(sizes[0])
+
+    def epoch(self, _rule: StoppingRule) -> EpochRecord:
+        """Run one round."""
+        R = self.parts.n_parts
+        total, of_duals = np.zeros_like(self.V), np.zeros_like(self.V)
+        counts = np.zeros((R, COUNTS))
+        self._n_rounds += 1
+        given = self._n_rounds, self.V, self.rho, RELAXATION, self.seed
+        self.parts.add(SvmRows.round, given, (total, of_duals, counts))
+        before, self.V = self.V, total * self.V.dtype.type(self.rho / (1 + R * self.rho))
+        if self.V.shape[1] == 2:
+            antisymmetric(self.V)
+        self.parts.same(self.V)
+        found = self._found = self._inspect(of_duals)
+        self.dual = found.dual_objective
+        loops, evaluations, active, apart = counts.sum(axis=0).tolist()
+        self._pace(found.relative_gap, math.sqrt(apart))
+        self._moved = self.rho * math.sqrt(R) * distance(self.V, before)
+        return EpochRecord(
+            epoch=self._n_rounds,
+            seconds=time.perf_counter() - self._began,
+            primal_estimate=found.primal_objective,
+            gap_estimate=found.gap,
+            violation=found.max_violation,
+            active_share=active / max(1, self.n_examples),
+            loops=int(loops),
+            evaluations=int(evaluations),
+            n_weights=self.V.size,
+            n_duals=0,
+        )
+
+    def _pace(self, gap: float, apart: float) -> None:
+        """Double rho where that is due; `apart` is of the round before, as ``_moved``."""
+        self._gaps.append(gap)
+        if len(self._gaps) < SHORT:
+            return
+        slow = gap > SLOW * self._gaps[-SHORT]
+        if slow and self._moved < MOST * apart:
+            self.rho *= 2
+            self._gaps.clear()
+
+    def _inspect(self, of_duals: Weights) -> Certificate:
+        """Return the certificate of V and the z of all parts, whose W is `of_duals`."""
+        at = as_returned(self.problem, self.V)
+        n, k = self.n_examples, self.problem.dataset.n_classes
+        terms = np.zeros((self.parts.n_parts, TERMS))
+        self.parts.add(SvmRows.inspect, (self.V, at.common, at.norm(k)), (terms,))
+        gap, loss, most_loss = (exact_sum(terms[:, i].tolist()) for i in range(3))
+        apart = distance(self.V, of_duals) + at.moved
+        penalty = half_square(at, k)
+        return Certificate.from_gap(
+            penalty + loss,
+            gap + 0.5 * apart * apart,
+            float(terms[:, 3].max(initial=0.0)),
+            rounding_share(n, k),
+            penalty=penalty,
+            loss=most_loss,
+        )
+
+    def promising(self, rule: StoppingRule) -> bool:
+        """Whether the rule may be met."""
+        found = self._found
+        assert found is not None
+        return rule.promising(Found(found.gap, found.max_violation), found.primal_objective)
+
+    def certify(self) -> Certificate:
+        """Return the certificate of the last round."""
+        if self._found is None:
+            self._found = self._inspect(np.zeros_like(self.V))
+        return self._found
+
+    def start(self) -> Start:
+        """Return V; every part keeps its own z."""
+        data = self.problem.dataset
+        zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
+        return Start(zero.duals, self.V.copy())
+
+    def weights(self) -> Weights:
+        """Return V, a copy of shape (d + 1, k)."""
+        return self.V.copy()
+
+    def finish(self) -> Weights:
+        """Return V, shape (d + 1, k)."""
+        return self.V
+
+
+def power_of_two(number: float) -> float:
+    """Return the power of 2 that is nearest by its logarithm."""
+    return 2.0 ** round(math.log2(number))

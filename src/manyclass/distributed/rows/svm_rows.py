@@ -1,0 +1,145 @@
+"""A part of the rows of a support vector machine: its local problem of consensus (admm.py).
+
+    min_W  sum_{i in part} C_i loss_i(W) + rho/2 ||W - A||^2,   A = V - U
+
+has the solution W = A + W(z), with z of the dual for costs C_i / rho and W that begins at A: visits
+of the sequential dual method on the engine's W, to which A is added. rho z is feasible for all rows
+together. rho is a power of 2, so that nothing is rounded by it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Start, exact_sum
+from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.stopping import GapRule
+from manyclass.solvers.weights.dense import squared_norm
+from manyclass.utils.types import Array, CsrArray
+
+GAP_SUMS = ("gap", "loss", "most_loss")
+TERMS = len(GAP_SUMS) + 1  # of a part; the last: the largest violation
+# Of a part: loops, scores computed, examples that are active; ||What_r - V||^2 of the round before.
+COUNTS = 4
+
+
+class SvmRows:
+    """Rows of a part, their z, and U.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of these rows; there may be none.
+    n_jobs : int, default=1
+        Threads.
+    first : int, default=0
+        Number of the first row among all.
+    number : int, default=0
+        Of the part.
+    """
+
+    def __init__(self, problem: Problem, n_jobs: int = 1, first: int = 0, number: int = 0) -> None:
+        self.problem, self.n_jobs, self.first, self.number = problem, n_jobs, first, number
+        self._visits: SequentialDual | None = None
+        self._rho, self._round = 0.0, -1
+        self._U = self._relaxed = np.empty((0, 0))  # _relaxed: What_r of the last round
+        self._counts = np.zeros(COUNTS)
+
+    def count(self, sizes: NDArray[np.int64]) -> None:
+        """Count rows and numbers of X."""
+        sizes += self.problem.dataset.n_examples, len(self.problem.dataset.values)
+
+    def round(
+        self,
+        number: float,
+        V: Array,
+        rho: float,
+        relaxation: float,
+        seed: float,
+        total: Array,
+        of_duals: Array,
+        counts: NDArray[np.float64],
+    ) -> None:
+        """Take the local problem further; add What_r + U_r and W(z) of this part, shape (d + 1, k).
+
+        A round that is asked for again is answered as before.
+        """
+        if self._round != number:
+            self._settle(V, rho)
+            A = V - self._U
+            W = self._visit(A, rho, int(seed)) if self.problem.dataset.n_examples else A
+            self._relaxed = relaxation * W + (1 - relaxation) * V
+            self._rho, self._round = rho, int(number)
+        total += self._relaxed
+        total += self._U
+        if self._visits is not None:
+            of_duals += rho * self._matrix
+        counts[self.number] = self._counts
+
+    def inspect(
+        self, V: Array, common: NDArray[np.float64], norm: float, terms: NDArray[np.float64]
+    ) -> None:
+        """Write the terms of the gap at V and z, and of P(V), in the place of this part."""
+        if not self.problem.dataset.n_examples:
+            return
+        if self._visits is None:
+            self._visits, self._rho = self._new_visits(1.0, 0), 1.0
+        engine = self._visits.engine
+        at = engine.new_weights()
+        at.matrix[:, : V.shape[1]] = V
+        found = engine.inspect(common, norm, at)
+        sums = [exact_sum(getattr(one, name) for one in found) for name in GAP_SUMS]
+        terms[self.number, : len(sums)] = self._rho * np.array(sums)
+        terms[self.number, len(sums)] = max(one.max_violation for one in found)
+
+    def duals(self) -> CsrArray:
+        """Return z of these rows for the problem of all, shape (n, k)."""
+        if self._visits is None:
+            data = self.problem.dataset
+            return Start.at_zero(data.n_examples, data.n_classes, data.dtype).duals
+        z = self._visits.engine.duals()
+        z.data *= self._rho
+        return z
+
+    @property
+    def _matrix(self) -> Array:
+        """The engine's W: W(z) between two rounds."""
+        assert self._visits is not None
+        return self._visits.engine.matrix[:, : self.problem.dataset.n_classes]
+
+    def _settle(self, V: Array, rho: float) -> None:
+        """Move U by what the last round left between What_r and V; scale it to another rho."""
+        if self._round < 0:
+            self._U, self._relaxed = np.zeros_like(V), np.zeros_like(V)
+            return
+        change = self._relaxed - V
+        self._counts[3] = squared_norm(change)
+        self._U += change
+        if rho != self._rho:
+            self._U *= self._rho / rho
+
+    def _visit(self, A: Array, rho: float, seed: int) -> Array:
+        """Run an epoch of visits from A + W(z); return A + W(z)."""
+        if self._visits is None or self._rho != rho:
+            self._visits = self._new_visits(rho, seed)
+        self._matrix[...] += A
+        record = self._visits.epoch(GapRule(0.0))
+        active = record.active_share * self.problem.dataset.n_examples
+        self._counts[:3] = record.loops, record.evaluations, active
+        self._visits.engine.rebuild()
+        return np.asarray(A + self._matrix)
+
+    def _new_visits(self, rho: float, seed: int) -> SequentialDual:
+        """Return what visits the rows for a rho; z stays, in other units."""
+        problem = self.problem
+        local = Problem(problem.dataset, problem.formulation, problem.C / rho, problem.loss)
+        rng = np.random.default_rng([seed, self.number])
+        visits = SequentialDual(local, None, rng, self.n_jobs, ascent_only=True, rebuilds=False)
+        if self._visits is not None:
+            z = self.duals()
+            z.data /= rho
+            visits.engine.load(z)
+            visits.engine.rebuild()
+        return visits

@@ -1,0 +1,255 @@
+"""SVMs on ranks with rows of their own: the optimum of one process, certificates in NumPy."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from manyclass import MulticlassSVC, load_model, save_model
+from manyclass.distributed.communicator import Serial
+from manyclass.distributed.rows.admm import ConsensusAdmm, power_of_two
+from manyclass.distributed.rows.parts import LocalParts
+from manyclass.distributed.rows.svm_rows import SvmRows
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import named
+from manyclass.problem.objective import certificate
+from manyclass.problem.objective import primal as primal_of
+from manyclass.problem.problem import Problem
+from manyclass.solvers.stopping import GapRule
+from tests.helpers.parts import DATA, WEIGHTS, WIDE, N, X, Y, ends
+from tests.helpers.ranks import caught, on_ranks
+
+CASES = [
+    ("crammer_singer", "hinge"),
+    ("weston_watkins", "hinge"),
+    ("weston_watkins", "squared_hinge"),
+    ("one_vs_rest", "hinge"),
+    ("one_vs_rest", "squared_hinge"),
+]
+TOL = 1e-3
+
+
+def fit(rank, X, y, sample_weight=None, **params):
+    cuts = ends(rank.size)
+    mine = slice(*cuts[rank.rank : rank.rank + 2])
+    options = {"communicator": rank, "split": "rows", "tol": TOL, "C": 0.1, "random_state": 0}
+    own = None if sample_weight is None else sample_weight[mine]
+    return MulticlassSVC(**{**options, **params}).fit(X[mine], y[mine], own)
+
+
+def alone(X, y, weights=None, **params):
+    return MulticlassSVC(**{"C": 0.1, "tol": 1e-6, **params}).fit(X, y, weights)
+
+
+def primal(model, X, y, weights=None):
+    """P at the returned weights, in NumPy."""
+    codes = np.searchsorted(model.classes_, y)
+    weights = np.ones(len(y)) if weights is None else weights
+    data = Dataset.from_matrix(
+        X, codes, n_classes=len(model.classes_), weights=weights, bias=float(model.fit_intercept)
+    )
+    problem = Problem(data, named(model.formulation), model.C, model.loss)
+    coef, intercept = model.coef_, model.intercept_
+    if len(model.classes_) == 2:
+        coef, intercept = np.vstack([-coef, coef]) / 2, np.concatenate([-intercept, intercept]) / 2
+        if problem.formulation.is_separable:
+            coef, intercept = 2 * coef, 2 * intercept
+    W = np.vstack([coef.T, intercept]).astype(np.float64)
+    return primal_of(problem, W)
+
+
+@pytest.mark.parametrize(("formulation", "loss"), CASES)
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_parts_reach_the_optimum_of_one_process(formulation, loss, size):
+    best = alone(X, Y, formulation=formulation, loss=loss).certificate_
+    models = on_ranks(size, lambda rank: fit(rank, X, Y, formulation=formulation, loss=loss))
+    for model in models:
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+        assert model.certificate_ == models[0].certificate_
+    proof = models[0].certificate_
+    assert proof.relative_gap <= TOL
+    assert proof.dual_objective <= best.primal_objective
+    assert proof.primal_objective >= best.dual_objective
+    assert primal(models[0], X, Y) == pytest.approx(proof.primal_objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("rows", DATA)
+def test_kinds_of_rows(rows):
+    best = alone(DATA[rows], Y).certificate_
+    model = on_ranks(3, lambda rank: fit(rank, DATA[rows], Y))[1]
+    assert model.coef_.dtype == DATA[rows].dtype
+    assert model.certificate_.relative_gap <= TOL
+    assert model.certificate_.dual_objective <= best.primal_objective
+    rel = 1e-5 if DATA[rows].dtype == np.float32 else 1e-12
+    found = primal(model, DATA[rows], Y)
+    assert found == pytest.approx(model.certificate_.primal_objective, rel=rel)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0, 1: 0.0, 2: 0.5, 3: 1, 4: 1}])
+def test_weights_are_those_of_one_process(class_weight):
+    best = alone(X, Y, WEIGHTS, class_weight=class_weight)
+    for model in on_ranks(3, lambda rank: fit(rank, X, Y, WEIGHTS, class_weight=class_weight)):
+        np.testing.assert_array_equal(model.classes_, best.classes_)
+        P = best.certificate_.primal_objective
+        assert model.certificate_.primal_objective == pytest.approx(P, rel=1.1 * TOL)
+        assert model.certificate_.dual_objective <= P
+
+
+def test_classes_are_those_of_all_parts(tmp_path):
+    order = np.argsort(Y, kind="stable")  # most parts lack most classes
+    names = np.array(["a", "bb", "ccc", "dddd", "e"])[Y]
+    models = on_ranks(7, lambda rank: fit(rank, X[order], names[order]))
+    assert all(list(model.classes_) == ["a", "bb", "ccc", "dddd", "e"] for model in models)
+    save_model(tmp_path / "model", models[0])
+    loaded = load_model(tmp_path / "model")
+    assert (loaded.communicator, loaded.split) == (None, None)
+    np.testing.assert_array_equal(loaded.predict(X), models[1].predict(X))
+
+
+@pytest.mark.parametrize("formulation", ["crammer_singer", "one_vs_rest"])
+def test_two_classes(formulation):
+    y = np.minimum(Y, 1)
+    best = alone(X, y, formulation=formulation).certificate_.primal_objective
+    model = on_ranks(3, lambda rank: fit(rank, X, y, formulation=formulation))[1]
+    assert model.coef_.shape == (1, X.shape[1])
+    assert model.certificate_.primal_objective == pytest.approx(best, rel=1.1 * TOL)
+    assert primal(model, X, y) == pytest.approx(model.certificate_.primal_objective, rel=1e-12)
+
+
+def test_the_kkt_rule_and_threads():
+    model = on_ranks(2, lambda rank: fit(rank, X, Y, stopping="kkt", tol=0.05, n_jobs=2))[0]
+    assert model.certificate_.max_violation < 0.05
+
+
+def test_a_warm_start_begins_at_the_weights():
+    def twice(rank):
+        model = fit(rank, X, Y, warm_start=True, max_iter=3)
+        first = model.certificate_
+        mine = slice(*ends(rank.size)[rank.rank : rank.rank + 2])
+        model.set_params(max_iter=1).fit(X[mine], Y[mine])
+        return first, model.certificate_
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        first, second = on_ranks(2, twice)[0]
+    assert second.primal_objective < 2 * first.primal_objective
+
+
+def test_checkpoints(tmp_path):
+    folder = tmp_path / "checkpoints"
+
+    def begin(rank):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return fit(rank, X, Y, checkpoint=folder, max_iter=4)
+
+    on_ranks(2, begin)
+    model = on_ranks(2, lambda rank: fit(rank, X, Y, checkpoint=folder, resume=True))[0]
+    assert model.certificate_.relative_gap <= TOL
+    assert [record.epoch for record in model.history_[:6]] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"formulation": "lee_lin_wahba"}, "weights that sum to zero, and split='rows' trains"),
+        ({"solver": "cutting_plane"}, "solver='cutting_plane' trains in one process"),
+        ({"weights": "sparse"}, "with split='rows' weights are dense"),
+        ({"split": "columns"}, "'split' parameter"),
+        ({"C": -1.0}, "'C' parameter"),
+    ],
+)
+def test_what_is_refused(params, message):
+    errors = on_ranks(2, caught(lambda rank: fit(rank, X, Y, **params)))
+    assert message in str(errors[0])
+
+
+def test_one_process_trains_as_without():
+    expected = alone(X, Y, random_state=0)
+    for communicator in (None, Serial()):
+        model = alone(X, Y, random_state=0, communicator=communicator, split="rows")
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+def parts_of(problem, n_parts):
+    data = problem.dataset
+    X = np.asarray(data.matrix().toarray() if data.is_sparse else data.matrix())
+    parts = []
+    for number, rows in enumerate(np.array_split(np.arange(data.n_examples), n_parts)):
+        own = Dataset.from_matrix(
+            X[rows],
+            data.labels[rows],
+            n_classes=data.n_classes,
+            weights=data.weights[rows],
+            bias=1.0,
+        )
+        part = Problem(own, problem.formulation, problem.C, problem.loss)
+        parts.append(SvmRows(part, number=number))
+    return parts
+
+
+PROBLEM = Problem(
+    Dataset.from_matrix(X, Y, n_classes=5, weights=np.ones(N), bias=1.0),
+    named("crammer_singer"),
+    0.1,
+)
+
+
+@pytest.mark.parametrize(("formulation", "loss"), CASES)
+def test_the_certificate_is_that_of_numpy(formulation, loss):
+    problem = Problem(PROBLEM.dataset, named(formulation), 0.1, loss)
+    parts = parts_of(problem, 3)
+    solver = ConsensusAdmm(problem, LocalParts(parts), None)
+    for _ in range(8):
+        solver.epoch(GapRule(TOL))
+        z = sp.vstack([part.duals() for part in parts], format="csr")
+        expected = certificate(problem, solver.V, z)
+        found = solver.certify()
+        assert found.primal_objective == pytest.approx(expected.primal_objective, rel=1e-12)
+        assert found.dual_objective <= expected.dual_objective
+        assert found.gap == pytest.approx(expected.gap, rel=1e-9)
+        assert found.max_violation == pytest.approx(expected.max_violation, rel=1e-6)
+
+
+def test_a_part_that_is_lost_begins_again():
+    """Its z and U are 0 then; the certificate stays true, and training goes on."""
+    parts = parts_of(PROBLEM, 3)
+    solver = ConsensusAdmm(PROBLEM, LocalParts(parts), None)
+    best = alone(X, Y).certificate_
+    rule = GapRule(TOL)
+    for number in range(200):
+        if number == 5:
+            parts[1] = parts_of(PROBLEM, 3)[1]
+        solver.epoch(rule)
+        proof = solver.certify()
+        assert proof.dual_objective <= best.primal_objective * (1 + 1e-12)
+        if rule.met(proof):
+            break
+    assert rule.met(proof)
+    assert number > 6
+
+
+def test_a_round_that_is_asked_for_again_is_answered_as_before():
+    part = parts_of(PROBLEM, 3)[0]
+    V = np.zeros((X.shape[1] + 1, 5))
+    answers = []
+    for _ in range(2):
+        total, of_duals, counts = np.zeros_like(V), np.zeros_like(V), np.zeros((3, 4))
+        part.round(1, V, 4.0, 1.7, 0, total, of_duals, counts)
+        answers.append((total, of_duals, counts))
+    for one, other in zip(*answers, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_many_features():
+    best = alone(WIDE, Y).certificate_.primal_objective
+    model = on_ranks(3, lambda rank: fit(rank, WIDE, Y))[0]
+    assert model.certificate_.primal_objective == pytest.approx(best, rel=1.1 * TOL)
+
+
+def test_powers_of_two():
+    assert [power_of_two(x) for x in (1.0, 8 / 7, 4 / 3, 8 / 3)] == [1.0, 1.0, 1.0, 2.0]
