@@ -26,7 +26,9 @@ extensions = [
     "stale_pages",
 ]
 # Engines of clusters that are not installed.
-autodoc_mock_imports = [name for name in ("ray", "pyspark") if find_spec(name) is None]
+autodoc_mock_imports = [
+    name for name in ("ray", "pyspark") if find_spec(name) is None
+]
 autosummary_generate = True
 numpydoc_show_class_members = False
 # Docstrings say the types.

@@ -245,6 +245,16 @@ def test_a_round_that_is_asked_for_again_is_answered_as_before():
         np.testing.assert_array_equal(one, other)
 
 
+def test_costs_of_mistakes():
+    costs = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) / 4.0
+    best = alone(X, Y, costs=costs).certificate_
+    for size in (2, 7):
+        proof = on_ranks(size, lambda rank: fit(rank, X, Y, costs=costs))[0].certificate_
+        assert proof.relative_gap <= TOL
+        assert proof.dual_objective <= best.primal_objective
+        assert proof.primal_objective >= best.dual_objective
+
+
 def test_many_features():
     best = alone(WIDE, Y).certificate_.primal_objective
     model = on_ranks(3, lambda rank: fit(rank, WIDE, Y))[0]

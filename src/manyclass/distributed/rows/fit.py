@@ -134,7 +134,7 @@ class RowsTraining(Training):
 
         def problem_here() -> Problem:
             check_size(dataset)
-            return model._problem(dataset)
+            return model._problem(dataset, classes)
 
         problem = agreed(ranks, problem_here)
         self.costs = _range_of_all(ranks, problem)

@@ -9,6 +9,8 @@ together. rho is a power of 2, so that nothing is rounded by it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -134,7 +136,7 @@ class SvmRows:
     def _new_visits(self, rho: float, seed: int) -> SequentialDual:
         """Return what visits the rows for a rho; z stays, in other units."""
         problem = self.problem
-        local = Problem(problem.dataset, problem.formulation, problem.C / rho, problem.loss)
+        local = replace(problem, C=problem.C / rho)
         rng = np.random.default_rng([seed, self.number])
         visits = SequentialDual(local, None, rng, self.n_jobs, ascent_only=True, rebuilds=False)
         if self._visits is not None:
