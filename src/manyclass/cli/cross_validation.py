@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyclass.cli.console import CommandParser, UsageError, positive, positive_int, say, silent
+from manyclass.cli.costs import costs_option, take_costs
 from manyclass.cli.data import Say, check_labels, read, timed, weigh_classes
 from manyclass.cli.options import (
     LOGISTIC,
@@ -31,7 +32,12 @@ if TYPE_CHECKING:
     from manyclass.model_selection.folds import SearchResult
     from manyclass.utils.types import Settings
 
-SCORINGS = {"accuracy": "accuracy", "macro_f1": "f1_macro", "log_loss": "neg_log_loss"}
+SCORINGS = {
+    "accuracy": "accuracy",
+    "macro_f1": "f1_macro",
+    "log_loss": "neg_log_loss",
+    "cost": "cost",
+}
 CV_EPILOG = """\
 Every C is trained to 1 % of the optimum first; those that are not significantly worse than the best
 one (corrected resampled t-test, 5 %) are trained to T, and C is chosen among them. Larger C are not
@@ -67,8 +73,10 @@ def cv_options(parser: CommandParser) -> None:
         type=scoring,
         choices=list(SCORINGS),
         default="accuracy",
-        help="default accuracy; f1_macro and neg_log_loss, as in scikit-learn, are known, too",
+        help="default accuracy; f1_macro and neg_log_loss, as in scikit-learn, are known, too; "
+        "cost: the mean cost of mistakes, by --costs",
     )
+    costs_option(parser)
     add(
         "--one-standard-error",
         action="store_true",
@@ -106,12 +114,13 @@ def cv(args: argparse.Namespace) -> None:
     from manyclass.model_selection.cross_validation import choose
 
     _check(args)
-    model = estimator(args, _search(args))
+    model: Any = estimator(args, _search(args))
     log = silent if args.quiet or args.json else say
     model.verbose = 0
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)
+    take_costs(model, args, y)
     largest = int(np.unique(y, return_counts=True)[1].max())
     if args.folds > largest:
         raise UsageError(
@@ -183,7 +192,7 @@ class _Table:
 
 def _sign(scoring: str) -> int:
     """Return -1 for a loss, which scikit-learn negates."""
-    return -1 if SCORINGS[scoring].startswith("neg_") else 1
+    return -1 if SCORINGS[scoring].startswith("neg_") or scoring == "cost" else 1
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -209,6 +218,12 @@ def _check_formulation(args: argparse.Namespace) -> None:
     """Refuse options that a formulation lacks."""
     if args.scoring == "log_loss" and args.formulation != LOGISTIC:
         raise UsageError("argument --scoring: log_loss goes with --formulation logistic")
+    if args.scoring == "cost" and not args.costs:
+        raise UsageError("argument --scoring: cost is the mean of --costs; give them")
+    if args.costs and args.formulation == LOGISTIC:
+        raise UsageError(
+            "argument --costs: logistic trains no costs of mistakes; leave out --costs"
+        )
     if args.formulation == LOGISTIC:
         if args.loss:
             raise UsageError(f"argument --loss: {args.loss} is not the loss of logistic; leave out")

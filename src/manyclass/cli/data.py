@@ -348,20 +348,26 @@ def weigh_classes(model: Weighted, args: argparse.Namespace, y: Array) -> None:
     given = dict(entry for entry in args.class_weight or [] if entry != BALANCED)
     if not given:
         return
-    import numpy as np
-
-    classes = np.unique(y).tolist()
-    by_text = {str(label): label for label in classes}
-    numbers = {} if y.dtype.kind in "UO" else {float(label): label for label in classes}
+    find = label_finder(y)
     weights: dict[Label, float] = {}
     for text, weight in given.items():
-        label = by_text.get(text, numbers.get(_as_float(text)))
+        label = find(text)
         if label is None:
             raise UsageError(f"argument --class-weight: no row of {args.data} has the label {text}")
         if label in weights:
             raise UsageError(f"argument --class-weight: the label {label} is given twice")
         weights[label] = weight
     model.class_weight = weights
+
+
+def label_finder(y: Array) -> Callable[[str], Label | None]:
+    """Return what finds the label that a text names; None where it names none."""
+    import numpy as np
+
+    classes = np.unique(y).tolist()
+    by_text = {str(label): label for label in classes}
+    numbers = {} if y.dtype.kind in "UO" else {float(label): label for label in classes}
+    return lambda text: by_text.get(text, numbers.get(_as_float(text)))
 
 
 def _as_float(text: str) -> float:

@@ -183,6 +183,8 @@ def evaluate(args: argparse.Namespace) -> None:
         return
     say(f"accuracy  {100 * found.accuracy:6.2f} %  (and micro F1: one label per row)")
     say(f"macro F1  {100 * found.macro_f1:6.2f} %")
+    if found.mean_cost is not None:
+        say(f"mean cost {found.mean_cost:7.3f}")
     if args.report:
         for line in found.lines():
             say(line)

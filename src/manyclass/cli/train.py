@@ -6,10 +6,11 @@ import argparse
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, proven, say, silent
+from manyclass.cli.costs import take_costs
 from manyclass.cli.data import (
     Say,
     check_labels,
@@ -121,6 +122,7 @@ def _train_dual(args: argparse.Namespace, log: Say) -> None:
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)
+    take_costs(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     name_features(args, model)
     save_model(args.model, model)
@@ -161,10 +163,11 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     from manyclass.cli.cross_validation import estimator, log_choice
     from manyclass.persistence.model_file import save_model
 
-    model = estimator(args, {})
+    model: Any = estimator(args, {})
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)
+    take_costs(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     name_features(args, model, model.best_estimator_)
     save_model(args.model, model)

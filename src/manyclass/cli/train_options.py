@@ -13,6 +13,7 @@ from manyclass.cli.console import (
     positive,
     positive_int,
 )
+from manyclass.cli.costs import costs_option
 from manyclass.cli.options import (
     LOGISTIC,
     data_options,
@@ -38,6 +39,7 @@ DUAL = {
     "resume": None,
     "regularize_intercept": False,
     "no_merge_columns": False,
+    "costs": None,
 }
 STOCHASTIC = {
     "alpha": 1e-4,
@@ -116,6 +118,7 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
         type=positive_or_auto,
         help="cost of a unit of loss (default 1); auto: see manyclass cv",
     )
+    costs_option(group)
     group.add_argument(
         "--stopping",
         choices=["gap", "kkt"],
@@ -168,7 +171,7 @@ def _check_multilabel(args: argparse.Namespace) -> None:
     if not args.multilabel:
         return
     lacking = ["formulation", "stopping", "checkpoint", "resume", "class_weight"]
-    lacking += ["checkpoint_minutes", "regularize_intercept", "no_merge_columns"]
+    lacking += ["checkpoint_minutes", "regularize_intercept", "no_merge_columns", "costs"]
     given = [name for name in lacking if getattr(args, name)]
     given += ["C"] if args.C == AUTO else []
     given += ["solver"] if args.solver != "dual" else []
@@ -266,6 +269,7 @@ def _check_logistic(args: argparse.Namespace) -> None:
         "--solver": args.solver != "dual" and f"{args.solver} does not train logistic; leave out",
         "--stopping": args.stopping != "gap" and "logistic stops at a gap; leave out",
         "--weights": args.weights == "sparse" and "logistic holds W dense; leave out",
+        "--costs": args.costs and "logistic trains no costs of mistakes; leave out",
     }
     for flag, why in refused.items():
         if why:

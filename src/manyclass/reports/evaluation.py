@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import precision_recall_fscore_support
 from sklearn.utils import _safe_indexing, check_consistent_length
 
+from manyclass.estimators.costs import cost_table
 from manyclass.reports.confusion import (
     ConfusionPairs,
     LabelCodes,
@@ -46,6 +47,9 @@ class Evaluation:
     top_k : dict of int to float
         Share of the rows whose label is among the k best classes; empty where there are few
         classes, or ``confidence=False``.
+    mean_cost : float or None
+        Mean cost of the predictions, of rows whose label is a class; None for a model without costs
+        of mistakes, or without such a row.
     """
 
     codes: LabelCodes
@@ -54,6 +58,7 @@ class Evaluation:
     calibration: Calibration | None
     coverage: Coverage | None = None
     top_k: dict[int, float] = field(default_factory=dict)
+    mean_cost: float | None = None
 
     @property
     def n_rows(self) -> int:
@@ -76,6 +81,7 @@ class Evaluation:
             "accuracy": self.accuracy,
             "micro_f1": self.accuracy,  # the same, as every row has one label and gets one
             "macro_f1": self.macro_f1,
+            **({} if self.mean_cost is None else {"mean_cost": self.mean_cost}),
             "n": self.n_rows,
         }
 
@@ -139,15 +145,25 @@ def evaluate(model: Any, X: Any, y: ArrayLike, *, confidence: bool = True) -> Ev
     best = classifier.predict_top_k(X, k) if k > 1 else classifier.predict(X)[:, None]
     codes = label_codes(classifier.classes_, truth, best[:, 0])
     scores, pairs = ClassScores.of(codes), ConfusionPairs(codes)
+    cost = _mean_cost(classifier, codes)
     if not confidence:
-        return Evaluation(codes, scores, pairs, None)
+        return Evaluation(codes, scores, pairs, None, mean_cost=cost)
     top_k = top_k_accuracy(classifier.classes_, best, codes)
     if not has_probabilities(classifier):
         right = codes.true == codes.predicted
         covered = Coverage.of("lead", largest_leads(classifier, X), right)
-        return Evaluation(codes, scores, pairs, None, covered, top_k)
+        return Evaluation(codes, scores, pairs, None, covered, top_k, cost)
     found, covered = calibration(classifier, X, codes)
-    return Evaluation(codes, scores, pairs, found, covered, top_k)
+    return Evaluation(codes, scores, pairs, found, covered, top_k, cost)
+
+
+def _mean_cost(classifier: Any, codes: LabelCodes) -> float | None:
+    """Return the mean cost of predictions by the costs that a model was trained with."""
+    if getattr(classifier, "costs", None) is None or codes.n_unseen == len(codes.true):
+        return None
+    known, places = codes.true < codes.n_known, codes.columns()
+    table = cost_table(classifier.costs, classifier.classes_)
+    return float(table[places[codes.true[known]], places[codes.predicted[known]]].mean())
 
 
 def _transformed(steps: Any, X: Any) -> Any:

@@ -185,6 +185,10 @@ def names_out(steps: Any) -> Array | None:
         return None
 
 
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:.3f}"
+
+
 def _header(about: sections.About, found: Evaluation | None, title: str, origin: str) -> Markup:
     model, proof = about.model, about.proof
     history = getattr(model, "history_", None)
@@ -193,6 +197,7 @@ def _header(about: sections.About, found: Evaluation | None, title: str, origin:
     cards = [
         ("accuracy", None if found is None else percent(found.accuracy, 2)),
         ("macro F1", None if found is None else percent(found.macro_f1, 2)),
+        ("mean cost", _number(None if found is None else found.mean_cost)),
         ("rows judged", None if found is None else f"{found.n_rows:,}"),
         ("proven gap", None if proof is None else f"{100 * proof.relative_gap:.2g} %"),
         ("classes", f"{len(model.classes_):,}"),
