@@ -58,7 +58,7 @@ $(VENV)/with-test: $(VENV)/built
 	touch $@
 
 # Engines of clusters are large: without them, their tests are skipped.
-$(VENV)/with-ray: $(VENV)/with-test
+$(VENV)/with-ray $(VENV)/with-spark: $(VENV)/with-test
 	-$(INSTALL) ".[$(@F:with-%=%)]"
 	touch $@
 
@@ -69,7 +69,7 @@ test: $(VENV)/with-test
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not slow"
 	bash tests/sanitize.sh $(BIN)/python quick
 
-test-all: $(VENV)/with-test $(VENV)/with-docs $(VENV)/with-ray
+test-all: $(VENV)/with-test $(VENV)/with-docs $(VENV)/with-ray $(VENV)/with-spark
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal
 	MANYCLASS_INSTRUCTION_SET=baseline $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(BASELINE_TESTS)
 	bash tests/check_symbols.sh build/editable

@@ -1,0 +1,230 @@
+"""Parts of the rows on the executors of Spark.
+
+A task writes each partition to a file of its executor, once, and the tasks of a question map it:
+what Spark caches is the name of the file. Executors that are lost lose that as well, so that Spark
+reads their partitions again. W is broadcast; sums are added in groups of parts, in their order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import mmap
+import pickle
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkFiles, StorageLevel, TaskContext
+from pyspark.errors import PySparkException
+
+from manyclass.distributed.rows.part import Like, Part, added, answer, called
+from manyclass.distributed.rows.parts import ALIGNMENT
+from manyclass.utils.types import Array
+
+MOST_LOSSES = 5  # of files, during one question
+ADDED_AT_ONCE = 8  # parts whose sums go to the driver as they are
+PARTS: dict[str, Part] = {}  # of this process of an executor, by their files
+
+
+class SparkParts:
+    """Parts on executors.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of columns X (numbers, or the fields of a vector), y and perhaps w.
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self.rows, self.session = rows, rows.sparkSession
+        self.n_parts = 0
+        self.files: Any = None  # an RDD
+        self.sent: list[Any] = []
+
+    def load(self) -> None:
+        """Write each partition to a file of its executor."""
+        if self.files is not None:
+            self.files.unpersist()
+        files = self.rows.mapInArrow(written, "number int, file string").rdd
+        self.files = files.persist(StorageLevel.MEMORY_AND_DISK)
+        self.n_parts = self.files.count()
+        if not self.n_parts:
+            raise ValueError("the DataFrame has no rows")
+
+    def call(self, method: str, *arguments: object) -> list[Any]:
+        """Call a method of every part."""
+
+        def ask(files: Iterator[Any]) -> Iterator[Any]:
+            return ((row.number, called(opened(row), method, *arguments)) for row in files)
+
+        found = self._collected(lambda files: files.mapPartitions(ask))
+        return [result for _, result in sorted(found, key=_first)]
+
+    def send(self, value: object) -> object:
+        """Broadcast a value."""
+        self.sent.append(self.session.sparkContext.broadcast(value))
+        return self.sent[-1]
+
+    def drop(self, sent: Any) -> None:
+        """Remove a broadcast value from the executors."""
+        self.sent = [one for one in self.sent if one is not sent]
+        sent.destroy()
+
+    def total(
+        self, question: str, plan: object, like: Sequence[Like], given: Sequence[object]
+    ) -> list[Array]:
+        """Add the sums of neighbouring parts on executors, if there are many, then here."""
+        told: list[Any] = [plan, *given]
+        there = [any(one is sent for sent in self.sent) for one in told]
+
+        def ask(files: Iterator[Any]) -> Iterator[Any]:
+            of_all, *rest = (one.value if b else one for one, b in zip(told, there, strict=True))
+            for row in files:
+                yield row.number, answer([opened(row)], question, like, of_all, *rest)
+
+        def summed(files: Any) -> Any:
+            sums = files.mapPartitions(ask)
+            if self.n_parts <= ADDED_AT_ONCE:
+                return sums
+            size = math.isqrt(self.n_parts)
+            return sums.map(lambda one: (one[0] // size, one)).groupByKey(size).mapValues(in_order)
+
+        total: list[Array] = in_order(self._collected(summed))
+        return total
+
+    def _collected(self, make: Callable[[Any], Any]) -> list[Any]:
+        """Return what the parts answer; read them again where their files are lost."""
+        for left in reversed(range(MOST_LOSSES)):
+            try:
+                return list(make(self.files).collect())
+            except (PySparkException, Py4JJavaError) as error:
+                if not left or "FileNotFoundError" not in str(error):
+                    raise
+            self.load()
+        raise AssertionError  # the last one returns or raises
+
+    def close(self) -> None:
+        """Remove files and broadcast values."""
+        with contextlib.suppress(Exception):  # the context may have ended
+            if self.files is not None:
+                self.files.foreach(removed)
+                self.files.unpersist()
+            for sent in self.sent:
+                sent.destroy()
+        self.files, self.sent = None, []
+
+
+def written(batches: Iterator[Any]) -> Iterator[Any]:
+    """Load the part of a task, and write it to a file of the executor."""
+    context = TaskContext.get()
+    assert context is not None
+    filled = [batch for batch in batches if batch.num_rows]
+    if not filled:
+        return
+    number = context.partitionId()
+    part = Part(number, filled, read=rows_of)
+    file = Path(SparkFiles.getRootDirectory(), f"manyclass-{uuid.uuid4().hex}")
+    dump(part, file)
+    yield pa.RecordBatch.from_pydict(
+        {"number": pa.array([number], pa.int32()), "file": [str(file)]}
+    )
+
+
+def opened(row: Any) -> Part:
+    """Return the part of a file, mapped."""
+    if row.file not in PARTS:
+        for old in [file for file in PARTS if not Path(file).exists()]:
+            del PARTS[old]
+        PARTS[row.file] = load(Path(row.file))
+    return PARTS[row.file]
+
+
+def removed(row: Any) -> None:
+    """Remove the file of a part."""
+    PARTS.pop(row.file, None)
+    Path(row.file).unlink(missing_ok=True)
+
+
+def dump(part: Part, path: Path) -> None:
+    """Write a part so that its arrays can be mapped: the rest of it, their places, then they."""
+    buffers: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(part, protocol=5, buffer_callback=buffers.append)
+    raw = [buffer.raw() for buffer in buffers]
+    ends = np.cumsum([0] + [-(-one.nbytes // ALIGNMENT) * ALIGNMENT for one in raw]).tolist()
+    head = pickle.dumps((rest, [(end, one.nbytes) for end, one in zip(ends, raw, strict=False)]))
+    with path.open("wb") as file:
+        begin = -(-(8 + len(head)) // ALIGNMENT) * ALIGNMENT
+        file.write(begin.to_bytes(8, "little") + head)
+        for end, one in zip(ends, raw, strict=False):
+            file.seek(begin + end)
+            file.write(one)
+        file.truncate(begin + ends[-1] + 1)
+
+
+def load(path: Path) -> Part:
+    """Read what ``dump`` wrote."""
+    with path.open("rb") as file:
+        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    begin = int.from_bytes(mapped[:8], "little")
+    rest, places = pickle.loads(mapped[8:begin])
+    buffers = [mapped[begin + at : begin + at + size] for at, size in places]
+    part: Part = pickle.loads(rest, buffers=buffers)
+    return part
+
+
+def rows_of(batches: list[Any]) -> tuple[Any, ...]:
+    """Return X, y and perhaps weights of the batches of a partition."""
+    table = pa.Table.from_batches(batches)
+    columns = [table[name].combine_chunks() for name in table.column_names]
+    X = matrix_of(columns[0])
+    return X, *(column.to_numpy(zero_copy_only=False) for column in columns[1:])
+
+
+def matrix_of(column: Any) -> Array | sp.csr_array[Any]:
+    """Return a column of arrays, or of the fields of vectors, as a matrix."""
+    if column.null_count:
+        raise ValueError("the column of features holds null")
+    if hasattr(column.type, "fields") and column.type.num_fields == 4:
+        return _matrix_of_vectors(column)
+    lengths = np.diff(column.offsets.to_numpy())
+    if len(lengths) and lengths.min() != lengths.max():
+        raise ValueError(f"rows have {lengths.min()} to {lengths.max()} features")
+    return np.asarray(column.flatten().to_numpy(zero_copy_only=False)).reshape(len(lengths), -1)
+
+
+def _matrix_of_vectors(column: Any) -> Array | sp.csr_array[Any]:
+    """Return vectors of pyspark.ml, dense (type 1) and sparse ones, as a matrix."""
+    kinds, sizes, indices, values = column.flatten()
+    is_dense = kinds.to_numpy(zero_copy_only=False) == 1
+    counts = values.value_lengths().to_numpy(zero_copy_only=False)
+    lengths = np.where(is_dense, counts, sizes.fill_null(0).to_numpy(zero_copy_only=False))
+    if lengths.min() != lengths.max():
+        raise ValueError(f"rows have {lengths.min()} to {lengths.max()} features")
+    numbers = values.flatten().to_numpy(zero_copy_only=False)
+    if is_dense.all():
+        return np.asarray(numbers).reshape(len(counts), -1)
+    own = indices.flatten().to_numpy(zero_copy_only=False)
+    columns = np.empty(len(numbers), np.int32)
+    of_dense = np.repeat(is_dense, counts)
+    columns[~of_dense] = own
+    columns[of_dense] = np.tile(np.arange(lengths[0]), int(is_dense.sum()))
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    return sp.csr_array((numbers, columns, ends), shape=(len(counts), int(lengths[0])))
+
+
+def in_order(sums: Any) -> Any:
+    """Add sums in the order of their numbers."""
+    first, *rest = [arrays for _, arrays in sorted(sums, key=_first)]
+    for arrays in rest:
+        first = added(first, arrays)
+    return first
+
+
+def _first(pair: tuple[int, Any]) -> int:
+    return pair[0]

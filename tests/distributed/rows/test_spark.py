@@ -1,0 +1,177 @@
+"""Rows of Spark's DataFrames: the optimum of one process, pipelines, hostile columns."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import scipy.sparse as sp
+
+from manyclass import MultinomialLogisticRegression
+from manyclass.distributed.rows import cluster as cluster_module
+from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate
+
+pytest.importorskip("pyspark", reason="needs PySpark: pip install 'manyclass[spark]'")
+if shutil.which("java") is None:
+    pytest.skip("needs Java 17", allow_module_level=True)
+
+from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.linalg import Vectors
+from pyspark.sql import SparkSession
+
+from manyclass.distributed.rows import spark_parts
+from manyclass.distributed.rows.part import Part
+from manyclass.spark import SparkMultinomialLogisticRegression
+
+# Warnings are Spark's own.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+NAMES = [f"f{i}" for i in range(D)]
+
+
+@pytest.fixture(scope="module", name="spark")
+def spark_fixture():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        make = SparkSession.builder.master("local[2, 4]")
+        for name, value in {
+            "spark.ui.enabled": "false",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.memory": "1g",
+        }.items():
+            make = make.config(name, value)
+        session = make.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+        session.stop()
+
+
+def frame(spark, rows, y, weights=None, parts=3, kind="double"):
+    """A DataFrame in parts; sparse rows become sparse vectors."""
+    if sp.issparse(rows):
+        features = [
+            Vectors.sparse(rows.shape[1], row.indices.tolist(), row.data.tolist())
+            for row in (rows[[i]].tocsr() for i in range(rows.shape[0]))
+        ]
+        schema = None
+    else:
+        features = [row.tolist() for row in rows]
+    w = np.ones(len(y)) if weights is None else weights
+    records = list(zip(features, y.tolist(), w.tolist(), strict=True))
+    name = "string" if y.dtype.kind == "U" else "int"
+    schema = f"features array<{kind}>, label {name}, weight double"
+    if sp.issparse(rows):
+        schema = ["features", "label", "weight"]
+    return spark.createDataFrame(spark.sparkContext.parallelize(records, parts), schema)
+
+
+@pytest.mark.parametrize(("parts", "rows"), [(2, "dense"), (3, "sparse"), (5, "float32")])
+def test_parts_reach_the_optimum_of_one_process(spark, monkeypatch, parts, rows):
+    monkeypatch.setattr(spark_parts, "ADDED_AT_ONCE", 4)
+    kind = "float" if rows == "float32" else "double"
+    table = frame(spark, DATA[rows], Y, parts=parts, kind=kind)
+    model = SparkMultinomialLogisticRegression(tol=1e-5).fit(table)
+    assert model.certificate_.relative_gap <= 1e-5
+    assert model.coef_.dtype == DATA[rows].dtype
+    check_certificate(model.to_local(), DATA[rows], Y)
+    found = model.transform(table).select("prediction", "probability").toPandas()
+    P = model.to_local().predict_proba(DATA[rows])
+    np.testing.assert_allclose(np.stack(found["probability"].map(lambda v: v.toArray())), P)
+    np.testing.assert_array_equal(found["prediction"], P.argmax(axis=1))
+
+
+def test_a_pipeline_is_written_and_read(spark, tmp_path):
+    names = np.array(["a", "bb", "ccc", "dddd", "e"])[Y]
+    columns = [*NAMES, "label", "weight"]
+    records = [(*x.tolist(), str(c), float(w)) for x, c, w in zip(X, names, WEIGHTS, strict=True)]
+    table = spark.createDataFrame(spark.sparkContext.parallelize(records, 3), columns)
+    params = {"tol": 1e-6, "class_weight": "balanced"}
+    estimator = SparkMultinomialLogisticRegression(weightCol="weight", C=0.5, **params)
+    stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), estimator]
+    model = Pipeline(stages=stages).fit(table)
+    alone = MultinomialLogisticRegression(C=0.5, **params).fit(X, names, WEIGHTS)
+    trained = model.stages[-1]
+    assert list(trained.classes_) == list(alone.classes_)
+    P = alone.certificate_.primal_objective
+    assert trained.certificate_.primal_objective == pytest.approx(P, rel=2e-6)
+    model.write().overwrite().save(str(tmp_path / "model"))
+    loaded = PipelineModel.load(str(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.stages[-1].coef_, trained.coef_)
+    assert loaded.stages[-1].uid == trained.uid
+    found = loaded.transform(table).select("prediction").toPandas()["prediction"]
+    np.testing.assert_array_equal(found, trained.to_local().predict(X))
+    estimator.write().overwrite().save(str(tmp_path / "estimator"))
+    again = SparkMultinomialLogisticRegression.load(str(tmp_path / "estimator"))
+    assert again.getOrDefault("C") == 0.5
+    assert len(trained.to_local().predict_proba(X)[0]) == K
+
+
+HOSTILE = {
+    "lengths": (lambda X, y: [[*X[0], 1.0], *X[1:]], "part 0: rows have 7 to 8 features"),
+    "NaN": (lambda X, y: [[np.nan] * D, *X[1:]], "part 0: Input X contains NaN"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_parts_that_do_not_fit_are_one_error(spark, case):
+    change, words = HOSTILE[case]
+    rows = change(X.tolist(), Y)
+    records = list(zip(rows, Y.tolist(), strict=True))
+    table = spark.createDataFrame(
+        spark.sparkContext.parallelize(records, 2), "features array<double>, label int"
+    )
+    with pytest.raises(ValueError, match=words):
+        SparkMultinomialLogisticRegression().fit(table)
+
+
+def test_arguments_that_are_no_rows_are_refused(spark):
+    table = frame(spark, X, Y)
+    with pytest.raises(TypeError, match="no parameter 'penalty'"):
+        SparkMultinomialLogisticRegression(penalty="l2")
+    with pytest.raises(ValueError, match=re.escape("no column 'y' (labelCol)")):
+        SparkMultinomialLogisticRegression(labelCol="y").fit(table)
+    with pytest.raises(TypeError, match="must hold vectors or arrays of numbers"):
+        SparkMultinomialLogisticRegression(featuresCol="label").fit(table)
+    with pytest.raises(ValueError, match="'tol' parameter"):
+        SparkMultinomialLogisticRegression(tol=-1.0).fit(table)
+    with pytest.raises(ValueError, match="no rows"):
+        SparkMultinomialLogisticRegression().fit(table.limit(0))
+
+
+@pytest.mark.parametrize("loses_files", [False, True])
+def test_killed_processes_and_lost_files_change_nothing(spark, monkeypatch, loses_files):
+    asked, original = [], cluster_module.RemoteParts.add
+
+    def add(self, *arguments):
+        asked.append(len(asked))
+        if len(asked) == 5:  # the processes of Python that have mapped the parts
+            for process in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    if "pyspark.daemon" in " ".join(process.cmdline()):
+                        process.kill()
+            for row in self.cluster.files.collect() if loses_files else []:
+                Path(row.file).unlink()
+        original(self, *arguments)
+
+    monkeypatch.setattr(cluster_module.RemoteParts, "add", add)
+    table = frame(spark, X[:40], Y[:40], parts=2)
+    table = table.filter("label < 0").union(table)  # some parts are empty
+    model = SparkMultinomialLogisticRegression(tol=1e-5).fit(table)
+    assert len(asked) > 5
+    check_certificate(model.to_local(), X[:40], Y[:40])
+
+
+def test_parts_are_mapped_from_their_files(tmp_path):
+    for rows in (X, sp.csr_array(X), X[:1]):
+        part = Part(0, rows, Y[: rows.shape[0]])
+        spark_parts.dump(part, tmp_path / "part")
+        again = spark_parts.load(tmp_path / "part")
+        assert again.known()[0] == part.known()[0]
