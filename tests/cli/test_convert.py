@@ -97,7 +97,7 @@ def test_out_of_core(run, data, monkeypatch):
             "train train m --n-features 3",
             "train: has 400 features, more than the 3",
         ),
-        ("evaluate train train", "train: cannot be read as a manyclass model"),
+        ("evaluate train train", "train: cannot be read as a manyclass model: it holds data"),
         ("predict model model out", "model: holds a model, no data; give an svmlight file"),
         ("train . m", ".: is a directory; give the name of a file"),
     ],
@@ -140,7 +140,9 @@ def test_converted_data_do_not_come_through_a_pipe(run, tiny, command):
     assert message == (
         "pipe:1: converted data cannot be read from a pipe; give the name of the file"
     )
-    with pytest.raises(ValueError, match="the file is converted data, no text; use load_data"):
+    with pytest.raises(
+        ValueError, match="the file is converted data or a model, no text; use load_data"
+    ):
         load_svmlight("data")
 
 

@@ -128,7 +128,7 @@ METADATA = FORMAT.metadata(problem=json.dumps(FACTS))
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": "manyclass"}, "file of something else"),
+        ({"format": "manyclass"}, "it holds a model"),
         (
             {"format_version": "2", "version": "7.0\n"},
             r"written by manyclass 7\.0; this version reads up to 1: upgrade",

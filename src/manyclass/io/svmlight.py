@@ -20,6 +20,7 @@ from manyclass.io.svmlight_parser import (
     Chunk,
     Labels,
     LabelSets,
+    LineError,
     Parser,
     fail_without_examples,
     read_chunks,
@@ -29,6 +30,11 @@ from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, CsrArray, DType
 
 __all__ = ["load_svmlight"]
+
+LIKE_CSV = (
+    "no row has a feature, and every label has a comma, as in a CSV file; "
+    "save_data(..., label=COLUMN) and commands with --label COLUMN read such tables"
+)
 
 
 def load_svmlight(
@@ -116,7 +122,10 @@ def load_svmlight(
         X, labels, codes = _load(path, parser, effective_n_jobs(n_jobs), are_sets=multilabel)
         if multilabel:
             return X, LabelSets(labels.as_written()).of(codes)
-        return X, labels.decode()[codes]
+        y = labels.decode()[codes]
+        if not X.nnz and y.dtype.kind == "U" and (np.char.find(y, ",") >= 0).all():
+            raise LineError(os.fspath(path), 1, LIKE_CSV)
+        return X, y
 
 
 @contextmanager

@@ -57,7 +57,8 @@ def pieces(
     size = _regular_size(file)
     if start[4:9] == _OF_CONVERTED:
         if size:
-            raise CorruptInputError("the file is converted data, no text", "use load_data")
+            advice = "use load_data, or load_model of a model"
+            raise CorruptInputError("the file is converted data or a model, no text", advice)
         raise CorruptInputError(
             "converted data cannot be read from a pipe", "give the name of the file"
         )

@@ -42,6 +42,12 @@ ODDITIES = (
 # names that would need more than this become Python strings.
 MAX_NAME_BYTES = 64 << 20
 Tensors = dict[str, Array]
+# What files of this package hold, by the header entry ``format``.
+OF_FORMATS = {
+    "manyclass": "a model",
+    "manyclass-data": "data",
+    "manyclass checkpoint": "a checkpoint",
+}
 KINDS = {"i": "I", "u": "U", "f": "F", "b": "BOOL"}
 Shapes = Mapping[str, tuple[DType, tuple[int, ...]]]
 
@@ -361,7 +367,7 @@ class TensorFormat:
         """
         metadata = header.metadata
         if metadata.get("format") != self.name:
-            what = "a model" if metadata.get("format") == "manyclass" else "something else"
+            what = OF_FORMATS.get(metadata.get("format", ""), "something else")
             raise self.error(f"{os.fspath(path)}: {self.other_message.format(what=what)}")
         version = metadata.get("format_version", "")
         if not re.fullmatch(r"[1-9][0-9]{0,8}", version):

@@ -76,7 +76,7 @@ FORMAT = TensorFormat(
     version=1,
     kind="model file",
     damaged_message="cannot be read as a manyclass model: {why}; save it again",
-    other_message="cannot be read as a manyclass model: it is a safetensors file of something else",
+    other_message="cannot be read as a manyclass model: it holds {what}",
 )
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
 # A sparse model is mapped where its file has more bytes, or more of the memory, than this.

@@ -51,7 +51,7 @@ FORMAT = TensorFormat(
     version=1,
     kind="checkpoint",
     damaged_message="is damaged, truncated or no checkpoint ({why})",
-    other_message="is damaged, truncated or no checkpoint (it is a file of something else)",
+    other_message="is damaged, truncated or no checkpoint (it holds {what})",
     error=DamagedError,
 )
 

@@ -242,3 +242,12 @@ def test_the_first_bad_line_is_named(
             read(text, n_jobs=chunked)
         else:
             assert f"data.txt:{line}: " in error_of(read, text, n_jobs=chunked), kinds
+
+
+def test_a_csv_file_is_no_file_of_labels(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("height,width,label\n1,2,tall\n3,4,wide\n")
+    with pytest.raises(ValueError, match=r"table.csv:1: no row has a feature, .* a CSV file; save"):
+        load_svmlight(path)
+    path.write_text("London,GB\nParis\n")  # labels alone
+    assert load_svmlight(path)[1].tolist() == ["London,GB", "Paris"]
