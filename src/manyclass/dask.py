@@ -1,4 +1,4 @@
-"""Logistic regression on the rows of Dask collections, where the workers have them."""
+"""Estimators on the rows of Dask collections, where the workers have them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,93 @@ except ImportError as missing:
 
 from manyclass.distributed.rows.cluster import ClusterTraining
 from manyclass.distributed.rows.dask_parts import DaskParts
-from manyclass.distributed.rows.estimator import ClusterLogisticRegression, hits, outputs
+from manyclass.distributed.rows.estimator import (
+    ClusterLogisticRegression,
+    ClusterSVC,
+    OnCluster,
+    hits,
+    outputs,
+)
 from manyclass.estimators.coefficients import with_callbacks
 from manyclass.estimators.validation import input_restored
 
-__all__ = ["DaskMultinomialLogisticRegression"]
+__all__ = ["DaskMulticlassSVC", "DaskMultinomialLogisticRegression"]
 
 
-class DaskMultinomialLogisticRegression(ClusterLogisticRegression):
+class OnDask(OnCluster):
+    """``fit``, ``score`` and lazy results on Dask collections."""
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on the workers of the current client.
+
+        Parameters
+        ----------
+        X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
+            In chunks of rows, which are dense or CSR. Chunks that workers have in memory stay
+            there; others are loaded evenly. A chunk may be empty.
+        y : dask.array.Array or dask.dataframe.Series of shape (n_samples,)
+            Classes: numbers or strings.
+        sample_weight : like y, default=None
+            Not negative.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If X or y is no Dask collection.
+        ValueError
+            If chunks do not fit each other: the error names the part. Else as
+            the plain estimator's ``fit``.
+        """
+        model: Any = self
+        parts = DaskParts(_client(), blocks_of(X, y, sample_weight), distributed.futures_of(X))
+        with input_restored(self):
+            ClusterTraining(model, parts).run(X, y, sample_weight)
+        return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows, by weight, whose class is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``; or arrays of this process.
+
+        Returns
+        -------
+        float
+        """
+        if not _is_collection(X):
+            return float(self.to_local().score(X, y, sample_weight))
+        model = _shared(self.to_local())
+        parts = [delayed(hits)(model, *block) for block in blocks_of(X, y, sample_weight)]
+        found = np.array(compute(*parts)).sum(axis=0)
+        return float(found[0] / found[1])
+
+    def _mapped(self, method: str, X: Any, options: dict[str, Any]) -> Any:
+        """Return the lazy result of a method for every row of a collection."""
+        if not _is_collection(X):
+            return super()._mapped(method, X, options)
+        empty = self._empty(method, options)
+        model = _shared(self.to_local())
+        rows = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
+        parts = [
+            da.from_delayed(
+                delayed(outputs)(model, method, block, options, empty),
+                shape=(n, *empty.shape[1:]),
+                dtype=empty.dtype,
+            )
+            for n, block in zip(rows, _blocks(X, "X"), strict=True)
+        ]
+        return da.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):
     """Multinomial logistic regression, certified, on the rows of Dask collections.
 
     The problem, the parameters and the fitted attributes are those of
@@ -78,73 +157,63 @@ class DaskMultinomialLogisticRegression(ClusterLogisticRegression):
     True
     """
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on the workers of the current client.
 
-        Parameters
-        ----------
-        X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
-            In chunks of rows, which are dense or CSR. Chunks that workers have in memory stay
-            there; others are loaded evenly. A chunk may be empty.
-        y : dask.array.Array or dask.dataframe.Series of shape (n_samples,)
-            Classes: numbers or strings.
-        sample_weight : like y, default=None
-            Not negative.
+class DaskMulticlassSVC(OnDask, ClusterSVC):
+    """Support vector machines, certified, on the rows of Dask collections.
 
-        Returns
-        -------
-        self
+    The problem and the fitted attributes are those of ``MulticlassSVC``. The rows stay with the
+    workers of the current ``distributed.Client``: consensus ADMM visits them there with exact
+    steps, and its certificate is of all rows. It suits many classes or many features; where rows
+    far outnumber features it takes many rounds.
 
-        Raises
-        ------
-        TypeError
-            If X or y is no Dask collection.
-        ValueError
-            If chunks do not fit each other: the error names the part. Else as
-            ``MultinomialLogisticRegression.fit``.
-        """
-        parts = DaskParts(_client(), blocks_of(X, y, sample_weight), distributed.futures_of(X))
-        with input_restored(self):
-            ClusterTraining(self, parts).run(X, y, sample_weight)
-        return self
+    Parameters
+    ----------
+    formulation : {"crammer_singer", "weston_watkins", "one_vs_rest"}, default="crammer_singer"
+    C, loss, stopping, fit_intercept, intercept_scaling, class_weight, costs
+        As of ``MulticlassSVC``. Classes are those of all chunks together.
+    tol : float, default=1e-2
+        The relative duality gap at which training stops.
+    max_iter : int, default=1000
+        Rounds at most.
+    warm_start : bool, default=False
+        Whether the next fit begins at the weights of this one.
+    n_jobs : int, default=None
+        Threads of each worker.
+    random_state : int, RandomState instance, default=None
+        Orders the visits.
+    checkpoint, checkpoint_minutes, resume
+        As of ``MulticlassSVC``; this process writes the weights.
+    verbose : int, default=0
+        1 shows the progress in this process.
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows, by weight, whose class is predicted.
+    Attributes
+    ----------
+    classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
+        As of ``MulticlassSVC``; an epoch is a round.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for ``fit``; or arrays of this process.
+    See Also
+    --------
+    MulticlassSVC : The same for arrays of one process.
 
-        Returns
-        -------
-        float
-        """
-        if not _is_collection(X):
-            return float(self.to_local().score(X, y, sample_weight))
-        model = _shared(self.to_local())
-        parts = [delayed(hits)(model, *block) for block in blocks_of(X, y, sample_weight)]
-        found = np.array(compute(*parts)).sum(axis=0)
-        return float(found[0] / found[1])
+    Notes
+    -----
+    A worker that is lost costs the loading of its chunks, from their graph; their dual variables
+    begin again at 0, and training continues.
 
-    def _mapped(self, method: str, X: Any, options: dict[str, Any]) -> Any:
-        """Return the lazy result of a method for every row of a collection."""
-        if not _is_collection(X):
-            return super()._mapped(method, X, options)
-        empty = self._empty(method, options)
-        model = _shared(self.to_local())
-        rows = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
-        parts = [
-            da.from_delayed(
-                delayed(outputs)(model, method, block, options, empty),
-                shape=(n, *empty.shape[1:]),
-                dtype=empty.dtype,
-            )
-            for n, block in zip(rows, _blocks(X, "X"), strict=True)
-        ]
-        return da.concatenate(parts, allow_unknown_chunksizes=True)
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass.dask import DaskMulticlassSVC
+    >>> X, y = (da.from_array(values, chunks=50) for values in load_iris(return_X_y=True))
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
+    ...     model = DaskMulticlassSVC(C=0.1, random_state=0).fit(X, y)
+    ...     model.predict(X).compute().shape
+    (150,)
+    >>> model.certificate_.relative_gap <= 1e-2
+    True
+    """
 
 
 def blocks_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
@@ -187,7 +256,8 @@ def _blocks(values: Any, name: str) -> list[Any]:
         return list(values.to_delayed())
     raise TypeError(
         f"{name} must be a dask array, DataFrame or Series, not {type(values).__name__}; use "
-        "MultinomialLogisticRegression for arrays of one process, or dask.array.from_array"
+        "MultinomialLogisticRegression or MulticlassSVC for arrays of one process, or "
+        "dask.array.from_array"
     )
 
 

@@ -1,4 +1,4 @@
-"""Logistic regression on the rows of Ray's datasets and objects, where they are."""
+"""Estimators on the rows of Ray's datasets and objects, where they are."""
 
 from __future__ import annotations
 
@@ -18,54 +18,25 @@ except ImportError as missing:
     ) from missing
 
 from manyclass.distributed.rows.cluster import ClusterTraining
-from manyclass.distributed.rows.estimator import ClusterLogisticRegression, hits, outputs
+from manyclass.distributed.rows.estimator import (
+    ClusterLogisticRegression,
+    ClusterSVC,
+    OnCluster,
+    hits,
+    outputs,
+)
 from manyclass.distributed.rows.ray_parts import RayParts
 from manyclass.estimators.coefficients import with_callbacks
 from manyclass.estimators.validation import input_restored
 from manyclass.utils.types import Settings
 
-__all__ = ["RayMultinomialLogisticRegression"]
+__all__ = ["RayMulticlassSVC", "RayMultinomialLogisticRegression"]
 
 COLUMNS = {"predict": "prediction", "predict_proba": "probabilities"}  # of results
 
 
-class RayMultinomialLogisticRegression(ClusterLogisticRegression):
-    """Multinomial logistic regression, certified, on the rows of Ray's datasets and objects.
-
-    The problem, the parameters and the fitted attributes are those of
-    ``MultinomialLogisticRegression``. The rows stay on the nodes of the cluster, where actors
-    answer with sums; Newton's method runs in this process, and its certificate is of all rows.
-
-    Parameters
-    ----------
-    C, tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, max_iter
-        As of ``MultinomialLogisticRegression``. Classes are those of all parts together.
-    warm_start : bool, default=False
-        Whether the next fit begins at the weights of this one.
-    n_jobs : int, default=None
-        Threads of each actor; a node has as many actors as its CPUs allow.
-    random_state : int, RandomState instance, default=None
-        Not used: nothing is drawn.
-    checkpoint, checkpoint_minutes, resume
-        As of ``MultinomialLogisticRegression``; this process writes the weights.
-    verbose : int, default=0
-        1 shows the progress in this process.
-
-    Attributes
-    ----------
-    classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
-        As of ``MultinomialLogisticRegression``.
-    feature_columns_ : list of str
-        Columns of a Dataset that are features.
-
-    See Also
-    --------
-    MultinomialLogisticRegression : The same for arrays of one process.
-
-    Notes
-    -----
-    An actor that is lost is made again from its objects; training continues.
-    """
+class OnRay(OnCluster):
+    """``fit``, ``score`` and lazy results on Ray's datasets and objects."""
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -94,11 +65,12 @@ class RayMultinomialLogisticRegression(ClusterLogisticRegression):
             If X is neither.
         ValueError
             If parts do not fit each other: the error names the part. Else as
-            ``MultinomialLogisticRegression.fit``.
+            the plain estimator's ``fit``.
         """
         blocks, read = _parts_of(X, y, sample_weight)
+        model: Any = self
         with input_restored(self):
-            ClusterTraining(self, RayParts(blocks, read, self.n_jobs)).run(X, y, sample_weight)
+            ClusterTraining(model, RayParts(blocks, read, model.n_jobs)).run(X, y, sample_weight)
         self.__dict__.pop("feature_columns_", None)
         if isinstance(read, Columns):
             self.feature_columns_ = read.features
@@ -141,6 +113,92 @@ class RayMultinomialLogisticRegression(ClusterLogisticRegression):
             return {**batch, name: outputs(local, method, columns.rows(batch), options, empty)}
 
         return X.map_batches(with_results, batch_format="numpy")
+
+
+class RayMultinomialLogisticRegression(OnRay, ClusterLogisticRegression):
+    """Multinomial logistic regression, certified, on the rows of Ray's datasets and objects.
+
+    The problem, the parameters and the fitted attributes are those of
+    ``MultinomialLogisticRegression``. The rows stay on the nodes of the cluster, where actors
+    answer with sums; Newton's method runs in this process, and its certificate is of all rows.
+
+    Parameters
+    ----------
+    C, tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, max_iter
+        As of ``MultinomialLogisticRegression``. Classes are those of all parts together.
+    warm_start : bool, default=False
+        Whether the next fit begins at the weights of this one.
+    n_jobs : int, default=None
+        Threads of each actor; a node has as many actors as its CPUs allow.
+    random_state : int, RandomState instance, default=None
+        Not used: nothing is drawn.
+    checkpoint, checkpoint_minutes, resume
+        As of ``MultinomialLogisticRegression``; this process writes the weights.
+    verbose : int, default=0
+        1 shows the progress in this process.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
+        As of ``MultinomialLogisticRegression``.
+    feature_columns_ : list of str
+        Columns of a Dataset that are features.
+
+    See Also
+    --------
+    MultinomialLogisticRegression : The same for arrays of one process.
+
+    Notes
+    -----
+    An actor that is lost is made again from its objects; training continues.
+    """
+
+
+class RayMulticlassSVC(OnRay, ClusterSVC):
+    """Support vector machines, certified, on the rows of Ray's datasets and objects.
+
+    The problem and the fitted attributes are those of ``MulticlassSVC``. The rows stay on the nodes
+    of the cluster, in actors: consensus ADMM visits them there with exact steps, and its
+    certificate is of all rows. It suits many classes or many features; where rows far outnumber
+    features it takes many rounds.
+
+    Parameters
+    ----------
+    formulation : {"crammer_singer", "weston_watkins", "one_vs_rest"}, default="crammer_singer"
+    C, loss, stopping, fit_intercept, intercept_scaling, class_weight, costs
+        As of ``MulticlassSVC``. Classes are those of all parts together.
+    tol : float, default=1e-2
+        The relative duality gap at which training stops.
+    max_iter : int, default=1000
+        Rounds at most.
+    warm_start : bool, default=False
+        Whether the next fit begins at the weights of this one.
+    n_jobs : int, default=None
+        Threads of each actor.
+    random_state : int, RandomState instance, default=None
+        Orders the visits.
+    checkpoint, checkpoint_minutes, resume
+        As of ``MulticlassSVC``; this process writes the weights.
+    verbose : int, default=0
+        1 shows the progress in this process.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
+        As of ``MulticlassSVC``; an epoch is a round.
+    feature_columns_ : list of str
+        Columns of a Dataset that are features.
+
+
+    See Also
+    --------
+    MulticlassSVC : The same for arrays of one process.
+
+    Notes
+    -----
+    An actor that is lost is made again from its objects; their dual variables begin again at 0,
+    and training continues.
+    """
 
 
 class Columns:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from manyclass import MultinomialLogisticRegression, load_model, save_model
+from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_model
 from manyclass.distributed.rows import cluster as cluster_module
 from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate, ends
 
@@ -24,7 +24,7 @@ import dask.array as da
 import dask.dataframe as dd
 from dask.distributed import Client, LocalCluster, wait
 
-from manyclass.dask import DaskMultinomialLogisticRegression
+from manyclass.dask import DaskMulticlassSVC, DaskMultinomialLogisticRegression
 
 # Of Dask's own threads, at the end of a cluster.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -269,3 +269,54 @@ def test_parts_in_memory_are_loaded_again(three, monkeypatch):
     wait([rows, y])
     at_question(monkeypatch, 6, lambda: os.kill(min(three.run(os.getpid).values()), signal.SIGKILL))
     check_certificate(DaskMultinomialLogisticRegression(tol=1e-5).fit(rows, y), X, Y)
+
+
+def fit_svm(X, y, weights=None, size=3, **params):
+    cuts = ends(size)
+    own = None if weights is None else collection(weights, cuts)
+    model = DaskMulticlassSVC(**{"C": 0.1, "tol": 1e-3, "random_state": 0, **params})
+    return model.fit(collection(X, cuts), collection(y, cuts), own)
+
+
+@pytest.mark.parametrize(
+    ("size", "params"),
+    [
+        (2, {"formulation": "weston_watkins", "loss": "squared_hinge"}),
+        (7, {"costs": np.abs(np.subtract.outer(np.arange(K), np.arange(K))) / 4.0}),
+        (3, {"formulation": "one_vs_rest", "class_weight": "balanced"}),
+    ],
+)
+def test_support_vector_machines(client, size, params, tmp_path):
+    names = np.array(["a", "bb", "ccc", "dddd", "e"])[Y]
+    model = fit_svm(X, names, WEIGHTS, size=size, **params)
+    alone = MulticlassSVC(C=0.1, tol=1e-6, **params).fit(X, names, WEIGHTS).certificate_
+    assert model.certificate_.relative_gap <= 1e-3
+    assert model.certificate_.dual_objective <= alone.primal_objective
+    assert model.certificate_.primal_objective >= alone.dual_objective
+    local = model.to_local()
+    assert type(local) is MulticlassSVC
+    save_model(tmp_path / "model", local)
+    rows = collection(X, ends(7))
+    predicted = model.predict(rows).compute()
+    np.testing.assert_array_equal(predicted, load_model(tmp_path / "model").predict(X))
+    score = model.score(rows, collection(names, ends(7)))
+    assert score == pytest.approx(np.mean(predicted == names))
+
+
+def test_what_is_refused_of_support_vector_machines(client):
+    with pytest.raises(ValueError, match="weights that sum to zero"):
+        fit_svm(X, Y, formulation="lee_lin_wahba")
+    with pytest.raises(TypeError, match="solver"):
+        DaskMulticlassSVC(solver="cutting_plane")
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_lost_while_it_visits_rows(three, monkeypatch):
+    def lose():
+        os.kill(min(three.run(os.getpid).values()), signal.SIGKILL)
+
+    at_question(monkeypatch, 9, lose)
+    model = fit_svm(X, Y, size=7)
+    alone = MulticlassSVC(C=0.1, tol=1e-6).fit(X, Y).certificate_
+    assert model.certificate_.relative_gap <= 1e-3
+    assert model.certificate_.dual_objective <= alone.primal_objective

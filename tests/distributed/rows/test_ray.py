@@ -13,14 +13,14 @@ import pandas as pd
 import psutil
 import pytest
 
-from manyclass import MultinomialLogisticRegression, load_model, save_model
+from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_model
 from manyclass.distributed.rows import cluster as cluster_module
 from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate, ends
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'manyclass[ray]'")
 pytest.importorskip("ray.data")
 
-from manyclass.ray import RayMultinomialLogisticRegression  # noqa: E402
+from manyclass.ray import RayMulticlassSVC, RayMultinomialLogisticRegression  # noqa: E402
 
 # Warnings are Ray's own.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -146,3 +146,12 @@ def test_an_actor_that_is_killed_is_made_anew(monkeypatch):
     model = fit(X, Y, tol=1e-6)
     assert len(asked) > 5
     check_certificate(model, X, Y)
+
+
+def test_a_support_vector_machine():
+    model = RayMulticlassSVC(C=0.1, tol=1e-3, random_state=0).fit(put(X, Y, size=7))
+    alone = MulticlassSVC(C=0.1, tol=1e-6).fit(X, Y).certificate_
+    assert model.certificate_.relative_gap <= 1e-3
+    assert model.certificate_.dual_objective <= alone.primal_objective
+    assert model.certificate_.primal_objective >= alone.dual_objective
+    assert model.score(put(X, Y)) == pytest.approx(model.to_local().score(X, Y))

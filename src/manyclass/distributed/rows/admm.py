@@ -25,6 +25,7 @@ import time
 import numpy as np
 
 from manyclass.distributed.rows.svm_rows import COUNTS, TERMS, SvmRows
+from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import (
     Certificate,
@@ -38,7 +39,11 @@ from manyclass.solvers.certificates import as_returned, half_square
 from manyclass.solvers.logistic_rows import Parts
 from manyclass.solvers.stopping import Found, StoppingRule
 from manyclass.solvers.weights.dense import antisymmetric, distance
+from manyclass.training.options import Options
+from manyclass.training.select import DEFAULT
+from manyclass.utils.machine import effective_n_jobs
 
+LOG_LOSS = "log_loss"  # of the problems that Newton's method trains
 RELAXATION = 1.7  # alpha
 TOTAL_RHO = 8.0  # R rho at first: the parts' terms beside the regulariser
 # rho is doubled where SHORT rounds leave more than SLOW of the gap, while rho sqrt(R) times what V
@@ -184,3 +189,32 @@ class ConsensusAdmm:
 def power_of_two(number: float) -> float:
     """Return the power of 2 that is nearest by its logarithm."""
     return 2.0 ** round(math.log2(number))
+
+
+def consensus_options(model: MulticlassSVC, problem: Problem) -> Options:
+    """Return how a problem is trained whose rows are in parts.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    if problem.formulation.centred:
+        raise ValueError(
+            f"formulation={model.formulation!r} keeps weights that sum to zero, and split='rows' "
+            "trains 'crammer_singer', 'weston_watkins' and 'one_vs_rest'; use one of these"
+        )
+    if model.solver not in DEFAULT:
+        raise ValueError(
+            f"solver={model.solver!r} trains in one process; with split='rows' use solver='auto'"
+        )
+    if model.weights == "sparse":
+        raise ValueError("with split='rows' weights are dense; use weights='auto'")
+    return Options(
+        tol=float(model.tol),
+        stopping=model.stopping,
+        weights="dense",
+        max_iter=model.max_iter,
+        n_jobs=effective_n_jobs(model.n_jobs),
+        keeps_duals=False,
+    )

@@ -1,8 +1,8 @@
 """Training whose rows are on the workers of a cluster, driven from this process.
 
 An engine - Dask, Ray, Spark - implements ``Cluster``: it holds the parts (part.py) on its workers,
-sends W out and adds their sums. No row moves. The optimiser is that of one process
-(solvers/logistic_newton.py).
+sends W out and adds their sums. No row moves. Newton's method (solvers/logistic_newton.py) or
+consensus ADMM (admm.py) runs in this process.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyclass.distributed.rows.data import Common, common_of, dataset_of, facts_of_parts
-from manyclass.distributed.rows.part import Like, Plan, Ready
+from manyclass.distributed.rows.admm import LOG_LOSS, ConsensusAdmm, consensus_options
+from manyclass.distributed.rows.data import common_of, dataset_of, facts_of_parts
+from manyclass.distributed.rows.part import Like, Model, Plan, Ready
 from manyclass.estimators.fit import Given, Training
-from manyclass.estimators.logistic import MultinomialLogisticRegression, logistic_problem
+from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.solvers.logistic_engine import PrimalEngine
 from manyclass.solvers.logistic_newton import NewtonLogistic
 from manyclass.solvers.logistic_rows import Given as Arguments
 from manyclass.solvers.logistic_rows import Question
+from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.loop import Solver
 from manyclass.training.options import Options
@@ -126,11 +129,14 @@ class OnWorkers(OneProcess):
         self.cluster, self.plan = cluster, plan
 
     def solver(
-        self, problem: Problem, start: Start | None, options: Options, _rng: np.random.Generator
+        self, problem: Problem, start: Start | None, options: Options, rng: np.random.Generator
     ) -> Solver:
         """Make the solver of all rows, given the problem without rows."""
         began = time.perf_counter()
         parts = RemoteParts(self.cluster, self.plan)
+        if problem.loss != LOG_LOSS:
+            seed = int(rng.integers(2**31))
+            return ConsensusAdmm(problem, parts, start, seed=seed, began=began)
         engine = PrimalEngine(problem, parts, regularize_intercept=options.regularize_intercept)
         return NewtonLogistic(engine, start, tol=options.tol, began=began)
 
@@ -144,14 +150,14 @@ class ClusterTraining(Training):
 
     Parameters
     ----------
-    model : MultinomialLogisticRegression
+    model : MulticlassSVC or MultinomialLogisticRegression
     cluster : Cluster
         Freed in the end.
     """
 
-    model: MultinomialLogisticRegression
+    model: Model
 
-    def __init__(self, model: MultinomialLogisticRegression, cluster: Cluster) -> None:
+    def __init__(self, model: Model, cluster: Cluster) -> None:
         super().__init__(model)
         self.cluster = cluster
         self.plan: Plan | None = None
@@ -172,20 +178,26 @@ class ClusterTraining(Training):
         abouts = _checked(cluster.call("known"))
         bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
         common = common_of(abouts, model.class_weight, bias)
-        plan = Plan(common, float(model.C), model.n_jobs)
+        plan = Plan(common, _plain(model))
         found = [Ready(*found) for found in cluster.call("ready", plan)]
         for one in found:
             if one.error is not None:
                 raise one.error
         self.costs = min(one.least for one in found), max(one.largest for one in found)
         self.plan = plan.following(found)
-        problem = _problem_of(common, abouts[0]["features"], plan.C)
+        problem = _problem_of(plan, abouts[0]["features"])
         _know_features(model, abouts)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         options = self.options(problem)[0]
         rows: Any = X
         targets: Any = y
         return Given(rows, targets, metadata, problem, common.classes, options, "")
+
+    def options(self, problem: Problem) -> tuple[Options, Choice | str]:
+        """Choose how the problem is trained: by consensus, where it is no logistic regression."""
+        if not isinstance(self.model, MulticlassSVC):
+            return super().options(problem)
+        return consensus_options(self.model, problem), ""
 
     def checkpoints(self, given: Given, seed: int) -> Checkpoints:
         """Return the hook that keeps checkpoints, which hold W."""
@@ -212,13 +224,24 @@ def _checked(known: list[tuple[Settings, Exception | None]]) -> list[Settings]:
     return [about for about, _ in known]
 
 
-def _problem_of(common: Common, n_features: int, C: float) -> Problem:
+def _plain(model: Model) -> Model:
+    """Return what the parts need of a model: its parameters, but for what this process does."""
+    kind = MulticlassSVC if isinstance(model, MulticlassSVC) else MultinomialLogisticRegression
+    params = model.get_params(deep=False)
+    names = kind._get_param_names()
+    kept = {name: value for name, value in params.items() if name in names}
+    return kind(**{**kept, "random_state": None, "checkpoint": None, "resume": False})
+
+
+def _problem_of(plan: Plan, n_features: int) -> Problem:
     """Return the problem of no rows."""
+    common = plan.common
     X = np.empty((0, n_features), common.dtype)
-    return logistic_problem(dataset_of(X, common.classes[:0], np.empty(0), common), C)
+    dataset = dataset_of(X, common.classes[:0], np.empty(0), common)
+    return plan.model._problem(dataset, common.classes)
 
 
-def _know_features(model: MultinomialLogisticRegression, abouts: list[Settings]) -> None:
+def _know_features(model: Model, abouts: list[Settings]) -> None:
     """Set the attributes that validation sets in one process."""
     names = next((about["names"] for about in abouts if about["classes"]), None)
     model.n_features_in_ = abouts[0]["features"]

@@ -9,17 +9,98 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.logistic import MultinomialLogisticRegression
-from manyclass.utils.advice import OF_LOGISTIC
+from manyclass.estimators.svc import MulticlassSVC
+from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
 from manyclass.utils.scikit_learn import explains
 from manyclass.utils.types import Array, ClassWeight, Settings
 
 # Parameters of the plain estimator that have one value here.
 FIXED: Settings = {"merge_columns": False, "communicator": None, "split": None}
+OF_SVM: Settings = {"solver": "auto", "weights": "dense", **FIXED}
 
 
-class ClusterLogisticRegression(MultinomialLogisticRegression):
+class OnCluster:
+    """Methods of the estimators on the engines of clusters, which the plain ones do here."""
+
+    plain: type[Any]
+    get_params: Any
+    intercept_: Array
+    n_features_in_: int
+
+    def to_local(self) -> Any:
+        """Return the plain estimator, fitted if this one is.
+
+        Returns
+        -------
+        MulticlassSVC or MultinomialLogisticRegression
+            With the same parameters; the fitted arrays are shared.
+        """
+        params = self.get_params(deep=False)
+        local = self.plain(**params)
+        own = local.__dict__
+        own.update({name: value for name, value in vars(self).items() if name not in own})
+        return local
+
+    def decision_function(self, X: Any) -> Any:
+        """Score every class for every row; lazily, where X is a collection.
+
+        Parameters
+        ----------
+        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples,) when binary
+        """
+        return self._mapped("decision_function", X, {})
+
+    def predict(self, X: Any, **decision: Any) -> Any:
+        """Predict the class of every row; lazily, where X is a collection.
+
+        Parameters
+        ----------
+        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
+        **decision
+            Costs and rejection, as of ``MulticlassSVC.predict``.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self._mapped("predict", X, decision)
+
+    def predict_top_k(self, X: Any, k: int) -> Any:
+        """Predict the k best classes of every row; lazily, where X is a collection.
+
+        Parameters
+        ----------
+        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
+        k : int
+
+        Returns
+        -------
+        array of shape (n_samples, k)
+        """
+        return self._mapped("predict_top_k", X, {"k": k})
+
+    def _mapped(self, method: str, X: Any, options: Settings) -> Any:
+        """Return the result of a method of the plain estimator for every row."""
+        return getattr(self.to_local(), method)(X, **options)
+
+    def _empty(self, method: str, options: Settings) -> Array:
+        """Return the result of a method for no row."""
+        check_is_fitted(self)
+        local = self.to_local()
+        local.__dict__.pop("feature_names_in_", None)
+        row = np.zeros((1, self.n_features_in_), self.intercept_.dtype)
+        found: Array = getattr(local, method)(row, **options)
+        return found[:0]
+
+
+class ClusterLogisticRegression(OnCluster, MultinomialLogisticRegression):
     """Base of multinomial logistic regression on the engines of clusters."""
 
+    plain = MultinomialLogisticRegression
     merge_columns, communicator, split = FIXED.values()
 
     @explains(OF_LOGISTIC)
@@ -56,48 +137,6 @@ class ClusterLogisticRegression(MultinomialLogisticRegression):
         self.resume = resume
         self.verbose = verbose
 
-    def to_local(self) -> MultinomialLogisticRegression:
-        """Return the plain estimator, fitted if this one is.
-
-        Returns
-        -------
-        MultinomialLogisticRegression
-            With the same parameters; the fitted arrays are shared.
-        """
-        params = self.get_params(deep=False)
-        local = MultinomialLogisticRegression(**params)
-        own = local.__dict__
-        own.update({name: value for name, value in vars(self).items() if name not in own})
-        return local
-
-    def decision_function(self, X: Any) -> Any:
-        """Score every class for every row; lazily, where X is a collection.
-
-        Parameters
-        ----------
-        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), or (n_samples,) when binary
-        """
-        return self._mapped("decision_function", X, {})
-
-    def predict(self, X: Any, **decision: Any) -> Any:
-        """Predict the class of every row; lazily, where X is a collection.
-
-        Parameters
-        ----------
-        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
-        **decision
-            Costs and rejection, as of ``MultinomialLogisticRegression.predict``.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return self._mapped("predict", X, decision)
-
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of every class for every row; lazily, where X is a collection.
 
@@ -124,45 +163,61 @@ class ClusterLogisticRegression(MultinomialLogisticRegression):
         """
         return self._mapped("predict_log_proba", X, {})
 
-    def predict_top_k(self, X: Any, k: int) -> Any:
-        """Predict the k best classes of every row; lazily, where X is a collection.
 
-        Parameters
-        ----------
-        X : collection, array-like or sparse matrix of shape (n_samples, n_features)
-        k : int
+class ClusterSVC(OnCluster, MulticlassSVC):
+    """Base of support vector machines on the engines of clusters."""
 
-        Returns
-        -------
-        array of shape (n_samples, k)
-        """
-        return self._mapped("predict_top_k", X, {"k": k})
+    plain = MulticlassSVC
+    solver, weights, merge_columns, communicator, split = OF_SVM.values()
 
-    def _mapped(self, method: str, X: Any, options: Settings) -> Any:
-        """Return the result of a method of the plain estimator for every row."""
-        return getattr(self.to_local(), method)(X, **options)
+    @explains(OF_SVC)
+    def __init__(
+        self,
+        *,
+        formulation: str = "crammer_singer",
+        C: float = 1.0,
+        loss: str = "hinge",
+        tol: float = 1e-2,
+        stopping: str = "gap",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: ClassWeight = None,
+        costs: Any = None,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_minutes: float = 10.0,
+        resume: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.formulation = formulation
+        self.C = C
+        self.loss = loss
+        self.costs = costs
+        self.tol = tol
+        self.stopping = stopping
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_minutes = checkpoint_minutes
+        self.resume = resume
+        self.verbose = verbose
 
-    def _empty(self, method: str, options: Settings) -> Array:
-        """Return the result of a method for no row."""
-        check_is_fitted(self)
-        local = self.to_local()
-        local.__dict__.pop("feature_names_in_", None)
-        row = np.zeros((1, self.n_features_in_), self.intercept_.dtype)
-        found: Array = getattr(local, method)(row, **options)
-        return found[:0]
 
-
-def outputs(
-    model: MultinomialLogisticRegression, method: str, X: Any, options: Settings, empty: Array
-) -> Array:
+def outputs(model: Any, method: str, X: Any, options: Settings, empty: Array) -> Array:
     """Return the result of a method for a part, which may be empty."""
     found = getattr(model, method)(X, **options) if X.shape[0] else empty
     return np.asarray(found, empty.dtype)
 
 
-def hits(
-    model: MultinomialLogisticRegression, X: Any, y: Any, sample_weight: Any = None
-) -> tuple[float, float]:
+def hits(model: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
     """Return the weight of the rows of a part whose class is predicted, and of all."""
     weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
     if not len(weights):

@@ -28,7 +28,7 @@ from manyclass.distributed.consensus import (
     facts_of_rank,
     of_first,
 )
-from manyclass.distributed.rows.admm import ConsensusAdmm
+from manyclass.distributed.rows.admm import LOG_LOSS, ConsensusAdmm, consensus_options
 from manyclass.distributed.rows.data import facts_of_parts, part_of, weights_of
 from manyclass.distributed.rows.parts import RanksParts
 from manyclass.distributed.rows.svm_rows import SvmRows
@@ -44,12 +44,8 @@ from manyclass.solvers.logistic_rows import LogisticRows
 from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.loop import Solver
 from manyclass.training.options import Options
-from manyclass.training.select import DEFAULT
 from manyclass.utils.fingerprints import Facts, fingerprint
-from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, Rows, Settings
-
-LOG_LOSS = "log_loss"
 
 
 class RowsOnRanks(Ranks):
@@ -161,16 +157,7 @@ class RowsTraining(Training):
         model = self.model
         if not isinstance(model, MulticlassSVC):
             return super().options(problem)
-        check_consensus(model, problem)
-        options = Options(
-            tol=float(model.tol),
-            stopping=model.stopping,
-            weights="dense",
-            max_iter=model.max_iter,
-            n_jobs=effective_n_jobs(model.n_jobs),
-            keeps_duals=False,
-        )
-        return options, ""
+        return consensus_options(model, problem), ""
 
     def seed(self) -> int:
         """Draw the seed of the random orders on rank 0."""
@@ -211,26 +198,6 @@ class RowsTraining(Training):
         text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
         parts = [json.loads(one.tobytes()) for one in self.ranks.all_gather(text)]
         return facts_of_parts(facts, parts)
-
-
-def check_consensus(model: MulticlassSVC, problem: Problem) -> None:
-    """Refuse what is not trained on rows in parts.
-
-    Raises
-    ------
-    ValueError
-    """
-    if problem.formulation.centred:
-        raise ValueError(
-            f"formulation={model.formulation!r} keeps weights that sum to zero, and split='rows' "
-            "trains 'crammer_singer', 'weston_watkins' and 'one_vs_rest'; use one of these"
-        )
-    if model.solver not in DEFAULT:
-        raise ValueError(
-            f"solver={model.solver!r} trains in one process; with split='rows' use solver='auto'"
-        )
-    if model.weights == "sparse":
-        raise ValueError("with split='rows' weights are dense; use weights='auto'")
 
 
 def training_on_rows(model: MulticlassSVC | MultinomialLogisticRegression) -> Training:

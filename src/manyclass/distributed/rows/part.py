@@ -11,14 +11,17 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from manyclass.distributed.rows.admm import LOG_LOSS
 from manyclass.distributed.rows.data import Common, about_rows, dataset_of, weights_of
-from manyclass.distributed.rows.parts import ALIGNMENT, zeros_like
-from manyclass.estimators.logistic import MultinomialLogisticRegression, logistic_problem
+from manyclass.distributed.rows.parts import ALIGNMENT, PartOfRows, zeros_like
+from manyclass.distributed.rows.svm_rows import SvmRows
+from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_size, validated
 from manyclass.problem.problem import Problem
 from manyclass.solvers.logistic_rows import LogisticRows
@@ -26,6 +29,8 @@ from manyclass.training.identity import facts_of_problem
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs, one_blas_thread
 from manyclass.utils.types import Array, DType, Rows, Settings
+
+Model: TypeAlias = MulticlassSVC | MultinomialLogisticRegression
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,16 +41,14 @@ class Plan:
     ----------
     common : Common
         Classes, and what else the parts have in common.
-    C : float
-    n_jobs : int or None
-        Threads for each part.
+    model : MulticlassSVC or MultinomialLogisticRegression
+        Not fitted; its ``n_jobs`` are threads for each part.
     firsts : dict of int, default={}
         Number of the first row among all, by the number of the part.
     """
 
     common: Common
-    C: float
-    n_jobs: int | None
+    model: Model
     firsts: Mapping[int, int] = field(default_factory=dict)
 
     def following(self, parts: Sequence[Ready]) -> Plan:
@@ -101,7 +104,7 @@ class Part:
         self.about: Settings = {}
         self._given: tuple[Rows, Array, NDArray[np.float64]] | None = None  # until it is planned
         self._problem: Problem | None = None
-        self._rows: LogisticRows | None = None
+        self._rows: PartOfRows | None = None
         self._lock = threading.Lock()
         self.error = self._tried(lambda: self._load(*(rows if read is None else read(*rows))))
 
@@ -125,7 +128,7 @@ class Part:
     def add(
         self, plan: Plan, question: str, given: Sequence[object], into: Sequence[Array]
     ) -> None:
-        """Add the answer to a question, a method of LogisticRows, to arrays."""
+        """Add the answer to a question, a method of LogisticRows or SvmRows, to arrays."""
         with self._lock:
             rows = self._planned(plan)
             getattr(rows, question)(*given, *into)
@@ -167,16 +170,20 @@ class Part:
         self.about = {**about, "part": self.number}
         self._given = rows, targets, weights
 
-    def _planned(self, plan: Plan) -> LogisticRows:
+    def _planned(self, plan: Plan) -> PartOfRows:
         """Return what answers questions."""
         if self._problem is None:
             assert self._given is not None
             dataset = dataset_of(*self._given, plan.common)
             check_size(dataset)
-            self._problem = logistic_problem(dataset, plan.C)
+            self._problem = plan.model._problem(dataset, plan.common.classes)
             self._given = None
         if self._rows is None:
-            self._rows = LogisticRows(self._problem, effective_n_jobs(plan.n_jobs))
+            n_jobs = effective_n_jobs(plan.model.n_jobs)
+            if self._problem.loss == LOG_LOSS:
+                self._rows = LogisticRows(self._problem, n_jobs)
+            else:
+                self._rows = SvmRows(self._problem, n_jobs, number=self.number)
         if plan.firsts:
             self._rows.first = plan.firsts[self.number]
         return self._rows
