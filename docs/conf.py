@@ -27,7 +27,7 @@ extensions = [
 ]
 # Engines of clusters that are not installed.
 autodoc_mock_imports = [
-    name for name in ("ray", "pyspark") if find_spec(name) is None
+    name for name in ("ray", "pyspark", "py4j") if find_spec(name) is None
 ]
 autosummary_generate = True
 numpydoc_show_class_members = False

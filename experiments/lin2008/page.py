@@ -67,7 +67,7 @@ def draw_growth() -> None:
     axes[1].set(xlabel="rows", ylabel="seconds", yscale="log")
     for ax in axes:
         ax.grid(alpha=0.3)
-    axes[0].legend(fontsize=8)
+    axes[0].legend(fontsize=8, loc="center right")
     fig.tight_layout()
     fig.savefig(HERE / "growth.png", dpi=110)
     plt.close(fig)

@@ -36,14 +36,22 @@ from manyclass.utils.types import Array, ClassWeight, Settings
 class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     """Multi-class linear support vector machine, trained to a proven distance from its optimum.
 
-    Solves, for the examples (x_i, y_i), i = 1..n, and W = (w_1, ..., w_k),
+    Solves, for the examples (x_i, y_i), i = 1..n, and weights W = (w_1, ..., w_k) of k classes,
 
         min_W  1/2 ||W||_F^2 + sum_i C_i agg_{c in T_i} max(0, gamma_c - mu_c(x_i, y_i))
 
-    with margins mu, targets T_i and an aggregation agg that the formulation chooses
-    (C_i = C * sample_weight_i * class_weight_{y_i}), by the sequential dual method, until the
-    relative duality gap is at most ``tol``. For the default, Crammer-Singer, the loss is
-    max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i).
+    by the sequential dual method, until the relative duality gap is at most ``tol``.
+
+    - C_i = C * sample_weight_i * class_weight_{y_i}: the cost of a unit of loss of example i.
+    - mu_c(x, y): the margin of class c; relative, (w_y - w_c) . x, or absolute, -w_c . x for
+      c != y and w_y . x for c = y.
+    - T_i: the classes whose margins count: the others than y_i, y_i alone, or all.
+    - agg: their sum or their maximum.
+    - gamma_c: the margin required, 1 (c = y_i of "reinforced": k - 1; with ``costs``, the cost).
+
+    The formulation chooses mu, T and agg. The loss of the default, Crammer-Singer, is
+    max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i). The class of the largest score
+    w_c . x is predicted.
 
     Parameters
     ----------
