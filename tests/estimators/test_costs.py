@@ -153,7 +153,7 @@ def test_checkpoints_are_of_their_costs(tmp_path):
         first.certificate_.primal_objective, rel=2e-3
     )
     for costs in (COSTS.T, None):
-        with pytest.raises(ValueError, match="costs of mistakes"):
+        with pytest.raises(ValueError, match="costs and offsets of classes"):
             MulticlassSVC(costs=costs, checkpoint=tmp_path / "first", resume=True).fit(X, Y)
 
 

@@ -12,12 +12,15 @@ from manyclass.utils.types import Array
 from tests.helpers.dense_data import rows_with_bias
 
 
-def optimal_objective(problem: Problem, costs: Array | None = None) -> float:
+def optimal_objective(
+    problem: Problem, costs: Array | None = None, offsets: Array | None = None
+) -> float:
     """Optimum of 1/2 ||W||^2 + sum C_i loss_i, one slack per example (max) or target (sum).
 
     Variables: W by classes, then the slacks; slack >= gamma_c - mu_c, slack >= 0, and
     sum_c w_c = 0 where the formulation asks for it. With ``costs`` Delta of shape (k, k), gamma_c
-    of c != y is Delta(y, c); the problem's own base scores are not looked at.
+    of c != y is Delta(y, c); with ``offsets`` o of shape (k,), s_c + o_c takes the place of s_c.
+    The problem's own base scores are not looked at.
     """
     data = problem.dataset
     X = rows_with_bias(data)
@@ -39,8 +42,11 @@ def optimal_objective(problem: Problem, costs: Array | None = None) -> float:
             row[c * d : c * d + d] = -X[i] if c == y else X[i]
         rows.append(row)
         own = problem.formulation.margin == "absolute" and c == y
-        other = 1.0 if costs is None else float(costs[y, c])
-        bounds.append(-problem.formulation.margins(k)[1] if own else -other)
+        gamma = 1.0 if costs is None else float(costs[y, c])
+        gamma = float(problem.formulation.margins(k)[1]) if own else gamma
+        added = np.zeros(k) if offsets is None else offsets
+        relative = problem.formulation.margin == "relative"
+        bounds.append(-gamma - (added[c] * (-1 if own else 1) - (added[y] if relative else 0)))
     A = np.vstack([np.array(rows), -np.eye(d * k + n_slacks)[d * k :]])
     b = np.concatenate([bounds, np.zeros(n_slacks)])
     cones = [clarabel.NonnegativeConeT(len(b))]

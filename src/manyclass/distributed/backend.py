@@ -103,7 +103,8 @@ def check_formulation(problem: Problem) -> None:
     """
     if problem.base is not None:
         raise ValueError(
-            "costs of mistakes are trained by one process; leave out communicator, or costs"
+            "costs of mistakes and class_offset are trained by one process; leave out "
+            "communicator, or them"
         )
     if problem.formulation.takes_maximum and problem.formulation.centred:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Costs of mistakes: tables of Delta(j, c), what it costs to predict class c where j is true."""
+"""Costs of mistakes, Delta(j, c) for predicting class c where j is true, and offsets of classes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from manyclass.problem.base_scores import BaseScores
+from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS, Formulation
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Label
 
 LARGEST_TABLE = 4096  # classes
 SMALLEST, LARGEST = 1e-9, 1e9  # of the largest cost: weights are of its size
@@ -115,11 +116,6 @@ def base_of_costs(
     table = cost_table(costs, classes)
     if (table + np.eye(len(table)) == 1).all():
         return None
-    if formulation.is_separable and len(classes) == 2:
-        raise ValueError(
-            "costs of two classes make two different machines of formulation='one_vs_rest', and a "
-            "binary model has one; use another formulation, or class_weight"
-        )
     largest = float(table.max())
     if largest == 0:
         raise ValueError("costs: at least one mistake must cost something")
@@ -128,6 +124,86 @@ def base_of_costs(
             f"costs: the largest is {largest:g}, and weights are of its size; scale it to about 1"
         )
     return BaseScores.of_costs(table, labels)
+
+
+def base_of_offsets(
+    offsets: Any, classes: Array, dataset: Dataset, base: BaseScores | None
+) -> BaseScores:
+    """Return what offsets of classes add to the scores in training, and costs before them.
+
+    Parameters
+    ----------
+    offsets : "logit_adjustment", array-like of shape (n_classes,) or dict
+    classes : ndarray of shape (n_classes,)
+    dataset : Dataset
+    base : BaseScores or None
+        Of costs of mistakes.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers of these classes.
+    """
+    if isinstance(offsets, str):
+        totals = np.bincount(dataset.labels, dataset.weights, len(classes))
+        numbers = np.log(totals / totals.sum())
+    else:
+        numbers = offsets_of(offsets, classes)
+    return (
+        BaseScores.of_offsets(numbers, dataset.n_examples) if base is None else base.plus(numbers)
+    )
+
+
+def offsets_of(offsets: Any, classes: Array) -> Numbers:
+    """Return the offset of each class, checked.
+
+    Parameters
+    ----------
+    offsets : array-like of shape (n_classes,), or dict by label
+        Classes that a dict lacks have the offset 0.
+    classes : ndarray of shape (n_classes,)
+
+    Raises
+    ------
+    ValueError
+        If there is another number of them, a label is no class, or one is no number of a size up
+        to 1e9.
+    """
+    k = len(classes)
+    try:
+        if isinstance(offsets, Mapping):
+            labels = classes.tolist()
+            unknown = [label for label in offsets if label not in set(labels)]
+            if unknown and not isinstance(offsets, LabelledOffsets):
+                raise ValueError(f"{unknown[0]!r} is no class")
+            offsets = [offsets.get(label, 0.0) for label in labels]
+        numbers = np.asarray(offsets, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"class_offset must hold a number for each class: {error}") from error
+    if numbers.shape != (k,):
+        raise ValueError(
+            f"class_offset has the shape {numbers.shape}; one number for each of the {k} classes "
+            "is needed, in the order of classes_"
+        )
+    wrong = np.flatnonzero(~(np.abs(numbers) <= LARGEST))
+    if len(wrong):
+        raise ValueError(
+            f"class_offset of {classes.tolist()[wrong[0]]!r} is {numbers[wrong[0]]}; offsets are "
+            f"finite, of a size up to {LARGEST:g}"
+        )
+    return numbers
+
+
+class LabelledOffsets(dict[Label, float]):
+    """Offsets by label, for models that know some of the classes, such as those of folds."""
+
+
+def offsets_by_label(offsets: Any, classes: Array) -> Any:
+    """Return offsets as models of some of the classes take them."""
+    if offsets is None or isinstance(offsets, str):
+        return offsets
+    numbers = offsets_of(offsets, classes).tolist()
+    return LabelledOffsets(zip(classes.tolist(), numbers, strict=True))
 
 
 def cost_table(costs: Any, classes: Array) -> Numbers:

@@ -12,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
-from manyclass.estimators.costs import LabelledCosts, base_of_costs
+from manyclass.estimators.costs import LabelledCosts, base_of_costs, base_of_offsets
 from manyclass.estimators.fit import Training
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin
@@ -30,7 +30,7 @@ from manyclass.utils.advice import OF_SVC
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, ClassWeight, Settings
+from manyclass.utils.types import Array, ClassWeight, Label, Settings
 
 
 class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
@@ -92,6 +92,12 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         and its columns. They are the margins that training asks for: the loss is
         max(0, max_{c != y_i} costs[y_i, c] - (w_{y_i} - w_c) . x_i) of Crammer-Singer. For all
         formulations but "mmr", and binary "one_vs_rest"; up to 4,096 classes, in one process.
+    class_offset : "logit_adjustment", array-like of shape (n_classes,) or dict, default=None
+        Numbers that training adds to the scores of the classes, and prediction does not: a class
+        with a smaller one ends with higher scores. "logit_adjustment": the logarithm of the share
+        of each class in the weights of the rows, which helps rare classes (Menon et al. 2021). An
+        array in the order of ``classes_``; a dict by label, 0 for classes that it lacks. Not for
+        binary "one_vs_rest"; in one process.
     max_iter : int, default=1000
         Epochs at most (of each part, where "one_vs_rest" with sparse weights trains some classes
         after the other). An epoch is one loop over all examples and classes, preceded by loops
@@ -203,6 +209,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [one_of(["balanced"]), dict, None],
         "costs": ["array-like", dict, LabelledCosts, None],
+        "class_offset": [one_of(["logit_adjustment"]), "array-like", dict, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "weights": [one_of(["auto", "dense", "sparse"])],
@@ -231,6 +238,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
         costs: Any = None,
+        class_offset: str | ArrayLike | dict[Label, float] | None = None,
         max_iter: int = 1000,
         warm_start: bool = False,
         weights: str = "auto",
@@ -254,6 +262,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.costs = costs
+        self.class_offset = class_offset
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.weights = weights
@@ -315,6 +324,13 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         formulation, base = named(self.formulation), None
         if self.costs is not None:
             base = base_of_costs(self.costs, classes, dataset.labels, formulation)
+        if self.class_offset is not None:
+            base = base_of_offsets(self.class_offset, classes, dataset, base)
+        if base is not None and formulation.is_separable and len(classes) == 2:
+            raise ValueError(
+                "costs and class_offset make two different machines of formulation='one_vs_rest' "
+                "with two classes, and a binary model has one; use another formulation"
+            )
         return Problem(dataset, formulation, float(self.C), self.loss, base)
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:

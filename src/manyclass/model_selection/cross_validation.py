@@ -27,7 +27,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
-from manyclass.estimators.costs import LabelledCosts
+from manyclass.estimators.costs import LabelledCosts, offsets_by_label
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.validation import class_weights, input_restored, one_of, validated
 from manyclass.model_selection.folds import (
@@ -208,9 +208,9 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         routed = self._routed(weights, params)
         splitter = check_cv(self.cv, targets, classifier=True)
         splits = checked_splits(splitter.split(rows, targets, **routed.splitter.split), targets)
-        costs = self._labelled_costs(targets, weights)
-        scorer = self._scorer(costs)
-        folds = Folds(rows, targets, weights, splits, scorer, routed.scorer.score, costs)
+        own = self._by_label(targets, weights)
+        scorer = self._scorer(own.get("costs"))
+        folds = Folds(rows, targets, weights, splits, scorer, routed.scorer.score, own)
         Cs, table, among = self._searched(folds, Cs, random, on_column)
         scores = scores_of(table)[:, among]
         best = among[chosen(scores, one_standard_error=self.one_standard_error)]
@@ -229,11 +229,9 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         n_threads = min(n_folds, effective_n_jobs(self.n_jobs))
         n_inner = max(1, effective_n_jobs(self.n_jobs) // n_threads)
 
-        # Folds may lack classes, and then take their costs by label.
-        own = {} if folds.costs is None else {"costs": folds.costs}
-
         def make(C: float, tol: float, seed: int) -> Classifier:
-            return self._model(C=C, tol=tol, random_state=seed, n_jobs=n_inner, verbose=0, **own)
+            run = {"C": C, "tol": tol, "random_state": seed, "n_jobs": n_inner, "verbose": 0}
+            return self._model(**run, **folds.by_label)
 
         if Cs is None:
             Cs, table = search_paths(
@@ -328,13 +326,18 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         scorer: Scorer = check_scoring(self._model_class(), scoring=self.scoring or "accuracy")
         return scorer
 
-    def _labelled_costs(self, y: Array, sample_weight: Array | None) -> LabelledCosts | None:
-        """Return the costs of mistakes by label, of the classes that are trained."""
-        if getattr(self, "costs", None) is None:
-            return None
+    def _by_label(self, y: Array, sample_weight: Array | None) -> Settings:
+        """Return the parameters in the order of the classes, by label: folds may lack some."""
+        costs, offsets = getattr(self, "costs", None), getattr(self, "class_offset", None)
+        if costs is None and offsets is None:
+            return {}
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
         weights = weights * class_weights(self.class_weight, y, weights)
-        return LabelledCosts.of(self.costs, np.unique(y[weights > 0]))
+        classes = np.unique(y[weights > 0])
+        return {
+            "costs": None if costs is None else LabelledCosts.of(costs, classes),
+            "class_offset": offsets_by_label(offsets, classes),
+        }
 
     def _warn(self, gap: float) -> None:
         """Warn if the compared fits have a larger gap than requested."""

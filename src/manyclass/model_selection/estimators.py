@@ -46,7 +46,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     one_standard_error : bool, default=False
         Whether to choose the smallest C whose mean score is within one standard error of the best.
     formulation, loss, solver, tol, fit_intercept, intercept_scaling, class_weight, costs, \
-            max_iter, weights
+            class_offset, max_iter, weights
         As in ``MulticlassSVC``.
     merge_columns : "auto" or False, default="auto"
         As in ``MulticlassSVC``; columns are looked for once in each fold.
@@ -127,6 +127,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
                 "intercept_scaling",
                 "class_weight",
                 "costs",
+                "class_offset",
                 "max_iter",
                 "weights",
                 "merge_columns",
@@ -159,6 +160,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
         costs: Any = None,
+        class_offset: Any = None,
         max_iter: int = 1000,
         weights: str = "auto",
         merge_columns: str | bool = "auto",
@@ -181,6 +183,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.costs = costs
+        self.class_offset = class_offset
         self.max_iter = max_iter
         self.weights = weights
         self.merge_columns = merge_columns

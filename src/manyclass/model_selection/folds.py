@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any, Protocol, TypeVar
 
@@ -101,8 +101,8 @@ class Folds:
     scorer : callable
     metadata : dict
         Of the scorer: arrays with an entry for each row are sliced.
-    costs : LabelledCosts, default=None
-        Of mistakes.
+    by_label : dict, default={}
+        Parameters of models that folds which lack classes take as well.
     """
 
     X: Rows
@@ -111,7 +111,7 @@ class Folds:
     splits: list[Split]
     scorer: Scorer
     metadata: dict[str, Any]
-    costs: LabelledCosts | None = None
+    by_label: Settings = field(default_factory=dict)
 
     @property
     def test_share(self) -> float:

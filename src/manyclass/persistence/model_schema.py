@@ -104,6 +104,11 @@ def plain_params(estimator: Any) -> Settings:
             "items": [[_plain(c), _plain(w)] for c, w in params["class_weight"].items()]
         }
     params.pop("costs", None)  # a tensor
+    if isinstance(params.get("class_offset"), dict):
+        items = params["class_offset"].items()
+        params["class_offset"] = {"items": [[_plain(c), float(o)] for c, o in items]}
+    elif not isinstance(params.get("class_offset"), str | None):
+        params["class_offset"] = np.asarray(params["class_offset"], np.float64).tolist()
     return {key: _plain(value) for key, value in params.items()}
 
 
@@ -157,8 +162,9 @@ def new(model: Settings) -> Estimator:
 def params_of(stored: Settings) -> Settings:
     """Return parameters as estimators take them; undoes ``plain_params``."""
     params = dict(stored)
-    if isinstance(params.get("class_weight"), dict):
-        params["class_weight"] = dict(params["class_weight"]["items"])
+    for name in ("class_weight", "class_offset"):
+        if isinstance(params.get(name), dict):
+            params[name] = dict(params[name]["items"])
     return params
 
 

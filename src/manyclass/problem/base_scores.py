@@ -1,14 +1,15 @@
-"""Numbers that training adds to the scores of its examples; costs of mistakes are such numbers.
+"""Numbers that training adds to the scores of its examples, such as offsets of classes.
 
     s_ic = w_c . x_i + b_ic,  for all classes c, y_i among them
 
-Costs Delta(y, c) of predicting c where y is true ask for margins of their size (margin rescaling):
+Offsets o_c of classes are the same for all examples. Costs Delta(y, c) of predicting c where y is
+true ask for margins of their size (margin rescaling):
 
     Delta(y, c) - (w_y - w_c) . x = gamma - (s_y - s_c)    where b_c = Delta(y, c) - gamma, b_y = 0
 
 with gamma the largest cost; absolute margins likewise. Where all costs are 1, b = 0. Source:
 Tsochantaridis et al., Large margin methods for structured and interdependent output variables, JMLR
-6, 2005, sec. 2.2.2.
+6, 2005, sec. 2.2.2; Menon et al., Long-tail learning via logit adjustment, ICLR 2021, eq. 10.
 """
 
 from __future__ import annotations
@@ -51,6 +52,15 @@ class BaseScores:
         table = costs - gamma
         np.fill_diagonal(table, 0.0)
         return cls(table, labels, gamma)
+
+    @classmethod
+    def of_offsets(cls, offsets: Numbers, n_examples: int) -> BaseScores:
+        """Return those of offsets of the classes, shape (k,)."""
+        return cls(offsets[None], np.zeros(n_examples, np.int32), 1.0)
+
+    def plus(self, offsets: Numbers) -> BaseScores:
+        """Return these with offsets of the classes, shape (k,), added."""
+        return replace(self, table=self.table + offsets)
 
     def of(self, part: slice) -> Numbers:
         """Return those of some examples, shape (rows, k)."""

@@ -219,14 +219,18 @@ class Finished(Generic[P]):
         return float(costs @ losses), float(costs[may_gain] @ losses[may_gain])
 
     def _losses_at_zero(self, base: BaseScores, n_classes: int) -> NDArray[np.float64]:
-        """Loss of each example on the last classes at W = 0: of their costs, and 1 of its own."""
-        data, first = self.problem.dataset, self.problem.dataset.n_classes - n_classes
-        margins = base.gamma + base.table[:, first:]
-        loss = self.problem.slack_loss.of_positive(np.maximum(margins, 0))
-        found = np.asarray(loss.sum(axis=1)[base.rows])
+        """Loss of each example on the last classes at W = 0."""
+        problem, data = self.problem, self.problem.dataset
+        first, (gamma, own) = data.n_classes - n_classes, problem.margins()
+
+        def loss(xi: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.asarray(problem.slack_loss.of_positive(np.maximum(xi, 0)))
+
+        found = loss(gamma + base.table[:, first:]).sum(axis=1)[base.rows]
         mine = np.flatnonzero(data.labels >= first)
-        found[mine] += 1 - loss[base.rows[mine], data.labels[mine] - first]
-        return found
+        of_own = base.table[base.rows[mine], data.labels[mine]]
+        found[mine] += loss(own - of_own) - loss(gamma + of_own)
+        return np.asarray(found)
 
 
 def solve_in_chunks(

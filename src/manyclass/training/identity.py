@@ -30,7 +30,7 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
     known = (name for name, f in named.items() if f == problem.formulation)
     names = np.frombuffer(repr(classes.tolist()).encode(), np.uint8)
     base = problem.base
-    added = {} if base is None else {"costs of mistakes": _fingerprint_of_base(base)}
+    added = {} if base is None else {"costs and offsets of classes": _fingerprint_of_base(base)}
     return {
         "formulation": next(known),
         "loss": problem.loss,
