@@ -186,6 +186,8 @@ class SparkMultinomialLogisticRegression(
             **{name: self.getOrDefault(name) for name in TRAINING}, merge_columns=False
         )
         check_parameters(local)
+        if not hasattr(dataset.sparkSession, "sparkContext"):
+            raise RuntimeError("fit needs a session in the driver; Spark Connect has no RDDs")
         columns = [self._column(dataset).alias("X")]
         for name, alias in (("labelCol", "y"), ("weightCol", "w")):
             column = self.getOrDefault(name)

@@ -142,6 +142,44 @@ def test_results_repeat_and_a_warm_start_continues(client, capsys):
     assert first.fit(collection(X, cuts), collection(Y, cuts)).n_iter_ < n_first
 
 
+class StopsAfterTwo:
+    """A callback, which predicts on the collection."""
+
+    def setup(self, estimator, context):
+        self.shapes = []
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
+        if context.task_name == "epoch":
+            self.shapes.append(fitted_estimator.predict(X).shape)
+        return len(self.shapes) == 2
+
+
+def test_callbacks_run_on_the_client(client):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
+    callback = StopsAfterTwo()
+    model = DaskMultinomialLogisticRegression(tol=1e-9).set_callbacks(callback)
+    model.fit(collection(X, ends(3)), collection(Y, ends(3)))
+    assert model.n_iter_ == 2
+    assert callback.shapes == [Y.shape] * 2
+
+
+def test_a_part_that_cannot_be_loaded_is_named(client):
+    def fail():
+        raise FileNotFoundError("rows.npy")
+
+    bad = da.from_delayed(dask.delayed(fail)(), (20, D), X.dtype)
+    rows = da.concatenate([da.from_array(X[:20], chunks=(20, -1)), bad])
+    with pytest.raises(FileNotFoundError, match="rows") as caught:
+        DaskMultinomialLogisticRegression().fit(rows, da.from_array(Y[:40], chunks=20))
+    assert caught.value.__notes__ == ["part 1 could not be loaded"]
+
+
 def test_a_checkpoint_is_continued(client, tmp_path):
     stored = {"checkpoint": tmp_path / "kept", "C": 3.0}
     with pytest.warns(match="training stopped after 2 epoch"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -131,18 +132,32 @@ def test_two_trainings_share_a_cluster():
         check_certificate(model, X, Y, C)
 
 
-def test_an_actor_that_is_killed_is_made_anew(monkeypatch):
+def processes():
+    """The actors' processes."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it may have ended
+            if "ray::PartServer" in " ".join(process.cmdline()):
+                found.append(process)
+    return found
+
+
+def at_question(monkeypatch, number, action):
+    """Take an action before a question of the training; the numbers of the questions."""
     asked, original = [], cluster_module.RemoteParts.add
 
     def add(self, *arguments):
         asked.append(len(asked))
-        if len(asked) == 5:
-            own = psutil.Process().children(recursive=True)
-            actors = [p for p in own if "ray::PartServer" in " ".join(p.cmdline())]
-            os.kill(min(p.pid for p in actors), signal.SIGKILL)
+        if len(asked) == number:
+            action()
         original(self, *arguments)
 
     monkeypatch.setattr(cluster_module.RemoteParts, "add", add)
+    return asked
+
+
+def test_an_actor_that_is_killed_is_made_again(monkeypatch):
+    asked = at_question(monkeypatch, 5, lambda: processes()[0].kill())
     model = fit(X, Y, tol=1e-6)
     assert len(asked) > 5
     check_certificate(model, X, Y)
@@ -155,3 +170,12 @@ def test_a_support_vector_machine():
     assert model.certificate_.dual_objective <= alone.primal_objective
     assert model.certificate_.primal_objective >= alone.dual_objective
     assert model.score(put(X, Y)) == pytest.approx(model.to_local().score(X, Y))
+
+
+def test_ctrl_c_ends_the_actors(monkeypatch):
+    asked = at_question(monkeypatch, 5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        fit(X, Y)
+    assert len(asked) == 5
+    psutil.wait_procs(processes(), timeout=300)
+    assert not processes()

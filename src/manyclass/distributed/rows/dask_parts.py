@@ -133,6 +133,10 @@ class DaskParts:
         where = self.client.who_has(self.parts)
         self.groups = {}
         for number, part in enumerate(self.parts):
+            if part.status == "error":
+                error = part.exception()
+                error.add_note(f"part {number} could not be loaded")
+                raise error
             if part.status != "finished":
                 part.result()
             homes = where.get(part.key)
