@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS, Formulation
+from manyclass.problem.taxonomy import Taxonomy
 from manyclass.utils.types import Array, Label
 
 LARGEST_TABLE = 4096  # classes
@@ -211,7 +212,7 @@ def cost_table(costs: Any, classes: Array) -> Numbers:
 
     Parameters
     ----------
-    costs : array-like of shape (n_classes, n_classes), dict of dicts or LabelledCosts
+    costs : array-like of shape (n_classes, n_classes), dict of dicts, Taxonomy or LabelledCosts
         Row j, column c: the cost of predicting class c where class j is true, in the order of
         ``classes``; of a pandas DataFrame, by the labels of its index and its columns. Of a dict,
         ``costs[j][c]`` with labels; pairs that it lacks cost 1.
@@ -239,6 +240,8 @@ def cost_table(costs: Any, classes: Array) -> Numbers:
         raise ValueError(f"costs are for up to {LARGEST_TABLE} classes, and there are {k}")
     if isinstance(costs, LabelledCosts):
         return costs.of_classes(classes)
+    if isinstance(costs, Taxonomy):
+        return costs.costs_of(classes)
     table = (
         _from_labels(costs, classes)
         if isinstance(costs, Mapping)

@@ -103,7 +103,7 @@ class LinearClassifier(ClassifierMixin):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to classify.
-        costs : array-like of shape (n_classes, n_classes) or dict of dicts, default=None
+        costs : array-like of shape (n_classes, n_classes), dict of dicts or Taxonomy, default=None
             Costs of mistakes, finite and at least 0: row j, column c for predicting
             ``classes_[c]`` where ``classes_[j]`` is true; 0 on the diagonal. Of a dict,
             ``costs[true][predicted]`` by label; pairs that it lacks cost 1. Of a pandas DataFrame,

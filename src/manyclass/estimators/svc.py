@@ -22,6 +22,7 @@ from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, named
 from manyclass.problem.losses import LOSSES
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Weights
+from manyclass.problem.taxonomy import Taxonomy
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.weights.storage_choice import Choice, choose_weights
 from manyclass.training.options import Options
@@ -85,11 +86,12 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
         n / (k n_c).
-    costs : array-like of shape (n_classes, n_classes) or dict of dicts, default=None
+    costs : array-like of shape (n_classes, n_classes), dict of dicts or Taxonomy, default=None
         Costs of mistakes: row j, column c for predicting ``classes_[c]`` where ``classes_[j]`` is
         true, finite and at least 0, and 0 on the diagonal. Of a dict, ``costs[true][predicted]`` by
         label; pairs that it lacks cost 1. Of a pandas DataFrame, by the labels of its index (true)
-        and its columns. They are the margins that training asks for: the loss is
+        and its columns. Of a ``Taxonomy``, the distances of its
+        classes. They are the margins that training asks for: the loss is
         max(0, max_{c != y_i} costs[y_i, c] - (w_{y_i} - w_c) . x_i) of Crammer-Singer. For all
         formulations but "mmr", and binary "one_vs_rest"; up to 4,096 classes, in one process.
     class_offset : "logit_adjustment", array-like of shape (n_classes,) or dict, default=None
@@ -208,7 +210,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [one_of(["balanced"]), dict, None],
-        "costs": ["array-like", dict, LabelledCosts, None],
+        "costs": ["array-like", dict, Taxonomy, LabelledCosts, None],
         "class_offset": [one_of(["logit_adjustment"]), "array-like", dict, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],

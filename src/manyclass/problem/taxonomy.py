@@ -1,0 +1,290 @@
+"""Taxonomies: classes as nodes of a tree, distances between them, and scores that know the tree.
+
+With a(c) the ancestors of a node c, itself among them and the root not, |a(c)| = depth(c), and
+
+    edges(c, e) = depth(c) + depth(e) - 2 |a(c) & a(e)|
+
+and |a(c) & a(e)| is the depth of their lowest common ancestor.
+Sources: Cai, Hofmann, Hierarchical document categorization with support vector machines, CIKM 2004;
+Kiritchenko et al., Learning and evaluation in the presence of class hierarchies, 2006 (F1);
+Ramaswamy et al., Convex calibrated surrogates for hierarchical classification, ICML 2015
+(the deepest node that is more likely than not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from manyclass.utils.types import Array, Label
+
+Numbers = NDArray[np.float64]
+Places = NDArray[np.int64]
+ROWS_AT_A_TIME = 1 << 16
+NONE = -1  # no node
+
+
+class WithProbabilities(Protocol):
+    """A fitted model with probabilities."""
+
+    classes_: Array
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes."""
+        ...
+
+
+class Taxonomy:
+    """A tree whose nodes are classes, or groups of them.
+
+    Parameters
+    ----------
+    parents : dict
+        Parent of each node, by label: ``{"cat": "mammal", "mammal": "animal"}``. Nodes without a
+        parent, or with the parent None, are roots; several of them have a common one, None.
+    distance : "edges" or callable, default="edges"
+        Of two different nodes: the edges of the path between them; or a function of the depths of
+        lowest common ancestors, an array, that returns numbers of at least 0. Costs of mistakes are
+        distances that are scaled to a largest value of 1.
+
+    Attributes
+    ----------
+    nodes : list
+        Labels, a parent before its children; the first one is the root.
+    depths : ndarray of shape (n_nodes,)
+        0 of the root.
+
+    Examples
+    --------
+    >>> from manyclass import Taxonomy
+    >>> tree = Taxonomy({"cat": "mammal", "dog": "mammal", "mammal": None, "owl": "bird"})
+    >>> tree.costs_of(["cat", "dog", "owl"]).tolist()
+    [[0.0, 0.5, 1.0], [0.5, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        parents: Mapping[Label, Label],
+        *,
+        distance: str | Callable[[Numbers], ArrayLike] = "edges",
+    ) -> None:
+        if not (distance == "edges" or callable(distance)):
+            raise ValueError(f"distance must be 'edges' or a function, not {distance!r}")
+        if not isinstance(parents, Mapping) or not parents:
+            raise ValueError("a taxonomy needs a dict of nodes and their parents, one at least")
+        self.parents, self.distance = dict(parents), distance
+        self.nodes, above = _in_order(self.parents)
+        self._places = {node: place for place, node in enumerate(self.nodes)}
+        self.depths = np.zeros(len(above), np.int64)
+        for place, parent in enumerate(above[1:], 1):
+            self.depths[place] = self.depths[parent] + 1
+        # Row c: the ancestors of node c from depth 1 on, itself the last, then NONE.
+        self._lines = np.full((len(above), int(self.depths.max())), NONE, np.int64)
+        for place, parent in enumerate(above[1:], 1):
+            self._lines[place] = self._lines[parent]
+            self._lines[place, self.depths[place] - 1] = place
+
+    @classmethod
+    def from_paths(
+        cls,
+        paths: Iterable[str],
+        *,
+        separator: str = "/",
+        distance: str | Callable[[Numbers], ArrayLike] = "edges",
+    ) -> Taxonomy:
+        """Return the tree of paths such as "Computers/Hardware"; a node's label is its path.
+
+        Examples
+        --------
+        >>> from manyclass import Taxonomy
+        >>> Taxonomy.from_paths(["a/b", "a/c", "d"]).nodes
+        [None, 'a', 'd', 'a/b', 'a/c']
+        """
+        if isinstance(paths, str) or not separator:
+            raise ValueError("from_paths takes a list of paths, and a separator that is not empty")
+        parents: dict[Label, Label] = {}
+        for path in paths:
+            parts = path.split(separator)
+            if not all(parts):
+                raise ValueError(f"the path {path!r} has an empty part")
+            for depth in range(1, len(parts) + 1):
+                above = separator.join(parts[: depth - 1]) or None
+                parents[separator.join(parts[:depth])] = above
+        return cls(parents, distance=distance)
+
+    @classmethod
+    def from_nested(
+        cls,
+        tree: Mapping[Label, Any],
+        *,
+        distance: str | Callable[[Numbers], ArrayLike] = "edges",
+    ) -> Taxonomy:
+        """Return the tree of a dict of dicts, whose leaves are empty dicts, None, or in a list.
+
+        Examples
+        --------
+        >>> from manyclass import Taxonomy
+        >>> Taxonomy.from_nested({"mammal": ["cat", "dog"], "bird": {"owl": None}}).nodes
+        [None, 'mammal', 'bird', 'cat', 'dog', 'owl']
+        """
+        parents: dict[Label, Label] = {}
+        todo: list[tuple[Label, Any]] = [(None, tree)]
+        for above, below in todo:  # grows
+            if below is not None and not isinstance(below, Mapping | list | tuple | set):
+                raise ValueError(f"below {above!r} there must be a dict or a list, not {below!r}")
+            for node in below or ():
+                if node in parents:
+                    raise ValueError(f"{node!r} is in the taxonomy twice")
+                parents[node] = above
+                if isinstance(below, Mapping):
+                    todo.append((node, below[node]))
+        return cls(parents, distance=distance)
+
+    def costs_of(self, classes: ArrayLike) -> Numbers:
+        """Return the distances of classes, scaled to a largest value of 1, shape (k, k).
+
+        Raises
+        ------
+        ValueError
+            If a class is no node, or a distance is negative, infinite or NaN.
+        """
+        places = self._places_of(np.asarray(classes))
+        found = np.stack([self._distances(np.full_like(places, c), places) for c in places])
+        largest = float(found.max(initial=0.0))
+        return found / largest if largest else found
+
+    def distances(self, y: ArrayLike, predicted: ArrayLike) -> Numbers:
+        """Return the distance of each prediction from the true label, not scaled, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If a label is no node, or there are not as many of both.
+        """
+        return self._distances(*self._pairs(y, predicted))
+
+    def mean_distance(self, y: ArrayLike, predicted: ArrayLike) -> float:
+        """Return the mean of ``distances``: with the default, edges of the tree."""
+        return float(self.distances(y, predicted).mean())
+
+    def f1_score(self, y: ArrayLike, predicted: ArrayLike) -> float:
+        """Return hierarchical F1: 2 sum |a(y) & a(p)| / (sum |a(y)| + sum |a(p)|)."""
+        true, found = self._pairs(y, predicted)
+        both = float(self.depths[true].sum() + self.depths[found].sum())
+        return 2 * float(self._common(true, found).sum()) / both if both else 1.0
+
+    def accuracy_by_level(self, y: ArrayLike, predicted: ArrayLike) -> Numbers:
+        """Return, for depths 1, 2, ..., the share of predictions below the true label's ancestor.
+
+        Of the rows whose true label is as deep; NaN where there is none.
+        """
+        true, found = self._pairs(y, predicted)
+        common, shares = self._common(true, found), np.full(self._lines.shape[1], np.nan)
+        for depth in range(1, len(shares) + 1):
+            deep = self.depths[true] >= depth
+            if deep.any():
+                shares[depth - 1] = (common[deep] >= depth).mean()
+        return shares
+
+    def predict_node(self, model: WithProbabilities, X: Any, threshold: float = 0.5) -> Array:
+        """Predict the deepest node that is more likely than `threshold`, for every row.
+
+        The probability of a node is the sum of those of the classes in its subtree, itself among
+        them; the root's is 1.
+
+        Parameters
+        ----------
+        model : fitted classifier with ``predict_proba``
+            Its classes are nodes.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        threshold : float, default=0.5
+            From 0.5 to less than 1, so that there is one such node at each depth.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels of nodes, as objects.
+        """
+        if not 0.5 <= threshold < 1:
+            raise ValueError(f"threshold must be from 0.5 to less than 1, got {threshold}")
+        p = np.asarray(model.predict_proba(X), np.float64)
+        lines = self._lines[self._places_of(model.classes_)]
+        best = np.zeros(len(p), np.int64)
+        for at_depth in lines.T:
+            deep = np.flatnonzero(at_depth != NONE)
+            nodes, columns = np.unique(at_depth[deep], return_inverse=True)
+            order = np.argsort(columns, kind="stable")
+            first = np.searchsorted(columns[order], np.arange(len(nodes)))
+            of_nodes = np.add.reduceat(p[:, deep[order]], first, axis=1)
+            likely = of_nodes.max(axis=1) > threshold
+            best[likely] = nodes[of_nodes[likely].argmax(axis=1)]
+        labels = np.empty(len(self.nodes), object)
+        labels[:] = self.nodes
+        return np.asarray(labels[best])
+
+    def _pairs(self, y: ArrayLike, predicted: ArrayLike) -> tuple[Places, Places]:
+        true, found = (self._places_of(np.asarray(labels)) for labels in (y, predicted))
+        if len(true) != len(found) or not len(true):
+            raise ValueError(f"there are {len(true)} labels and {len(found)} predictions")
+        return true, found
+
+    def _places_of(self, labels: Array) -> Places:
+        if labels.ndim != 1:
+            raise ValueError(f"labels must be a vector; the shape is {labels.shape}")
+        if labels.dtype.kind == "O":  # None, the root, does not go with text in an order
+            names, positions = labels, np.arange(len(labels))
+        else:
+            names, positions = np.unique(labels, return_inverse=True)
+        places = [self._places.get(name, NONE) for name in names.tolist()]
+        if NONE in places:
+            unknown = names.tolist()[places.index(NONE)]
+            raise ValueError(f"{unknown!r} is no node of the taxonomy")
+        return np.array(places, np.int64)[positions]
+
+    def _common(self, first: Places, second: Places) -> Places:
+        """Depths of lowest common ancestors, some rows at a time."""
+        found = np.zeros(len(first), np.int64)
+        for begin in range(0, len(first), ROWS_AT_A_TIME):
+            part = slice(begin, begin + ROWS_AT_A_TIME)
+            one, other = self._lines[first[part]], self._lines[second[part]]
+            found[part] = ((one == other) & (one != NONE)).sum(axis=1)
+        return found
+
+    def _distances(self, first: Places, second: Places) -> Numbers:
+        common = self._common(first, second)
+        if callable(self.distance):
+            found = np.array(self.distance(common.astype(np.float64)), np.float64)
+            if found.shape != common.shape or not (found >= 0).all() or np.isinf(found).any():
+                raise ValueError(
+                    "distance must return a finite number of at least 0 for each depth"
+                )
+            found[first == second] = 0
+            return found
+        return (self.depths[first] + self.depths[second] - 2 * common).astype(np.float64)
+
+
+def _in_order(parents: Mapping[Label, Label]) -> tuple[list[Label], Sequence[int]]:
+    """Return nodes, by depth, and the place of each one's parent; the root is the first."""
+    children: dict[Label, list[Label]] = {}
+    for node, parent in parents.items():
+        if node is not None:
+            children.setdefault(parent, []).append(node)
+    roots = [parent for parent in children if parent is not None and parent not in parents]
+    roots += children.pop(None, [])
+    if len(roots) == 1:
+        nodes, above = list(roots), [NONE]
+    else:
+        nodes, above = [None], [NONE]
+        children[None] = roots
+    for place, node in enumerate(nodes):  # grows
+        below = children.get(node, [])
+        nodes.extend(below)
+        above.extend([place] * len(below))
+    known = set(nodes)
+    missing = [node for node in parents if node is not None and node not in known]
+    if missing:
+        raise ValueError(f"the parents of {missing[0]!r} lead in a circle")
+    return nodes, above
