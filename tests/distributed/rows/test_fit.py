@@ -101,11 +101,13 @@ def test_a_warm_start_and_a_checkpoint_continue(tmp_path):
         model = fit(rank, X, Y, C=3.0, warm_start=True)
         again = model.n_iter_, model.fit(X[rank.rank :: 2], Y[rank.rank :: 2]).n_iter_
         stored = {"checkpoint": tmp_path / "kept", "C": 3.0}
-        with pytest.warns() if rank.rank == 0 else _nothing():
-            fit(rank, X, Y, max_iter=2, **stored)
+        fit(rank, X, Y, max_iter=2, **stored)
         return *again, fit(rank, X, Y, resume=True, **stored).n_iter_
 
-    for first, again, resumed in on_ranks(2, call):
+    # Filters belong to the process: a thread that changes them loses warnings of the others.
+    with pytest.warns(match="training stopped after 2 epoch"):
+        found = on_ranks(2, call)
+    for first, again, resumed in found:
         assert again <= 2 < first
         assert 2 < resumed <= first + 2
 
@@ -170,12 +172,6 @@ def test_ranks_whose_rounding_differs_take_the_same_steps(dtype):
     for model in models[1:]:
         np.testing.assert_array_equal(model.coef_, models[0].coef_)
         assert model.n_iter_ == models[0].n_iter_
-
-
-def _nothing():
-    import contextlib
-
-    return contextlib.nullcontext()
 
 
 def odd(change, at=1):
