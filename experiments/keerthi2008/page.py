@@ -156,6 +156,23 @@ def significance() -> str:
     return "\n".join(lines)
 
 
+def unit_rows() -> str:
+    """Section 4, outlook: accuracies of the same splits with rows as they are and of length one."""
+    lines = [
+        "| data | rows | splits | OVR | CS | WW | OVR - CS | OVR - WW |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    as_given = read_results(HERE / "results" / "tables.json")
+    for name, splits in read_results(HERE / "results" / "unit_rows.json").items():
+        for kind, found in (("as given", as_given[name][: len(splits)]), ("length one", splits)):
+            ovr, cs, ww = (np.mean([s[m]["accuracy"] for s in found]) for m in MACHINES)
+            lines.append(
+                f"| {name} | {kind} | {len(found)} | {ovr:.2f} | {cs:.2f} | {ww:.2f} | "
+                f"{ovr - cs:+.2f} | {ovr - ww:+.2f} |"
+            )
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Write all tables."""
     page = HERE / "README.md"
@@ -167,6 +184,7 @@ def main() -> None:
     write_between(page, "seeding", seeding())
     write_between(page, "accuracies", accuracies())
     write_between(page, "significance", significance())
+    write_between(page, "unit rows", unit_rows())
 
 
 if __name__ == "__main__":
