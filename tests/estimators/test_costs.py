@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 
@@ -21,6 +22,7 @@ from manyclass import (
 from manyclass.distributed.backend import check_formulation
 from manyclass.estimators.costs import LabelledCosts, mean_cost
 from manyclass.estimators.fit import Training
+from manyclass.persistence import model_schema
 from manyclass.problem.formulations import FORMULATIONS
 from tests.helpers.cases import each
 
@@ -188,6 +190,29 @@ def test_folds_take_costs_by_label(scoring):
     loaded = load_model(file)
     np.testing.assert_array_equal(loaded.costs, loaded.best_estimator_.costs)
     assert loaded.score(X, y) == search.score(X, y)
+
+
+def test_the_mean_of_folds_has_costs_as_given():
+    search = MulticlassSVCCV(Cs=[1.0], costs=COSTS, refit=False, random_state=0).fit(X, Y)
+    assert search.best_estimator_.costs is search.costs
+    file = io.BytesIO()
+    save_model(file, search)
+    file.seek(0)
+    np.testing.assert_array_equal(load_model(file).predict(X), search.predict(X))
+
+
+@each("table", [COSTS[:2], COSTS.astype(np.float32), -COSTS, np.full((3, 3), np.inf)])
+def test_files_with_other_costs_are_refused(table):
+    model = MulticlassSVC(costs=COSTS, random_state=0).fit(X, Y)
+    tensors, entry = model_schema.pack(model)
+    with pytest.raises(ValueError, match="costs"):
+        model_schema.unpack({**tensors, "costs": table}, entry)
+
+
+def test_routed_metadata_leaves_the_scorer_alone():
+    with config_context(enable_metadata_routing=True):
+        search = MulticlassSVCCV(Cs=[1.0], costs=COSTS, scoring="cost", random_state=0)
+        assert search.fit(X, Y).score(X, Y) <= 0
 
 
 def test_a_path_and_bounds_are_of_the_costs():

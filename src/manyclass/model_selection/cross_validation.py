@@ -186,7 +186,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         random = check_random_state(self.random_state)
         choice = self._choose(X, y, sample_weight, params, random, self._print)
         began = time.perf_counter()
-        model = self._refitted(choice, random) if self.refit else mean_model(choice)
+        model = self._refitted(choice, random) if self.refit else self._mean(choice)
         self.refit_time_ = time.perf_counter() - began
         self._set_fitted(model, choice)
 
@@ -264,6 +264,12 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         )
         folds = choice.folds
         model.fit(folds.X, folds.y, folds.sample_weight)
+        return model
+
+    def _mean(self, choice: SearchResult) -> Classifier:
+        """Return the mean of the folds' models, with parameters as they were given."""
+        model = mean_model(choice)
+        model.set_params(**{name: getattr(self, name) for name in choice.folds.by_label})
         return model
 
     def _set_fitted(self, model: Classifier, choice: SearchResult) -> None:
