@@ -13,6 +13,7 @@ ORDER = (
     "plot_probabilities",
     "plot_imbalanced_classes",
     "plot_costs",
+    "plot_taxonomy",
     "plot_multilabel",
     "plot_embeddings",
     "plot_sparse_models",
