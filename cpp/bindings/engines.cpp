@@ -89,10 +89,10 @@ void bind_loops(nb::class_<HeldEngine>& engine) {
           nb::call_guard<nb::gil_scoped_release>(),
           "W <- W(z); return an upper bound of the distance that rounding leaves.")
       .def(
-          "inspect",
+          "gap_sums",
           [](const HeldEngine& e, Vector<const double> common, double norm, const Weights* other) {
             const nb::gil_scoped_release release;
-            return e->certify(other, view_of(common), norm);
+            return e->gap_sums(other, view_of(common), norm);
           },
           "common"_a, "norm"_a, "other"_a = nb::none(),
           "Gap, loss and violation of all examples, in parts.")

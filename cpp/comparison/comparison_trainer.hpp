@@ -41,7 +41,7 @@ class ComparisonTrainer {
                                      std::span<double> rates, std::span<const std::int32_t> rows,
                                      std::uint64_t seed) const {
     const Formulation& f = problem_->examples().formulation;
-    require(f.relative && f.loss.bounded(), "relative margins and the hinge loss are needed");
+    require(f.relative && !f.loss.has_ridge(), "relative margins and the hinge loss are needed");
     const WeightsView<T> w = view(weights);
     check_all(log_u, w);
     require(length(rates) == problem_->n_rows(), "there must be a rate for every example");
@@ -155,7 +155,7 @@ class ComparisonTrainer {
   AllScores<T> view(MatrixView<T> scores, const DualLists<T>& z,
                     std::span<double> violations) const {
     const Formulation& f = problem_->examples().formulation;
-    require(f.relative && f.loss.bounded(), "relative margins and the hinge loss are needed");
+    require(f.relative && !f.loss.has_ridge(), "relative margins and the hinge loss are needed");
     require(scores.n_rows == problem_->n_rows() && scores.n_columns >= problem_->n_classes(),
             "scores must have a row of n_classes numbers at least for every example");
     check_padding(scores);

@@ -32,7 +32,7 @@ inline const char* flaw_of(const Formulation& f) {
   if (!f.others && !f.own) return "a formulation must have targets";
   if (f.relative && (f.own || !f.others)) return "relative margins are those of the other classes";
   if (f.relative && f.centred) return "relative margins need no mean of W";
-  if (f.maximum && (!f.loss.bounded() || !f.others))
+  if (f.maximum && (f.loss.has_ridge() || !f.others))
     return "the largest loss is a hinge of other classes";
   const bool finite = std::isfinite(f.gamma) && std::isfinite(f.gamma_own);
   return finite ? nullptr : "margins must be finite";

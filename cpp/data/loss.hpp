@@ -5,8 +5,8 @@
 //   hinge            max(0, xi)         0 <= z <= C    0                C where xi > 0
 //   squared hinge    max(0, xi)^2       0 <= z         z^2 / (4 C)      2 C max(0, xi)
 //
-// D has -R(z); by the Fenchel-Young inequality, C loss(xi) - z xi + R(z) >= 0. Only this file and
-// src/manyclass/problem/losses.py know the losses.
+// D has -R(z); by the Fenchel-Young inequality, C loss(xi) - z xi + R(z) >= 0. Solvers know a
+// loss by this file and src/manyclass/problem/losses.py alone.
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -26,8 +26,8 @@ class Loss {
   constexpr Loss() = default;  // hinge
   explicit constexpr Loss(bool squared) : squared_(squared) {}
 
-  // Whether z <= C; then there is no ridge.
-  [[gnu::always_inline]] bool bounded() const { return !squared_; }
+  // Whether D has a ridge R(z); z has no upper bound then.
+  [[gnu::always_inline]] bool has_ridge() const { return squared_; }
 
   // Of max(0, xi): numbers, vectors, lanes.
   template <class V>

@@ -85,7 +85,7 @@ class LaneVisitor {
 
   // Add an example to the sums; returns its gap and its violation.
   std::pair<double, double> tally(View& e, SweepResult& result) const {
-    const auto [loss, gap, violation] = f_.maximum ? certify_maximum(e) : certify_sum(e);
+    const auto [loss, gap, violation] = f_.maximum ? estimate_maximum(e) : estimate_sum(e);
     result.loss += loss;
     result.gap += gap;
     result.max_violation = std::max(result.max_violation, violation);
@@ -110,7 +110,7 @@ class LaneVisitor {
     add(examples_.x.row(i), step_of(delta, sum_v));
     const Lanes gains = delta * (e.xi - delta * static_cast<T>(0.5 * e.q));
     double gain = static_cast<double>(gains.sum()) - 0.5 * e.q * sigma_ * sum_v * sum_v;
-    if (f_.loss.bounded()) return {gain, active};
+    if (!f_.loss.has_ridge()) return {gain, active};
     const double squares = static_cast<double>((delta * (z + e.z)).sum());
     return {gain - f_.loss.regularizer(squares, e.cost), active};
   }
@@ -151,7 +151,7 @@ class LaneVisitor {
   static constexpr std::int64_t kStride = B * DualLanes<T>::kBlock;
   static constexpr T kNone = kNoSlack<T>;
 
-  ExampleGap certify_sum(const View& e) const {
+  ExampleGap estimate_sum(const View& e) const {
     const Lanes positive = max(e.xi, zero());
     const double loss = e.cost * static_cast<double>(f_.loss.of_positive(positive).sum());
     const Lanes gaps = f_.loss.template term<T>(e.z, e.xi, positive, e.cost);
@@ -161,7 +161,7 @@ class LaneVisitor {
     return {loss, static_cast<double>(gaps.sum()), static_cast<double>(violation.largest())};
   }
 
-  ExampleGap certify_maximum(View& e) const {
+  ExampleGap estimate_maximum(View& e) const {
     e.xi_max = static_cast<double>(e.xi.largest());
     e.sum_z = static_cast<double>(e.z.sum());
     const double loss = e.cost * std::max(0.0, e.xi_max);

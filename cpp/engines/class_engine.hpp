@@ -68,8 +68,8 @@ class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, DualLists<T>> {
   double negligible() const override { return 0.3; }
 
  protected:
-  GapSums inspect(const MatrixView<T>& weights, const CertifiedWeights& at, std::int64_t begin,
-                  std::int64_t end) const override {
+  GapSums gap_sums_of_rows(const MatrixView<T>& weights, const CertifiedWeights& at,
+                           std::int64_t begin, std::int64_t end) const override {
     const ClassMajorView<T> w = view_of(weights);
     const auto stride = static_cast<std::size_t>(w.stride);
     constexpr auto kRows = static_cast<std::size_t>(kInspectedRows);

@@ -54,8 +54,8 @@ class FeatureEngine : public OwnedEngine<Base, T, Duals> {
         kernels_(kernels_for<Kernels<T, Duals>>(problem->instruction_set())),
         rebuild_kernels_(kernels_for<RebuildKernels<T>>(problem->instruction_set())) {}
 
-  GapSums inspect(const MatrixView<T>& weights, const CertifiedWeights& at, std::int64_t begin,
-                  std::int64_t end) const override {
+  GapSums gap_sums_of_rows(const MatrixView<T>& weights, const CertifiedWeights& at,
+                           std::int64_t begin, std::int64_t end) const override {
     const WeightsView<T> w = view_of(weights);
     OwnedScratch<T> scratch(w.n_classes, w.stride);
     return kernels_.inspect(this->problem().examples(), w, this->z(), at, scratch.view(), begin,

@@ -56,8 +56,8 @@ class Engine {
   virtual double rebuild() = 0;
   // Gap, loss and violation of all examples, in parts, at the engine's W or another one of its
   // layout. `common` is subtracted from every w_c (empty: nothing), `norm` is ||W||.
-  virtual std::vector<GapSums> certify(const Weights* other, std::span<const double> common,
-                                       double norm) = 0;
+  virtual std::vector<GapSums> gap_sums(const Weights* other, std::span<const double> common,
+                                        double norm) = 0;
   // D(0): the loss of the examples with x_i = 0. W and z must be 0.
   virtual double constant_loss() = 0;
 

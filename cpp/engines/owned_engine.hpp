@@ -33,8 +33,8 @@ class OwnedEngine : public Base {
   }
 
   // Parts of rows between two polls, so many at a time as there are threads.
-  std::vector<GapSums> certify(const Weights* other, std::span<const double> common,
-                               double norm) override {
+  std::vector<GapSums> gap_sums(const Weights* other, std::span<const double> common,
+                                double norm) override {
     const WeightArray<T>& own = weights_.of<T>();
     const MatrixView<T> at = other ? other->of<T>().rows_like(own) : own.rows();
     const CertifiedWeights certified{problem().common_of(common), norm};
@@ -49,7 +49,7 @@ class OwnedEngine : public Base {
         const std::int64_t first = begin + size * member;
         if (first >= n) return;
         parts[static_cast<std::size_t>(first / size)] =
-            inspect(at, certified, first, std::min(first + size, n));
+            gap_sums_of_rows(at, certified, first, std::min(first + size, n));
       });
       problem().poll()();
     }
@@ -59,7 +59,7 @@ class OwnedEngine : public Base {
     GapSums sum;
     for (std::int64_t i = 0; i < problem().n_rows(); ++i) {
       if (problem().norms()[static_cast<std::size_t>(i)] > 0) continue;
-      sum.add(inspect(w(), {nullptr, 0.0}, i, i + 1));
+      sum.add(gap_sums_of_rows(w(), {nullptr, 0.0}, i, i + 1));
     }
     return sum.loss.value();
   }
@@ -105,8 +105,8 @@ class OwnedEngine : public Base {
   }
 
   // Gap, loss and violation of rows [begin, end) in double, at some W of this layout.
-  virtual GapSums inspect(const MatrixView<T>& weights, const CertifiedWeights& at,
-                          std::int64_t begin, std::int64_t end) const = 0;
+  virtual GapSums gap_sums_of_rows(const MatrixView<T>& weights, const CertifiedWeights& at,
+                                   std::int64_t begin, std::int64_t end) const = 0;
   // W <- W(z), less `common` for every class unless that is null; returns an upper bound of the
   // distance between them.
   virtual double rebuild_from(const double* common) = 0;

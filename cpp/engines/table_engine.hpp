@@ -120,8 +120,8 @@ class TableEngine final : public SparseEngine {
     return team.rebuild(problem().examples(), z_, problem().poll())
         .bound(problem().n_rows() + problem().n_classes());
   }
-  std::vector<GapSums> certify(const Weights* other, std::span<const double> common,
-                               double norm) override {
+  std::vector<GapSums> gap_sums(const Weights* other, std::span<const double> common,
+                                double norm) override {
     require(other == nullptr && common.empty(), "W in tables has no other one, and no mean");
     ShardTeam<T> team(kernels_, w_);
     GapSums sum;

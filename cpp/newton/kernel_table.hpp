@@ -69,7 +69,7 @@ struct NewtonKernels {
   SlopeResult (*slope)(const Proximal<T>&, double t, std::span<const std::int32_t> rows,
                        std::int32_t* near);
   // Gap, loss and violation of zbar at the scores.
-  SweepResult (*certify)(const Proximal<T>&, std::int64_t begin, std::int64_t end);
+  SweepResult (*estimate)(const Proximal<T>&, std::int64_t begin, std::int64_t end);
   // a += 1/k sum_zone tr(B^T J B) x x^T, upper triangle; `panel` is memory of kPanel rows of a.
   void (*gram)(const Proximal<T>&, const Response<T>&, T* a, std::int64_t size, T* panel,
                std::int64_t begin, std::int64_t end);

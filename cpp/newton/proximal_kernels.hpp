@@ -219,7 +219,7 @@ SlopeResult slope_rows(const Proximal<T>& problem, double t, std::span<const std
 }
 
 template <class T, int B>
-SweepResult certify_rows(const Proximal<T>& problem, std::int64_t begin, std::int64_t end) {
+SweepResult estimate_rows(const Proximal<T>& problem, std::int64_t begin, std::int64_t end) {
   using Lanes = typename ProximalVisitor<T, B>::Lanes;
   const WeightsView<T> none{nullptr, problem.examples.x.n_features, problem.centre.n_classes(),
                             problem.centre.stride()};

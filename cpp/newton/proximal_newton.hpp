@@ -64,7 +64,7 @@ class ProximalNewton final : public Newton {
       if (is_close(found) || result.steps == kMaxSteps || is_spent() || !newton_step()) break;
     }
     move_centre(found);
-    certify(result);
+    estimate(result);
     result.n_zone = pass_.n_zone();
     result.evaluations = evaluations_;
     return result;
@@ -193,12 +193,12 @@ class ProximalNewton final : public Newton {
   }
 
   // P(W) - D(zbar), as a sum of non-negative terms: those of the examples, 1/2 ||W - W(zbar)||^2.
-  void certify(NewtonRound& result) {
+  void estimate(NewtonRound& result) {
     std::vector<SweepResult> parts(team_.size());
     team_.in_chunks(
         n_, row_work(),
         [&](int member, std::int64_t begin, std::int64_t end) {
-          parts[static_cast<std::size_t>(member)] = kernels_.certify(proximal(), begin, end);
+          parts[static_cast<std::size_t>(member)] = kernels_.estimate(proximal(), begin, end);
         },
         [&](std::int64_t, std::int64_t) {
           for (const SweepResult& part : parts) {

@@ -226,7 +226,7 @@ class Engine:
     def rebuild(self) -> float:
         """W <- W(z); return an upper bound of the distance that rounding leaves."""
 
-    def inspect(self, common: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm: float, other: Weights | None = None) -> list[GapSums]:
+    def gap_sums(self, common: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm: float, other: Weights | None = None) -> list[GapSums]:
         """Gap, loss and violation of all examples, in parts."""
 
     def constant_loss(self) -> float:

@@ -134,7 +134,7 @@ void test_engine(const EngineOptions& options, const Formulation& f,
   }
   check(engine->rebuild() < 1e-12, "W(z) is rebuilt to the rounding");
   GapSums found;
-  for (const GapSums& part : engine->certify(nullptr, {}, 1.0)) found.add(part);
+  for (const GapSums& part : engine->gap_sums(nullptr, {}, 1.0)) found.add(part);
   check(found.gap.value() < 1e-9, "the gap closes");
 
   const auto z = std::get<CsrArrays<double>>(engine->duals());

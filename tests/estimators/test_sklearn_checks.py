@@ -16,7 +16,7 @@ from manyclass import (
     StochasticClassifier,
 )
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.solvers.sgd import LOSSES
+from manyclass.solvers.sgd import STOCHASTIC_LOSSES
 from manyclass.training.select import COMPARISON
 
 pytestmark = [
@@ -42,7 +42,11 @@ VARIANTS = [
     *(MulticlassSVC(solver=solver, C=0.1) for solver in COMPARISON),
     MultinomialLogisticRegression(regularize_intercept=True),
     MultinomialLogisticRegression(fit_intercept=False),
-    *(StochasticClassifier(loss=loss, average=a) for loss in LOSSES for a in (False, True)),
+    *(
+        StochasticClassifier(loss=loss, average=a)
+        for loss in STOCHASTIC_LOSSES
+        for a in (False, True)
+    ),
     StochasticClassifier(weights="sparse", batch_size=3),
     MulticlassSVCCV(Cs="path", cv=2, epsilon=0.1, C_range=(0.1, 1.0)),
 ]

@@ -11,13 +11,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from manyclass import MulticlassSVC, StochasticClassifier
-from manyclass.solvers.sgd import LOSSES
+from manyclass.solvers.sgd import STOCHASTIC_LOSSES
 from manyclass.solvers.sgd_objective import losses
 from tests.helpers.cases import each
 from tests.helpers.digits import FIRST, REST, contents, fitted, refused
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", STOCHASTIC_LOSSES)
 @pytest.mark.parametrize("average", [False, True, 500])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_accuracy(loss, average, dtype):
@@ -151,7 +151,7 @@ def test_a_warning_says_that_the_loss_still_fell():
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", STOCHASTIC_LOSSES)
 def test_rows_of_zeros_and_missing_classes(loss):
     X = np.zeros((4, 3))
     model = fitted(X, [0, 1, 2, 2], loss=loss, max_iter=5, tol=None)

@@ -11,13 +11,13 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from manyclass import StochasticClassifier, save_model
-from manyclass.solvers.sgd import LOSSES, Stochastic
+from manyclass.solvers.sgd import STOCHASTIC_LOSSES, Stochastic
 from manyclass.solvers.sgd_storage import DenseAccumulator
 from tests.helpers.cases import each
 from tests.helpers.digits import FIRST, REST, contents, fitted, refused
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", STOCHASTIC_LOSSES)
 @pytest.mark.parametrize("weights", ["dense", "sparse"])
 @each("average", [False, True, 200])
 @each("batch_size", [1, 5])

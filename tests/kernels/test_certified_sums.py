@@ -46,7 +46,7 @@ def test_losses_of_many_rows(kind, instruction_set):
     """C = 0.1 twice a row, 20,001 times: a naive sum is off in its twelfth digit."""
     problem = make_problem(np.zeros((20_001, 1)), np.arange(20_001) % 3, n_classes=3, C=0.1)
     assert kind in kinds_for(problem)
-    (found,) = engine_for(problem, kind).inspect(NO_COMMON, 0.0)
+    (found,) = engine_for(problem, kind).gap_sums(NO_COMMON, 0.0)
     exact = 20_001 * Fraction(0.1)
     assert abs(Fraction(found.loss) - exact) <= 2 * UNIT * exact
 

@@ -65,7 +65,7 @@ def check(problem, n_threads=1):
     assert gains == pytest.approx(expected.dual_objective, abs=digits * size)
     run.engine.rebuild()
     np.testing.assert_allclose(W_of(), W, rtol=digits, atol=digits)
-    seen = sums_of(run.engine.inspect(NO_COMMON, float(np.linalg.norm(W_of()))))
+    seen = sums_of(run.engine.gap_sums(NO_COMMON, float(np.linalg.norm(W_of()))))
     assert seen.gap == pytest.approx(expected.gap, abs=digits * size)
     assert seen.max_violation == pytest.approx(expected.max_violation, rel=1e-2, abs=digits)
 
@@ -142,7 +142,7 @@ def test_weights_of_another_layout_are_refused():
     with pytest.raises(ValueError, match="laid out"):
         run.engine.take(other.engine.W)
     with pytest.raises(ValueError, match="laid out"):
-        run.engine.inspect(NO_COMMON, 0.0, other.engine.W)
+        run.engine.gap_sums(NO_COMMON, 0.0, other.engine.W)
     with pytest.raises(ValueError, match="n_threads"):
         Run(problem, 0)
 

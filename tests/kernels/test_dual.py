@@ -51,7 +51,7 @@ def check_sweeps_of(problem, kind):
     engine.rebuild()
     np.testing.assert_allclose(engine.W.matrix, W, rtol=digits, atol=digits)
     assert (engine.W.padded[:, k:] == 0).all()
-    seen = sums_of(engine.inspect(NO_COMMON, float(np.linalg.norm(engine.W.matrix))))
+    seen = sums_of(engine.gap_sums(NO_COMMON, float(np.linalg.norm(engine.W.matrix))))
     assert seen.gap == pytest.approx(expected.gap, abs=digits * size)
     assert seen.max_violation == pytest.approx(expected.max_violation, rel=1e-2, abs=digits)
 
@@ -129,11 +129,11 @@ def test_weights_of_another_problem_are_refused(kind):
     engine = engine_of(3, 3, kind)
     wide = engine_for(make_problem(np.eye(3), [0, 1, 2], n_classes=3), kind)
     with pytest.raises(ValueError, match="weights"):
-        engine.inspect(NO_COMMON, 0.0, wide.W)
+        engine.gap_sums(NO_COMMON, 0.0, wide.W)
     with pytest.raises(ValueError, match="weights"):
         engine.take(wide.W)
     with pytest.raises(ValueError, match="common"):
-        engine.inspect(np.zeros(3), 0.0)
+        engine.gap_sums(np.zeros(3), 0.0)
 
 
 @KINDS

@@ -15,7 +15,7 @@ from manyclass.estimators.coefficients import split_weights
 from manyclass.problem.dataset import Dataset
 from manyclass.solvers import sgd as sgd
 from manyclass.solvers.sgd import (
-    LOSSES,
+    STOCHASTIC_LOSSES,
     NoImprovement,
     Plan,
     Stochastic,
@@ -32,7 +32,10 @@ from tests.helpers.stochastic_reference import average, gradient, train
 
 KINDS = ("dense", "sparse")
 PAIRS = [
-    (loss, kind) for loss in LOSSES for kind in KINDS if (loss, kind) != ("log_loss", "sparse")
+    (loss, kind)
+    for loss in STOCHASTIC_LOSSES
+    for kind in KINDS
+    if (loss, kind) != ("log_loss", "sparse")
 ]
 
 
@@ -118,7 +121,7 @@ def test_from_zero(loss, kind):
     assert np.count_nonzero(W.any(axis=0)) == (5 if loss == "log_loss" else 2)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", STOCHASTIC_LOSSES)
 @each("seed", range(3))
 def test_gradients_are_those_of_numerical_differentiation(loss, seed, instruction_set):
     """One step on all rows moves S by minus the gradient of the sum of losses."""
@@ -156,7 +159,7 @@ def test_softmax_of_any_size(dtype, size, instruction_set):
     np.testing.assert_allclose(moved, expected, atol=digits * max(size, 1) * 30)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", STOCHASTIC_LOSSES)
 def test_loss_of_the_visits(loss):
     data = tiny()
     W = np.random.default_rng(0).normal(size=(8, 5))

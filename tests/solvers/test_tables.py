@@ -89,7 +89,7 @@ def test_loops_agree_with_numpy(name, loss, n_threads, dense_from):
         W, duals = weights_of(engine, 150), duals_of(engine, problem)
         np.testing.assert_allclose(W, objective.weights_of(problem, duals), atol=1e-12)
         assert gained == pytest.approx(objective.dual(problem, duals), rel=1e-9)
-        found = sums_of(engine.inspect(NO_COMMON, float(np.linalg.norm(W))))
+        found = sums_of(engine.gap_sums(NO_COMMON, float(np.linalg.norm(W))))
         theirs = objective.certificate(problem, W, duals)
         assert found.gap == pytest.approx(theirs.gap, abs=1e-9 * theirs.primal_objective)
         assert found.max_violation == pytest.approx(theirs.max_violation, abs=1e-9)

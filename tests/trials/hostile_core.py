@@ -91,7 +91,7 @@ class CoreCall:
         some = h.rows(self.n)
         engine.shrunk_loops(some, h.number(len(some)), self.goal(), self.seed())
         common = np.empty(0) if storage == "tables" else h.pick([np.empty(0), np.zeros(self.d + 1)])
-        engine.inspect(h.array(common), h.number(1.0, 0.1, NUMBERS))
+        engine.gap_sums(h.array(common), h.number(1.0, 0.1, NUMBERS))
         if engine.few_classes:
             self.newton(engine)
         engine.export_duals(), engine.copy_weights(), engine.release_weights()
@@ -120,7 +120,7 @@ class CoreCall:
         engine.follow_mean(rows, moved, h.array(moved), 1.0)
         engine.settle_mean()
         problem.sum_of_rows(h.array(np.ones(self.n)))
-        engine.inspect(h.array(np.zeros(self.d + 1)), h.number(1.0, 0.1, NUMBERS))
+        engine.gap_sums(h.array(np.zeros(self.d + 1)), h.number(1.0, 0.1, NUMBERS))
 
     def tables(self):
         """W in tables."""

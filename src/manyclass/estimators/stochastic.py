@@ -26,7 +26,7 @@ from manyclass.estimators.validation import (
     training_data,
     validated,
 )
-from manyclass.solvers.sgd import LOSSES, StochasticRecord
+from manyclass.solvers.sgd import STOCHASTIC_LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.advice import OF_STOCHASTIC
 from manyclass.utils.given_rows import check_sparse
@@ -155,7 +155,7 @@ class StochasticClassifier(
     history_: list[StochasticRecord]
 
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        "loss": [one_of(LOSSES)],
+        "loss": [one_of(STOCHASTIC_LOSSES)],
         "alpha": [Interval(Real, 0.0, None, closed="neither")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

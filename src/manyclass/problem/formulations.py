@@ -31,7 +31,7 @@ from manyclass.problem.losses import LOSSES
 
 # The losses that go with an aggregation: the largest one must have a dual of simplices.
 LOSSES_OF = {
-    "max": tuple(name for name, loss in LOSSES.items() if loss.is_bounded),
+    "max": tuple(name for name, loss in LOSSES.items() if not loss.has_ridge),
     "sum": tuple(LOSSES),
     "log_sum_exp": ("log_loss",),
 }

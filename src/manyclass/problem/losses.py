@@ -4,7 +4,7 @@
     hinge            max(0, xi)        0 <= z <= C    0               C where xi > 0
     squared_hinge    max(0, xi)^2      0 <= z         z^2 / (4 C)     2 C max(0, xi)
 
-D has -R(z). Only this file and ``cpp/data/loss.hpp`` know the losses.
+D has -R(z). Solvers know a loss by this file and ``cpp/data/loss.hpp`` alone.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Loss:
     power: int
 
     @property
-    def is_bounded(self) -> bool:
-        """Whether z <= C; then there is no ridge."""
-        return self.power == 1
+    def has_ridge(self) -> bool:
+        """Whether D has a ridge R(z); z has no upper bound then."""
+        return self.power == 2
 
     def of_positive(self, xi: Array) -> Array:
         """Return the loss of xi >= 0."""

@@ -87,7 +87,7 @@ class Engine(_core.Engine):
             return self.certify_at(self.W, rounding)
         held = self.squared_norm(), self.intercepts()
         at = Returned(NO_COMMON, *returned_square(*held, self.problem.dataset.bias))
-        found = self.inspect(at.common, at.norm(self._k))
+        found = self.gap_sums(at.common, at.norm(self._k))
         return certificate_of(self.problem, at, found, rounding)
 
     def certify_near(self, W: _core.Weights, rounding: float) -> Certificate:
@@ -108,7 +108,7 @@ class Engine(_core.Engine):
         if self._k == 2 and self.problem.is_whole:
             distance += antisymmetric(W.matrix)
         at = as_returned(self.problem, W.matrix)
-        found = self.inspect(at.common, at.norm(self._k), W)
+        found = self.gap_sums(at.common, at.norm(self._k), W)
         return certificate_of(self.problem, at, found, distance)
 
     @property

@@ -292,7 +292,7 @@ def n_threads_for(dataset: Dataset, plan: Plan) -> int:
     return max(1, min(plan.n_jobs, wanted))
 
 
-LOSSES = ("hinge", "log_loss", "perceptron")
+STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
 LONGEST = 1 << 62  # more examples than there ever are
 
 

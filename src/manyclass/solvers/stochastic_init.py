@@ -8,7 +8,7 @@ row i, if any was,
 
 is feasible, and S / (alpha T) = S, the W that the steps led to, is W(z): training continues from
 there as from any other z. More epochs (then z_ic = C_i n_ic / E, with n_ic the number of times that
-c was moved against i in E epochs) are no clear gain (docs/stochastic.md).
+c was moved against i in E epochs) are no clear gain (docs/development/trials.md).
 
 D(z) may well be below D(0): what helps is that examples are at the bounds where most of them end.
 The best multiple of z, t z with t = sum z / ||W(z)||^2, has a higher D and saves nothing.

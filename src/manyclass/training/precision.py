@@ -204,4 +204,4 @@ def _inspect(problem: Problem, W: Array) -> tuple[Returned, list[_core.GapSums],
     constant = engine.constant_loss()
     engine.matrix[:] = W
     at = as_returned(problem, W)
-    return at, engine.inspect(at.common, at.norm(problem.dataset.n_classes)), constant
+    return at, engine.gap_sums(at.common, at.norm(problem.dataset.n_classes)), constant

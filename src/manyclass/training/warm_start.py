@@ -2,7 +2,7 @@
 
 z is scaled with C: from the optimum, the gap at t C between t z and W is 1/2 (t - 1)^2 ||W||^2,
 little for steps of 1.2 and much for steps of 3. Other starts that were tried gain little or nothing
-more (docs/performance.md). v = log u of logistic regression is feasible at any C.
+more (docs/development/trials.md). v = log u of logistic regression is feasible at any C.
 """
 
 from __future__ import annotations

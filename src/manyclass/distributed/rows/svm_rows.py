@@ -91,7 +91,7 @@ class SvmRows:
         engine = self._visits.engine
         at = engine.new_weights()
         at.matrix[:, : V.shape[1]] = V
-        found = engine.inspect(common, norm, at)
+        found = engine.gap_sums(common, norm, at)
         sums = [exact_sum(getattr(one, name) for one in found) for name in GAP_SUMS]
         terms[self.number, : len(sums)] = self._rho * np.array(sums)
         terms[self.number, len(sums)] = max(one.max_violation for one in found)

@@ -178,7 +178,7 @@ class DistributedSumToZero(DistributedSolver):
         here = None
         if self.part is not None:
             norm = at.norm(self.problem.dataset.n_classes)
-            here = Found.sum_of(self.engine.inspect(at.common, norm))
+            here = Found.sum_of(self.engine.gap_sums(at.common, norm))
         proof = certificate_of(self.problem, at, self._gather_found(here), distance)
         self.dual = proof.dual_objective
         return proof
@@ -338,7 +338,7 @@ def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -
         Classes on this rank. The steps of the other ranks' classes count as like theirs; where y_i
         alone is a target, no other class moves.
     """
-    if not problem.slack_loss.is_bounded or (problem.costs * norms).max() > DRIFTS_TO:
+    if problem.slack_loss.has_ridge or (problem.costs * norms).max() > DRIFTS_TO:
         return 0.0
     alone = problem.formulation.targets == "own"
     return 1 / (problem.dataset.n_classes if alone else max(1, n_here))

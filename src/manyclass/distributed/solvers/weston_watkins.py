@@ -69,7 +69,8 @@ class DistributedWestonWatkins(ClassPairSolver):
 
     def _largest_loss(self) -> float:
         """Return the loss of an example with x_i = 0."""
-        return self.problem.dataset.n_classes - 1.0
+        slack = self.problem.slack_loss.of_positive(np.ones(1))[0]
+        return float(slack * (self.problem.dataset.n_classes - 1))
 
     def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return sum_c z_ic with each z clipped to C_i; the core does that, too."""
