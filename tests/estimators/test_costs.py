@@ -10,6 +10,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
+from sklearn.model_selection import GridSearchCV
 
 from manyclass import (
     MulticlassSVC,
@@ -199,6 +200,19 @@ def test_the_mean_of_folds_has_costs_as_given():
     save_model(file, search)
     file.seek(0)
     np.testing.assert_array_equal(load_model(file).predict(X), search.predict(X))
+
+
+def test_files_hold_costs_of_templates():
+    search = GridSearchCV(MulticlassSVC(costs=COSTS, random_state=0), {"C": [0.1, 1.0]}, cv=2)
+    file = io.BytesIO()
+    save_model(file, search.fit(X, Y))
+    file.seek(0)
+    loaded = load_model(file)
+    np.testing.assert_array_equal(loaded.estimator.costs, COSTS)
+    np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
+    search.estimator.costs = {0: {1: 2.0}}
+    with pytest.raises(ValueError, match="give it the table"):
+        save_model(io.BytesIO(), search)
 
 
 @each("table", [COSTS[:2], COSTS.astype(np.float32), -COSTS, np.full((3, 3), np.inf)])

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
+from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cross_validation import FITTED, current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
 from manyclass.persistence.model_schema import (
+    COSTS,
     KINDS,
     Estimator,
     new,
@@ -61,24 +63,29 @@ def pack_any(model: Classifier) -> tuple[dict[str, Array], Settings]:
     Raises
     ------
     ValueError
-        As ``model_schema.pack``; or if it is not fitted, and has costs of mistakes.
+        As ``model_schema.pack``; or if it is not fitted, and has costs of mistakes by label.
     """
     if hasattr(model, "classes_"):
         return pack_classifier(model)
-    if getattr(model, "costs", None) is not None:
+    costs = getattr(model, "costs", None)
+    if not isinstance(costs, np.ndarray | list | tuple | None):
         raise ValueError(
-            "costs of mistakes are stored with the classes of a fitted classifier, and one here is "
-            "not fitted; set its costs to None"
+            "costs of mistakes by label are stored as a table, with the classes of a fitted "
+            "classifier, and one here is not fitted; give it the table, an array"
         )
+    tensors = {} if costs is None else {COSTS: np.array(costs, np.float64, ndmin=2)}
     params = _params(model) if type(model).__name__ in SEARCHES else plain_params(model)
-    return {}, {"estimator": type(model).__name__, "params": params, "fitted": False}
+    return tensors, {"estimator": type(model).__name__, "params": params, "fitted": False}
 
 
 def unpack_any(tensors: dict[str, Array], entry: Settings) -> Classifier:
     """Put a classifier together; undoes ``pack_any``."""
     if entry.get("fitted", True) is not False:
         return unpack_classifier(tensors, entry)
-    return _new_search(entry) if entry["estimator"] in SEARCHES else new(entry)
+    model: Classifier = _new_search(entry) if entry["estimator"] in SEARCHES else new(entry)
+    if COSTS in tensors and isinstance(model, MulticlassSVC | MulticlassSVCCV):
+        model.costs = tensors[COSTS]  # fit checks them
+    return model
 
 
 def pack_classifier(model: Classifier) -> tuple[dict[str, Array], Settings]:
