@@ -146,8 +146,7 @@ def test_arguments_that_are_no_rows_are_refused(spark):
         SparkMultinomialLogisticRegression().fit(table.limit(0))
 
 
-@pytest.mark.parametrize("loses_files", [False, True])
-def test_killed_processes_and_lost_files_change_nothing(spark, monkeypatch, loses_files):
+def test_killed_processes_and_lost_files_change_nothing(spark, monkeypatch):
     asked, original = [], cluster_module.RemoteParts.add
 
     def add(self, *arguments):
@@ -157,7 +156,7 @@ def test_killed_processes_and_lost_files_change_nothing(spark, monkeypatch, lose
                 with contextlib.suppress(psutil.Error):
                     if "pyspark.daemon" in " ".join(process.cmdline()):
                         process.kill()
-            for row in self.cluster.files.collect() if loses_files else []:
+            for row in self.cluster.files.collect():
                 Path(row.file).unlink()
         original(self, *arguments)
 
