@@ -8,13 +8,16 @@ import sys
 import numpy as np
 import onnxruntime
 import pytest
+import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from manyclass import MulticlassSVC, load_model, save_model
+from manyclass import MulticlassSVC, load_model, save_data, save_model
 from tests.helpers.command_line import names
 from tests.helpers.pipelines import X, Y, scaled, text_pipeline
 
@@ -38,6 +41,16 @@ def test_rows_pass_all_steps(run, files, name):
     assert [line.split("\t")[0] for line in top] == expected.astype(str).tolist()
     scores = json.loads(run.works("evaluate", "iris", name, "--json")[0])
     assert scores["accuracy"] == pipeline.score(X, Y)
+
+
+def test_steps_that_change_the_columns(run, files):
+    for rows, name in ((X, "few"), (sp.csr_array(X), "sparse_few")):
+        pipeline = make_pipeline(SelectKBest(k=2), MulticlassSVC(random_state=0)).fit(rows, Y)
+        save_model(name, pipeline)
+        expected = pipeline.predict(rows).astype(str).tolist()
+        assert run.works("predict", "iris", name, "-") == expected
+        save_data("data", X, Y)
+        assert run.works("predict", "data", name, "-") == expected
 
 
 def test_dense_rows_that_do_not_fit(run, files, monkeypatch):

@@ -62,6 +62,22 @@ def test_features(run, files):
     assert len(run.works("predict", "iris.npz", "model", "-")) == 150
 
 
+def test_vectors_are_found_by_name(run, files):
+    table = pd.DataFrame({"u": FRAME["sepal_width"], "v": FRAME[COLUMNS[2:]].to_numpy().tolist()})
+    table["species"] = FRAME["species"]
+    table.to_parquet("vectors.parquet")
+    table[["v", "species", "u"]].to_parquet("turned_vectors.parquet")
+    run.works("train", "vectors.parquet", "model", "--label", "species", "--quiet")
+    assert load_model("model").feature_names_in_.tolist() == ["u", "v[0]", "v[1]"]
+    expected = run.works("predict", "vectors.parquet", "model", "-")
+    assert run.works("predict", "turned_vectors.parquet", "model", "-") == expected
+    table.assign(v=[[1.0]] * len(table)).to_parquet("short.parquet")
+    message = run.fails("predict", "short.parquet", "model", "-")
+    assert message.startswith("short.parquet: the columns are others than those that model")
+    message = run.fails("predict", "iris.parquet", "model", "-")
+    assert message.startswith("iris.parquet: has no column 'u'")
+
+
 def test_convert(run, files):
     lines = run.works("convert", "iris.parquet", "data", "--label", "species")
     assert lines[-1].endswith("MB, dense")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, say, silent
 from manyclass.cli.options import BALANCED
-from manyclass.cli.tables import convert_table, is_table, read_table, refuse_table
+from manyclass.cli.tables import columns_of, convert_table, is_table, read_table, refuse_table
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
@@ -236,10 +236,11 @@ def read_for(
     if args.steps is not None:
         _check_steps(args)
     if args.names is not None and args.features is None and is_table(args):
-        args.features = args.names.tolist()
+        args.features = columns_of(args.names.tolist())
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
     X, y = (reader or read)(args, model.intercept_.dtype, log)
-    X = _with_columns(args, X, model.n_features_in_)
+    width = getattr(args.steps, "n_features_in_", model.n_features_in_)  # before the steps
+    X = _with_columns(args, X, width)
     return X if args.steps is None else _transformed(args, X), y
 
 

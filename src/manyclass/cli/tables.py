@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,14 +91,25 @@ def read_table(args: argparse.Namespace, dtype: DType) -> tuple[Array, Array]:
             f"{args.data}: is a table, and one of its columns holds the labels; name it by --label"
         )
     table = open_table(args.data, args.label, args.features, dtype)
-    args.columns = table.names
     batches = list(table.batches())
+    args.columns = table.names
     if not sum(len(X) for X, _ in batches):
         raise ValueError(f"{args.data}: has no row")
+    trained = None if getattr(args, "names", None) is None else args.names.tolist()
+    if trained is not None and table.names is not None and table.names != trained:
+        raise ValueError(
+            f"{args.data}: the columns are others than those that {args.model} was trained on; "
+            "leave out --features, and give vectors of the same length"
+        )
     X = np.concatenate([X for X, _ in batches])
     if args.label is None:
         return X, np.zeros(len(X), np.int64)
     return X, np.concatenate([y for _, y in batches if y is not None])
+
+
+def columns_of(names: list[str]) -> list[str]:
+    """Return the columns of a table that have these names, those of vectors once."""
+    return list(dict.fromkeys(re.sub(r"\[[0-9]+\]$", "", name) for name in names))
 
 
 def name_features(args: argparse.Namespace, *models: Any) -> None:

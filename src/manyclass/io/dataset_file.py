@@ -167,6 +167,11 @@ def pack(
         shapes["classes"] = kind, classes.shape
     elif all(isinstance(label, str) for label in classes.tolist()):
         about["classes"] = classes.tolist()
+        for label in about["classes"]:
+            try:
+                label.encode()
+            except UnicodeEncodeError as error:
+                raise ValueError(f"the label {label!r} is no text of UTF-8") from error
     else:
         raise ValueError(f"labels must be numbers or text, not {classes.dtype}")
     return shapes, about

@@ -218,19 +218,30 @@ def _batches(
             "iterable of batches (X, y)"
         )
     else:
-        for number, batch in enumerate(X):
-            yield from _pairs(batch, f"batch {number}", label, features)
+        yield from _tables(X, label, features) if label is not None else _pairs(X)
 
 
-def _pairs(
-    batch: Any, where: str, label: str | None, features: Sequence[str] | None
+def _tables(
+    batches: Iterable[Any], label: str, features: Sequence[str] | None
 ) -> Iterator[tuple[Any, ArrayLike]]:
-    if label is not None:
-        yield from table_of(batch, label, features, where).batches()  # type: ignore[misc]
-    elif isinstance(batch, tuple) and len(batch) == 2:
+    """Yield pairs of tables, all of them with the columns of the first."""
+    for number, batch in enumerate(batches):
+        table = table_of(batch, label, features, f"batch {number}")
+        features = table.features
+        yield from table.batches()  # type: ignore[misc]  # with labels
+
+
+def _pairs(batches: Iterable[Any]) -> Iterator[tuple[Any, ArrayLike]]:
+    names: list[object] | None = None
+    for number, batch in enumerate(batches):
+        if not isinstance(batch, tuple) or len(batch) != 2:
+            what = type(batch).__name__
+            raise ValueError(f"batch {number}: must be a pair (X, y), not {what}")
+        own = list(getattr(batch[0], "columns", ()))
+        names = own if names is None else names
+        if own != names:
+            raise ValueError(f"batch {number}: has other columns than the batches before")
         yield batch
-    else:
-        raise ValueError(f"{where}: must be a pair (X, y), not {type(batch).__name__}")
 
 
 class _Labels:
@@ -257,6 +268,8 @@ class _Labels:
     def finish(self) -> tuple[Array, NDArray[np.int32]]:
         """Return the classes, ascending, and the place of each row's label in them."""
         classes, order = np.unique(np.array(list(self._places)), return_inverse=True)
+        if len(classes) < len(self._places):
+            raise ValueError("labels of different batches are equal as floats; give one kind")
         return classes, order.astype(np.int32)[np.concatenate(self._codes)]
 
 

@@ -95,7 +95,10 @@ def test_columns_of_vectors(tmp_path, kind):
         assert rows.dtype == (np.float32 if kind == pl.List(pl.Float32) else np.float64)
         np.testing.assert_array_equal(rows, VECTORS["vector"][-len(labels) :])
         assert labels.tolist() == VECTORS["label"][-len(labels) :]
-    assert open_table(tmp_path / "t.parquet", "label").names is None
+    table = open_table(tmp_path / "t.parquet", "label")
+    assert table.names is None  # until it is read
+    assert len([*table.batches()]) == 1
+    assert table.names == ["vector[0]", "vector[1]"]
 
 
 def test_kinds_of_numbers(tmp_path):
@@ -116,6 +119,13 @@ def open_table_names(columns):
     from manyclass.io.tables.open_table import table_of
 
     return table_of(pa.table(columns), "label").names
+
+
+def test_truth_values_of_csv(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\ntrue,false\nfalse,true\n")
+    rows, labels = saved(tmp_path, tmp_path / "t.csv", label="y")
+    assert rows.ravel().tolist() == [1.0, 0.0]
+    assert labels.tolist() == ["false", "true"]
 
 
 def test_whole_numbers_of_csv_may_become_others(tmp_path, monkeypatch):
@@ -155,6 +165,7 @@ BAD = [
     ("t.csv", "a,y\n1,u\ninf,v\n", "y", None, "row 1 of the column 'a' holds inf, in float64"),
     ("t.csv", "a,a,y\n1,1,u\n", "y", None, "has the column 'a' twice"),
     ("t.csv", "", "y", None, "cannot be read: Empty CSV file"),
+    ("t.csv", "a,y\n1,u\n2,\n", "y", None, "row 1 of the column 'y' is empty"),
     ("t.csv", "a,y\n", "y", None, "no row"),
     (
         "t.csv",
@@ -203,6 +214,35 @@ def test_arguments_that_do_not_go_together(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.parquet"):
         save_data(tmp_path / "out", tmp_path / "none.parquet", label="y")
     assert not any(tmp_path.iterdir())
+
+
+def test_tables_of_other_columns(tmp_path):
+    one, other = (
+        pd.DataFrame({"a": [1.0], "b": [2.0], "y": [1]}),
+        {"b": [3.0], "a": [4.0], "y": [2]},
+    )
+    rows, _ = saved(tmp_path, [one, pd.DataFrame(other)], label="y")
+    assert rows.tolist() == [[1.0, 2.0], [4.0, 3.0]]  # by name
+    for batches, label in (
+        ([one, one.rename(columns={"a": "c"})], "y"),
+        ([(one[["a", "b"]], [1]), (one[["b", "a"]], [2])], None),
+    ):
+        with pytest.raises(ValueError, match=r"no column 'a'|other columns than the batches"):
+            save_data(tmp_path / "other", batches, label=label)
+    assert not (tmp_path / "other").exists()
+
+
+def test_gaps_and_labels_that_cannot_be_kept(tmp_path):
+    names = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["p", None]))
+    with pytest.raises(ValueError, match="'y' is empty"):
+        save_data(tmp_path / "out", pa.table({"a": [1.0, 2.0], "y": names}), label="y")
+    save_data(tmp_path / "out", np.eye(2), ["a", "b"])
+    with pytest.raises(ValueError, match="no text of UTF-8"):
+        save_data(tmp_path / "out", np.eye(2), ["\ud800", "b"])
+    assert load_data(tmp_path / "out")[1].tolist() == ["a", "b"]
+    big = np.array([2**53, 2**53 + 1])
+    with pytest.raises(ValueError, match="equal as floats"):
+        save_data(tmp_path / "out", [(np.eye(2), big), (np.eye(2), [0.5, 1.5])])
 
 
 def test_pyarrow_is_needed(tmp_path, monkeypatch):

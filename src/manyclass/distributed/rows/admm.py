@@ -7,8 +7,9 @@ In a round every part takes its local problem further (svm_rows.py), from A_r = 
     V <- rho sum_r (What_r + U_r) / (1 + R rho),   What_r = alpha W_r + (1 - alpha) V_before,
     U_r <- U_r + What_r - V.
 
-Given: R parts that answer, and the problem of all rows, or of none. Returned: V, and its
-certificate with the z of all parts, which are feasible together:
+Given: R parts that answer, and the problem of all rows, or of none. Returned: the V of the least P
+of all rounds, and its certificate by the largest D, of the z of all parts, which are feasible
+together; in each round
 
     P(V) - D(z) = 1/2 ||V - W(z)||^2 + sum_i [C_i loss_i(V) - sum_c z_ic xi_ic(V)].
 
@@ -23,6 +24,7 @@ import math
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manyclass.distributed.rows.svm_rows import COUNTS, TERMS, SvmRows
 from manyclass.estimators.svc import MulticlassSVC
@@ -33,17 +35,19 @@ from manyclass.problem.solution import (
     Start,
     Weights,
     exact_sum,
+    relative,
     rounding_share,
 )
 from manyclass.solvers.certificates import as_returned, half_square
 from manyclass.solvers.logistic_rows import Parts
 from manyclass.solvers.stopping import Found, StoppingRule
-from manyclass.solvers.weights.dense import antisymmetric, distance
+from manyclass.solvers.weights.dense import antisymmetric, distance, squared_norm
 from manyclass.training.options import Options
 from manyclass.training.select import DEFAULT
 from manyclass.utils.machine import effective_n_jobs
 
 LOG_LOSS = "log_loss"  # of the problems that Newton's method trains
+UNIT = float(np.finfo(np.float64).eps)
 RELAXATION = 1.7  # alpha
 TOTAL_RHO = 8.0  # R rho at first: the parts' terms beside the regulariser
 # rho is doubled where SHORT rounds leave more than SLOW of the gap, while rho sqrt(R) times what V
@@ -70,7 +74,7 @@ class ConsensusAdmm:
     Attributes
     ----------
     dual : float
-        D at the z of all parts.
+        The largest D at the z of all parts.
     """
 
     is_exact = True
@@ -96,6 +100,8 @@ class ConsensusAdmm:
         self._n_rounds = 0
         self._moved = math.inf  # rho sqrt(R) ||V - V_before||
         self._gaps: list[float] = []  # since rho is as it is
+        self.best = self.V  # the one with the least P
+        self._at_best: Certificate | None = None
         self._found: Certificate | None = None
         sizes = np.zeros(2, np.int64)
         parts.add(SvmRows.count, (), (sizes,))
@@ -104,7 +110,7 @@ class ConsensusAdmm:
     def epoch(self, _rule: StoppingRule) -> EpochRecord:
         """Run one round."""
         R = self.parts.n_parts
-        total, of_duals = np.zeros_like(self.V), np.zeros_like(self.V)
+        total, of_duals = np.zeros_like(self.V), np.zeros(self.V.shape)
         counts = np.zeros((R, COUNTS))
         self._n_rounds += 1
         given = self._n_rounds, self.V, self.rho, RELAXATION, self.seed
@@ -113,9 +119,8 @@ class ConsensusAdmm:
         if self.V.shape[1] == 2:
             antisymmetric(self.V)
         self.parts.same(self.V)
-        found = self._found = self._inspect(of_duals)
-        self.dual = found.dual_objective
-        loops, evaluations, active, apart = counts.sum(axis=0).tolist()
+        loops, evaluations, active, apart, rounding = counts.sum(axis=0).tolist()
+        found = self._found = self._best_of(self._inspect(of_duals, rounding))
         self._pace(found.relative_gap, math.sqrt(apart))
         self._moved = self.rho * math.sqrt(R) * distance(self.V, before)
         return EpochRecord(
@@ -141,14 +146,28 @@ class ConsensusAdmm:
             self.rho *= 2
             self._gaps.clear()
 
-    def _inspect(self, of_duals: Weights) -> Certificate:
-        """Return the certificate of V and the z of all parts, whose W is `of_duals`."""
+    def _best_of(self, found: Certificate) -> Certificate:
+        """Return the certificate of the V with the least P, by the largest D, of all rounds."""
+        if self._at_best is None or found.primal_objective < self._at_best.primal_objective:
+            self._at_best, self.best = found, self.V
+        self.dual = max(self.dual, found.dual_objective)
+        at, P = self._at_best, self._at_best.primal_objective
+        gap = math.nextafter(P - self.dual, math.inf)
+        shown = P, P - gap, gap, relative(gap, P), at.max_violation, at.penalty, at.loss
+        return Certificate(*map(float, shown))
+
+    def _inspect(self, of_duals: NDArray[np.float64], rounding: float) -> Certificate:
+        """Return the certificate of V and the z of all parts, whose W is `of_duals`.
+
+        `rounding` bounds the distance between that and the sum of their W(z).
+        """
         at = as_returned(self.problem, self.V)
         n, k = self.n_examples, self.problem.dataset.n_classes
         terms = np.zeros((self.parts.n_parts, TERMS))
         self.parts.add(SvmRows.inspect, (self.V, at.common, at.norm(k)), (terms,))
         gap, loss, most_loss = (exact_sum(terms[:, i].tolist()) for i in range(3))
-        apart = distance(self.V, of_duals) + at.moved
+        added = self.parts.n_parts * UNIT * math.sqrt(squared_norm(of_duals))
+        apart = distance(self.V, of_duals) + rounding + added + at.moved
         penalty = half_square(at, k)
         return Certificate.from_gap(
             penalty + loss,
@@ -168,22 +187,22 @@ class ConsensusAdmm:
     def certify(self) -> Certificate:
         """Return the certificate of the last round."""
         if self._found is None:
-            self._found = self._inspect(np.zeros_like(self.V))
+            self._found = self._best_of(self._inspect(np.zeros(self.V.shape), 0.0))
         return self._found
 
     def start(self) -> Start:
-        """Return V; every part keeps its own z."""
+        """Return the best V; every part keeps its own z."""
         data = self.problem.dataset
         zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
-        return Start(zero.duals, self.V.copy())
+        return Start(zero.duals, self.best.copy())
 
     def weights(self) -> Weights:
-        """Return V, a copy of shape (d + 1, k)."""
-        return self.V.copy()
+        """Return the best V, a copy of shape (d + 1, k)."""
+        return self.best.copy()
 
     def finish(self) -> Weights:
-        """Return V, shape (d + 1, k)."""
-        return self.V
+        """Return the best V, shape (d + 1, k)."""
+        return self.best
 
 
 def power_of_two(number: float) -> float:

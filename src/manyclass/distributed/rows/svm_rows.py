@@ -23,8 +23,9 @@ from manyclass.utils.types import Array, CsrArray
 
 GAP_SUMS = ("gap", "loss", "most_loss")
 TERMS = len(GAP_SUMS) + 1  # of a part; the last: the largest violation
-# Of a part: loops, scores computed, examples that are active; ||What_r - V||^2 of the round before.
-COUNTS = 4
+# Of a part: loops, scores computed, examples that are active; ||What_r - V||^2 of the round before;
+# a bound of the distance between its W(z) as it is held and as it is.
+COUNTS = 5
 
 
 class SvmRows:
@@ -61,7 +62,7 @@ class SvmRows:
         relaxation: float,
         seed: float,
         total: Array,
-        of_duals: Array,
+        of_duals: NDArray[np.float64],
         counts: NDArray[np.float64],
     ) -> None:
         """Take the local problem further; add What_r + U_r and W(z) of this part, shape (d + 1, k).
@@ -77,7 +78,7 @@ class SvmRows:
         total += self._relaxed
         total += self._U
         if self._visits is not None:
-            of_duals += rho * self._matrix
+            of_duals += rho * self._matrix.astype(np.float64)
         counts[self.number] = self._counts
 
     def inspect(
@@ -130,7 +131,7 @@ class SvmRows:
         record = self._visits.epoch(GapRule(0.0))
         active = record.active_share * self.problem.dataset.n_examples
         self._counts[:3] = record.loops, record.evaluations, active
-        self._visits.engine.rebuild()
+        self._counts[4] = rho * self._visits.engine.rebuild()
         return np.asarray(A + self._matrix)
 
     def _new_visits(self, rho: float, seed: int) -> SequentialDual:

@@ -88,6 +88,8 @@ def read_npz(
                 raise ValueError(f"{name}: {no_column(one, arrays.files, 'array')}")
         X, y = arrays[names[0]], None if label is None else arrays[label]
     _check_array(name, X, 2)
+    if y is not None and y.dtype.kind not in "biufU":
+        raise ValueError(f"{name}: {label!r} holds {y.dtype}; classes are text or numbers")
     if y is not None and y.shape != (len(X),):
         raise ValueError(f"{name}: {label!r} has the shape {y.shape}, and X {len(X)} rows")
     return ArrayTable(name, X, y, dtype)

@@ -77,7 +77,9 @@ class ArrowTable:
         kinds = [schema.field(name).type for name in self._features]
         self._check_kinds(kinds)
         vectors = [is_vector(self._arrow, kind) for kind in kinds]
+        self.features = self._features
         self.names: list[str] | None = None if any(vectors) else self._features
+        self._vectors = vectors
         plain = [k.value_type if v else k for k, v in zip(kinds, vectors, strict=True)]
         short = (self._arrow.float16(), self._arrow.float32())
         natural = SINGLE if all(kind in short for kind in plain) else DOUBLE
@@ -102,6 +104,7 @@ class ArrowTable:
 
     def _rows(self, batch: Any, first: int) -> Array:
         parts = [self._column(batch.column(name), name, first) for name in self._features]
+        self._name([part.shape[1] for part in parts])
         with np.errstate(over="ignore"):
             X = np.concatenate(parts, axis=1, dtype=self._dtype, casting="unsafe")
         bad = np.argwhere(~np.isfinite(X))
@@ -114,6 +117,17 @@ class ArrowTable:
                 f"{X[row, place]}, in {self._dtype}; training needs finite numbers"
             )
         return np.ascontiguousarray(X)
+
+    def _name(self, widths: list[int]) -> None:
+        """Name the columns of X: of a vector by their places."""
+        if self.names is None:
+            self.names = [
+                f"{name}[{i}]" if is_vector else name
+                for name, is_vector, width in zip(
+                    self._features, self._vectors, widths, strict=True
+                )
+                for i in range(width)
+            ]
 
     def _column(self, column: Any, name: str, first: int) -> Array:
         """Return a column as numbers of shape (rows, width)."""
@@ -150,10 +164,18 @@ class ArrowTable:
         self._refuse_gaps(column, self._label, first)
         kind = column.type
         if types.is_dictionary(kind) and str(kind.value_type) in TEXT:
+            self._refuse_gaps(column.dictionary, self._label, first)
             names = np.array(column.dictionary.to_pylist(), dtype=np.str_)
             return np.asarray(names[column.indices.to_numpy()])
         if str(kind) in TEXT:
-            return np.array(column.to_pylist(), dtype=np.str_)
+            texts = np.array(column.to_pylist(), dtype=np.str_)
+            empty = np.flatnonzero(texts == "")
+            if len(empty):
+                raise ValueError(
+                    f"{self._where}: row {first + int(empty[0])} of the column {self._label!r} is "
+                    "empty; fill it in, or drop it"
+                )
+            return texts
         if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
             values = np.asarray(column.to_numpy(zero_copy_only=False))
             return values.astype(np.int64) if types.is_boolean(kind) else values

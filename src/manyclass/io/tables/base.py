@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Protocol
@@ -16,12 +18,25 @@ from manyclass.utils.types import Array
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 NAMES_SHOWN = 8
+# What readers of damaged files raise.
+ODDITIES = (
+    ValueError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    SystemError,
+    SyntaxError,
+    MemoryError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class Table(Protocol):
     """Rows and labels that can be read in batches."""
 
-    names: list[str] | None  # of the columns of X; None where a column of the table is a vector
+    names: list[str] | None  # of the columns of X, of vectors once a batch is read; or None
 
     def batches(self) -> Iterator[tuple[Array, Array | None]]:
         """Yield rows, float32 or float64, and their labels, None where none are asked for."""
@@ -50,7 +65,7 @@ def readable(where: str) -> Iterator[None]:
     """Turn errors of pyarrow and NumPy about contents into a ValueError that names the table."""
     try:
         yield
-    except (ValueError, EOFError, zipfile.BadZipFile, LookupError, NotImplementedError) as error:
+    except ODDITIES as error:
         if str(error).startswith(where):
             raise
         raise ValueError(f"{where}: cannot be read: {one_line(error)}") from None

@@ -21,7 +21,7 @@ from manyclass.utils.types import DType
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "npz"}
 LONGEST = 8  # bytes of a mark
 CSV_BLOCK = 1 << 24  # bytes
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+COMPRESSED = (".gz", ".bz2", ".zst")
 TEXT = {".csv": ",", ".tsv": "\t"}
 DELIMITERS = ",;\t"
 
@@ -93,7 +93,7 @@ def open_table(
 
 def table_of(
     frame: Any, label: str, features: Sequence[str] | None = None, where: str = "X"
-) -> Table:
+) -> ArrowTable:
     """Return a data frame, or anything that Arrow can read, as a table.
 
     Parameters
@@ -140,7 +140,10 @@ def _read_arrow(arrow: ModuleType, name: str) -> tuple[Any, Batches]:
 
     def batches(_: list[str], __: str | None) -> Any:
         file = pyarrow.ipc.open_file(arrow.memory_map(name))
-        return (file.get_batch(i) for i in range(file.num_record_batches))
+        for i in range(file.num_record_batches):
+            batch = file.get_batch(i)
+            batch.validate(full=True)  # a damaged one would end the process
+            yield batch
 
     return pyarrow.ipc.open_file(arrow.memory_map(name)).schema, batches
 
@@ -161,8 +164,9 @@ def _read_csv(arrow: ModuleType, name: str) -> tuple[Any, Batches]:
     def batches(features: list[str], label: str | None) -> Any:
         # Whole numbers of the first block may be others later on.
         types = {name: arrow.float64() for name in features if is_number(arrow, kinds[name])}
+        types |= {name: kinds[name] for name in features if kinds[name] == arrow.bool_()}
         if label is not None:
-            types[label] = kinds[label]
+            types[label] = arrow.string() if kinds[label] == arrow.bool_() else kinds[label]
         return opened(csv.ConvertOptions(include_columns=[*types], column_types=types))
 
     return schema, batches
