@@ -14,7 +14,8 @@ together; in each round
     P(V) - D(z) = 1/2 ||V - W(z)||^2 + sum_i [C_i loss_i(V) - sum_c z_ic xi_ic(V)].
 
 R rho is 8 at first. It is doubled where the gap falls slowly, as long as the parts are further from
-V than V moves. Converges linearly; slowly where rows far outnumber features.
+V than V moves, and where it does not fall. Converges linearly; slowly where rows far outnumber
+features.
 Source: Boyd et al. 2011, sec. 3.4.1, 3.4.3 and 7.1.1; for Crammer-Singer Han & Zhang 2012.
 """
 
@@ -53,6 +54,8 @@ TOTAL_RHO = 8.0  # R rho at first: the parts' terms beside the regulariser
 # rho is doubled where SHORT rounds leave more than SLOW of the gap, while rho sqrt(R) times what V
 # moves is below MOST times ||What_r - V|| of all parts.
 SHORT, SLOW, MOST = 5, 0.8, 3.0
+# ... or LONG rounds leave more than STILL of the gap, as V and z swing at a large C.
+LONG, STILL = 20, 0.95
 
 
 class ConsensusAdmm:
@@ -141,8 +144,8 @@ class ConsensusAdmm:
         self._gaps.append(gap)
         if len(self._gaps) < SHORT:
             return
-        slow = gap > SLOW * self._gaps[-SHORT]
-        if slow and self._moved < MOST * apart:
+        slow = gap > SLOW * self._gaps[-SHORT] and self._moved < MOST * apart
+        if slow or (len(self._gaps) >= LONG and gap > STILL * self._gaps[-LONG]):
             self.rho *= 2
             self._gaps.clear()
 
