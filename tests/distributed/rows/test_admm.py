@@ -237,6 +237,32 @@ def test_a_part_that_is_lost_begins_again():
     assert number > 6
 
 
+def test_a_part_that_is_lost_after_its_round_proves_nothing(monkeypatch):
+    """Its z is in W(z) then, and no longer in the terms of the gap."""
+    parts = parts_of(PROBLEM, 3)
+    solver = ConsensusAdmm(PROBLEM, LocalParts(parts), None)
+    for _ in range(5):
+        solver.epoch(GapRule(TOL))
+    dual, seen = solver.dual, SvmRows.round
+
+    def lose(self, number, *arguments):
+        seen(self, number, *arguments)
+        if self.number == 2:  # the last one
+            fresh = parts_of(PROBLEM, 3)[1]
+            parts[1].__dict__.update(vars(fresh))
+
+    monkeypatch.setattr(SvmRows, "round", lose)
+    solver.epoch(GapRule(TOL))
+    assert solver.dual == dual
+    proof = solver.certify()
+    assert np.isfinite(proof.gap)
+    monkeypatch.undo()
+    for _ in range(60):
+        solver.epoch(GapRule(TOL))
+    assert solver.certify().dual_objective <= alone(X, Y).certificate_.primal_objective
+    assert solver.certify().relative_gap < proof.relative_gap
+
+
 def test_a_round_that_is_asked_for_again_is_answered_as_before():
     part = parts_of(PROBLEM, 3)[0]
     V = np.zeros((X.shape[1] + 1, 5))

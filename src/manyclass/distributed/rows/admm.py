@@ -167,7 +167,8 @@ class ConsensusAdmm:
         at = as_returned(self.problem, self.V)
         n, k = self.n_examples, self.problem.dataset.n_classes
         terms = np.zeros((self.parts.n_parts, TERMS))
-        self.parts.add(SvmRows.inspect, (self.V, at.common, at.norm(k)), (terms,))
+        given = self._n_rounds, self.V, at.common, at.norm(k)
+        self.parts.add(SvmRows.inspect, given, (terms,))
         gap, loss, most_loss = (exact_sum(terms[:, i].tolist()) for i in range(3))
         added = self.parts.n_parts * UNIT * math.sqrt(squared_norm(of_duals))
         apart = distance(self.V, of_duals) + rounding + added + at.moved

@@ -82,9 +82,17 @@ class SvmRows:
         counts[self.number] = self._counts
 
     def inspect(
-        self, V: Array, common: NDArray[np.float64], norm: float, terms: NDArray[np.float64]
+        self,
+        number: float,
+        V: Array,
+        common: NDArray[np.float64],
+        norm: float,
+        terms: NDArray[np.float64],
     ) -> None:
-        """Write the terms of the gap at V and z, and of P(V), in the place of this part."""
+        """Write the terms of the gap at V and z, and of P(V), in the place of this part.
+
+        The gap is infinite if z is not that of the round: the part was lost after it.
+        """
         if not self.problem.dataset.n_examples:
             return
         if self._visits is None:
@@ -95,6 +103,8 @@ class SvmRows:
         found = engine.gap_sums(common, norm, at)
         sums = [exact_sum(getattr(one, name) for one in found) for name in GAP_SUMS]
         terms[self.number, : len(sums)] = self._rho * np.array(sums)
+        if number > 0 and self._round != number:
+            terms[self.number, 0] = np.inf
         terms[self.number, len(sums)] = max(one.max_violation for one in found)
 
     def duals(self) -> CsrArray:

@@ -59,7 +59,7 @@ def open_table(
         columns.
     label : str, default=None
         The column of the labels; of an ``.npy`` file the number of a column, of an ``.npz`` file an
-        array (default "y").
+        array. None: there are none.
     features : sequence of str, default=None
         The columns of X in their order; None: all others. Of an ``.npz`` file one array (default
         "X").
