@@ -211,7 +211,7 @@ def _batches(
             raise ValueError(f"{os.fspath(X)}: has the labels in a column; name it with label=")
         yield from open_table(X, label, features).batches()  # type: ignore[misc]  # with labels
     elif hasattr(X, "__arrow_c_stream__") and label is not None:
-        yield from table_of(X, label, features).batches()  # type: ignore[misc]
+        yield from table_of(X, label, features).batches()  # type: ignore[misc]  # with labels
     elif hasattr(X, "shape") or not isinstance(X, Iterable):
         raise ValueError(
             "y is missing: give the labels, the column of X that holds them with label=, or an "
@@ -324,7 +324,7 @@ class _Spool:
     def _open(self) -> None:
         for name in ("values",) if self.is_dense else ("values", "indices"):
             with naming(os.fspath(self._folder)):
-                file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+                file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 (the stack closes it)
             self._files[name] = self._stack.enter_context(file)
 
     def blocks(self, codes: NDArray[np.int32]) -> Iterator[tuple[Rows, Array]]:
