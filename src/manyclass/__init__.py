@@ -41,7 +41,7 @@ _HOMES = {
     "MultilabelSVC": "manyclass.multilabel.svc",
     "MultinomialLogisticRegression": "manyclass.estimators.logistic",
     "MultinomialLogisticRegressionCV": "manyclass.model_selection.estimators",
-    "StochasticClassifier": "manyclass.estimators.stochastic",
+    "StochasticClassifier": "manyclass.estimators.stochastic.classifier",
     "Taxonomy": "manyclass.problem.taxonomy",
     "c_path": "manyclass.model_selection.path",
     "load_data": "manyclass.io.dataset_file",

@@ -5,7 +5,7 @@ from manyclass.displays import CPathDisplay as CPathDisplay
 from manyclass.estimators.logistic import (
     MultinomialLogisticRegression as MultinomialLogisticRegression,
 )
-from manyclass.estimators.stochastic import StochasticClassifier as StochasticClassifier
+from manyclass.estimators.stochastic.classifier import StochasticClassifier as StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC as MulticlassSVC
 from manyclass.io.dataset_file import load_data as load_data
 from manyclass.io.dataset_writer import save_data as save_data

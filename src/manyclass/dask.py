@@ -17,9 +17,9 @@ except ImportError as missing:
         f"manyclass.dask needs Dask ({missing}); pip install 'manyclass[dask]'"
     ) from missing
 
-from manyclass.distributed.rows.cluster import ClusterTraining
-from manyclass.distributed.rows.dask_parts import DaskParts
-from manyclass.distributed.rows.estimator import (
+from manyclass.distributed.clusters.cluster import ClusterTraining
+from manyclass.distributed.clusters.dask_parts import DaskParts
+from manyclass.distributed.clusters.estimator import (
     ClusterLogisticRegression,
     ClusterSVC,
     OnCluster,

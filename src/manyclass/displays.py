@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from manyclass.model_selection.cross_validation import CrossValidationMixin
+from manyclass.model_selection.cv_fit import CrossValidationMixin
 from manyclass.model_selection.path import CPath
 
 Numbers = NDArray[np.float64]

@@ -33,10 +33,10 @@ except ImportError as missing:
 
 from manyclass.estimators.coefficients import coefficients_of
 from manyclass.estimators.logistic import MultinomialLogisticRegression
-from manyclass.estimators.stochastic import StochasticClassifier
+from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import one_line
-from manyclass.model_selection.cross_validation import current_estimator
+from manyclass.model_selection.cv_fit import current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.scikit_learn import without_passthrough

@@ -17,15 +17,15 @@ except ImportError as missing:
         f"manyclass.ray needs Ray ({missing}); pip install 'manyclass[ray]'"
     ) from missing
 
-from manyclass.distributed.rows.cluster import ClusterTraining
-from manyclass.distributed.rows.estimator import (
+from manyclass.distributed.clusters.cluster import ClusterTraining
+from manyclass.distributed.clusters.estimator import (
     ClusterLogisticRegression,
     ClusterSVC,
     OnCluster,
     hits,
     outputs,
 )
-from manyclass.distributed.rows.ray_parts import RayParts
+from manyclass.distributed.clusters.ray_parts import RayParts
 from manyclass.estimators.coefficients import with_callbacks
 from manyclass.estimators.validation import input_restored
 from manyclass.utils.types import Settings

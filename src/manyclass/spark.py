@@ -31,8 +31,8 @@ except ImportError as missing:
         f"manyclass.spark needs PySpark ({missing}); pip install 'manyclass[spark]'"
     ) from missing
 
-from manyclass.distributed.rows.cluster import ClusterTraining
-from manyclass.distributed.rows.spark_parts import SparkParts, matrix_of
+from manyclass.distributed.clusters.cluster import ClusterTraining
+from manyclass.distributed.clusters.spark_parts import SparkParts, matrix_of
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.validation import check_parameters
 from manyclass.persistence.model_file import load_model, save_model

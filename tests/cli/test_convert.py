@@ -13,7 +13,7 @@ import pytest
 
 from manyclass import load_data, load_model, load_svmlight
 from manyclass.cli import commands
-from manyclass.cli import data as cli_data
+from manyclass.cli.input import data as cli_data
 from manyclass.distributed.mpiexec import RANKS, SIZES
 from tests.helpers.command_line import names
 from tests.helpers.full_disk import file_size_limit

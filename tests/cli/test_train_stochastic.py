@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manyclass import StochasticClassifier, load_model, load_svmlight
-from manyclass.cli import data
+from manyclass.cli.input import data
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.command_line import Cli, names
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from manyclass import StochasticClassifier
-from manyclass.estimators import stochastic, stochastic_fit
+from manyclass.estimators.stochastic import classifier, fit
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["x", "y", "z", "w"])
@@ -49,8 +49,8 @@ def test_predictions_during_a_fit_are_those_of_the_old_model(monkeypatch, warm_s
 
         return spying
 
-    monkeypatch.setattr(stochastic, "training_data", spy(stochastic.training_data))
-    monkeypatch.setattr(stochastic_fit, "train_stochastic", spy(stochastic_fit.train_stochastic))
+    monkeypatch.setattr(classifier, "training_data", spy(classifier.training_data))
+    monkeypatch.setattr(fit, "train_stochastic", spy(fit.train_stochastic))
     shared.fit(np.eye(4)[:, :3], NAMES)
     assert len(seen) == 6
     assert all((found == before).all() for found in seen)

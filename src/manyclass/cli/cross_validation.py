@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyclass.cli.console import CommandParser, UsageError, positive, positive_int, say, silent
-from manyclass.cli.costs import costs_option, take_costs
-from manyclass.cli.data import Say, check_labels, read, timed, weigh_classes
+from manyclass.cli.input.costs import costs_option, take_costs
+from manyclass.cli.input.data import Say, check_labels, read, timed, weigh_classes
 from manyclass.cli.options import (
     LOGISTIC,
     data_option,
@@ -111,7 +111,7 @@ def cv(args: argparse.Namespace) -> None:
     import numpy as np
     from sklearn.utils import check_random_state
 
-    from manyclass.model_selection.cross_validation import choose
+    from manyclass.model_selection.cv_fit import choose
 
     _check(args)
     model: Any = estimator(args, _search(args))

@@ -16,7 +16,7 @@ from manyclass.cli.console import (
     say,
     silent,
 )
-from manyclass.cli.data import is_of_sets, load_for, read_for
+from manyclass.cli.input.data import is_of_sets, load_for, read_for
 from manyclass.cli.options import file_or_stdin, force_option, reader_options, settle_order
 from manyclass.cli.predict import LABELS, warn_of_unseen
 from manyclass.io import atomic
@@ -145,7 +145,7 @@ def export(args: argparse.Namespace) -> None:
 
 def import_model(args: argparse.Namespace) -> None:
     """Run ``manyclass import``."""
-    from manyclass.cli.file_kinds import MODEL, check_output
+    from manyclass.cli.input.file_kinds import MODEL, check_output
     from manyclass.persistence.liblinear import load_liblinear
     from manyclass.persistence.model_file import save_model
 
@@ -161,7 +161,7 @@ def import_model(args: argparse.Namespace) -> None:
 def _export_liblinear(args: argparse.Namespace, model: Model) -> None:
     from sklearn.pipeline import Pipeline
 
-    from manyclass.cli.file_kinds import LIBLINEAR, check_output
+    from manyclass.cli.input.file_kinds import LIBLINEAR, check_output
     from manyclass.persistence.liblinear import liblinear_text
 
     if isinstance(model, Pipeline):
@@ -182,7 +182,7 @@ def _export_liblinear(args: argparse.Namespace, model: Model) -> None:
 
 
 def _export_onnx(args: argparse.Namespace, model: Model) -> None:
-    from manyclass.cli.file_kinds import ONNX, check_output
+    from manyclass.cli.input.file_kinds import ONNX, check_output
 
     check_output(args.out, [args.model], ONNX, force=args.force, special=True)
     try:
@@ -227,7 +227,7 @@ def report_options(parser: CommandParser) -> None:
 
 def report(args: argparse.Namespace) -> None:
     """Run ``manyclass report``."""
-    from manyclass.cli.file_kinds import REPORT, check_output
+    from manyclass.cli.input.file_kinds import REPORT, check_output
     from manyclass.reports.report import report_page
 
     settle_order(args)

@@ -8,9 +8,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from manyclass.cli.console import UsageError, count, proven, say, silent
-from manyclass.cli.data import Say, format_options, read_for, timed
+from manyclass.cli.input.data import Say, format_options, read_for, timed
+from manyclass.cli.input.tables import is_table
 from manyclass.cli.options import parameters
-from manyclass.cli.tables import is_table
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def read_sets(
 
 def predict_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
     """Write the set of labels of every row, separated by commas, in the order of ``classes_``."""
-    from manyclass.cli.file_kinds import check_output, sets_of
+    from manyclass.cli.input.file_kinds import check_output, sets_of
 
     given = {
         "--top-k": args.top_k is not None,

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyclass.cli.console import CommandParser, UsageError, finite, jobs, positive_int, seed
-from manyclass.cli.tables import table_options
+from manyclass.cli.input.data import BALANCED
+from manyclass.cli.input.tables import table_options
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, full_name
 from manyclass.utils.advice import meant
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from manyclass.utils.types import Settings
 
 
-BALANCED = "balanced"
 STDIN = "/dev/stdin"
 LOGISTIC = "logistic"  # as a formulation: another estimator
 
@@ -33,7 +33,7 @@ def data_option(parser: CommandParser) -> None:
 
 def settle_order(args: argparse.Namespace) -> None:
     """Exchange DATA and MODEL where DATA is a model file and MODEL is none."""
-    from manyclass.cli.file_kinds import MODEL
+    from manyclass.cli.input.file_kinds import MODEL
 
     data, model = args.data, args.model
     if data is None or not (Path(data).is_file() and Path(model).is_file()):

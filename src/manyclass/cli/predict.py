@@ -16,7 +16,7 @@ from manyclass.cli.console import (
     say,
     silent,
 )
-from manyclass.cli.data import is_of_sets, load_for, read_for
+from manyclass.cli.input.data import is_of_sets, load_for, read_for
 from manyclass.cli.multilabel import evaluate_sets, predict_sets
 from manyclass.cli.options import data_options, force_option, settle_order
 from manyclass.io import atomic
@@ -70,7 +70,7 @@ def predict_options(parser: CommandParser) -> None:
 
 def predict(args: argparse.Namespace) -> None:
     """Run ``manyclass predict``."""
-    from manyclass.cli.file_kinds import check_output, labels_of
+    from manyclass.cli.input.file_kinds import check_output, labels_of
 
     settle_order(args)
     model = load_for(args, may_be_multilabel=True)
@@ -212,7 +212,7 @@ def calibrate_options(parser: CommandParser) -> None:
 
 def calibrate(args: argparse.Namespace) -> None:
     """Run ``manyclass calibrate``."""
-    from manyclass.cli.file_kinds import MODEL, check_output
+    from manyclass.cli.input.file_kinds import MODEL, check_output
     from manyclass.persistence.composites import last_of
     from manyclass.persistence.model_file import load_model, save_model
     from manyclass.reports.confusion import label_codes

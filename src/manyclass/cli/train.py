@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, proven, say, silent
-from manyclass.cli.costs import take_costs
-from manyclass.cli.data import (
+from manyclass.cli.input.costs import take_costs
+from manyclass.cli.input.data import (
+    BALANCED,
     Say,
     check_labels,
     may_not_fit,
@@ -20,14 +21,14 @@ from manyclass.cli.data import (
     timed,
     weigh_classes,
 )
+from manyclass.cli.input.tables import name_features
 from manyclass.cli.multilabel import train_sets
-from manyclass.cli.options import BALANCED, LOGISTIC, merging, parameters
-from manyclass.cli.tables import name_features
+from manyclass.cli.options import LOGISTIC, merging, parameters
 from manyclass.cli.train_options import AUTO, settle
 
 if TYPE_CHECKING:
     from manyclass.estimators.logistic import MultinomialLogisticRegression
-    from manyclass.estimators.stochastic import StochasticClassifier
+    from manyclass.estimators.stochastic.classifier import StochasticClassifier
     from manyclass.estimators.svc import MulticlassSVC
     from manyclass.utils.types import Settings
 
@@ -70,7 +71,7 @@ def _resumable(args: argparse.Namespace) -> Iterator[None]:
 
 def check_files(args: argparse.Namespace) -> None:
     """Refuse files that cannot be written, before the data are read."""
-    from manyclass.cli.file_kinds import MODEL, check_output
+    from manyclass.cli.input.file_kinds import MODEL, check_output
     from manyclass.training.checkpoints import check
 
     check_output(args.model, [args.data], MODEL, force=args.force)
@@ -178,7 +179,7 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
 def _train_stochastic(args: argparse.Namespace, log: Say) -> None:
     import numpy as np
 
-    from manyclass.estimators.stochastic import StochasticClassifier
+    from manyclass.estimators.stochastic.classifier import StochasticClassifier
     from manyclass.persistence.model_file import save_model
 
     model = StochasticClassifier(

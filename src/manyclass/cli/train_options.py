@@ -13,7 +13,7 @@ from manyclass.cli.console import (
     positive,
     positive_int,
 )
-from manyclass.cli.costs import costs_option
+from manyclass.cli.input.costs import costs_option
 from manyclass.cli.options import (
     LOGISTIC,
     data_options,

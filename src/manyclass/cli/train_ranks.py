@@ -10,7 +10,7 @@ import numpy as np
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, say, silent
-from manyclass.cli.data import (
+from manyclass.cli.input.data import (
     Say,
     check_converted,
     check_labels,
@@ -20,8 +20,8 @@ from manyclass.cli.data import (
     timed,
     weigh_classes,
 )
+from manyclass.cli.input.tables import refuse_table
 from manyclass.cli.options import LOGISTIC
-from manyclass.cli.tables import refuse_table
 from manyclass.cli.train import check_files, log_proof, logistic_of, svc_of
 from manyclass.cli.train_options import AUTO, settle
 from manyclass.distributed import consensus, mpiexec

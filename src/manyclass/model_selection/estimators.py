@@ -10,7 +10,7 @@ import numpy as np
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.probabilities import CalibrationMixin, ProbabilitiesMixin
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.model_selection.cross_validation import CrossValidationMixin
+from manyclass.model_selection.cv_fit import CrossValidationMixin
 from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
 from manyclass.utils.scikit_learn import explains

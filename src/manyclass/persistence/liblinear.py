@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
 from manyclass.estimators.logistic import MultinomialLogisticRegression
-from manyclass.estimators.stochastic import StochasticClassifier
+from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.atomic import is_special, replacement
 from manyclass.io.tensors import one_line

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
 from manyclass.estimators.costs import cost_table
 from manyclass.estimators.logistic import MultinomialLogisticRegression
-from manyclass.estimators.stochastic import StochasticClassifier
+from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import check_ascending, class_names, strings
 from manyclass.multilabel.svc import MultilabelSVC

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.model_selection.cross_validation import FITTED, current_estimator
+from manyclass.model_selection.cv_fit import FITTED, current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
 from manyclass.persistence.model_schema import (
     COSTS,

@@ -16,7 +16,7 @@ __all__ = ["skops_trusted_types"]
 OWN = [
     "manyclass.estimators.logistic.MultinomialLogisticRegression",
     "manyclass.estimators.sparsify.SparsityReport",
-    "manyclass.estimators.stochastic.StochasticClassifier",
+    "manyclass.estimators.stochastic.classifier.StochasticClassifier",
     "manyclass.estimators.svc.MulticlassSVC",
     "manyclass.model_selection.estimators.MulticlassSVCCV",
     "manyclass.model_selection.estimators.MultinomialLogisticRegressionCV",

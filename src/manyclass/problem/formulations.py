@@ -111,7 +111,7 @@ SHORT_NAMES = {
 }
 
 # Multinomial logistic regression: log(1 + sum_{c != y} exp((w_c - w_y) . x)), the log loss of the
-# softmax of all scores. It has its own solver and dual (solvers/logistic.py).
+# softmax of all scores. It has its own solver and dual (solvers/logistic/multinomial.py).
 LOGISTIC = Formulation("relative", "others", "log_sum_exp", "1", "implied")
 
 

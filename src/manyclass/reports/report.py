@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from manyclass.estimators.coefficients import names_of_features
 from manyclass.estimators.validation import checked_count
 from manyclass.io.atomic import replacement
-from manyclass.model_selection.cross_validation import CrossValidationMixin, current_estimator
+from manyclass.model_selection.cv_fit import CrossValidationMixin, current_estimator
 from manyclass.persistence.model_schema import ONE_CLASS_KINDS, Estimator
 from manyclass.reports import sections
 from manyclass.reports.evaluation import Evaluation, evaluate

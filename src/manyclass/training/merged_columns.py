@@ -18,8 +18,8 @@ import numpy as np
 from manyclass.problem.merged_columns import MergedColumns
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Progress, Solution, Start, Status, Weights
-from manyclass.solvers.logistic_certificate import certify, certify_weights
-from manyclass.solvers.logistic_engine import LogisticEngine
+from manyclass.solvers.logistic.certificate import certify, certify_weights
+from manyclass.solvers.logistic.engine import LogisticEngine
 from manyclass.training.loop import Interrupted
 from manyclass.training.options import Options
 from manyclass.training.select import make_solver

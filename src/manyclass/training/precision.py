@@ -28,8 +28,8 @@ from manyclass.problem.solution import (
 )
 from manyclass.solvers.certificates import Returned, as_returned, half_square
 from manyclass.solvers.engines import Engine
-from manyclass.solvers.logistic_certificate import certify_weights
-from manyclass.solvers.logistic_engine import LogisticEngine
+from manyclass.solvers.logistic.certificate import certify_weights
+from manyclass.solvers.logistic.engine import LogisticEngine
 from manyclass.solvers.stopping import TIGHTENED, GapRule, StoppingRule
 from manyclass.solvers.weights.storage_choice import dense_bytes
 from manyclass.training.loop import Interrupted, Make, solve

@@ -13,7 +13,7 @@ from manyclass.problem.solution import Start
 from manyclass.solvers.comparison.cutting_plane import CuttingPlane
 from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
 from manyclass.solvers.comparison.most_violating import MostViolating
-from manyclass.solvers.logistic import MultinomialLogistic
+from manyclass.solvers.logistic.multinomial import MultinomialLogistic
 from manyclass.solvers.one_vs_rest import OneVsRest
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.weights.storage_choice import dense_bytes

@@ -9,10 +9,10 @@ import pytest
 
 from manyclass.distributed.rows.parts import LocalParts, zeros_like
 from manyclass.problem.problem import Problem
-from manyclass.solvers.logistic_certificate import certify_weights
-from manyclass.solvers.logistic_engine import PrimalEngine
-from manyclass.solvers.logistic_newton import NewtonLogistic
-from manyclass.solvers.logistic_rows import LogisticRows, OnePart
+from manyclass.solvers.logistic.certificate import certify_weights
+from manyclass.solvers.logistic.engine import PrimalEngine
+from manyclass.solvers.logistic.newton import NewtonLogistic
+from manyclass.solvers.logistic.row_sums import LogisticRows, OnePart
 from manyclass.solvers.stopping import GapRule
 from manyclass.training.loop import solve
 from tests.helpers.logistic import gradient, optimum, primal, random_logistic

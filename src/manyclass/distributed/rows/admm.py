@@ -40,7 +40,7 @@ from manyclass.problem.solution import (
     rounding_share,
 )
 from manyclass.solvers.certificates import as_returned, half_square
-from manyclass.solvers.logistic_rows import Parts
+from manyclass.solvers.logistic.row_sums import Parts
 from manyclass.solvers.stopping import Found, StoppingRule
 from manyclass.solvers.weights.dense import antisymmetric, distance, squared_norm
 from manyclass.training.options import Options

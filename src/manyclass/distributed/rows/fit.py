@@ -1,6 +1,6 @@
 """Training on ranks that have rows of their own.
 
-Every rank runs Newton's method (solvers/logistic_newton.py) or consensus ADMM (admm.py) on the same
+Every rank runs Newton's method (solvers/logistic/newton.py) or consensus ADMM (admm.py) on the same
 W; sums over the rows are added over the ranks (parts.py), so that all of them end with the same
 model.
 """
@@ -38,9 +38,9 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_size, validated
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution, Start
-from manyclass.solvers.logistic_engine import PrimalEngine
-from manyclass.solvers.logistic_newton import NewtonLogistic
-from manyclass.solvers.logistic_rows import LogisticRows
+from manyclass.solvers.logistic.engine import PrimalEngine
+from manyclass.solvers.logistic.newton import NewtonLogistic
+from manyclass.solvers.logistic.row_sums import LogisticRows
 from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.loop import Solver
 from manyclass.training.options import Options

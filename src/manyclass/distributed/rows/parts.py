@@ -1,4 +1,4 @@
-"""Parts of the rows of a problem (solvers/logistic_rows.py, svm_rows.py), where they are.
+"""Parts of the rows of a problem (solvers/logistic/row_sums.py, svm_rows.py), where they are.
 
 No row moves: W goes to the parts, and sums come back as arrays, float32 for products with float32
 rows and float64 for certificates. Sums of parts are added in the same order every time.
@@ -14,7 +14,7 @@ import numpy as np
 
 from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.rows.svm_rows import SvmRows
-from manyclass.solvers.logistic_rows import Given, LogisticRows, Question
+from manyclass.solvers.logistic.row_sums import Given, LogisticRows, Question
 from manyclass.utils.types import Array
 
 PartOfRows: TypeAlias = LogisticRows | SvmRows

@@ -14,7 +14,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from manyclass.distributed.rows.part import Like, Part, Plan, added, answer, called
+from manyclass.distributed.clusters.part import Like, Part, Plan, added, answer, called
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array
 

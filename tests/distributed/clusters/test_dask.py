@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_model
-from manyclass.distributed.rows import cluster as cluster_module
+from manyclass.distributed.clusters import cluster as cluster_module
 from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate, ends
 
 pytest.importorskip("distributed", reason="needs Dask: pip install 'manyclass[dask]'")

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_model
-from manyclass.distributed.rows import cluster as cluster_module
+from manyclass.distributed.clusters import cluster as cluster_module
 from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate, ends
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'manyclass[ray]'")

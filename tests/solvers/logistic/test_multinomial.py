@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 
 from manyclass.problem.solution import Status
-from manyclass.solvers import logistic
+from manyclass.solvers.logistic import multinomial
 from tests.helpers.cases import each
 from tests.helpers.logistic import gradient, optimum, primal, random_logistic
 from tests.helpers.training import train
@@ -34,7 +34,7 @@ def test_optimum_is_that_of_an_independent_solver(seed):
 @pytest.mark.parametrize("ways", ["descent", "newton"])
 def test_both_ways_reach_the_optimum(shape, free, ways, monkeypatch):
     if ways == "newton":
-        monkeypatch.setattr(logistic, "duals_fit", lambda _: False)
+        monkeypatch.setattr(multinomial, "duals_fit", lambda _: False)
     problem = random_logistic(3, shape=shape)
     found = trained(problem, free=free, tol=1e-8)
     assert found.status is Status.CONVERGED

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import unique_labels
 
 from manyclass.estimators.coefficients import WRAPPERS, FitTask, join_weights
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.stochastic_run import (
+from manyclass.estimators.stochastic.run import (
     SPARSE_BIAS,
     Learnt,
     Manner,

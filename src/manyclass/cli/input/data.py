@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, say, silent
-from manyclass.cli.options import BALANCED
-from manyclass.cli.tables import columns_of, convert_table, is_table, read_table, refuse_table
+from manyclass.cli.input.tables import columns_of, convert_table, is_table, read_table, refuse_table
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 
 Say = Callable[[str], None]
+BALANCED = "balanced"  # as a class weight
 B = TypeVar("B", bound="SvmlightBlocks | StoredBlocks")
 # Bytes of text per compressed byte, and the share of the memory above which data are read in
 # blocks.
@@ -38,7 +38,7 @@ BLOCK_VALUES = BLOCK_BYTES >> 3  # of converted data
 
 def convert(args: argparse.Namespace) -> None:
     """Run ``manyclass convert``: write a text file as one that training maps."""
-    from manyclass.cli.file_kinds import DATA, check_output
+    from manyclass.cli.input.file_kinds import DATA, check_output
     from manyclass.io.dataset_file import looks_like_data
     from manyclass.io.dataset_writer import save_blocks
 

@@ -2,7 +2,7 @@
 
 Problem, dual and gap: logistic/kernels.hpp. Each epoch of descent maximises D over the u of every
 example in turn (logistic/visits.hpp). Its gap falls linearly; where that would take too many
-epochs, training continues in the primal (logistic_newton.py), and begins there without room for
+epochs, training continues in the primal (newton.py), and begins there without room for
 v = log u, an n x k array.
 
 Intercepts that are not regularised are multipliers of sum_i C_i (e_{y_i} - u_i) = 0: visits treat
@@ -19,10 +19,10 @@ import numpy as np
 
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Start, Weights
-from manyclass.solvers.logistic_certificate import certify
-from manyclass.solvers.logistic_engine import LogisticEngine, PrimalEngine, dot, duals_fit
-from manyclass.solvers.logistic_newton import NewtonLogistic, found_of
-from manyclass.solvers.preconditioners import is_factorised, is_sampled
+from manyclass.solvers.logistic.certificate import certify
+from manyclass.solvers.logistic.engine import LogisticEngine, PrimalEngine, dot, duals_fit
+from manyclass.solvers.logistic.newton import NewtonLogistic, found_of
+from manyclass.solvers.logistic.preconditioners import is_factorised, is_sampled
 from manyclass.solvers.stopping import StoppingRule
 
 # Newton's method begins when descent seems to need more epochs than this, seen after a few. A step

@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import MultinomialLogisticRegression
-from manyclass.distributed.rows import cluster as cluster_module
+from manyclass.distributed.clusters import cluster as cluster_module
 from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate
 
 pytest.importorskip("pyspark", reason="needs PySpark: pip install 'manyclass[spark]'")
@@ -26,8 +26,8 @@ from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.linalg import Vectors
 from pyspark.sql import SparkSession
 
-from manyclass.distributed.rows import spark_parts
-from manyclass.distributed.rows.part import Part
+from manyclass.distributed.clusters import spark_parts
+from manyclass.distributed.clusters.part import Part
 from manyclass.spark import SparkMultinomialLogisticRegression
 
 # Warnings are Spark's own.

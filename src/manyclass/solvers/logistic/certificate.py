@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.solution import UNIT, Certificate, rounding_share
-from manyclass.solvers.logistic_engine import (
+from manyclass.solvers.logistic.engine import (
     DOUBLE,
     NO_SHIFT,
     NONE,

@@ -15,7 +15,7 @@ import distributed
 from dask import delayed
 from distributed.comm import CommClosedError
 
-from manyclass.distributed.rows.part import Like, Part, added, answer, called
+from manyclass.distributed.clusters.part import Like, Part, added, answer, called
 from manyclass.utils.types import Array
 
 WAIT, LONGEST_WAIT = 2.0, 64.0  # seconds until workers that do not answer are looked for

@@ -24,7 +24,7 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_size, validated
 from manyclass.problem.problem import Problem
-from manyclass.solvers.logistic_rows import LogisticRows
+from manyclass.solvers.logistic.row_sums import LogisticRows
 from manyclass.training.identity import facts_of_problem
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs, one_blas_thread

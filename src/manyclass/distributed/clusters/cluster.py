@@ -1,7 +1,7 @@
 """Training whose rows are on the workers of a cluster, driven from this process.
 
 An engine - Dask, Ray, Spark - implements ``Cluster``: it holds the parts (part.py) on its workers,
-sends W out and adds their sums. No row moves. Newton's method (solvers/logistic_newton.py) or
+sends W out and adds their sums. No row moves. Newton's method (solvers/logistic/newton.py) or
 consensus ADMM (admm.py) runs in this process.
 """
 
@@ -17,18 +17,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from manyclass.distributed.clusters.part import Like, Model, Plan, Ready
 from manyclass.distributed.rows.admm import LOG_LOSS, ConsensusAdmm, consensus_options
 from manyclass.distributed.rows.data import common_of, dataset_of, facts_of_parts
-from manyclass.distributed.rows.part import Like, Model, Plan, Ready
 from manyclass.estimators.fit import Given, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
-from manyclass.solvers.logistic_engine import PrimalEngine
-from manyclass.solvers.logistic_newton import NewtonLogistic
-from manyclass.solvers.logistic_rows import Given as Arguments
-from manyclass.solvers.logistic_rows import Question
+from manyclass.solvers.logistic.engine import PrimalEngine
+from manyclass.solvers.logistic.newton import NewtonLogistic
+from manyclass.solvers.logistic.row_sums import Given as Arguments
+from manyclass.solvers.logistic.row_sums import Question
 from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.loop import Solver

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from manyclass.cli.console import CommandParser, UsageError
-from manyclass.cli.data import label_finder
+from manyclass.cli.input.data import label_finder
 
 if TYPE_CHECKING:
     from manyclass.utils.types import Array

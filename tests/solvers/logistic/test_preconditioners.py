@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 import scipy.special
 
-from manyclass.solvers import logistic_newton, logistic_rows, preconditioners
-from manyclass.solvers.logistic_engine import LogisticEngine
-from manyclass.solvers.preconditioners import Diagonal, Kronecker, SampledHessian
+from manyclass.solvers.logistic import newton, preconditioners, row_sums
+from manyclass.solvers.logistic.engine import LogisticEngine
+from manyclass.solvers.logistic.preconditioners import Diagonal, Kronecker, SampledHessian
 from tests.helpers.logistic import random_logistic
 from tests.helpers.training import train
 
@@ -77,8 +77,8 @@ def test_parts_of_the_rows_add_up(monkeypatch):
     engine, R = engine_of(problem, spread=1.0), np.random.default_rng(0).normal(size=(6, 4))
     found = []
     for numbers in (1, 1 << 21):
-        monkeypatch.setattr(logistic_rows, "NUMBERS_AT_A_TIME", numbers)
-        monkeypatch.setattr(logistic_rows, "SCORES_AT_A_TIME", numbers)
+        monkeypatch.setattr(row_sums, "NUMBERS_AT_A_TIME", numbers)
+        monkeypatch.setattr(row_sums, "SCORES_AT_A_TIME", numbers)
         for kind in (Kronecker, SampledHessian):
             inverse = kind(engine)
             inverse.update(engine)
@@ -90,8 +90,8 @@ def test_parts_of_the_rows_add_up(monkeypatch):
 @pytest.mark.parametrize("kind", [Diagonal, Kronecker, SampledHessian])
 @pytest.mark.parametrize("free", [False, True])
 def test_newton_reaches_the_optimum_with_each(kind, free, monkeypatch):
-    monkeypatch.setattr(logistic_newton, "preconditioner_for", kind)
-    monkeypatch.setattr("manyclass.solvers.logistic.duals_fit", lambda _: False)
+    monkeypatch.setattr(newton, "preconditioner_for", kind)
+    monkeypatch.setattr("manyclass.solvers.logistic.multinomial.duals_fit", lambda _: False)
     problem = random_logistic(5, shape=(80, 6, 3))
     found = train(problem, tol=1e-9, regularize_intercept=not free)
     assert found.certificate.relative_gap <= 1e-9

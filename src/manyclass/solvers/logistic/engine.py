@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
-from manyclass.solvers.logistic_rows import LogisticRows, OnePart, Parts, as_matrix
+from manyclass.solvers.logistic.row_sums import LogisticRows, OnePart, Parts, as_matrix
 from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights, in_batches
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, DType

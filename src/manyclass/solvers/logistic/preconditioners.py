@@ -11,7 +11,7 @@ Each approximates H at the W of an engine, and is applied to R of shape (d + 1, 
                t_i = tr S_i = 1 - ||p_i||^2
     sampled    the inverse of H of some rows, by Cholesky
 
-Their sums over the rows: logistic_rows.py. Intercepts that are not regularised are treated as if
+Their sums over the rows: row_sums.py. Intercepts that are not regularised are treated as if
 they were.
 """
 
@@ -23,8 +23,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from manyclass.solvers.logistic_engine import PrimalEngine
-from manyclass.solvers.logistic_rows import LogisticRows, Question
+from manyclass.solvers.logistic.engine import PrimalEngine
+from manyclass.solvers.logistic.row_sums import LogisticRows, Question
 from manyclass.utils.types import Array
 
 # G and A are factorised up to so many features and classes, where there are as many rows; G is of

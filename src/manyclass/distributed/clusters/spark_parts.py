@@ -23,7 +23,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark import SparkFiles, StorageLevel, TaskContext
 from pyspark.errors import PySparkException
 
-from manyclass.distributed.rows.part import Like, Part, added, answer, called
+from manyclass.distributed.clusters.part import Like, Part, added, answer, called
 from manyclass.distributed.rows.parts import ALIGNMENT
 from manyclass.utils.types import Array
 

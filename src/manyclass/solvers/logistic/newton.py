@@ -7,7 +7,7 @@
 A step solves H V = -grad P inexactly, preconditioned (preconditioners.py), and halves V until P
 falls enough (Nocedal, Wright 2006, algorithm 7.1), to tenths after SHORT halvings. P is strongly
 convex in the regularised weights, so half the squared norm of the gradient bounds the gap
-(logistic_certificate.py). An intercept that is not regularised adds to it, for its excess
+(certificate.py). An intercept that is not regularised adds to it, for its excess
 e_c = sum_i C_i p_ic - N_c with N_c the class's costs, about e_c^2 max(1, 1 / N_c): what it costs to
 make u feasible.
 """
@@ -22,9 +22,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
-from manyclass.solvers.logistic_certificate import certify_weights
-from manyclass.solvers.logistic_engine import PrimalEngine, dot
-from manyclass.solvers.preconditioners import preconditioner_for
+from manyclass.solvers.logistic.certificate import certify_weights
+from manyclass.solvers.logistic.engine import PrimalEngine, dot
+from manyclass.solvers.logistic.preconditioners import preconditioner_for
 from manyclass.solvers.stopping import Found, StoppingRule
 from manyclass.utils.machine import one_blas_thread
 from manyclass.utils.types import Array

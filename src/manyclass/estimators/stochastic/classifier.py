@@ -15,8 +15,8 @@ from sklearn.utils.validation import _check_feature_names
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, FitTask, with_callbacks
 from manyclass.estimators.probabilities import ProbabilitiesMixin
-from manyclass.estimators.stochastic_fit import StochasticModel
-from manyclass.estimators.stochastic_run import Blocks, shape_of, two_at_least
+from manyclass.estimators.stochastic.fit import StochasticModel
+from manyclass.estimators.stochastic.run import Blocks, shape_of, two_at_least
 from manyclass.estimators.validation import (
     checked_dtype,
     checked_width,

@@ -17,7 +17,7 @@ import pytest
 
 from manyclass import load_data, load_model, load_svmlight
 from manyclass.cli import commands
-from manyclass.cli.file_kinds import labels_of
+from manyclass.cli.input.file_kinds import labels_of
 from tests.helpers.command_line import TINY, names
 
 COMMANDS = {
