@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,11 +23,12 @@ from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.types import Array, CsrArray, DType, Label, Rows
 
 NUMBERS = "iuf"  # kinds of labels that are numbers
+Batch: TypeAlias = tuple[object, ArrayLike]  # rows as given, and their labels
 
 
 def save_data(
     path: str | os.PathLike[str],
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     label: str | None = None,
@@ -85,7 +86,8 @@ def save_data(
         return
     if label is not None or features is not None:
         raise ValueError("y is given, so X is no table; leave out label= and features=")
-    rows, targets = checked_rows(X), _checked_labels(X, y)
+    rows = checked_rows(X)
+    targets = _checked_labels(rows, y)
     if not len(targets):
         raise ValueError("X has no row")
     classes, labels = np.unique(targets, return_inverse=True)
@@ -114,7 +116,7 @@ def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks) -> None:
     _write(path, blocks, blocks.classes, shape, blocks.n_nonzero, blocks.dtype)
 
 
-def checked_rows(X: Any) -> Rows:
+def checked_rows(X: object) -> Rows:
     """Return rows as a file has them: an array in C order or canonical CSR, of finite floats.
 
     Raises
@@ -124,7 +126,7 @@ def checked_rows(X: Any) -> Rows:
     """
     check_sparse(X)
     given, types = rows_as_given(X)
-    matrix: Any = sp.csr_array(given, copy=True) if sp.issparse(given) else np.asarray(given)
+    matrix: Rows = sp.csr_array(given, copy=True) if sp.issparse(given) else np.asarray(given)
     if matrix.dtype.kind == "c":
         raise ValueError("X holds complex numbers; give real ones, such as X.real and X.imag")
     if matrix.ndim != 2:
@@ -137,12 +139,11 @@ def checked_rows(X: Any) -> Rows:
         matrix.sum_duplicates()
     if not np.isfinite(getattr(matrix, "data" if sp.issparse(matrix) else "real")).all():
         raise ValueError("X holds NaN or infinity")
-    rows: Rows = matrix
-    return rows
+    return matrix
 
 
-def _checked_labels(X: Any, y: ArrayLike) -> Array:
-    targets, n_rows = np.asarray(y), X.shape[0] if hasattr(X, "shape") else len(X)
+def _checked_labels(X: Rows, y: ArrayLike) -> Array:
+    targets, n_rows = np.asarray(y), X.shape[0]
     if targets.shape != (n_rows,):
         raise ValueError(
             f"X has {n_rows} rows, y the shape {targets.shape}: there must be a label for each row"
@@ -183,7 +184,7 @@ def _append_sparse(file: TensorWriter, X: CsrArray, n_before: int) -> None:
     file.append("values", X.data)
 
 
-def _save_batches(path: str | os.PathLike[str], batches: Iterable[tuple[Any, ArrayLike]]) -> None:
+def _save_batches(path: str | os.PathLike[str], batches: Iterable[Batch]) -> None:
     """Write batches (X, y), of which nothing is known before."""
     labels = _Labels()
     with _Spool(Path(path).parent) as spool:
@@ -202,9 +203,7 @@ def _save_batches(path: str | os.PathLike[str], batches: Iterable[tuple[Any, Arr
         _write(path, spool.blocks(codes), classes, shape, nnz, spool.dtype)
 
 
-def _batches(
-    X: Any, label: str | None, features: Sequence[str] | None
-) -> Iterator[tuple[Any, ArrayLike]]:
+def _batches(X: object, label: str | None, features: Sequence[str] | None) -> Iterator[Batch]:
     """Yield pairs (X, y) of a file, a data frame, or an iterable of batches."""
     if isinstance(X, str | os.PathLike):
         if label is None:
@@ -222,8 +221,8 @@ def _batches(
 
 
 def _tables(
-    batches: Iterable[Any], label: str, features: Sequence[str] | None
-) -> Iterator[tuple[Any, ArrayLike]]:
+    batches: Iterable[object], label: str, features: Sequence[str] | None
+) -> Iterator[Batch]:
     """Yield pairs of tables, all of them with the columns of the first."""
     for number, batch in enumerate(batches):
         table = table_of(batch, label, features, f"batch {number}")
@@ -231,7 +230,7 @@ def _tables(
         yield from table.batches()  # type: ignore[misc]  # with labels
 
 
-def _pairs(batches: Iterable[Any]) -> Iterator[tuple[Any, ArrayLike]]:
+def _pairs(batches: Iterable[object]) -> Iterator[Batch]:
     names: list[object] | None = None
     for number, batch in enumerate(batches):
         if not isinstance(batch, tuple) or len(batch) != 2:

@@ -12,7 +12,7 @@ import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple, TypeAlias
 
 from manyclass.io.foreign_files import LONGEST, kind_of
 
@@ -23,7 +23,8 @@ _MAPPED_BYTES = 1 << 24
 _MAX_LINE_BYTES = 1 << 28
 _OF_CONVERTED = b"\0\0\0\0{"  # what follows the first four bytes of a safetensors file
 _BOM = b"\xef\xbb\xbf"
-_OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
+Stream: TypeAlias = "IO[bytes] | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile"
+_OPENERS: dict[bytes, Callable[[IO[bytes]], Stream]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
@@ -140,7 +141,7 @@ def _file_pieces(file: IO[bytes], n_bytes: int, share: Callable[[], float]) -> I
         yield Piece(memoryview(block)[:end], share())
 
 
-def _stream_pieces(stream: IO[bytes], n_bytes: int, share: Callable[[], float]) -> Iterator[Piece]:
+def _stream_pieces(stream: Stream, n_bytes: int, share: Callable[[], float]) -> Iterator[Piece]:
     rest: list[bytes] = []  # a line that has not ended yet
     n_rest = 0  # its bytes
     is_first = True
@@ -159,7 +160,7 @@ def _stream_pieces(stream: IO[bytes], n_bytes: int, share: Callable[[], float]) 
         yield Piece(text, 1.0)
 
 
-def _read(stream: IO[bytes], n_bytes: int) -> bytes:
+def _read(stream: Stream, n_bytes: int) -> bytes:
     try:
         return stream.read(n_bytes)
     except EOFError:

@@ -13,8 +13,8 @@ Ramaswamy et al., Convex calibrated surrogates for hierarchical classification, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ from manyclass.utils.types import Array, Label
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
+Below: TypeAlias = "Mapping[Label, Below] | Collection[Label] | None"  # what is below a node
 ROWS_AT_A_TIME = 1 << 16
 NONE = -1  # no node
 
@@ -32,7 +33,7 @@ class WithProbabilities(Protocol):
 
     classes_: Array
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probabilities of the classes."""
         ...
 
@@ -118,7 +119,7 @@ class Taxonomy:
     @classmethod
     def from_nested(
         cls,
-        tree: Mapping[Label, Any],
+        tree: Mapping[Label, Below],
         *,
         distance: str | Callable[[Numbers], ArrayLike] = "edges",
     ) -> Taxonomy:
@@ -131,7 +132,7 @@ class Taxonomy:
         [None, 'mammal', 'bird', 'cat', 'dog', 'owl']
         """
         parents: dict[Label, Label] = {}
-        todo: list[tuple[Label, Any]] = [(None, tree)]
+        todo: list[tuple[Label, Below]] = [(None, tree)]
         for above, below in todo:  # grows
             if below is not None and not isinstance(below, Mapping | list | tuple | set):
                 raise ValueError(f"below {above!r} there must be a dict or a list, not {below!r}")
@@ -189,7 +190,7 @@ class Taxonomy:
                 shares[depth - 1] = (common[deep] >= depth).mean()
         return shares
 
-    def predict_node(self, model: WithProbabilities, X: Any, threshold: float = 0.5) -> Array:
+    def predict_node(self, model: WithProbabilities, X: ArrayLike, threshold: float = 0.5) -> Array:
         """Predict the deepest node that is more likely than `threshold`, for every row.
 
         The probability of a node is the sum of those of the classes in its subtree, itself among

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -204,12 +203,11 @@ def _weights(tensors: Tensors, problem: Problem) -> Array | None:
 def _history(tensors: Tensors) -> tuple[EpochRecord, ...]:
     names = fields(EpochRecord)
     _expect(tensors["history"], np.dtype(np.float64), (len(tensors["history"]), len(names)))
-    kinds = [int if name.type == "int" else float for name in names]
-    history = []
-    for row in tensors["history"].tolist():
-        values: list[Any] = [kind(value) for kind, value in zip(kinds, row, strict=True)]
-        history.append(EpochRecord(*values))
-    return tuple(history)
+    whole = [name.type == "int" for name in names]
+    return tuple(
+        EpochRecord(*(int(x) if is_int else x for x, is_int in zip(row, whole, strict=True)))
+        for row in tensors["history"].tolist()
+    )
 
 
 def _epochs(tensors: Tensors, problem: Problem) -> NDArray[np.int64]:

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 
-from manyclass.utils.types import Array, CsrArray, DType
+from manyclass.utils.types import Array, CsrArray, DType, Label
+
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
 
 COMPRESSED = ("csr", "csc", "bsr")
 FLOATS: list[type] = [np.float64, np.float32]
 SHORT = "float16", "bfloat16", "float32"  # types of numbers that float32 holds
+
+
+class Tensor(Protocol):
+    """Numbers of another package, which NumPy can take over."""
+
+    def __dlpack__(self, *, stream: None = None) -> CapsuleType: ...
+
+
+class Frame(Protocol):
+    """A data frame of pandas or polars."""
+
+    columns: Sequence[Label]
+    dtypes: Sequence[object]
+
+    def __getitem__(self, name: Label) -> object: ...
+
+
+class Column(Protocol):
+    """A column of vectors in a data frame, or a list of arrays."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Array | None]: ...
 
 
 def is_sparse(X: object) -> TypeGuard[CsrArray]:
@@ -92,7 +118,7 @@ def _sizes(X: CsrArray) -> tuple[int, int]:
     return (n_columns, n_rows) if X.format == "csc" else (n_rows, n_columns)
 
 
-def rows_as_given(X: Any) -> tuple[Any, list[type]]:
+def rows_as_given(X: object) -> tuple[object, list[type]]:
     """Return X as scikit-learn can validate it, and its types of numbers, the natural one first.
 
     float32 of data frames (polars, pyarrow, pandas), lists of arrays and tensors stays float32;
@@ -102,16 +128,33 @@ def rows_as_given(X: Any) -> tuple[Any, list[type]]:
     if is_sparse(X):
         return X, FLOATS
     if not isinstance(X, np.ndarray):
-        if hasattr(X, "__dlpack__") and not hasattr(X, "columns"):
+        if _is_tensor(X) and not _is_frame(X):
             X = _array_of_tensor(X)
         column = _only_column(X)
-        stacked = _stacked(column)
+        stacked = _stacked(column) if _is_column(column) else column
         X = X if stacked is column else stacked
     kind = X.dtype if isinstance(X, np.ndarray) else _natural_type(X)
     return X, FLOATS[::-1] if kind.name in SHORT else FLOATS
 
 
-def _array_of_tensor(X: Any) -> Array:
+def is_pandas(X: object) -> TypeGuard[Frame]:
+    """Whether X is a data frame of pandas."""
+    return hasattr(X, "iloc")
+
+
+def _is_tensor(X: object) -> TypeGuard[Tensor]:
+    return hasattr(X, "__dlpack__")
+
+
+def _is_frame(X: object) -> TypeGuard[Frame]:
+    return hasattr(X, "columns")
+
+
+def _is_column(X: object) -> TypeGuard[Column]:
+    return len(X.shape) == 1 if hasattr(X, "shape") else hasattr(X, "to_pylist")
+
+
+def _array_of_tensor(X: Tensor) -> Array:
     """Return a tensor as an array."""
     try:
         return np.asarray(X) if hasattr(X, "__array__") else np.from_dlpack(X)
@@ -121,35 +164,37 @@ def _array_of_tensor(X: Any) -> Array:
         return np.asarray(X.detach().cpu().float())
 
 
-def _only_column(X: Any) -> Any:
+def _only_column(X: object) -> object:
     """Return the column of a data frame that has one, else X."""
-    if getattr(X, "shape", ())[1:] != (1,) or not hasattr(X, "columns"):
+    if getattr(X, "shape", ())[1:] != (1,) or not _is_frame(X):
         return X
     return X.column(0) if hasattr(X, "column") else X[X.columns[0]]
 
 
-def _stacked(X: Any) -> Any:
+def _stacked(X: Column) -> Column | Array:
     """Return a column of vectors as an array, else X."""
-    is_column = len(X.shape) == 1 if hasattr(X, "shape") else hasattr(X, "to_pylist")
-    if not is_column or not len(X):
+    if not len(X):
         return X
-    rows = [getattr(row, "values", row) if hasattr(X, "to_pylist") else row for row in X]
-    first: Any = next((row for row in rows if row is not None), None)
-    if np.ndim(first) != 1:
+    rows: list[Array | None] = list(X)
+    if hasattr(X, "to_pylist"):
+        rows = [getattr(row, "values", row) for row in rows]
+    first = next((row for row in rows if row is not None), None)
+    if first is None or np.ndim(first) != 1:
         return X
     wrong = next((i for i, row in enumerate(rows) if row is None or len(row) != len(first)), None)
     if wrong is not None:
-        found = "None" if rows[wrong] is None else f"{len(rows[wrong])} numbers"
+        row = rows[wrong]
+        found = "None" if row is None else f"{len(row)} numbers"
         raise ValueError(f"row {wrong} of the column of vectors holds {found}, not {len(first)}")
     return np.stack([np.asarray(row) for row in rows])
 
 
-def _natural_type(X: Any) -> DType:
+def _natural_type(X: object) -> DType:
     """Return the type of numbers of X as NumPy has it; float64 where that is unknown."""
     try:
         if isinstance(X, (list, tuple)):
             types = {getattr(row, "dtype", None) for row in X}
-        elif hasattr(X, "iloc"):
+        elif is_pandas(X):
             types = {
                 getattr(kind, "numpy_dtype", getattr(kind, "subtype", kind)) for kind in X.dtypes
             }

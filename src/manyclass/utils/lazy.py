@@ -13,7 +13,7 @@ from typing import Any
 
 def lazy_names(
     package: str, homes: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a package.
 
     Parameters
@@ -38,7 +38,7 @@ def lazy_names(
     AttributeError: module 'manyclass' has no attribute 'nonsense'
     """
 
-    def get(name: str) -> Any:
+    def get(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(homes[name]), name)
@@ -60,5 +60,6 @@ PLUGINS: dict[str, str] = {}
 def plugin(name: str) -> Callable[..., Any]:
     """Return the callable that is registered under a name, imported when it is first used."""
     module, _, attribute = PLUGINS[name].partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+    found: object = getattr(importlib.import_module(module), attribute)
+    assert callable(found)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sklearn.pipeline import Pipeline
 
@@ -44,7 +44,7 @@ def explains(
     return wrap
 
 
-def without_passthrough(pipeline: Any) -> Any:
+def without_passthrough(pipeline: Pipeline) -> Pipeline:
     """Return a pipeline of the same steps, without those that are "passthrough" or None.
 
     Parameters

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from manyclass.io.tables.base import DOUBLE, SINGLE, no_column, pyarrow_for, readable
 from manyclass.utils.types import Array, DType
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 # Of columns of features and one of labels, an iterator of batches with these columns at least.
-Batches = Callable[[list[str], str | None], Any]
+Batches: TypeAlias = "Callable[[list[str], str | None], Iterator[pa.RecordBatch]]"
 
 
-def is_number(arrow: ModuleType, kind: Any) -> bool:
+def is_number(arrow: ModuleType, kind: pa.DataType) -> bool:
     """Whether values of this type of Arrow are numbers."""
     types = arrow.types
     number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     return bool(number or types.is_boolean(kind) or types.is_null(kind))
 
 
-def is_vector(arrow: ModuleType, kind: Any) -> bool:
+def is_vector(arrow: ModuleType, kind: pa.DataType) -> bool:
     """Whether values of this type of Arrow are lists of numbers."""
     types = arrow.types
     lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
@@ -49,7 +52,7 @@ class ArrowTable:
     def __init__(
         self,
         where: str,
-        schema: Any,
+        schema: pa.Schema,
         batches: Batches,
         label: str | None,
         features: Sequence[str] | None,
@@ -85,7 +88,7 @@ class ArrowTable:
         natural = SINGLE if all(kind in short for kind in plain) else DOUBLE
         self._dtype = dtype or natural
 
-    def _check_kinds(self, kinds: list[Any]) -> None:
+    def _check_kinds(self, kinds: list[pa.DataType]) -> None:
         for name, kind in zip(self._features, kinds, strict=True):
             if not (is_number(self._arrow, kind) or is_vector(self._arrow, kind)):
                 raise ValueError(
@@ -102,7 +105,7 @@ class ArrowTable:
                 yield X, None if self._label is None else self._labels(batch, first)
                 first += len(X)
 
-    def _rows(self, batch: Any, first: int) -> Array:
+    def _rows(self, batch: pa.RecordBatch, first: int) -> Array:
         parts = [self._column(batch.column(name), name, first) for name in self._features]
         self._name([part.shape[1] for part in parts])
         with np.errstate(over="ignore"):
@@ -129,7 +132,7 @@ class ArrowTable:
                 for i in range(width)
             ]
 
-    def _column(self, column: Any, name: str, first: int) -> Array:
+    def _column(self, column: pa.Array, name: str, first: int) -> Array:
         """Return a column as numbers of shape (rows, width)."""
         self._refuse_gaps(column, name, first)
         if not is_vector(self._arrow, column.type):
@@ -145,12 +148,12 @@ class ArrowTable:
         self._refuse_gaps(values, name, first)
         return self._numbers(values).reshape(len(column), -1)
 
-    def _numbers(self, column: Any) -> Array:
+    def _numbers(self, column: pa.Array) -> Array:
         if self._arrow.types.is_decimal(column.type) or self._arrow.types.is_null(column.type):
             column = column.cast(self._arrow.float64())
         return np.asarray(column.to_numpy(zero_copy_only=False))
 
-    def _refuse_gaps(self, column: Any, name: str, first: int) -> None:
+    def _refuse_gaps(self, column: pa.Array, name: str, first: int) -> None:
         if column.null_count:
             row = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
             place = f"row {row} of" if len(column) else "a row of"
@@ -158,7 +161,7 @@ class ArrowTable:
                 f"{self._where}: {place} the column {name!r} is empty; fill it in, or drop it"
             )
 
-    def _labels(self, batch: Any, first: int) -> Array:
+    def _labels(self, batch: pa.RecordBatch, first: int) -> Array:
         assert self._label is not None
         column, types = batch.column(self._label), self._arrow.types
         self._refuse_gaps(column, self._label, first)

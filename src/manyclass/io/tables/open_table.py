@@ -8,15 +8,19 @@ block of a CSV file says which of its columns are numbers.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from manyclass.io.tables.arrays import BATCH_ROWS, read_npy, read_npz
 from manyclass.io.tables.arrow_table import ArrowTable, Batches, is_number
 from manyclass.io.tables.base import Table, pyarrow_for, readable
+from manyclass.utils.given_rows import is_pandas
 from manyclass.utils.types import DType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "npz"}
 LONGEST = 8  # bytes of a mark
@@ -92,7 +96,7 @@ def open_table(
 
 
 def table_of(
-    frame: Any, label: str, features: Sequence[str] | None = None, where: str = "X"
+    frame: object, label: str, features: Sequence[str] | None = None, where: str = "X"
 ) -> ArrowTable:
     """Return a data frame, or anything that Arrow can read, as a table.
 
@@ -115,7 +119,7 @@ def table_of(
         As ``open_table``; or if it is something else.
     """
     arrow = pyarrow_for("label=")
-    if hasattr(frame, "iloc"):
+    if is_pandas(frame):
         frame = arrow.Table.from_pandas(frame, preserve_index=False)
     elif isinstance(frame, arrow.RecordBatch):
         frame = arrow.Table.from_batches([frame])
@@ -125,20 +129,20 @@ def table_of(
     return ArrowTable(where, reader.schema, lambda *_: reader, label, features, None)
 
 
-def _read_parquet(_: ModuleType, name: str) -> tuple[Any, Batches]:
+def _read_parquet(_: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
     import pyarrow.parquet
 
-    def batches(features: list[str], label: str | None) -> Any:
+    def batches(features: list[str], label: str | None) -> Iterator[pa.RecordBatch]:
         columns = [*features, *([] if label is None else [label])]
-        return pyarrow.parquet.ParquetFile(name).iter_batches(BATCH_ROWS, columns=columns)
+        yield from pyarrow.parquet.ParquetFile(name).iter_batches(BATCH_ROWS, columns=columns)
 
     return pyarrow.parquet.ParquetFile(name).schema_arrow, batches
 
 
-def _read_arrow(arrow: ModuleType, name: str) -> tuple[Any, Batches]:
+def _read_arrow(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
     import pyarrow.ipc
 
-    def batches(_: list[str], __: str | None) -> Any:
+    def batches(_: list[str], __: str | None) -> Iterator[pa.RecordBatch]:
         file = pyarrow.ipc.open_file(arrow.memory_map(name))
         for i in range(file.num_record_batches):
             batch = file.get_batch(i)
@@ -148,26 +152,26 @@ def _read_arrow(arrow: ModuleType, name: str) -> tuple[Any, Batches]:
     return pyarrow.ipc.open_file(arrow.memory_map(name)).schema, batches
 
 
-def _read_csv(arrow: ModuleType, name: str) -> tuple[Any, Batches]:
+def _read_csv(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
     from pyarrow import csv
 
     parse = csv.ParseOptions(delimiter=_delimiter(arrow, name))
     read = csv.ReadOptions(block_size=CSV_BLOCK)
 
-    def opened(convert: Any = None) -> Any:
+    def opened(convert: csv.ConvertOptions = None) -> csv.CSVStreamingReader:
         stream = arrow.input_stream(name, compression="detect")
         return csv.open_csv(stream, read, parse, convert)
 
     schema = opened().schema
     kinds = {field.name: field.type for field in schema}
 
-    def batches(features: list[str], label: str | None) -> Any:
+    def batches(features: list[str], label: str | None) -> Iterator[pa.RecordBatch]:
         # Whole numbers of the first block may be others later on.
         types = {name: arrow.float64() for name in features if is_number(arrow, kinds[name])}
         types |= {name: kinds[name] for name in features if kinds[name] == arrow.bool_()}
         if label is not None:
             types[label] = arrow.string() if kinds[label] == arrow.bool_() else kinds[label]
-        return opened(csv.ConvertOptions(include_columns=[*types], column_types=types))
+        yield from opened(csv.ConvertOptions(include_columns=[*types], column_types=types))
 
     return schema, batches
 
