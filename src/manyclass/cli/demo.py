@@ -95,6 +95,7 @@ def _show(data: Split, write: Write) -> None:
     model = _manyclass(data, 1e-3)
     seconds = time.perf_counter() - began
     proof = model.certificate_
+    assert proof is not None
     write(f"   Trained in {seconds:.2f} s, {model.n_iter_} epochs.")
     write(f"   Test accuracy: {100 * model.score(data.X_test, data.y_test):.1f} %.")
     write(

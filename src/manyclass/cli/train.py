@@ -135,6 +135,7 @@ def log_proof(
 ) -> None:
     """Log what was proven of a model."""
     proof = model.certificate_
+    assert proof is not None
     log(
         f"trained {count(model.n_iter_, 'epoch')} in {seconds:.2f} s: "
         f"objective {proof.primal_objective:.6g}, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,13 +58,18 @@ def join_weights(coef: Coefficients, intercept: Array, bias: float) -> Weights:
     return W * halves if coef.shape[0] == 1 else W
 
 
-def coefficients_of(model: Any) -> Coefficients:
+class WithCoefficients(Protocol):
+    """A linear classifier, by its weights alone."""
+
+    _coefficients: Coefficients
+
+
+def coefficients_of(model: WithCoefficients) -> Coefficients:
     """Return the weights of a fitted linear classifier as it keeps them: sparse ones by feature."""
-    coef: Coefficients = model._coefficients
-    return coef
+    return model._coefficients
 
 
-def set_coefficients(model: Any, coef: Coefficients) -> None:
+def set_coefficients(model: WithCoefficients, coef: Coefficients) -> None:
     """Let a linear classifier keep these weights, of shape (k, d), or (1, d) when k = 2."""
     model._coefficients = coef
 
@@ -176,7 +181,12 @@ class FitTask:
     """
 
     def __init__(
-        self, estimator: Any, X: Rows, y: object, metadata: Settings, max_epochs: int | None
+        self,
+        estimator: CallbackSupportMixin,
+        X: Rows,
+        y: object,
+        metadata: Settings,
+        max_epochs: int | None,
     ) -> None:
         self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self._context = None
@@ -224,14 +234,13 @@ Plain: TypeAlias = LinearSVC | LogisticRegression | SGDClassifier
 COMMON = ("C", "alpha", "fit_intercept", "class_weight", "random_state")
 
 
-class Fitted(Protocol):
+class Fitted(WithCoefficients, Protocol):
     """A fitted linear classifier of ours."""
 
     classes_: Array
     intercept_: Array
     loss: str
     n_iter_: int
-    _coefficients: Coefficients
 
     def get_params(self) -> Settings:
         """Return the parameters by name."""

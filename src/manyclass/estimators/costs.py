@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,16 @@ from manyclass.problem.formulations import FORMULATIONS, Formulation
 from manyclass.problem.taxonomy import Taxonomy
 from manyclass.utils.types import Array, Label
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 LARGEST_TABLE = 4096  # classes
 SMALLEST, LARGEST = 1e-9, 1e9  # of the largest cost: weights are of its size
 Numbers = NDArray[np.float64]
+# As users give them: a table or frame, by label, or distances of a tree; "logit_adjustment" or one
+# number for each class.
+Costs: TypeAlias = "ArrayLike | Mapping[Label, Mapping[Label, float]] | Taxonomy | LabelledCosts"
+Offsets: TypeAlias = "str | ArrayLike | Mapping[Label, float]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +42,7 @@ class LabelledCosts:
     classes: Array
 
     @classmethod
-    def of(cls, costs: Any, classes: Array) -> LabelledCosts:
+    def of(cls, costs: Costs, classes: Array) -> LabelledCosts:
         """Return costs in any form that ``cost_table`` takes."""
         return costs if isinstance(costs, cls) else cls(cost_table(costs, classes), classes)
 
@@ -91,7 +98,7 @@ def mean_cost(
 
 
 def base_of_costs(
-    costs: Any, classes: Array, labels: NDArray[np.int32], formulation: Formulation
+    costs: Costs, classes: Array, labels: NDArray[np.int32], formulation: Formulation
 ) -> BaseScores | None:
     """Return what costs of mistakes add to the scores in training; None where all are 1.
 
@@ -128,7 +135,7 @@ def base_of_costs(
 
 
 def base_of_offsets(
-    offsets: Any, classes: Array, dataset: Dataset, base: BaseScores | None
+    offsets: Offsets, classes: Array, dataset: Dataset, base: BaseScores | None
 ) -> BaseScores:
     """Return what offsets of classes add to the scores in training, and costs before them.
 
@@ -155,7 +162,7 @@ def base_of_offsets(
     )
 
 
-def offsets_of(offsets: Any, classes: Array) -> Numbers:
+def offsets_of(offsets: Offsets, classes: Array) -> Numbers:
     """Return the offset of each class, checked.
 
     Parameters
@@ -199,7 +206,7 @@ class LabelledOffsets(dict[Label, float]):
     """Offsets by label, for models that know some of the classes, such as those of folds."""
 
 
-def offsets_by_label(offsets: Any, classes: Array) -> Any:
+def offsets_by_label(offsets: Offsets | None, classes: Array) -> str | LabelledOffsets | None:
     """Return offsets as models of some of the classes take them."""
     if offsets is None or isinstance(offsets, str):
         return offsets
@@ -207,7 +214,7 @@ def offsets_by_label(offsets: Any, classes: Array) -> Any:
     return LabelledOffsets(zip(classes.tolist(), numbers, strict=True))
 
 
-def cost_table(costs: Any, classes: Array) -> Numbers:
+def cost_table(costs: Costs, classes: Array) -> Numbers:
     """Return the costs of mistakes as a table, checked.
 
     Parameters
@@ -265,9 +272,9 @@ def cost_table(costs: Any, classes: Array) -> Numbers:
     return table
 
 
-def _in_order(costs: Any, classes: Array) -> Any:
+def _in_order(costs: ArrayLike, classes: Array) -> ArrayLike:
     """Return a table in the order of the classes: of a frame with an index, by its labels."""
-    if not (hasattr(costs, "index") and hasattr(costs, "columns")):
+    if not _is_frame(costs):
         return costs
     labels = set(classes.tolist())
     for name, found in (("index", costs.index.tolist()), ("columns", costs.columns.tolist())):
@@ -276,7 +283,11 @@ def _in_order(costs: Any, classes: Array) -> Any:
                 f"costs: the {name} of the frame must hold the label of each class once; give an "
                 "array for costs in the order of classes_"
             )
-    return costs.loc[classes.tolist(), classes.tolist()].to_numpy()
+    return np.asarray(costs.loc[classes.tolist(), classes.tolist()].to_numpy())
+
+
+def _is_frame(costs: object) -> TypeGuard[pd.DataFrame]:
+    return hasattr(costs, "index") and hasattr(costs, "columns")
 
 
 def _as_numbers(costs: ArrayLike) -> Numbers:
@@ -289,7 +300,7 @@ def _as_numbers(costs: ArrayLike) -> Numbers:
         raise ValueError(f"costs must be a table of numbers or a dict of dicts: {error}") from error
 
 
-def _from_labels(costs: Mapping[Any, Any], classes: Array) -> Numbers:
+def _from_labels(costs: Mapping[Label, object], classes: Array) -> Numbers:
     k, positions = len(classes), {label: c for c, label in enumerate(classes.tolist())}
     table = np.ones((k, k)) - np.eye(k)
     for true, row in costs.items():
@@ -304,5 +315,5 @@ def _from_labels(costs: Mapping[Any, Any], classes: Array) -> Numbers:
                 raise ValueError(f"costs: {unknown[0]!r} is no class of the model")
             if not isinstance(cost, Real):
                 raise ValueError(f"costs[{true!r}][{predicted!r}] must be a number, not {cost!r}")
-            table[positions[true], positions[predicted]] = cost
+            table[positions[true], positions[predicted]] = float(cost)
     return table

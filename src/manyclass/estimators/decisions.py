@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.estimators.costs import cost_table
-from manyclass.utils.types import Array, Rows
+from manyclass.estimators.costs import Costs, cost_table
+from manyclass.utils.types import Array, Label, Rows
 
 SCORES_AT_A_TIME = 1 << 22
 Numbers = NDArray[np.float64]
@@ -36,7 +36,13 @@ class Scored(Protocol):
     def _labels(self, rows: Rows, top: int) -> NDArray[np.int64]: ...
 
 
-def decided(model: Scored, rows: Rows, costs: Any, reject: Any, reject_label: Any) -> Array:
+def decided(
+    model: Scored,
+    rows: Rows,
+    costs: Costs | None,
+    reject: float | None,
+    reject_label: Label | None,
+) -> Array:
     """Return the labels of rows by cost, or of the rows that are not rejected.
 
     Parameters
@@ -103,7 +109,7 @@ def leads(scores: Array) -> Numbers:
     return np.asarray(two[:, 1] - two[:, 0])
 
 
-def checked_threshold(reject: Any) -> float:
+def checked_threshold(reject: object) -> float:
     """Return the threshold of confidence.
 
     Raises
@@ -111,13 +117,13 @@ def checked_threshold(reject: Any) -> float:
     ValueError
         If it is no finite number of at least 0.
     """
-    is_number = isinstance(reject, Real) and not isinstance(reject, bool | np.bool_)
-    if not is_number or not 0 <= reject < np.inf:
+    is_flag = isinstance(reject, bool | np.bool_)
+    if is_flag or not isinstance(reject, Real) or not 0 <= float(reject) < np.inf:
         raise ValueError(f"reject must be a finite number of at least 0; got {reject!r}")
     return float(reject)
 
 
-def label_of_rejected(label: Any, classes: Array) -> Any:
+def label_of_rejected(label: Label | None, classes: Array) -> Label:
     """Return the label of rejected rows: as given, or "" beside text and -1 beside numbers.
 
     Raises

@@ -8,7 +8,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,7 +57,6 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
     checkpoint_minutes: float
     resume: bool
     verbose: int
-    certificate_: Any  # a Certificate, or None
     history_: list[EpochRecord]
     _warm_start: WarmStart
 
@@ -320,6 +319,7 @@ class Training:
             )
         if self.is_final and solution.status in (Status.MAX_ITER, Status.STALLED):
             reached, model = self.model.certificate_, self.model
+            assert reached is not None
             warnings.warn(
                 f"training stopped after {len(solution.history)} epoch(s) at relative gap "
                 f"{reached.relative_gap:.2e}, violation {reached.max_violation:.2e} (asked for: "

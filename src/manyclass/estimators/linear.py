@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from manyclass.estimators.coefficients import (
     names_of_features,
     plain_estimator,
 )
+from manyclass.estimators.costs import Costs
 from manyclass.estimators.decisions import decided
 from manyclass.estimators.validation import check_parameters, checked_count
 from manyclass.prediction.scoring import (
@@ -27,9 +28,13 @@ from manyclass.prediction.scoring import (
     thresholded,
 )
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.problem.solution import Certificate
 from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, CsrArray, Label, Rows
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class LinearClassifier(ClassifierMixin):
@@ -40,7 +45,7 @@ class LinearClassifier(ClassifierMixin):
     n_features_in_: int
     n_jobs: int | None
     _coefficients: Coefficients
-    certificate_: Any
+    certificate_: Certificate | None
 
     @property
     def coef_(self) -> Array | CsrArray:
@@ -93,7 +98,7 @@ class LinearClassifier(ClassifierMixin):
         self,
         X: ArrayLike,
         *,
-        costs: Any = None,
+        costs: Costs | None = None,
         reject: float | None = None,
         reject_label: Label | None = None,
     ) -> Array:
@@ -341,7 +346,7 @@ class LinearClassifier(ClassifierMixin):
     def _check_finite(self, rows: Rows) -> None:
         assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Tags: sparse input is welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

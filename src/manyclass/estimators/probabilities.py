@@ -12,7 +12,7 @@ Source: Guo, Pleiss, Sun, Weinberger 2017 (On calibration of modern neural netwo
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.special
@@ -31,7 +31,7 @@ DIGITS = 1e-10  # of log T
 SCORES_AT_A_TIME = 1 << 22
 
 
-def _gives_probabilities(estimator: Any) -> bool:
+def _gives_probabilities(estimator: ProbabilitiesMixin) -> bool:
     if hasattr(estimator, "temperature_") or estimator.loss == "log_loss":
         return True
     advice = "loss='log_loss'" if not hasattr(estimator, "calibrate") else "calibrate(X, y) first"
@@ -158,7 +158,10 @@ class CalibrationMixin(ProbabilitiesMixin):
 
 
 def best_temperature(
-    model: ProbabilitiesMixin, rows: Any, labels: NDArray[np.int64], weights: NDArray[np.float64]
+    model: ProbabilitiesMixin,
+    rows: ArrayLike,
+    labels: NDArray[np.int64],
+    weights: NDArray[np.float64],
 ) -> float:
     """Return the temperature of least log loss; one of its limits where all rows are right."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
-from manyclass.estimators.costs import LabelledCosts, base_of_costs, base_of_offsets
+from manyclass.estimators.costs import Costs, LabelledCosts, Offsets, base_of_costs, base_of_offsets
 from manyclass.estimators.fit import Training
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin
@@ -31,7 +31,7 @@ from manyclass.utils.advice import OF_SVC
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, ClassWeight, Label, Settings
+from manyclass.utils.types import Array, ClassWeight, Settings
 
 
 class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
@@ -239,8 +239,8 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
-        costs: Any = None,
-        class_offset: str | ArrayLike | dict[Label, float] | None = None,
+        costs: Costs | None = None,
+        class_offset: Offsets | None = None,
         max_iter: int = 1000,
         warm_start: bool = False,
         weights: str = "auto",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import operator
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import (
     InvalidParameterError,
@@ -37,7 +37,7 @@ def one_of(names: Iterable[str]) -> StrOptions:
     return StrOptions(dict.fromkeys(names).keys())
 
 
-def check_parameters(estimator: Any) -> None:
+def check_parameters(estimator: BaseEstimator) -> None:
     """Check the parameters of an estimator as scikit-learn does; suggest a name for a wrong one.
 
     Raises
@@ -74,7 +74,7 @@ def input_restored(estimator: object) -> Iterator[Settings]:
 
 
 def validated(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: ArrayLike,
     y: ArrayLike,
     dtype: object = None,
@@ -131,7 +131,7 @@ def validated(
     return rows, targets
 
 
-def _holds_label_sets(y: Any) -> bool:
+def _holds_label_sets(y: object) -> bool:
     """Whether y holds sets of labels, or is an indicator matrix of them."""
     if isinstance(y, (list, tuple)):
         return any(isinstance(labels, (set, frozenset)) for labels in y[:1])
@@ -227,7 +227,7 @@ def stream_data(
     X: Rows,
     y: Array,
     sample_weight: ArrayLike | None,
-    class_weight: dict[Label, float] | None,
+    class_weight: Mapping[Label, float] | None,
     classes: Array,
     bias: float,
 ) -> Dataset:
@@ -262,7 +262,9 @@ def stream_data(
     )
 
 
-def _complete(class_weight: dict[Label, float] | None, classes: Array) -> dict[Label, float] | None:
+def _complete(
+    class_weight: Mapping[Label, float] | None, classes: Array
+) -> dict[Label, float] | None:
     """Give classes that a dict does not name the weight 1: some rows may hold no other."""
     if class_weight is None:
         return None

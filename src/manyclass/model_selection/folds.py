@@ -130,7 +130,9 @@ class Folds:
         with self.naming(number):
             found = fit(model, *self.training_data(number), start, stop)
         score = self.score(number, found.model)
-        return Scored(found, score, found.model.certificate_, time.perf_counter() - began)
+        proof = found.model.certificate_
+        assert proof is not None
+        return Scored(found, score, proof, time.perf_counter() - began)
 
     def training_data(self, number: int) -> tuple[Rows, Array, Array | None]:
         """Return X, y and the weights of the training rows of a fold."""
@@ -271,6 +273,7 @@ def fit(
     # v is recomputed from W in one loop over the examples.
     then = replace(training.ended, start=replace(training.ended.start, log_u=None))
     proof = model.certificate_
+    assert proof is not None
     loss, bound = proof.loss / model.C, proof.dual_objective
     return Fit(model, model.C, proof.penalty, loss, bound, proof.relative_gap, then)
 

@@ -85,8 +85,9 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
         model["feature_names"] = estimator.feature_names_in_.tolist()
     if isinstance(estimator, MultilabelSVC):
         tensors["thresholds"] = estimator.thresholds_
-    if getattr(estimator, "costs", None) is not None:
-        tensors[COSTS] = cost_table(estimator.costs, classes)
+    costs = getattr(estimator, "costs", None)
+    if costs is not None:
+        tensors[COSTS] = cost_table(costs, classes)
     if getattr(estimator, "history_", None):
         tensors[HISTORY] = history_tensor(estimator.history_)
     return tensors, model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -397,7 +397,8 @@ class StochasticClassifier(
             dtype = None if first else [self._dtype()]
             rows, targets = validated(given, X, y, dtype, reset=first)
             manner = self._manner_of(rows, go_on=True)
-            weights: Any = self.class_weight  # "balanced" has been refused
+            weights = self.class_weight
+            assert not isinstance(weights, str)  # "balanced" has been refused
             dataset = stream_data(rows, targets, sample_weight, weights, known, manner.bias)
             running = self._started(shape_of(dataset), known, manner, go_on=True)
             self._train_once(dataset, running, given)

@@ -6,10 +6,11 @@ import copy
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from manyclass.estimators.coefficients import split_weights
 from manyclass.estimators.validation import stream_data, validated
@@ -91,7 +92,7 @@ class Manner(NamedTuple):
 class Blocks:
     """Blocks of rows as data sets, as often as they are asked for."""
 
-    estimator: Any
+    estimator: BaseEstimator
     blocks: Iterable[tuple[Rows, ArrayLike]]
     classes: Array
     dtype: DType
