@@ -7,15 +7,18 @@ import sys
 
 import numpy as np
 import onnxruntime
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from manyclass import MulticlassSVC, load_model, save_data, save_model
 from tests.helpers.command_line import names
@@ -77,7 +80,9 @@ def test_several_classifiers_are_refused(run, files, command):
     message = run.fails(*command.split())
     assert message.startswith("several: is a CalibratedClassifierCV of 2 classifiers, and ")
     assert "out" not in names(files)
-    assert run.works("info", "several")[1].startswith("composite    CalibratedClassifierCV of 2 ")
+    assert run.works("info", "several")[1].startswith(
+        "composite    CalibratedClassifierCV of 2 classifiers; "
+    )
 
 
 def test_a_search_predicts_by_its_best_pipeline(run, files):
@@ -91,6 +96,55 @@ def test_skops_is_needed(run, files, monkeypatch):
     message = run.fails("predict", "iris", "dense", "out")
     assert message.startswith("pipelines in model files need skops (")
     assert "pip install 'manyclass[skops]'" in message
+
+
+@pytest.fixture(name="people")
+def people_fixture(here):
+    """A table of numbers and text, in three files, and a pipeline `columns` that encodes it."""
+    frame = pd.DataFrame(
+        {
+            "age": [20.0, 30.0, np.nan, 40.0] * 5,
+            "town": ["Ulm", "Bonn", "Kiel", "Bonn"] * 5,
+            "area": [1, 2, 3, 2] * 5,
+            "said": ["good day", "bad night", "so so", "bad day"] * 5,
+        }
+    )
+    encode = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), make_column_selector("age")),
+        (OneHotEncoder(), ["town", "area"]),
+        (TfidfVectorizer(), "said"),
+    )
+    y = np.array(["p", "q", "r", "s"] * 5)
+    save_model("columns", make_pipeline(encode, MulticlassSVC(random_state=0)).fit(frame, y))
+    frame.to_csv("people.csv", index=False)
+    frame.assign(y=y).to_parquet("known.parquet")
+    frame.assign(y=y)[["said", "y", "area", "town", "age"]].to_csv("known.csv", index=False)
+    return frame, y
+
+
+def test_columns_are_chosen_by_their_names(run, people):
+    expected = load_model("columns").predict(people[0]).tolist()
+    assert run.works("predict", "people.csv", "columns", "-") == expected
+    for name in ("known.parquet", "known.csv"):
+        assert run.works("predict", name, "columns", "-") == expected
+        scores = run.works("evaluate", name, "columns", "--label", "y", "--json")[0]
+        assert json.loads(scores)["accuracy"] == (people[1] == expected).mean()
+
+
+def test_data_without_names_of_columns(run, people):
+    np.save("rows.npy", np.eye(4))
+    save_data("data", np.eye(4), [0, 1, 2, 3])
+    for name, message in (
+        ("rows.npy", "rows.npy: has no names of columns; give Parquet, Arrow or CSV"),
+        ("data", "columns: is a pipeline that takes columns by their names, and data has none"),
+    ):
+        assert run.fails("predict", name, "columns", "-").startswith(message)
+    message = run.fails("predict", "people.csv", "columns", "-", "--features", "age")
+    assert message.startswith("people.csv: columns cannot transform it: columns are missing")
+    message = run.fails("evaluate", "people.csv", "columns")
+    assert message.startswith("people.csv: is a table, and one of its columns holds the labels")
+    people[0].head(0).to_csv("empty.csv", index=False)
+    assert run.fails("predict", "empty.csv", "columns", "-") == "empty.csv: has no row"
 
 
 def test_info(run, files):

@@ -127,6 +127,8 @@ def test_log_loss_of_probabilities():
     assert (model.scores_[~np.isnan(model.scores_)] < 0).all()
     with pytest.raises(ValueError, match="fold 1: scoring failed"):
         made(MulticlassSVCCV, scoring="neg_log_loss").fit(X, y)
+    with pytest.raises(ValueError, match=r"scoring='acuracy' .*; did you mean 'accuracy'"):
+        made(MulticlassSVCCV, scoring="acuracy").fit(X, y)
 
 
 def test_log_loss_of_a_fold_that_lacks_a_class():

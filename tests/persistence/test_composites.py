@@ -91,7 +91,7 @@ def test_tuned_calibrated_text(path):
 def test_description_of_several_classifiers(path):
     save_model(path, CalibratedClassifierCV(SVM, cv=3).fit(X, Y))
     about = describe_model(path)
-    assert about["composite"] == "CalibratedClassifierCV of 3"
+    assert about["composite"] == "CalibratedClassifierCV of 3 classifiers"
     assert about["estimator"] == "MulticlassSVC"
     save_model(path, GridSearchCV(SCALED, {"multiclasssvc__C": [2.0]}, cv=2).fit(X, Y))
     about = describe_model(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -15,6 +16,7 @@ from manyclass import (
     MultinomialLogisticRegression,
     MultinomialLogisticRegressionCV,
     StochasticClassifier,
+    Taxonomy,
     skops_trusted_types,
 )
 from manyclass.persistence.trusted_types import OWN
@@ -23,10 +25,12 @@ from tests.helpers.pipelines import TEXTS, text_pipeline
 
 skops_io = pytest.importorskip("skops.io")
 X, Y = IRIS
+TABLE = pd.DataFrame([[0, 1, 5], [1, 0, 1], [1, 1, 0]])
 MODELS = [
     MulticlassSVC(),
     MulticlassSVC(formulation="ovr"),
     MulticlassSVC(warm_start=True),
+    MulticlassSVC(costs=Taxonomy({0: 3, 1: 3, 2: 4, 3: 4})),
     MulticlassSVCCV(Cs=2, cv=2),
     MultinomialLogisticRegression(),
     MultinomialLogisticRegressionCV(Cs=2, cv=2),
@@ -54,6 +58,15 @@ def test_a_model_comes_back(model):
 def test_a_sparse_model_comes_back(model):
     model.fit(X, Y).sparsify(0.01)
     np.testing.assert_array_equal(back(model).decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize("model", [MulticlassSVC(), MulticlassSVCCV(Cs=2, cv=2)], ids=str)
+def test_costs_of_a_data_frame_come_back(model):
+    model.set_params(costs=TABLE, random_state=0).fit(X, Y)
+    again = back(model)
+    assert again.costs == TABLE.to_dict("index")
+    assert model.costs is TABLE
+    np.testing.assert_array_equal(again.fit(X, Y).coef_, model.coef_)
 
 
 def test_sets_of_labels_come_back():

@@ -6,8 +6,15 @@ import re
 import numpy as np
 import pytest
 
-from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
-from manyclass.utils.progress import GapScale, progress
+from manyclass import (
+    MulticlassSVC,
+    MultinomialLogisticRegression,
+    StochasticClassifier,
+    load_svmlight,
+    save_data,
+)
+from manyclass.io import SvmlightBlocks, save_blocks
+from manyclass.utils.progress import GapScale, counted, progress, reading
 from tests.helpers.iris import IRIS
 
 
@@ -89,3 +96,54 @@ def test_nothing_without_verbose(capsys):
     with progress(0) as show:
         show("epoch 1", 0.1)
     assert capsys.readouterr().out == ""
+
+
+def shown(monkeypatch, steps, *, isatty=True, **kwargs):
+    """Return what reading writes for steps (seconds, amount, share)."""
+    err = Terminal() if isatty else io.StringIO()
+    monkeypatch.setattr("sys.stderr", err)
+    now = iter([0.0, *(seconds for seconds, _, _ in steps)])
+    with reading(1, "data", clock=lambda: next(now), **kwargs) as see:
+        for _, amount, share in steps:
+            see(amount, share)
+    return [line.strip() for line in err.getvalue().split("\r") if line]
+
+
+def test_reading_is_one_line_that_is_wiped_off(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    steps = [(0.9, 1, 0.1), (2.0, 10**7, 0.25), (2.1, 10**7, 0.3), (3.0, 2 * 10**9, 0.5)]
+    lines = (
+        "reading data: 10 MB, 25 %, about 6 s left",
+        "reading data: 2,000 MB, 50 %, about 3 s left",
+    )
+    assert shown(monkeypatch, steps) == [*lines, ""]
+    assert shown(monkeypatch, [(1.5, 1234, None)], unit="rows") == ["reading data: 1,234 rows", ""]
+    monkeypatch.setenv("COLUMNS", "20")
+    assert shown(monkeypatch, [(1.5, 1234, None)], unit="rows") == ["reading data: 1,234", ""]
+
+
+def test_reading_is_silent(monkeypatch):
+    assert shown(monkeypatch, [(0.9, 1, 0.1)]) == []
+    assert shown(monkeypatch, [(2.0, 1, 0.1)], isatty=False) == []
+
+
+def test_counted():
+    seen = []
+    assert list(counted(["ab", "c"], lambda *what: seen.append(what), len, 4)) == ["ab", "c"]
+    assert seen == [(2, 0.5), (3, 0.75)]
+
+
+def test_readers_say_how_much_they_have_read(tmp_path, monkeypatch):
+    """Of each kind of file, in a terminal; the clock runs fast."""
+    (tmp_path / "text").write_text("1 1:2\n2 1:3\n")
+    (tmp_path / "t.csv").write_text("a,y\n1,u\n2,v\n")
+    err = Terminal()
+    monkeypatch.setattr("sys.stderr", err)
+    for name in ("QUICK", "REFRESH"):
+        monkeypatch.setattr(f"manyclass.utils.progress.{name}", 0.0)
+    load_svmlight(tmp_path / "text", verbose=1)
+    blocks = SvmlightBlocks(tmp_path / "text", verbose=1)
+    save_blocks(tmp_path / "out", blocks, verbose=1)
+    save_data(tmp_path / "out", tmp_path / "t.csv", label="y", verbose=1)
+    counts = re.findall(r"reading (\S+): (\d+ \w+)", err.getvalue())
+    assert counts == [("text", "0 MB")] * 2 + [("text", "2 rows"), ("t.csv", "2 rows")]

@@ -151,6 +151,11 @@ def proven(relative_gap: float) -> str:
     return f"within {100 * relative_gap:.2g} % of the optimum"
 
 
+def shows_progress(args: argparse.Namespace) -> int:
+    """Return 1 where a command shows how much of a file is read, as ``verbose=`` has it."""
+    return 0 if getattr(args, "quiet", False) or getattr(args, "json", False) else 1
+
+
 def silent(text: str) -> None:
     """Print nothing."""
 

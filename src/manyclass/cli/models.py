@@ -59,7 +59,7 @@ def info(args: argparse.Namespace) -> None:
         return
     say(f"model        {args.model} (format {about['format_version']}, by {about['version']})")
     if about["composite"]:
-        say(f"composite    {about['composite']} classifiers; the first of them:")
+        say(f"composite    {about['composite']}; what follows is of the first:")
     for step in about["steps"]:
         say(f"step         {_shown(step)}")
     if about["formulation"]:
@@ -135,7 +135,7 @@ def export(args: argparse.Namespace) -> None:
         raise UsageError("argument --number-labels: goes with --format liblinear")
     model = unwrapped(load_model(args.model))
     if composite := describe_composite(model):
-        raise UsageError(f"{args.model}: is a {composite} classifiers, and one alone is exported")
+        raise UsageError(f"{args.model}: is a {composite}, and a classifier alone is exported")
     if is_of_sets(classifier_of(model)):
         raise UsageError(f"{args.model}: a model of sets of labels cannot be exported")
     (_export_liblinear if args.format == "liblinear" else _export_onnx)(args, model)

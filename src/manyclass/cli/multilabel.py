@@ -7,7 +7,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from manyclass.cli.console import UsageError, count, proven, say, silent
+from manyclass.cli.console import UsageError, count, proven, say, shows_progress, silent
 from manyclass.cli.input.data import Say, format_options, read_for, timed
 from manyclass.cli.input.tables import is_table
 from manyclass.cli.options import parameters
@@ -54,8 +54,15 @@ def read_sets(
         what = "a table" if is_table(args) else "converted"
         raise UsageError(f"{args.data}: is {what}, and has one class for each row; give text")
     with atomic.naming(args.data):
-        options = format_options(args)
-        X, y = load_svmlight(args.data, n_features, dtype, args.jobs, multilabel=True, **options)
+        X, y = load_svmlight(
+            args.data,
+            n_features,
+            dtype,
+            args.jobs,
+            multilabel=True,
+            verbose=shows_progress(args),
+            **format_options(args),
+        )
     log(
         f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(len(y), 'row')}, "
         f"{count(X.shape[1], 'feature')}, {count(len(set().union(*y)), 'label')}, "

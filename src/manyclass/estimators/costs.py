@@ -290,6 +290,14 @@ def _is_frame(costs: object) -> TypeGuard[pd.DataFrame]:
     return hasattr(costs, "index") and hasattr(costs, "columns")
 
 
+def without_frame(costs: object) -> object:
+    """Return costs, a pandas DataFrame as a dict by label: skops cannot write it."""
+    if not _is_frame(costs) or not (costs.index.is_unique and costs.columns.is_unique):
+        return costs
+    by_label: object = costs.to_dict("index")
+    return by_label
+
+
 def _as_numbers(costs: ArrayLike) -> Numbers:
     try:
         table = np.asarray(costs)

@@ -17,7 +17,7 @@ from manyclass.estimators.coefficients import (
     names_of_features,
     plain_estimator,
 )
-from manyclass.estimators.costs import Costs
+from manyclass.estimators.costs import Costs, without_frame
 from manyclass.estimators.decisions import decided
 from manyclass.estimators.validation import check_parameters, checked_count
 from manyclass.prediction.scoring import (
@@ -31,7 +31,7 @@ from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.solution import Certificate
 from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.types import Array, CsrArray, Label, Rows
+from manyclass.utils.types import Array, CsrArray, Label, Rows, Settings
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -64,6 +64,11 @@ class LinearClassifier(ClassifierMixin):
     def coef_(self, value: Array | CsrArray) -> None:
         self._coefficients = SparseCoefficients.from_matrix(value) if sp.issparse(value) else value
         self.__dict__.pop("temperature_", None)
+
+    def __getstate__(self) -> Settings:
+        """Return the attributes, as pickle and skops write them."""
+        state: Settings = super().__getstate__()
+        return {**state, "costs": without_frame(self.costs)} if hasattr(self, "costs") else state
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Score every class for every row.

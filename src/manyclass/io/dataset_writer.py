@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import IO, Self, TypeAlias
 
@@ -20,6 +20,7 @@ from manyclass.io.svmlight_stream import SvmlightBlocks
 from manyclass.io.tables.open_table import open_table, table_of
 from manyclass.io.tensors import PART, TensorWriter
 from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.progress import counted, reading
 from manyclass.utils.types import Array, CsrArray, DType, Label, Rows
 
 NUMBERS = "iuf"  # kinds of labels that are numbers
@@ -33,6 +34,7 @@ def save_data(
     *,
     label: str | None = None,
     features: Sequence[str] | None = None,
+    verbose: int = 0,
 ) -> None:
     """Write rows and their labels to a file that training maps.
 
@@ -53,9 +55,12 @@ def save_data(
     label : str, default=None
         The column of a table that holds the labels; of an ``.npy`` file its number, from 0, of an
         ``.npz`` file an array.
-    features : sequence of str, default=None
+    features : str or sequence of str, default=None
         The columns of a table that X has, in this order; None: all others. They hold numbers, or
         lists of numbers, such as embeddings. Of an ``.npz`` file one array (default "X").
+    verbose : int, default=0
+        1: show how many rows of batches or a file are read, on a line of standard error where that
+        is a terminal.
 
     Raises
     ------
@@ -82,7 +87,9 @@ def save_data(
     array(['no', 'yes'], dtype='<U3')
     """
     if y is None:
-        _save_batches(path, _batches(X, label, features))
+        name = os.fspath(X) if isinstance(X, str | os.PathLike) else "batches"
+        with reading(verbose, name, "rows") as see:
+            _save_batches(path, counted(_batches(X, label, features), see, _rows_of))
         return
     if label is not None or features is not None:
         raise ValueError("y is given, so X is no table; leave out label= and features=")
@@ -95,7 +102,13 @@ def save_data(
     _write(path, [(rows, labels)], classes, rows.shape, nnz, rows.dtype)
 
 
-def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks) -> None:
+def _rows_of(batch: tuple[object, ArrayLike]) -> int:
+    rows = batch[0]
+    shape = getattr(rows, "shape", None) or (len(rows) if hasattr(rows, "__len__") else 0,)
+    return int(shape[0])
+
+
+def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks, verbose: int = 0) -> None:
     """Write a file in svmlight format, read in blocks, as a file that training maps.
 
     Parameters
@@ -104,6 +117,8 @@ def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks) -> None:
         Where to; an existing file is replaced.
     blocks : SvmlightBlocks
         Iterated once; about two blocks are in memory at a time.
+    verbose : int, default=0
+        As for `save_data`.
 
     Raises
     ------
@@ -113,7 +128,9 @@ def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks) -> None:
         If a file cannot be read or written.
     """
     shape = blocks.n_rows, blocks.n_features
-    _write(path, blocks, blocks.classes, shape, blocks.n_nonzero, blocks.dtype)
+    with reading(verbose, blocks.name, "rows") as see, closing(iter(blocks)) as each:
+        rows = counted(each, see, _rows_of, blocks.n_rows)
+        _write(path, rows, blocks.classes, shape, blocks.n_nonzero, blocks.dtype)
 
 
 def checked_rows(X: object) -> Rows:

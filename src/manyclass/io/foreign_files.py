@@ -9,6 +9,7 @@ LENGTH = 8  # bytes of it in safetensors
 KINDS = {
     rb"PAR1": "a Parquet file",
     rb"ARROW1": "an Arrow (Feather) file",
+    rb"FEA1": "a Feather file of version 1 (write it again, with version=2)",
     rb"\x93NUMPY": "an array of NumPy (.npy)",
     rb"PK\x03\x04": "a zip archive, such as .npz or a file of skops",
     rb"\x80[\x02-\x05]": "a pickle",

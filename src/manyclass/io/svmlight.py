@@ -25,8 +25,9 @@ from manyclass.io.svmlight_parser import (
     fail_without_examples,
     read_chunks,
 )
-from manyclass.io.svmlight_pieces import Piece, pieces
+from manyclass.io.svmlight_pieces import Piece, pieces, seen
 from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.progress import Seen, reading
 from manyclass.utils.types import Array, CsrArray, DType
 
 __all__ = ["load_svmlight"]
@@ -47,6 +48,7 @@ def load_svmlight(
     sort: bool = False,
     sum_duplicates: bool = False,
     multilabel: bool = False,
+    verbose: int = 0,
 ) -> tuple[CsrArray, Any]:
     r"""Load a file in svmlight / LIBSVM format, plain or compressed.
 
@@ -74,6 +76,8 @@ def load_svmlight(
     multilabel : bool, default=False
         Whether a line begins with the labels of its row, ``3,7,12 1:0.5 ...``, or with none of
         them: ``1:0.5 ...``.
+    verbose : int, default=0
+        1: show how much is read, on a line of standard error where that is a terminal.
 
     Returns
     -------
@@ -118,13 +122,15 @@ def load_svmlight(
         sum_duplicates=sum_duplicates,
         label_sets=multilabel,
     )
-    with lack_of_memory(os.fspath(path)):
-        X, labels, codes = _load(path, parser, effective_n_jobs(n_jobs), are_sets=multilabel)
+    name = os.fspath(path)
+    with lack_of_memory(name), reading(verbose, name) as see:
+        labels = Labels(name, are_sets=multilabel)
+        X, codes = _load(labels, parser, effective_n_jobs(n_jobs), see)
         if multilabel:
             return X, LabelSets(labels.as_written()).of(codes)
         y = labels.decode()[codes]
         if not X.nnz and y.dtype.kind == "U" and (np.char.find(y, ",") >= 0).all():
-            raise LineError(os.fspath(path), 1, LIKE_CSV)
+            raise LineError(name, 1, LIKE_CSV)
         return X, y
 
 
@@ -140,16 +146,13 @@ def lack_of_memory(name: str) -> Iterator[None]:
 
 
 def _load(
-    path: str | os.PathLike[str], parser: Parser, n_jobs: int, *, are_sets: bool
-) -> tuple[CsrArray, Labels, npt.NDArray[np.int32]]:
-    name = os.fspath(path)
-    labels = Labels(name, are_sets=are_sets)
-    with Path(path).open("rb") as file, labels.first_error():
-        rows, n_lines = read_rows(labels, pieces(file), parser, n_jobs)
+    labels: Labels, parser: Parser, n_jobs: int, see: Seen
+) -> tuple[CsrArray, npt.NDArray[np.int32]]:
+    with Path(labels.name).open("rb") as file, labels.first_error():
+        rows, n_lines = read_rows(labels, seen(pieces(file), see), parser, n_jobs)
     if not len(rows):
-        fail_without_examples(name, n_lines)
-    X, codes = rows.finish(parser.n_features)
-    return X, labels, codes
+        fail_without_examples(labels.name, n_lines)
+    return rows.finish(parser.n_features)
 
 
 def read_rows(

@@ -11,10 +11,12 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from functools import partial
 from typing import IO, NamedTuple, TypeAlias
 
 from manyclass.io.foreign_files import LONGEST, kind_of
+from manyclass.utils.progress import Seen
 
 # Small enough for a core's cache, large enough that the work per chunk in Python vanishes.
 _CHUNK_BYTES = 1 << 20
@@ -81,6 +83,16 @@ def pieces(
     else:
         file.seek(begin)
         yield from _file_pieces(file, n_bytes, partial(_share, file, size))
+
+
+def seen(parts: Generator[Piece], see: Seen) -> Generator[Piece]:
+    """Yield pieces, and say how many bytes of text they are and which share of the file."""
+    with closing(parts):
+        n_bytes = 0
+        for piece in parts:
+            n_bytes += len(piece.text)
+            see(n_bytes, piece.share)
+            yield piece
 
 
 def can_be_cut(file: IO[bytes]) -> bool:

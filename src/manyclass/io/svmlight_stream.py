@@ -30,8 +30,9 @@ from manyclass.io.svmlight_parser import (
     fail_without_examples,
     read_chunks,
 )
-from manyclass.io.svmlight_pieces import Piece, pieces
+from manyclass.io.svmlight_pieces import Piece, pieces, seen
 from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.progress import Seen, reading
 from manyclass.utils.types import Array, CsrArray
 
 __all__ = ["SvmlightBlocks"]
@@ -69,9 +70,13 @@ class SvmlightBlocks:
         As for `load_svmlight`.
     block_bytes : int, default=2**26
         Bytes of text, decompressed, in a block, roughly: it holds whole lines, one at least.
+    verbose : int, default=0
+        1: show how much of the first pass is done, as `load_svmlight` does.
 
     Attributes
     ----------
+    name : str
+        Of the file, as it was given.
     dtype : numpy.dtype
         Type of the values of every block.
     n_rows : int
@@ -125,6 +130,7 @@ class SvmlightBlocks:
         sort: bool = False,
         sum_duplicates: bool = False,
         block_bytes: int = 1 << 26,
+        verbose: int = 0,
     ) -> None:
         self._parser = Parser(
             n_features, dtype, zero_based=zero_based, sort=sort, sum_duplicates=sum_duplicates
@@ -134,10 +140,11 @@ class SvmlightBlocks:
         if not 1 <= self._block_bytes <= MAX_BLOCK_BYTES:
             raise ValueError(f"block_bytes must be from 1 to 2**40 (found {block_bytes})")
         self._n_jobs = n_jobs
-        self._name = os.fspath(path)
+        self.name = os.fspath(path)
         self._path = Path(path).absolute()  # the working directory may change between the passes
         self._stamp: tuple[int, int] | None = None
-        survey = self._survey()
+        with reading(verbose, self.name) as see:
+            survey = self._survey(see)
         self.n_rows = survey.n_rows
         self.n_features = self._parser.n_features or survey.max_index + 1
         self.n_nonzero = survey.n_nonzero
@@ -164,17 +171,17 @@ class SvmlightBlocks:
         """
         return LabelledBlocks(self)
 
-    def _survey(self) -> Survey:
-        survey = Survey(self._name)
+    def _survey(self, see: Seen) -> Survey:
+        survey = Survey(self.name)
         try:
-            chunks = self._read(effective_n_jobs(self._n_jobs), Event())
+            chunks = self._read(effective_n_jobs(self._n_jobs), Event(), see)
             with closing(chunks), survey.labels.first_error():
                 for placed in chunks:
                     survey.add(placed)
         except MemoryError:
             raise self._memory_error() from None
         if survey.n_rows == 0:
-            fail_without_examples(self._name, survey.n_lines)
+            fail_without_examples(self.name, survey.n_lines)
         return survey
 
     def _blocks(self, n_jobs: int, stopped: Event) -> Generator[Block]:
@@ -215,15 +222,16 @@ class SvmlightBlocks:
             raise self._changed(f"a new label in line {line}")
         return np.array(codes, np.int32)[chunk.codes]
 
-    def _read(self, n_jobs: int, stopped: Event) -> Generator[Placed]:
+    def _read(self, n_jobs: int, stopped: Event, see: Seen | None = None) -> Generator[Placed]:
         """Parse the file, until `stopped`; a share of 1 ends a block."""
         with self._open() as file:
             self._check_stamp(file)
             parts = pieces(file, self._block_bytes, may_map=False)
+            parts = parts if see is None else seen(parts, see)
             shared = _with_shares(parts, self._block_bytes, stopped)
             with (
                 closing(parts),
-                closing(read_chunks(self._name, shared, self._parser, n_jobs)) as chunks,
+                closing(read_chunks(self.name, shared, self._parser, n_jobs)) as chunks,
             ):
                 yield from chunks
             self._check_stamp(file)
@@ -232,7 +240,7 @@ class SvmlightBlocks:
         mode = self._path.stat().st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a pipe might wait forever
             raise ValueError(
-                f"{self._name}: a pipe or device can't be read twice; write it to a file first"
+                f"{self.name}: a pipe or device can't be read twice; write it to a file first"
             )
         return self._path.open("rb")
 
@@ -246,13 +254,13 @@ class SvmlightBlocks:
 
     def _changed(self, reason: str) -> _ChangedError:
         return _ChangedError(
-            f"{self._name}: the file has changed since reading it began ({reason}); "
+            f"{self.name}: the file has changed since reading it began ({reason}); "
             "make SvmlightBlocks of it again and leave it alone meanwhile"
         )
 
     def _memory_error(self) -> MemoryError:
         advice = "use float32 or a smaller block_bytes"
-        return MemoryError(f"{self._name}: a block does not fit into the memory; {advice}")
+        return MemoryError(f"{self.name}: a block does not fit into the memory; {advice}")
 
 
 class _ChangedError(ValueError):

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import Interval
@@ -31,6 +30,7 @@ from manyclass.estimators.costs import LabelledCosts, offsets_by_label
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.validation import class_weights, input_restored, one_of, validated
 from manyclass.model_selection.folds import (
+    COST,
     Classifier,
     Column,
     CostScorer,
@@ -38,6 +38,7 @@ from manyclass.model_selection.folds import (
     Scorer,
     SearchResult,
     checked_splits,
+    scorer_of,
     scores_of,
 )
 from manyclass.model_selection.path import check_range
@@ -46,7 +47,6 @@ from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, ClassWeight, Settings
 
 PATH = "path"
-COST = "cost"  # as scoring
 FITTED = ("classes_", "intercept_", "n_iter_", "history_", "certificate_")
 
 
@@ -329,8 +329,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
             if known is None:
                 raise ValueError("scoring='cost' is the mean cost of mistakes; give costs")
             return CostScorer(known)
-        scorer: Scorer = check_scoring(self._model_class(), scoring=self.scoring or "accuracy")
-        return scorer
+        return scorer_of(self._model_class(), self.scoring or "accuracy")
 
     def _by_label(self, y: Array, sample_weight: Array | None) -> Settings:
         """Return the parameters in the order of the classes, by label: folds may lack some."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import log_loss
+from sklearn.metrics import check_scoring, get_scorer_names, log_loss
 
 from manyclass.estimators.costs import LabelledCosts, mean_cost
 from manyclass.estimators.fit import Training
@@ -23,11 +23,13 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.solution import Certificate
 from manyclass.training.options import StopWhen
 from manyclass.training.warm_start import WarmStart
+from manyclass.utils.advice import meant
 from manyclass.utils.types import Array, Rows, Settings
 
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]  # rows to train and to test on
 LOGISTIC = "logistic"
+COST = "cost"  # as scoring
 Classifier = MulticlassSVC | MultinomialLogisticRegression
 T = TypeVar("T")
 Numbers = NDArray[np.float64]
@@ -57,6 +59,26 @@ class CostScorer:
         """Score a model; ``metadata`` may hold ``sample_weight``."""
         known = LabelledCosts.of(self.costs, estimator.classes_)
         return -mean_cost(known, np.asarray(y), estimator.predict(X), **metadata)
+
+
+def scorer_of(model: Any, scoring: Any) -> Scorer:
+    """Return scikit-learn's scorer of a model, by its name or itself.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        similar = meant(
+            scoring, [*get_scorer_names(), *([COST] if hasattr(model, "costs") else [])]
+        )
+        raise ValueError(
+            f"scoring={scoring!r} is no score of scikit-learn (sklearn.metrics.get_scorer_names())"
+            + similar
+        )
+    scorer: Scorer = check_scoring(model, scoring=scoring)
+    return scorer
 
 
 @dataclass(slots=True, eq=False)

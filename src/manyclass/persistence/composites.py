@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.pipeline import Pipeline
 
@@ -83,6 +84,13 @@ def is_composite(model: object) -> bool:
 def takes_text(steps: Any) -> bool:
     """Whether a pipeline begins with a vectorizer of text."""
     return isinstance(steps[0], OF_TEXT)
+
+
+def chooses_by_name(steps: Any) -> bool:
+    """Whether a fitted pipeline has a ColumnTransformer that takes columns by their names."""
+    parts = [part for part in _within(steps) if isinstance(part, ColumnTransformer)]
+    columns = [chosen for part in parts for *_, chosen in part.transformers_]
+    return any(isinstance(name, str) for some in columns for name in np.atleast_1d(some).tolist())
 
 
 def check_composite(model: Any) -> None:
@@ -287,9 +295,12 @@ def describe_steps(model: Model) -> list[Settings]:
 
 
 def describe_composite(model: Model) -> str | None:
-    """Return what several classifiers predict by, such as "CalibratedClassifierCV of 5"."""
+    """Return what predicts by fitted classifiers within it, such as "VotingClassifier of 5 ..."."""
     last = last_of(model)
-    return None if is_own(last) else f"{type(last).__name__} of {len(_fitted_within(last))}"
+    if is_own(last):
+        return None
+    n = len(_fitted_within(last))
+    return f"{type(last).__name__} of {n} classifier{'s' if n > 1 else ''}"
 
 
 def _differing_params(step: Any) -> Settings:

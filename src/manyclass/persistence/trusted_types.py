@@ -26,6 +26,7 @@ OWN = [
     "manyclass.problem.solution.Certificate",
     "manyclass.problem.solution.EpochRecord",
     "manyclass.problem.solution.Start",
+    "manyclass.problem.taxonomy.Taxonomy",
     "manyclass.solvers.sgd.StochasticRecord",
     "manyclass.training.warm_start.WarmStart",
 ]

@@ -1,17 +1,24 @@
-"""Progress of a training: a bar in a terminal, a line for each epoch elsewhere."""
+"""Progress of training, a bar in a terminal or lines; and of reading a file."""
 
 from __future__ import annotations
 
 import contextlib
 import math
+import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
 
+T = TypeVar("T")
 # Is given each epoch: its line, and how far training is from its end, if that is known.
 Show = Callable[[object, "float | None"], None]
 Clock = Callable[[], float]
 LINES = 2  # as verbose: lines in a terminal, too
+# How much of a file is read, in bytes or rows, and its share of all if that is known.
+Seen = Callable[[int, "float | None"], None]
+QUICK, REFRESH = 1.0, 0.2  # seconds: before a line is shown, and between two of them
 # Columns of a terminal: those of a wide one, of the bar, and beside bar and words. These are the
 # time, blanks, and room for the ^C that a terminal shows, which must not begin another line.
 WIDE, WIDE_BAR, NARROW_BAR, BESIDE_BAR = 60, 24, 10, 13
@@ -128,3 +135,59 @@ def _left(seconds: float, done: float | None) -> str:
     if not done or done < 0.1 or done >= 1.0:
         return ""
     return f"about {seconds * (1 - done) / done:.0f} s left"
+
+
+@contextlib.contextmanager
+def reading(
+    verbose: int, name: str, unit: str = "bytes", clock: Clock = time.monotonic
+) -> Iterator[Seen]:
+    """Give a function that shows how much of a file is read, on one line that is rewritten.
+
+    The line is on standard error, where that is a terminal, after a second; the end wipes it off.
+
+    Parameters
+    ----------
+    verbose : int
+        0: nothing.
+    name : str
+        Of the file.
+    unit : {"bytes", "rows"}, default="bytes"
+        What is counted.
+    clock : callable, default=time.monotonic
+        Returns the seconds since some moment.
+    """
+    if not verbose or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _amount, _share: None
+        return
+    began = shown = clock()
+    width = shutil.get_terminal_size().columns - 1
+
+    def write(text: str) -> None:
+        sys.stderr.write(f"\r{text[:width]:{width}}\r")
+        sys.stderr.flush()
+
+    def see(amount: int, share: float | None) -> None:
+        nonlocal shown
+        now = clock()
+        if now - began >= QUICK and now - shown >= REFRESH:
+            shown = now
+            count = f"{amount / 1e6:,.0f} MB" if unit == "bytes" else f"{amount:,} rows"
+            known = [] if share is None else [f"{100 * share:.0f} %", _left(now - began, share)]
+            write(", ".join(filter(None, [f"reading {Path(name).name}: {count}", *known])))
+
+    try:
+        yield see
+    finally:
+        if shown > began:
+            write("")
+
+
+def counted(
+    items: Iterable[T], see: Seen, count: Callable[[T], int], total: int = 0
+) -> Iterator[T]:
+    """Yield items, and say how much they are together, of a total if that is known."""
+    amount = 0
+    for item in items:
+        amount += count(item)
+        see(amount, amount / total if total else None)
+        yield item

@@ -156,7 +156,7 @@ def test_checkpoints(tmp_path):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"formulation": "lee_lin_wahba"}, "weights that sum to zero, and split='rows' trains"),
+        ({"formulation": "lee_lin_wahba"}, "weights that sum to zero, and rows in parts do not"),
         ({"solver": "cutting_plane"}, "solver='cutting_plane' trains in one process"),
         ({"weights": "sparse"}, "with split='rows' weights are dense"),
         ({"split": "columns"}, "'split' parameter"),

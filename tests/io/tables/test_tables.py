@@ -128,6 +128,28 @@ def test_truth_values_of_csv(tmp_path):
     assert labels.tolist() == ["false", "true"]
 
 
+def test_delimiters_within_quotes(tmp_path):
+    (tmp_path / "t.csv").write_text('"a;b;c;d",y\n1,u\n')
+    rows, labels = saved(tmp_path, tmp_path / "t.csv", label="y")
+    assert rows.tolist() == [[1.0]]
+    assert labels.tolist() == ["u"]
+
+
+def test_a_text_is_one_column(tmp_path):
+    frame = pd.DataFrame({"a": [1.0], "b": [2.0], "ab": [3.0], "y": [1]})
+    assert saved(tmp_path, frame, label="y", features="ab")[0].tolist() == [[3.0]]
+    np.savez(tmp_path / "t.npz", ab=np.eye(2), y=np.array([3, 2**63], np.uint64))
+    rows, labels = saved(tmp_path, tmp_path / "t.npz", label="y", features="ab")
+    assert rows.tolist() == np.eye(2).tolist()
+    assert labels.tolist() == [3, 2**63]
+
+
+@pytest.mark.parametrize("labels", [[3, 5, 3], [0.5, 1.5, 0.5], [True, False, True]], ids=str)
+def test_categories_that_are_no_text(tmp_path, labels):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": pd.Categorical(labels)})
+    assert saved(tmp_path, frame, label="y")[1].tolist() == labels
+
+
 def test_whole_numbers_of_csv_may_become_others(tmp_path, monkeypatch):
     """The first block says what is a number, not which."""
     monkeypatch.setattr("manyclass.io.tables.open_table.CSV_BLOCK", 16)
@@ -167,6 +189,12 @@ BAD = [
     ("t.csv", "", "y", None, "cannot be read: Empty CSV file"),
     ("t.csv", "a,y\n1,u\n2,\n", "y", None, "row 1 of the column 'y' is empty"),
     ("t.csv", "a,y\n", "y", None, "no row"),
+    ("t.csv", "a,y\n1,\u00e9\n".encode("latin-1"), "y", None, "the column 'y' is no UTF-8; save"),
+    ("t.csv", "\u00e9,y\n1,a\n".encode("latin-1"), "y", None, "names of its columns are no UTF-8"),
+    ("t.csv", "a,y\n1,a\n".encode("utf-16"), "y", None, "is in UTF-16 or no text; save it in UTF"),
+    ("t.csv", "a,y\n1,a\n".encode("utf-16-be"), "y", None, "is in UTF-16 or no text; save it in"),
+    ("t.csv", b"PK\x03\x04", "y", None, "is a zip archive, .* and no table of Parquet, Arrow"),
+    ("t.feather", b"FEA1\0\0\0\0", "y", None, "is a Feather file of version 1 .write it again"),
     (
         "t.csv",
         "first,y\n1,u\n",
@@ -181,7 +209,13 @@ BAD = [
     ("t.parquet", b"PAR1 and no more", "y", None, "cannot be read: "),
     ("t.parquet", {"a": [1, 2], "y": [1, None]}, "y", None, "row 1 of the column 'y' is empty"),
     ("t.parquet", {"a": [[1.0], [1.0, 2.0]], "y": [1, 2]}, "y", None, "row 1 .* of length 2, the"),
-    ("t.parquet", {"a": [[1.0, None]], "y": [1]}, "y", None, "a row of|row . of the column 'a' is"),
+    (
+        "t.parquet",
+        {"a": [[1.0, 2.0], [1.0, None]], "y": [1, 2]},
+        "y",
+        None,
+        "place 1 of row 1 of the column 'a' is",
+    ),
     ("t.parquet", {"a": [1], "y": [[1]]}, "y", None, "the label 'y' holds large_list"),
     ("t.arrow", b"ARROW1 and no more", "y", None, "cannot be read: "),
     ("t.npy", b"\x93NUMPY", "0", None, "cannot be read: "),
@@ -192,6 +226,8 @@ BAD = [
     ("t.npy", np.array([[1.0, np.nan]]), "0", None, "row 0 has nan in column 0"),
     ("t.npz", {"X": X, "y": [1]}, "y", None, "'y' has the shape .1,., and X 4 rows"),
     ("t.npz", {"X": X, "y": LABELS}, "z", None, "no array 'z'; there are 'X', 'y'"),
+    ("t.npz", {"X": X, "y": np.array(LABELS, object)}, "y", None, "'y' holds Python's objects"),
+    ("t.npz", {"X": X, "y": np.zeros(4, "M8[D]")}, "y", None, "'y' holds datetime64.D.; classes"),
     ("t.npz", b"PK\x03\x04", "y", None, "cannot be read: "),
 ]
 

@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from manyclass.cli import console
-from manyclass.cli.console import UsageError, count, say, silent
-from manyclass.cli.input.tables import columns_of, convert_table, is_table, read_table, refuse_table
+from manyclass.cli.console import UsageError, count, say, shows_progress, silent
+from manyclass.cli.input.tables import (
+    columns_of,
+    convert_table,
+    is_table,
+    read_columns,
+    read_table,
+    refuse_table,
+)
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
@@ -55,7 +62,7 @@ def convert(args: argparse.Namespace) -> None:
         raise ValueError(f"{args.data}: is no text, but converted already or something else")
     blocks = _inspected(args, log, _text_blocks)
     began = time.perf_counter()
-    save_blocks(args.out, blocks)
+    save_blocks(args.out, blocks, shows_progress(args))
     size = Path(args.out).stat().st_size
     log(f"saved {args.out} in {time.perf_counter() - began:.2f} s: {size / 1e6:,.3g} MB")
 
@@ -127,6 +134,7 @@ def _text_blocks(args: argparse.Namespace) -> SvmlightBlocks:
         args.dtype,
         args.jobs,
         block_bytes=BLOCK_BYTES,
+        verbose=shows_progress(args),
         **format_options(args),
     )
 
@@ -164,7 +172,8 @@ def _loaded(args: argparse.Namespace, dtype: DType, n_features: int | None) -> t
             check_converted(args)
             explain_bus_errors(args.data)
             return load_data(args.data, n_features, dtype)
-        return load_svmlight(args.data, n_features, dtype, args.jobs, **format_options(args))
+        shows, options = shows_progress(args), format_options(args)
+        return load_svmlight(args.data, n_features, dtype, args.jobs, verbose=shows, **options)
 
 
 def format_options(args: argparse.Namespace) -> dict[str, bool]:
@@ -211,8 +220,8 @@ def load_for(
     composite = describe_composite(model)
     if composite:
         raise UsageError(
-            f"{args.model}: is a {composite} classifiers, and manyclass {args.command} takes one; "
-            "predict in Python, with load_model"
+            f"{args.model}: is a {composite}, and manyclass {args.command} takes "
+            "one that is not wrapped; predict in Python, with load_model"
         )
     classifier: Estimator = classifier_of(model)
     if is_of_sets(classifier) and not may_be_multilabel:
@@ -238,10 +247,19 @@ def read_for(
     if args.names is not None and args.features is None and is_table(args):
         args.features = columns_of(args.names.tolist())
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+    if args.steps is not None and _is_of_columns(args):
+        return read_columns(args, log)
     X, y = (reader or read)(args, model.intercept_.dtype, log)
     width = getattr(args.steps, "n_features_in_", model.n_features_in_)  # before the steps
     X = _with_columns(args, X, width)
     return X if args.steps is None else _transformed(args, X), y
+
+
+def _is_of_columns(args: argparse.Namespace) -> bool:
+    """Whether the steps take columns by their names."""
+    from manyclass.persistence.composites import chooses_by_name
+
+    return chooses_by_name(args.steps)
 
 
 def _with_columns(args: argparse.Namespace, X: Rows, n_features: int) -> Rows:

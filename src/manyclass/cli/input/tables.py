@@ -8,14 +8,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyclass.cli.console import CommandParser, UsageError
+from manyclass.cli.console import CommandParser, UsageError, count, shows_progress
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from manyclass.utils.types import Array, DType
+    from manyclass.utils.types import Array, DType, Rows
 
+NO_LABEL = "{}: is a table, and one of its columns holds the labels; name it by --label"
 # Options of the text format.
 OF_TEXT = {
     "zero_based": "--zero-based",
@@ -85,13 +86,13 @@ def read_table(args: argparse.Namespace, dtype: DType) -> tuple[Array, Array]:
     import numpy as np
 
     from manyclass.io.tables.open_table import open_table
+    from manyclass.utils.progress import counted, reading
 
     if args.label is None and args.command != "predict":
-        raise UsageError(
-            f"{args.data}: is a table, and one of its columns holds the labels; name it by --label"
-        )
+        raise UsageError(NO_LABEL.format(args.data))
     table = open_table(args.data, args.label, args.features, dtype)
-    batches = list(table.batches())
+    with reading(shows_progress(args), args.data, "rows") as see:
+        batches = list(counted(table.batches(), see, lambda batch: len(batch[0])))
     args.columns = table.names
     if not sum(len(X) for X, _ in batches):
         raise ValueError(f"{args.data}: has no row")
@@ -105,6 +106,36 @@ def read_table(args: argparse.Namespace, dtype: DType) -> tuple[Array, Array]:
     if args.label is None:
         return X, np.zeros(len(X), np.int64)
     return X, np.concatenate([y for _, y in batches if y is not None])
+
+
+def read_columns(args: argparse.Namespace, log: Callable[[str], None]) -> tuple[Rows, Array]:
+    """Return the rows of a table as the steps of a pipeline transform them, and labels.
+
+    The steps take columns by their names, of any kind: they are given a data frame.
+    """
+    import numpy as np
+
+    from manyclass.io.tables.open_table import read_frame
+
+    if not is_table(args):
+        raise UsageError(
+            f"{args.model}: is a pipeline that takes columns by their names, and {args.data} has "
+            "none; give a table (Parquet, Arrow, CSV)"
+        )
+    if args.label is None and args.command != "predict":
+        raise UsageError(NO_LABEL.format(args.data))
+    began = time.perf_counter()
+    with atomic.naming(args.data):
+        frame, y = read_frame(args.data, args.label, args.features)
+    log(
+        f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(len(frame), 'row')}, "
+        f"{count(frame.shape[1], 'column')}"
+    )
+    try:
+        rows = args.steps.transform(frame)
+    except ValueError as error:
+        raise ValueError(f"{args.data}: {args.model} cannot transform it: {error}") from error
+    return rows, np.zeros(len(frame), np.int64) if y is None else y
 
 
 def columns_of(names: list[str]) -> list[str]:
@@ -128,15 +159,16 @@ def convert_table(args: argparse.Namespace, log: Callable[[str], None]) -> None:
 
     from manyclass.io.dataset_writer import save_data
     from manyclass.io.tables.open_table import open_table
+    from manyclass.utils.progress import counted, reading
 
     if args.label is None:
-        raise UsageError(
-            f"{args.data}: is a table, and one of its columns holds the labels; name it by --label"
-        )
+        raise UsageError(NO_LABEL.format(args.data))
     began = time.perf_counter()
     with atomic.naming(args.data):
         table = open_table(args.data, args.label, args.features, np.dtype(args.dtype))
-        save_data(args.out, ((X, y) for X, y in table.batches()))
+        with reading(shows_progress(args), args.data, "rows") as see:
+            batches = counted(table.batches(), see, lambda batch: len(batch[0]))
+            save_data(args.out, ((X, y) for X, y in batches))
     size = Path(args.out).stat().st_size
     log(f"saved {args.out} in {time.perf_counter() - began:.2f} s: {size / 1e6:,.3g} MB, dense")
 

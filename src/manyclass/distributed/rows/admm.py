@@ -224,8 +224,8 @@ def consensus_options(model: MulticlassSVC, problem: Problem) -> Options:
     """
     if problem.formulation.centred:
         raise ValueError(
-            f"formulation={model.formulation!r} keeps weights that sum to zero, and split='rows' "
-            "trains 'crammer_singer', 'weston_watkins' and 'one_vs_rest'; use one of these"
+            f"formulation={model.formulation!r} keeps weights that sum to zero, and rows in "
+            "parts do not; use 'crammer_singer', 'weston_watkins' or 'one_vs_rest'"
         )
     if model.solver not in DEFAULT:
         raise ValueError(

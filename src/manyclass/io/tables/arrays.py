@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from manyclass.io.tables.base import DOUBLE, SINGLE, Table, no_column, readable
+from manyclass.io.tables.base import DOUBLE, SINGLE, Table, listed, no_column, readable
 from manyclass.utils.types import Array, DType
 
 BATCH_ROWS = 1 << 15
@@ -48,7 +49,8 @@ def read_npy(
     _check_array(name, array, 2)
     width = array.shape[1]
     at = None if label is None else _number(name, label, width)
-    given = None if features is None else [_number(name, one, width) for one in features]
+    wanted = listed(features)
+    given = None if wanted is None else [_number(name, one, width) for one in wanted]
     columns = given or [column for column in range(width) if column != at]
     if at in columns:
         raise ValueError(f"{name}: column {at} is the label, and a feature")
@@ -78,7 +80,7 @@ def read_npz(
     name: str, label: str | None, features: Sequence[str] | None, dtype: DType | None
 ) -> Table:
     """Return the arrays of an archive."""
-    names = list(features or ["X"])
+    names = listed(features) or ["X"]
     if len(names) > 1:
         raise ValueError(f"{name}: X is one of its arrays; name one with features=")
     with readable(name), Path(name).open("rb") as file, np.load(file) as arrays:
@@ -86,13 +88,26 @@ def read_npz(
         for one in wanted:
             if one not in arrays.files:
                 raise ValueError(f"{name}: {no_column(one, arrays.files, 'array')}")
-        X, y = arrays[names[0]], None if label is None else arrays[label]
+        X = _array(name, arrays, names[0])
+        y = None if label is None else _array(name, arrays, label)
     _check_array(name, X, 2)
     if y is not None and y.dtype.kind not in "biufU":
         raise ValueError(f"{name}: {label!r} holds {y.dtype}; classes are text or numbers")
     if y is not None and y.shape != (len(X),):
         raise ValueError(f"{name}: {label!r} has the shape {y.shape}, and X {len(X)} rows")
     return ArrayTable(name, X, y, dtype)
+
+
+def _array(name: str, arrays: Any, one: str) -> Array:
+    """Return an array of an archive; those of Python's objects are pickles, and stay closed."""
+    try:
+        return np.asarray(arrays[one])
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"{name}: {one!r} holds Python's objects; save text as such (y.astype(str))"
+        ) from None
 
 
 def _check_array(name: str, array: Array, ndim: int) -> None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from manyclass.io.tables.base import DOUBLE, SINGLE, no_column, pyarrow_for, readable
+from manyclass.io.tables.base import DOUBLE, SINGLE, listed, no_column, pyarrow_for, readable
 from manyclass.utils.types import Array, DType
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 # Of columns of features and one of labels, an iterator of batches with these columns at least.
@@ -47,6 +48,8 @@ class ArrowTable:
         Returns an iterator of pyarrow.RecordBatch with the columns of these names at least.
     label, features, dtype
         As of ``open_table``.
+    any_kind : bool, default=False
+        Whether features may be no numbers, for ``frame``.
     """
 
     def __init__(
@@ -57,6 +60,8 @@ class ArrowTable:
         label: str | None,
         features: Sequence[str] | None,
         dtype: DType | None,
+        *,
+        any_kind: bool = False,
     ) -> None:
         import pyarrow.compute
 
@@ -67,9 +72,8 @@ class ArrowTable:
         if twice:
             raise ValueError(f"{where}: has the column {twice[0]!r} twice; rename one")
         self._label = label
-        self._features = [name for name in known if name != label]
-        if features is not None:
-            self._features = list(features)
+        wanted = listed(features)
+        self._features = [name for name in known if name != label] if wanted is None else wanted
         for name in [*self._features, *([] if label is None else [label])]:
             if name not in known:
                 raise ValueError(f"{where}: {no_column(name, known)}")
@@ -78,7 +82,8 @@ class ArrowTable:
         if not self._features:
             raise ValueError(f"{where}: has no column beside the label")
         kinds = [schema.field(name).type for name in self._features]
-        self._check_kinds(kinds)
+        if not any_kind:
+            self._check_kinds(kinds)
         vectors = [is_vector(self._arrow, kind) for kind in kinds]
         self.features = self._features
         self.names: list[str] | None = None if any(vectors) else self._features
@@ -104,6 +109,20 @@ class ArrowTable:
                 X = self._rows(batch, first)
                 yield X, None if self._label is None else self._labels(batch, first)
                 first += len(X)
+
+    def frame(self) -> tuple[pd.DataFrame, Array | None]:
+        """Return the features as a pandas DataFrame, of their own types, and the labels."""
+        parts, labels, first = [], [], 0
+        with readable(self._where):
+            for batch in self._read(self._features, self._label):
+                parts.append(self._arrow.Table.from_batches([batch]).select(self._features))
+                if self._label is not None:
+                    labels.append(self._labels(batch, first))
+                first += batch.num_rows
+        if not first:
+            raise ValueError(f"{self._where}: has no row")
+        frame = self._arrow.concat_tables(parts).to_pandas()
+        return frame, np.concatenate(labels) if labels else None
 
     def _rows(self, batch: pa.RecordBatch, first: int) -> Array:
         parts = [self._column(batch.column(name), name, first) for name in self._features]
@@ -145,7 +164,7 @@ class ArrowTable:
                 f"of length {lengths[wrong[0]]}, the rows before of length {lengths[0]}"
             )
         values = column.flatten()
-        self._refuse_gaps(values, name, first)
+        self._refuse_gaps(values, name, first, len(values) // max(1, len(column)))
         return self._numbers(values).reshape(len(column), -1)
 
     def _numbers(self, column: pa.Array) -> Array:
@@ -153,20 +172,25 @@ class ArrowTable:
             column = column.cast(self._arrow.float64())
         return np.asarray(column.to_numpy(zero_copy_only=False))
 
-    def _refuse_gaps(self, column: pa.Array, name: str, first: int) -> None:
+    def _refuse_gaps(self, column: pa.Array, name: str, first: int, width: int = 0) -> None:
+        """Refuse missing values; `width`: there are so many for a row, those of its vector."""
         if column.null_count:
-            row = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-            place = f"row {row} of" if len(column) else "a row of"
+            at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+            row, place = divmod(at, width or 1)
+            what = f"place {place} of row {first + row}" if width else f"row {first + row}"
             raise ValueError(
-                f"{self._where}: {place} the column {name!r} is empty; fill it in, or drop it"
+                f"{self._where}: {what} of the column {name!r} is empty; fill it in, or drop it"
             )
 
     def _labels(self, batch: pa.RecordBatch, first: int) -> Array:
         assert self._label is not None
         column, types = batch.column(self._label), self._arrow.types
         self._refuse_gaps(column, self._label, first)
+        if types.is_dictionary(column.type) and str(column.type.value_type) not in TEXT:
+            column = column.dictionary_decode()  # such as a pandas Categorical of numbers
+            self._refuse_gaps(column, self._label, first)
         kind = column.type
-        if types.is_dictionary(kind) and str(kind.value_type) in TEXT:
+        if types.is_dictionary(kind):
             self._refuse_gaps(column.dictionary, self._label, first)
             names = np.array(column.dictionary.to_pylist(), dtype=np.str_)
             return np.asarray(names[column.indices.to_numpy()])

@@ -75,6 +75,11 @@ def readable(where: str) -> Iterator[None]:
         raise ValueError(f"{where}: cannot be read: {one_line(error)}") from None
 
 
+def listed(features: Sequence[str] | None) -> list[str] | None:
+    """Return names of columns as a list; a text is one name."""
+    return [features] if isinstance(features, str) else None if features is None else [*features]
+
+
 def no_column(name: str, known: Sequence[str], what: str = "column") -> str:
     """Return the message for a column that is not there."""
     shown = ", ".join(repr(one) for one in known[:NAMES_SHOWN])

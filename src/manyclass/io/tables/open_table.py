@@ -8,26 +8,31 @@ block of a CSV file says which of its columns are numbers.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from manyclass.io.foreign_files import kind_of
 from manyclass.io.tables.arrays import BATCH_ROWS, read_npy, read_npz
 from manyclass.io.tables.arrow_table import ArrowTable, Batches, is_number
 from manyclass.io.tables.base import Table, pyarrow_for, readable
 from manyclass.utils.given_rows import is_pandas
-from manyclass.utils.types import DType
+from manyclass.utils.types import Array, DType
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "npz"}
-LONGEST = 8  # bytes of a mark
+LONGEST = 16  # bytes of a mark
 CSV_BLOCK = 1 << 24  # bytes
 COMPRESSED = (".gz", ".bz2", ".zst")
 TEXT = {".csv": ",", ".tsv": "\t"}
 DELIMITERS = ",;\t"
+TO_UTF8 = "save it in UTF-8 (the program that wrote it can, or iconv)"
+WIDE_TEXT = b"\xff\xfe", b"\xfe\xff"  # UTF-16
 
 
 def table_kind(path: str | os.PathLike[str]) -> str | None:
@@ -64,9 +69,9 @@ def open_table(
     label : str, default=None
         The column of the labels; of an ``.npy`` file the number of a column, of an ``.npz`` file an
         array. None: there are none.
-    features : sequence of str, default=None
-        The columns of X in their order; None: all others. Of an ``.npz`` file one array (default
-        "X").
+    features : str or sequence of str, default=None
+        The columns of X in their order, or one; None: all others. Of an ``.npz`` file one array
+        (default "X").
     dtype : {float32, float64}, default=None
         Of X; None: float32 if all columns are that or shorter, else float64.
 
@@ -88,11 +93,43 @@ def open_table(
     if kind in ("npy", "npz"):
         read = read_npy if kind == "npy" else read_npz
         return read(name, label, features, dtype)
+    schema, batches = _opened(name, kind)
+    return ArrowTable(name, schema, batches, label, features, dtype)
+
+
+def read_frame(
+    path: str | os.PathLike[str], label: str | None, features: Sequence[str]
+) -> tuple[pd.DataFrame, Array | None]:
+    """Read columns of any kind, such as those of a pipeline that encodes text.
+
+    Parameters
+    ----------
+    path, label, features
+        As of ``open_table``; Parquet, Arrow or CSV.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        The features. Numbers of a CSV file are float64.
+    labels : ndarray or None
+
+    Raises
+    ------
+    ValueError, ImportError, OSError
+        As ``open_table``.
+    """
+    name, kind = os.fspath(path), table_kind(path)
+    if kind in (None, "npy", "npz"):
+        raise ValueError(f"{name}: has no names of columns; give Parquet, Arrow or CSV")
+    schema, batches = _opened(name, kind)
+    return ArrowTable(name, schema, batches, label, features, None, any_kind=True).frame()
+
+
+def _opened(name: str, kind: str | None) -> tuple[pa.Schema, Batches]:
     arrow = pyarrow_for(f"{name}: reading it")
     Path(name).open("rb").close()  # an OSError of Python names the file
     with readable(name):
-        schema, batches = READERS[kind or "csv"](arrow, name)
-    return ArrowTable(name, schema, batches, label, features, dtype)
+        return READERS[kind or "csv"](arrow, name)
 
 
 def table_of(
@@ -155,7 +192,7 @@ def _read_arrow(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
 def _read_csv(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
     from pyarrow import csv
 
-    parse = csv.ParseOptions(delimiter=_delimiter(arrow, name))
+    parse = csv.ParseOptions(delimiter=_delimiter(_header(arrow, name), name))
     read = csv.ReadOptions(block_size=CSV_BLOCK)
 
     def opened(convert: csv.ConvertOptions = None) -> csv.CSVStreamingReader:
@@ -167,8 +204,14 @@ def _read_csv(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
 
     def batches(features: list[str], label: str | None) -> Iterator[pa.RecordBatch]:
         # Whole numbers of the first block may be others later on.
-        types = {name: arrow.float64() for name in features if is_number(arrow, kinds[name])}
-        types |= {name: kinds[name] for name in features if kinds[name] == arrow.bool_()}
+        types = {
+            name: arrow.float64() if is_number(arrow, kind) and kind != arrow.bool_() else kind
+            for name, kind in kinds.items()
+            if name in features
+        }
+        for one in (*features, label):
+            if one is not None and arrow.types.is_binary(kinds[one]):
+                raise ValueError(f"{name}: the column {one!r} is no UTF-8; {TO_UTF8}")
         if label is not None:
             types[label] = arrow.string() if kinds[label] == arrow.bool_() else kinds[label]
         yield from opened(csv.ConvertOptions(include_columns=[*types], column_types=types))
@@ -176,12 +219,33 @@ def _read_csv(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
     return schema, batches
 
 
-def _delimiter(arrow: ModuleType, name: str) -> str:
-    """Return what separates the names of the first line."""
+def _header(arrow: ModuleType, name: str) -> str:
+    """Return the first line of a file of text.
+
+    Raises
+    ------
+    ValueError
+        If it is a file of another kind, or its text is no UTF-8.
+    """
     with arrow.input_stream(name, compression="detect") as stream:
-        line = stream.read(1 << 16).partition(b"\n")[0].decode(errors="replace")
-    likely = max(DELIMITERS, key=line.count)
-    return likely if line.count(likely) else TEXT.get(_suffix(Path(name)), ",")
+        start: bytes = stream.read(1 << 16)
+    other = kind_of(start[:LONGEST])
+    if other is not None:
+        raise ValueError(f"{name}: is {other}, and no table of Parquet, Arrow, CSV or NumPy")
+    line = start.partition(b"\n")[0]
+    if start.startswith(WIDE_TEXT) or b"\0" in line:
+        raise ValueError(f"{name}: is in UTF-16 or no text; {TO_UTF8}")
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"{name}: the names of its columns are no UTF-8; {TO_UTF8}") from None
+
+
+def _delimiter(line: str, name: str) -> str:
+    """Return what separates the names of the first line, some of them perhaps within quotes."""
+    bare = re.sub(r'"[^"]*"', "", line)
+    likely = max(DELIMITERS, key=bare.count)
+    return likely if bare.count(likely) else TEXT.get(_suffix(Path(name)), ",")
 
 
 READERS = {"parquet": _read_parquet, "arrow": _read_arrow, "csv": _read_csv}
