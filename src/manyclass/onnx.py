@@ -38,6 +38,7 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import one_line
 from manyclass.model_selection.cv_fit import current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
+from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.scikit_learn import without_passthrough
 from manyclass.utils.types import Array, DType
@@ -54,6 +55,7 @@ OURS = (
     StochasticClassifier,
     MulticlassSVCCV,
     MultinomialLogisticRegressionCV,
+    MultilabelSVC,
 )
 BOTH = [True, False]
 OPTIONS = {
@@ -117,9 +119,9 @@ def to_onnx(model: Any, dtype: DTypeLike = np.float32) -> ModelProto:
 
     Parameters
     ----------
-    model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier or Pipeline
-        Or one with CV. Fitted, with classes that are whole numbers, bool or strings. A
-        Pipeline ends with one of these; the converters of its other steps are skl2onnx's own.
+    model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, MultilabelSVC
+        Or one with CV, or a Pipeline that ends with one; the converters of its other steps are
+        skl2onnx's own. Fitted, with classes that are whole numbers, bool or strings.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of the input, the weights and the scores. With float32, rows whose best two scores
         are equal up to float32's rounding may get another label.
@@ -128,7 +130,8 @@ def to_onnx(model: Any, dtype: DTypeLike = np.float32) -> ModelProto:
     -------
     onnx.ModelProto
         With the outputs ``label`` (n,), int64 or string, and ``probabilities`` (n, n_classes), or
-        of a model without probabilities ``scores`` (n, n_classes), of two classes -s and s.
+        of a model without probabilities ``scores`` (n, n_classes), of two classes -s and s. Of a
+        MultilabelSVC ``label`` is (n, n_labels), 0 or 1, int64, in the order of ``classes_``.
 
     Raises
     ------
@@ -213,12 +216,15 @@ def _set_shapes(operator: Any) -> None:
     """Set the types and shapes of the outputs, before the conversion."""
     check_input_and_output_numbers(operator, input_count_range=1, output_count_range=2)
     model = operator.raw_operator
-    _check_classes(model.classes_)
     n_rows = operator.inputs[0].get_first_dimension()
+    operator.outputs[1].type.shape = [n_rows, len(model.classes_)]
+    if isinstance(model, MultilabelSVC):
+        operator.outputs[0].set_type(data_types.Int64TensorType([n_rows, len(model.classes_)]))
+        return
+    _check_classes(model.classes_)
     names = _is_text(get_label_classes(operator.scope_inst, model))
     label = data_types.StringTensorType if names else data_types.Int64TensorType
     operator.outputs[0].set_type(label([n_rows]))
-    operator.outputs[1].type.shape = [n_rows, len(model.classes_)]
 
 
 def _is_text(classes: Array) -> bool:
@@ -262,6 +268,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     weights = graph.constant("coef", _weights(model, dtype))
     intercept = graph.constant("intercept", _rounded(model.intercept_, dtype))
     scores = graph.node("Add", [graph.node("MatMul", [X, weights]), intercept])
+    if isinstance(model, MultilabelSVC):
+        _add_sets(graph, operator, scores, _rounded(model.thresholds_, dtype))
+        return
     binary = len(model.classes_) == 2
     if binary:
         scores = graph.node("Concat", [graph.node("Neg", [scores]), scores], axis=1)
@@ -279,6 +288,14 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         graph.node("Sigmoid", [scores], shown)
     else:
         graph.node("Softmax", [scores], shown, axis=1)
+
+
+def _add_sets(graph: _Graph, operator: Any, scores: str, thresholds: Array) -> None:
+    """Write the labels above their thresholds, 0 or 1, and the scores."""
+    label, shown = (output.full_name for output in operator.outputs)
+    above = graph.node("Greater", [scores, graph.constant("thresholds", thresholds)])
+    graph.node("Cast", [above], label, to=TensorProto.INT64)
+    graph.node("Identity", [scores], shown)
 
 
 class _Graph:

@@ -136,8 +136,11 @@ def export(args: argparse.Namespace) -> None:
     model = unwrapped(load_model(args.model))
     if composite := describe_composite(model):
         raise UsageError(f"{args.model}: is a {composite}, and a classifier alone is exported")
-    if is_of_sets(classifier_of(model)):
-        raise UsageError(f"{args.model}: a model of sets of labels cannot be exported")
+    if is_of_sets(classifier_of(model)) and args.format == "liblinear":
+        raise UsageError(
+            f"{args.model}: is a model of sets of labels, which LIBLINEAR has no file for; use "
+            "--format onnx"
+        )
     (_export_liblinear if args.format == "liblinear" else _export_onnx)(args, model)
     if Path(args.out).is_file() and not atomic.is_stdout(args.out):
         say(f"saved {args.out}: {Path(args.out).stat().st_size / 1e6:,.3g} MB")

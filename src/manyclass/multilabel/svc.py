@@ -11,9 +11,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.validation import (
@@ -23,6 +29,7 @@ from manyclass.estimators.validation import (
     one_of,
 )
 from manyclass.multilabel.label_sets import decoded, encoded, holds_sets_of_labels, is_dense
+from manyclass.multilabel.plain import plain_estimator
 from manyclass.multilabel.thresholds import tuned_thresholds
 from manyclass.multilabel.training import Labelled, Trained, trained
 from manyclass.prediction.scoring import scores_of
@@ -295,9 +302,24 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         weights = _check_sample_weight(sample_weight, found, dtype=np.float64)
         return float(np.average(wrong == 0, weights=weights))
 
-    def to_sklearn(self) -> Any:
-        """Refuse: scikit-learn has no single linear estimator for sets of labels."""
-        raise NotImplementedError("MultilabelSVC has no counterpart in scikit-learn")
+    def to_sklearn(self) -> OneVsRestClassifier:
+        """Return a fitted OneVsRestClassifier of LinearSVC that predicts the same.
+
+        It needs no manyclass. Its labels are the numbers of the columns of ``predict``, 0 to
+        n_labels - 1, and its scores are less the thresholds.
+
+        Returns
+        -------
+        sklearn.multiclass.OneVsRestClassifier
+            With copies of the weights, sparse where they are.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If this model is not fitted.
+        """
+        check_is_fitted(self)
+        return plain_estimator(self)
 
     def _indicator(self, X: ArrayLike) -> CsrArray:
         """Predict as a CSR array; scores are computed for some rows at a time."""

@@ -1,0 +1,48 @@
+"""A multi-label model as an estimator of scikit-learn: a LinearSVC for each label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import LabelBinarizer
+from sklearn.svm import LinearSVC
+
+from manyclass.prediction.sparse_coefficients import SparseCoefficients
+
+if TYPE_CHECKING:
+    from manyclass.multilabel.svc import MultilabelSVC
+
+SAME = ("C", "loss", "fit_intercept", "intercept_scaling", "random_state")
+OF_ROWS = ("n_features_in_", "feature_names_in_")
+
+
+def plain_estimator(model: MultilabelSVC) -> OneVsRestClassifier:
+    """Return a fitted OneVsRestClassifier of LinearSVC with the weights of a model.
+
+    It predicts where a score is above 0, so the intercepts are less the thresholds.
+
+    Parameters
+    ----------
+    model : MultilabelSVC
+        Fitted.
+    """
+    params = {name: getattr(model, name) for name in SAME}
+    names = {name: getattr(model, name) for name in OF_ROWS if hasattr(model, name)}
+    coef = model._coefficients
+    rows = coef.by_feature().T.tocsr() if isinstance(coef, SparseCoefficients) else np.array(coef)
+    intercept = model.intercept_ - model.thresholds_
+    plain = OneVsRestClassifier(LinearSVC(**params))
+    plain.estimators_ = [LinearSVC(**params) for _ in intercept]
+    for c, each in enumerate(plain.estimators_):
+        own = {"coef_": rows[c : c + 1], "intercept_": intercept[c : c + 1]}
+        vars(each).update(own, classes_=np.arange(2), n_iter_=model.n_iter_, **names)
+    plain.label_binarizer_ = LabelBinarizer(sparse_output=True)
+    vars(plain.label_binarizer_).update(
+        classes_=np.arange(len(intercept)),
+        y_type_="multilabel-indicator",
+        sparse_input_=model.predicts_sparse_,
+    )
+    vars(plain).update(names)
+    return plain
