@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
 
+from manyclass.prediction.scoring import Coefficients
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-
-if TYPE_CHECKING:
-    from manyclass.multilabel.svc import MultilabelSVC
+from manyclass.utils.types import Array
 
 SAME = ("C", "loss", "fit_intercept", "intercept_scaling", "random_state")
 OF_ROWS = ("n_features_in_", "feature_names_in_")
 
 
-def plain_estimator(model: MultilabelSVC) -> OneVsRestClassifier:
+class Fitted(Protocol):
+    """A fitted multi-label model."""
+
+    intercept_: Array
+    thresholds_: NDArray[np.float64]
+    n_iter_: int
+    predicts_sparse_: bool
+    _coefficients: Coefficients
+
+
+def plain_estimator(model: Fitted) -> OneVsRestClassifier:
     """Return a fitted OneVsRestClassifier of LinearSVC with the weights of a model.
 
     It predicts where a score is above 0, so the intercepts are less the thresholds.
@@ -26,7 +36,6 @@ def plain_estimator(model: MultilabelSVC) -> OneVsRestClassifier:
     Parameters
     ----------
     model : MultilabelSVC
-        Fitted.
     """
     params = {name: getattr(model, name) for name in SAME}
     names = {name: getattr(model, name) for name in OF_ROWS if hasattr(model, name)}
