@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,16 +26,18 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
-from manyclass.estimators.costs import LabelledCosts, offsets_by_label
+from manyclass.estimators.costs import Costs, LabelledCosts, offsets_by_label
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.validation import class_weights, input_restored, one_of, validated
 from manyclass.model_selection.folds import (
     COST,
+    CV,
     Classifier,
     Column,
     CostScorer,
     Folds,
     Scorer,
+    Scoring,
     SearchResult,
     checked_splits,
     scorer_of,
@@ -56,19 +58,19 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
     Cs: int | str | Iterable[float]
     C_range: tuple[float, float]
     epsilon: float
-    cv: Any
-    scoring: Any
+    cv: CV
+    scoring: Scoring
     refit: bool
     one_standard_error: bool
     tol: float
     class_weight: ClassWeight
-    costs: Any
+    costs: Costs | None
     random_state: int | np.random.RandomState | None
     verbose: int
     Cs_: NDArray[np.float64]
     scores_: NDArray[np.float64]
     fit_times_: NDArray[np.float64]
-    best_estimator_: Any
+    best_estimator_: Classifier
 
     _model_class: ClassVar[type[Classifier]]
     _cv_constraints: ClassVar[dict[str, list[object]]] = {
@@ -83,7 +85,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: object
     ) -> Self:
         """Choose C, and train with it.
 
@@ -141,7 +143,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        **score_params: Any,
+        **score_params: object,
     ) -> float:
         """Score by `scoring`.
 
@@ -291,7 +293,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
             best_score_=float(scores[:, choice.best].mean()),
         )
 
-    def _model(self, **settings: Any) -> Classifier:
+    def _model(self, **settings: object) -> Classifier:
         """Return an estimator with the parameters of this one, and others."""
         known = self._model_class().get_params()
         own = {name: value for name, value in self.get_params(deep=False).items() if name in known}
@@ -389,9 +391,9 @@ def choose(
     return model._choose(X, y, None, {}, random, on_column)
 
 
-def current_estimator(search: CrossValidationMixin) -> Any:
+def current_estimator(search: CrossValidationMixin) -> Classifier:
     """Return a copy of ``best_estimator_`` with the weights that the search has now."""
-    best: Any = copy.copy(search.best_estimator_)
+    best = copy.copy(search.best_estimator_)
     best.__dict__.pop("temperature_", None)
     own = vars(search)
     kept = (*FITTED, "_coefficients", "temperature_")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from manyclass.estimators.costs import Costs, Offsets
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.probabilities import CalibrationMixin, ProbabilitiesMixin
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cv_fit import CrossValidationMixin
+from manyclass.model_selection.folds import CV, Scoring
 from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
 from manyclass.utils.scikit_learn import explains
@@ -149,8 +151,8 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         Cs: int | str | Iterable[float] = 10,
         C_range: tuple[float, float] = (0.01, 100.0),
         epsilon: float = 0.01,
-        cv: Any = None,
-        scoring: Any = None,
+        cv: CV = None,
+        scoring: Scoring = None,
         refit: bool = True,
         one_standard_error: bool = False,
         loss: str = "hinge",
@@ -159,8 +161,8 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
-        costs: Any = None,
-        class_offset: Any = None,
+        costs: Costs | None = None,
+        class_offset: Offsets | None = None,
         max_iter: int = 1000,
         weights: str = "auto",
         merge_columns: str | bool = "auto",
@@ -312,8 +314,8 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         Cs: int | str | Iterable[float] = 10,
         C_range: tuple[float, float] = (0.01, 100.0),
         epsilon: float = 0.01,
-        cv: Any = None,
-        scoring: Any = None,
+        cv: CV = None,
+        scoring: Scoring = None,
         refit: bool = True,
         one_standard_error: bool = False,
         tol: float = 1e-4,

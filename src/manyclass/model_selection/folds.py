@@ -9,14 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field, replace
 from threading import Event
-from typing import Any, Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import check_scoring, get_scorer_names, log_loss
+from sklearn.model_selection import BaseCrossValidator
 
-from manyclass.estimators.costs import LabelledCosts, mean_cost
+from manyclass.estimators.costs import Costs, LabelledCosts, mean_cost
 from manyclass.estimators.fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
@@ -33,14 +34,10 @@ COST = "cost"  # as scoring
 Classifier = MulticlassSVC | MultinomialLogisticRegression
 T = TypeVar("T")
 Numbers = NDArray[np.float64]
-
-
-class Scorer(Protocol):
-    """Protocol of the result of scikit-learn's ``check_scoring``."""
-
-    def __call__(self, estimator: object, X: ArrayLike, y: ArrayLike, **metadata: Any) -> float:
-        """Score a model, the better the larger."""
-        ...
+# Called with a model, X, y and metadata by name, as scikit-learn's; the better the larger.
+Scorer: TypeAlias = Callable[..., float]
+Scoring: TypeAlias = str | Scorer | None
+CV: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,16 +46,22 @@ class CostScorer:
 
     Attributes
     ----------
-    costs : LabelledCosts, or what ``cost_table`` takes
+    costs : what ``cost_table`` takes
         In the order of the classes of the estimator that is scored.
     """
 
-    costs: Any
+    costs: Costs
 
-    def __call__(self, estimator: Any, X: ArrayLike, y: ArrayLike, **metadata: Any) -> float:
-        """Score a model; ``metadata`` may hold ``sample_weight``."""
+    def __call__(
+        self,
+        estimator: Classifier,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: Array | None = None,
+    ) -> float:
+        """Score a model."""
         known = LabelledCosts.of(self.costs, estimator.classes_)
-        return -mean_cost(known, np.asarray(y), estimator.predict(X), **metadata)
+        return -mean_cost(known, np.asarray(y), estimator.predict(X), sample_weight)
 
 
 def scorer_of(model: Any, scoring: Any) -> Scorer:
@@ -132,7 +135,7 @@ class Folds:
     sample_weight: Array | None
     splits: list[Split]
     scorer: Scorer
-    metadata: dict[str, Any]
+    metadata: Settings
     by_label: Settings = field(default_factory=dict)
 
     @property
@@ -226,8 +229,8 @@ def checked_splits(splits: Iterable[Split], y: Array) -> list[Split]:
     return found
 
 
-def _sliced(value: Any, rows: Indices, n: int) -> Any:
-    return np.asarray(value)[rows] if np.ndim(value) and len(value) == n else value
+def _sliced(value: ArrayLike, rows: Indices, n: int) -> ArrayLike:
+    return np.asarray(value)[rows] if np.shape(value)[:1] == (n,) else value
 
 
 @dataclass(slots=True, eq=False)

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from numbers import Real
 from threading import Event
@@ -38,7 +38,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 
 from manyclass.model_selection.folds import Classifier, Fit, estimator_for, fit
-from manyclass.utils.types import Array, Rows
+from manyclass.utils.types import Array, CsrArray, Rows
 
 LADDER = 10.0  # between the first few C, until the path is constant
 # Tolerance of the fits as a share of epsilon: smaller means longer fits, larger more of them.
@@ -102,7 +102,7 @@ class CPath:
         """
         return self.models[int(self.envelope.best(self._checked(C)))]
 
-    def weights_at(self, C: float) -> Any:
+    def weights_at(self, C: float) -> Array | CsrArray:
         """Return ``coef_`` of that model."""
         return self.model_at(C).coef_
 
@@ -224,7 +224,7 @@ def c_path(
     return CPath(tracer.envelope(), models, C_min, C_max, epsilon, seconds, accuracies)
 
 
-def _check(max_fits: int, parameters: dict[str, Any]) -> None:
+def _check(max_fits: int, parameters: Collection[str]) -> None:
     check_scalar(max_fits, "max_fits", (int, np.integer), min_val=2)
     refused = {"C", "warm_start", "checkpoint", "resume", "communicator"} & set(parameters)
     if refused:

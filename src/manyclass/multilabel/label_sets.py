@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, pairwise
-from typing import Any
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from manyclass.utils.given_rows import check_sparse, is_sparse
 from manyclass.utils.types import Array, CsrArray, Label
 
 SETS = (set, frozenset, tuple, list)
+Sets: TypeAlias = Sequence[Collection[Label]]  # of each row
+# As users give them: sets, or a matrix of 0 and 1, dense, sparse or a data frame.
+LabelSets: TypeAlias = "Sets | ArrayLike | CsrArray"
 
 
 def encoded(
-    Y: Any, classes: Array | None = None, *, holds_sets: bool = False
+    Y: LabelSets, classes: Array | None = None, *, holds_sets: bool = False
 ) -> tuple[CsrArray, Array]:
     """Turn labels into an indicator matrix.
 
@@ -60,16 +64,17 @@ def decoded(indicator: CsrArray, classes: Array) -> list[set[Label]]:
     return [set(names[begin:end]) for begin, end in pairwise(ends)]
 
 
-def is_dense(Y: Any) -> bool:
+def is_dense(Y: LabelSets) -> bool:
     """Whether Y is a matrix, and no sparse one."""
     return not (is_sparse(Y) or holds_sets_of_labels(Y))
 
 
-def holds_sets_of_labels(Y: Any, *, bits: bool = False) -> bool:
+def holds_sets_of_labels(Y: LabelSets, *, bits: bool = False) -> TypeGuard[Sets]:
     """Whether Y is a sequence of sets of labels, and no matrix; ``bits``: as in ``encoded``."""
     if is_sparse(Y) or hasattr(Y, "columns") or (isinstance(Y, np.ndarray) and Y.ndim != 1):
         return False
-    rows = list(Y) if isinstance(Y, Sequence) or hasattr(Y, "__array__") else []
+    is_listed = isinstance(Y, Sequence) or hasattr(Y, "__array__")
+    rows = list(Y) if isinstance(Y, Iterable) and is_listed else []
     if not rows or not all(isinstance(row, SETS) for row in rows):
         return False
     are_vectors = all(isinstance(row, (list, tuple)) for row in rows)
@@ -78,11 +83,11 @@ def holds_sets_of_labels(Y: Any, *, bits: bool = False) -> bool:
     return not all(_is_bit(label) for label in chain.from_iterable(rows))
 
 
-def _is_bit(label: Any) -> bool:
+def _is_bit(label: object) -> bool:
     return isinstance(label, (int, float, np.number, np.bool_)) and label in (0, 1)
 
 
-def _matrix(Y: Any) -> CsrArray:
+def _matrix(Y: LabelSets) -> CsrArray:
     """Return a matrix of 0 and 1 as a CSR array."""
     if is_sparse(Y):
         check_sparse(Y)
@@ -115,7 +120,7 @@ def _matrix(Y: Any) -> CsrArray:
     return matrix.astype(np.int8)
 
 
-def _encoded_sets(Y: Sequence[Iterable[Label]], classes: Array | None) -> tuple[CsrArray, Array]:
+def _encoded_sets(Y: Sets, classes: Array | None) -> tuple[CsrArray, Array]:
     kinds = "labels must be all numbers or all strings"
     try:
         sets = [list(dict.fromkeys(row)) for row in Y]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from manyclass.multilabel.label_sets import encoded, holds_sets_of_labels
+from manyclass.multilabel.label_sets import LabelSets, encoded, holds_sets_of_labels
 from manyclass.utils.types import Array, CsrArray
 
 
@@ -18,7 +18,7 @@ class F1Scores(NamedTuple):
     macro: float
 
 
-def f1_scores(Y: Any, predicted: Any, classes: Array | None = None) -> F1Scores:
+def f1_scores(Y: LabelSets, predicted: LabelSets, classes: Array | None = None) -> F1Scores:
     """Compute micro and macro F1.
 
     Parameters
@@ -48,7 +48,7 @@ def f1_scores(Y: Any, predicted: Any, classes: Array | None = None) -> F1Scores:
 
 
 def precision_at_k(
-    Y: Any,
+    Y: LabelSets,
     scores: ArrayLike,
     k: int,
     propensity: ArrayLike | None = None,
@@ -106,7 +106,7 @@ def precision_at_k(
 
 
 def propensities(
-    Y: Any, a: float = 0.55, b: float = 1.5, classes: Array | None = None
+    Y: LabelSets, a: float = 0.55, b: float = 1.5, classes: Array | None = None
 ) -> NDArray[np.float64]:
     """Estimate the propensity of every label from its frequency in training.
 
@@ -129,10 +129,10 @@ def propensities(
     return np.asarray(1 / (1 + factor * (_counts(truth) + b) ** -a), np.float64)
 
 
-def _pair(Y: Any, predicted: Any, classes: Array | None) -> tuple[CsrArray, CsrArray]:
+def _pair(Y: LabelSets, predicted: LabelSets, classes: Array | None) -> tuple[CsrArray, CsrArray]:
     both = [holds_sets_of_labels(labels) for labels in (Y, predicted)]
     if classes is None and any(both):
-        if not all(both):
+        if not (holds_sets_of_labels(Y) and holds_sets_of_labels(predicted)):
             raise ValueError("classes is needed where sets of labels meet a matrix")
         classes = encoded([*Y, *predicted], holds_sets=True)[1]
     truth, _ = encoded(Y, classes, holds_sets=any(both))
@@ -142,7 +142,7 @@ def _pair(Y: Any, predicted: Any, classes: Array | None) -> tuple[CsrArray, CsrA
     return truth, found
 
 
-def _counts(matrix: Any) -> NDArray[np.int64]:
+def _counts(matrix: CsrArray) -> NDArray[np.int64]:
     return np.asarray(matrix.sum(axis=0, dtype=np.int64)).ravel()
 
 

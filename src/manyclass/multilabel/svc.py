@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +28,13 @@ from manyclass.estimators.validation import (
     input_restored,
     one_of,
 )
-from manyclass.multilabel.label_sets import decoded, encoded, holds_sets_of_labels, is_dense
+from manyclass.multilabel.label_sets import (
+    LabelSets,
+    decoded,
+    encoded,
+    holds_sets_of_labels,
+    is_dense,
+)
 from manyclass.multilabel.plain import plain_estimator
 from manyclass.multilabel.thresholds import tuned_thresholds
 from manyclass.multilabel.training import Labelled, Trained, trained
@@ -43,6 +49,9 @@ from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.machine import available_memory, effective_n_jobs
 from manyclass.utils.scikit_learn import explains
 from manyclass.utils.types import Array, CsrArray, Label, Rows, Settings
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 # Dense weights that take more than this share of the memory give way to sparse ones.
 LARGE_SHARE = 0.25
@@ -176,7 +185,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     learnt_from_sets_: bool
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: LabelSets, sample_weight: ArrayLike | None = None) -> Self:
         """Train.
 
         Parameters
@@ -277,7 +286,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         """
         return decoded(self._indicator(X), self.classes_)
 
-    def score(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: ArrayLike, y: LabelSets, sample_weight: ArrayLike | None = None) -> float:
         """Compute the share of the rows all of whose labels are predicted, and no other.
 
         Parameters
@@ -332,7 +341,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         return sp.csr_array(sp.vstack(parts, format="csr"), dtype=np.int64)
 
     def _labelled(
-        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None
+        self, X: ArrayLike, y: LabelSets, sample_weight: ArrayLike | None
     ) -> tuple[Labelled, Array]:
         """Check the arguments of ``fit``; leave out rows of weight 0."""
         check_sparse(X)
@@ -429,7 +438,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             return np.zeros((rows.shape[0], 1), np.int64)
         return super()._labels(rows, top)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Tags: many labels for a row."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
