@@ -64,7 +64,7 @@ class CostScorer:
         return -mean_cost(known, np.asarray(y), estimator.predict(X), sample_weight)
 
 
-def scorer_of(model: Any, scoring: Any) -> Scorer:
+def scorer_of(model: Classifier, scoring: str | Scorer) -> Scorer:
     """Return scikit-learn's scorer of a model, by its name or itself.
 
     Raises
