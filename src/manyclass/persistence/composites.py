@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -56,20 +56,20 @@ class Placeholder(BaseEstimator):  # type: ignore[misc]
 TRUSTED = [*AROUND, f"{Placeholder.__module__}.{Placeholder.__name__}"]
 
 
-def unwrapped(model: Any) -> Any:
+def unwrapped(model: Model) -> Model:
     """Return the best estimator of a fitted search of scikit-learn, and any other model itself."""
     while not is_own(model) and hasattr(model, "best_estimator_"):
         model = model.best_estimator_
     return model
 
 
-def last_of(model: Model) -> Any:
+def last_of(model: Model) -> Model:
     """Return what predicts at the end of a pipeline, or the model itself."""
     model = unwrapped(model)
     return unwrapped(model.steps[-1][1]) if isinstance(model, Pipeline) else model
 
 
-def classifier_of(model: Model) -> Any:
+def classifier_of(model: Model) -> Classifier:
     """Return our classifier that predicts, of a search the best one; of several the first."""
     last = last_of(model)
     return chosen(last if is_own(last) else _fitted_within(last)[0])
@@ -81,19 +81,19 @@ def is_composite(model: object) -> bool:
     return is_estimator and any(map(is_own, _within(model)))
 
 
-def takes_text(steps: Any) -> bool:
+def takes_text(steps: Pipeline) -> bool:
     """Whether a pipeline begins with a vectorizer of text."""
     return isinstance(steps[0], OF_TEXT)
 
 
-def chooses_by_name(steps: Any) -> bool:
+def chooses_by_name(steps: Pipeline) -> bool:
     """Whether a fitted pipeline has a ColumnTransformer that takes columns by their names."""
     parts = [part for part in _within(steps) if isinstance(part, ColumnTransformer)]
     columns = [chosen for part in parts for *_, chosen in part.transformers_]
     return any(isinstance(name, str) for some in columns for name in np.atleast_1d(some).tolist())
 
 
-def check_composite(model: Any) -> None:
+def check_composite(model: BaseEstimator) -> None:
     """Refuse a model that a model file cannot hold.
 
     Raises
@@ -115,7 +115,7 @@ def check_composite(model: Any) -> None:
             )
 
 
-def pack_composite(model: Any) -> tuple[dict[str, Array], Settings]:
+def pack_composite(model: BaseEstimator) -> tuple[dict[str, Array], Settings]:
     """Return the tensors of a fitted model, and the rest, ready for JSON.
 
     Steps of a pipeline that do nothing and what ``memory`` names are left out.
@@ -176,7 +176,7 @@ def _remedy(name: str, part: object) -> str:
     return "save the classifiers within it one by one"
 
 
-def unpack_composite(tensors: dict[str, Array], entry: Settings) -> Any:
+def unpack_composite(tensors: dict[str, Array], entry: Settings) -> BaseEstimator:
     """Return the model of ``pack_composite``."""
     io, content = _skops(), tensors["around"].tobytes()
     try:
@@ -201,8 +201,8 @@ def unpack_composite(tensors: dict[str, Array], entry: Settings) -> Any:
 
 
 def _in_place(
-    parts: list[Any], tensors: dict[str, Array], entries: list[Settings]
-) -> dict[int, Classifier]:
+    parts: list[BaseEstimator], tensors: dict[str, Array], entries: list[Settings]
+) -> dict[int, object]:
     """Return the classifiers by the ids of their placeholders, for `copy.deepcopy`."""
     places = [part for part in parts if isinstance(part, Placeholder)]
     indices = [place.index for place in places]
@@ -240,7 +240,7 @@ def _is_of_scikit_learn(value: object) -> bool:
     return type(value).__module__.startswith("sklearn.")
 
 
-def _within(model: object) -> list[Any]:
+def _within(model: object) -> list[BaseEstimator]:
     """Return an estimator and those within it, each once; what is in our classifiers is theirs."""
     return [value for value in _walk(model, set()) if isinstance(value, BaseEstimator)]
 
@@ -254,7 +254,7 @@ def _walk(value: object, seen: set[int]) -> Iterator[object]:
         yield from _walk(part, seen)
 
 
-def _replaced(model: Any, memo: dict[int, Any]) -> Any:
+def _replaced(model: BaseEstimator, memo: dict[int, object]) -> BaseEstimator:
     """Return a copy with other objects in the place of some, by their ids."""
     for value in _walk(model, set()):
         if isinstance(value, np.ma.MaskedArray) and value.dtype == object:
@@ -265,7 +265,7 @@ def _replaced(model: Any, memo: dict[int, Any]) -> Any:
     return copy.deepcopy(model, memo)
 
 
-def _parts(value: object) -> list[Any]:
+def _parts(value: object) -> list[object]:
     """Return where estimators may be: in lists, tables, attributes of scikit-learn's objects."""
     if isinstance(value, list | tuple):
         return list(value)
@@ -280,7 +280,7 @@ def _parts(value: object) -> list[Any]:
     return []
 
 
-def _fitted_within(model: object) -> list[Any]:
+def _fitted_within(model: object) -> list[Classifier]:
     return [part for part in _within(model) if is_own(part) and hasattr(part, "classes_")]
 
 
@@ -303,7 +303,7 @@ def describe_composite(model: Model) -> str | None:
     return f"{type(last).__name__} of {n} classifier{'s' if n > 1 else ''}"
 
 
-def _differing_params(step: Any) -> Settings:
+def _differing_params(step: BaseEstimator) -> Settings:
     params = step.get_params(deep=False)
     if params.get("vocabulary") is not None:
         params["vocabulary"] = "fixed"
@@ -315,7 +315,7 @@ def _differing_params(step: Any) -> Settings:
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return a parameter as JSON has it, or its text."""
     if isinstance(value, np.generic):
         return value.item()

@@ -14,10 +14,12 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
 from manyclass.estimators.costs import cost_table
 from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import check_ascending, class_names, strings
@@ -93,7 +95,7 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
     return tensors, model
 
 
-def plain_params(estimator: Any) -> Settings:
+def plain_params(estimator: BaseEstimator) -> Settings:
     """Return the parameters that are stored, as JSON has them where they are scalars."""
     params = estimator.get_params(deep=False)
     for name in OF_A_RUN:
@@ -120,7 +122,7 @@ def _weight_tensors(coef: Array | SparseCoefficients) -> dict[str, Array]:
     return {"weights": np.ascontiguousarray(coef.T)}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return NumPy scalars as Python's own."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -260,7 +262,7 @@ def _number(model: Settings, name: str) -> float:
 class ModelKind:
     """An estimator: its class, its regularisation parameter, and the records of its history."""
 
-    estimator: type[Any]
+    estimator: type[Estimator]
     penalty: str
     record: type[Any] = EpochRecord
 
@@ -278,9 +280,9 @@ class ModelKind:
         """Return the number of scores of a row."""
         return 1 if n_classes == 2 and not self.is_multilabel else n_classes
 
-    def facts(self, estimator: Any) -> Settings:
+    def facts(self, estimator: Estimator) -> Settings:
         """Return the attributes that only such estimators have, ready for JSON."""
-        if self.is_exact:
+        if not isinstance(estimator, StochasticClassifier):
             proof = estimator.certificate_
             kinds = ("predicts_sparse", "learnt_from_sets") if self.is_multilabel else ()
             sparse = {kind: getattr(estimator, f"{kind}_") for kind in kinds}
@@ -297,18 +299,17 @@ class ModelKind:
             "objective": objective if objective is None or math.isfinite(objective) else None,
         }
 
-    def describe(self, estimator: Any) -> Settings:
+    def describe(self, estimator: Estimator) -> Settings:
         """Return these, formulation, and C or alpha."""
-        if not self.is_exact:
+        if isinstance(estimator, StochasticClassifier):
             none = dict.fromkeys(("formulation", "C", "certificate", "temperature"))
             return {**none, "alpha": estimator.alpha, **self.facts(estimator)}
-        is_svm = isinstance(estimator, MulticlassSVC)
-        name = full_name(estimator.formulation) if is_svm else "logistic"
-        if self.is_multilabel:
-            name = "one_vs_rest"
+        name = "one_vs_rest" if self.is_multilabel else "logistic"
+        if isinstance(estimator, MulticlassSVC):
+            name = full_name(estimator.formulation)
         return {"formulation": name, "C": estimator.C, **self.facts(estimator)}
 
-    def check(self, estimator: Any) -> None:
+    def check(self, estimator: Estimator) -> None:
         """Refuse parameters that scikit-learn's checks let pass."""
         for name in (self.penalty, "tol", "intercept_scaling"):
             value = getattr(estimator, name)
@@ -316,19 +317,22 @@ class ModelKind:
                 raise ValueError(f"{name} is not finite")
         if estimator.n_jobs == 0:
             raise ValueError("n_jobs is 0")
-        loss, is_svm = estimator.loss, isinstance(estimator, MulticlassSVC)
-        if is_svm and loss not in named(estimator.formulation).losses():
+        loss = estimator.loss
+        if not isinstance(estimator, MulticlassSVC):
+            return
+        if loss not in named(estimator.formulation).losses():
             raise ValueError(f"{loss} does not go with {estimator.formulation}")
 
-    def learn(self, estimator: Any, model: Settings) -> None:
+    def learn(self, estimator: Estimator, model: Settings) -> None:
         """Set the attributes of ``facts``."""
-        if self.is_exact:
+        if not isinstance(estimator, StochasticClassifier):
             estimator.certificate_ = _certificate(model["certificate"])
             if model["temperature"] is not None:
-                estimator.temperature_ = _number(model, "temperature")
-                if not estimator.temperature_ > 0 or not hasattr(estimator, "calibrate"):
+                temperature = _number(model, "temperature")
+                if not temperature > 0 or not isinstance(estimator, CalibrationMixin):
                     raise ValueError("a temperature is positive, and of an SVM")
-            if self.is_multilabel:
+                estimator.temperature_ = temperature
+            if isinstance(estimator, MultilabelSVC):
                 estimator.predicts_sparse_ = bool(model["predicts_sparse"])
                 estimator.learnt_from_sets_ = bool(model["learnt_from_sets"])
             return
@@ -397,7 +401,7 @@ def history_of(table: Array, record: type[R]) -> list[R]:
 
 
 def _record(row: list[float], record: type[R]) -> R:
-    values: dict[str, Any] = {}
+    values: Settings = {}
     for field, value in zip(fields(record), row, strict=True):
         kind = str(field.type)
         if kind == "int":

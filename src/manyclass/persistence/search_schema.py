@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
+from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cv_fit import FITTED, current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
@@ -35,7 +36,7 @@ from manyclass.utils.types import Array, Settings
 
 Search: TypeAlias = MulticlassSVCCV | MultinomialLogisticRegressionCV
 Classifier: TypeAlias = Estimator | Search
-SEARCHES: dict[str, type[Any]] = {
+SEARCHES: dict[str, type[Search]] = {
     "MulticlassSVCCV": MulticlassSVCCV,
     "MultinomialLogisticRegressionCV": MultinomialLogisticRegressionCV,
 }
@@ -46,13 +47,17 @@ NUMBERS = [f.name for f in fields(Certificate) if f.name not in PARTS]
 MAX_CS = 1 << 20  # entries of a table
 
 
-def chosen(model: Any) -> Any:
+def chosen(model: Classifier) -> Classifier:
     """Return the estimator that a fitted search has chosen, or the model itself."""
-    is_search = type(model) in SEARCHES.values() and hasattr(model, "best_estimator_")
-    return current_estimator(model) if is_search else model
+    is_fitted = _is_search(model) and hasattr(model, "best_estimator_")
+    return current_estimator(model) if is_fitted else model
 
 
-def is_own(model: object) -> bool:
+def _is_search(model: object) -> TypeGuard[Search]:
+    return type(model) in SEARCHES.values()
+
+
+def is_own(model: object) -> TypeGuard[Classifier]:
     """Whether a model is an estimator of this package, and of no subclass."""
     return type(model) in CLASSIFIERS.values()
 
@@ -74,7 +79,7 @@ def pack_any(model: Classifier) -> tuple[dict[str, Array], Settings]:
             "classifier, and one here is not fitted; give it the table, an array"
         )
     tensors = {} if costs is None else {COSTS: np.array(costs, np.float64, ndmin=2)}
-    params = _params(model) if type(model).__name__ in SEARCHES else plain_params(model)
+    params = _params(model) if isinstance(model, Search) else plain_params(model)
     return tensors, {"estimator": type(model).__name__, "params": params, "fitted": False}
 
 
@@ -96,9 +101,9 @@ def pack_classifier(model: Classifier) -> tuple[dict[str, Array], Settings]:
     ValueError
         As ``model_schema.pack``.
     """
-    if type(model).__name__ not in SEARCHES:
+    if not isinstance(model, Search):
         return pack(model)
-    search: Any = model
+    search = model
     tensors, best = pack(current_estimator(search))
     tensors |= {name: _table(getattr(search, attribute)) for name, attribute in TABLES.items()}
     tensors |= {"search.Cs": _table(search.Cs_), "search.certificates": _proofs(search)}
@@ -120,7 +125,8 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
         return unpack(tensors, entry)
     search = _new_search(entry)
     best = unpack(tensors, entry["best"])
-    if type(best).__name__ + "CV" != name:
+    is_exact = isinstance(best, MulticlassSVC | MultinomialLogisticRegression)
+    if not is_exact or type(best).__name__ + "CV" != name:
         raise ValueError(f"the best estimator of a {name} is a {type(best).__name__}")
     Cs = tensors["search.Cs"]
     tables = {attribute: tensors[table] for table, attribute in TABLES.items()}
@@ -132,7 +138,7 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
     for attribute in (*FITTED, "n_features_in_", "feature_names_in_", "temperature_"):
         if hasattr(best, attribute):
             setattr(search, attribute, getattr(best, attribute))
-    if hasattr(search, "costs"):
+    if isinstance(search, MulticlassSVCCV) and isinstance(best, MulticlassSVC):
         search.costs = best.costs
     set_coefficients(search, coefficients_of(best))
     certificates = _certificates(tensors["search.certificates"], tables["scores_"].shape)
@@ -145,11 +151,10 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
         best_score_=score,
         refit_time_=seconds,
     )
-    known: Search = search
-    return known
+    return search
 
 
-def _new_search(entry: Settings) -> Any:
+def _new_search(entry: Settings) -> Search:
     """Return a search that is not fitted."""
     params = params_of(entry["params"])
     if isinstance(params.get("C_range"), list):
@@ -159,7 +164,7 @@ def _new_search(entry: Settings) -> Any:
     return search
 
 
-def _params(search: Any) -> Settings:
+def _params(search: Search) -> Settings:
     """Return the parameters, ready for JSON; None for functions and splitters."""
     params = plain_params(search)
     if not isinstance(params["cv"], int | None):
@@ -176,7 +181,7 @@ def _table(array: Array) -> NDArray[np.float64]:
     return np.ascontiguousarray(array, np.float64)
 
 
-def _proofs(search: Any) -> NDArray[np.float64]:
+def _proofs(search: Search) -> NDArray[np.float64]:
     found = search.certificates_
     numbers = np.full((*found.shape, len(NUMBERS)), np.nan)
     for at, proof in np.ndenumerate(found):
