@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.model_selection.cv_fit import CrossValidationMixin
 from manyclass.model_selection.path import CPath
+from manyclass.utils.types import Settings
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 Numbers = NDArray[np.float64]
 N_POINTS = 400  # of the curve of a gap
 
 
-def _axes_for(ax: Any, name: str) -> Any:
+def _axes_for(ax: Axes | None, name: str) -> Axes:
     """Return the given axes, or those of a new figure.
 
     Raises
@@ -29,7 +35,7 @@ def _axes_for(ax: Any, name: str) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(f"{name} needs matplotlib: pip install matplotlib") from error
-    _, new = plt.subplots(layout="constrained")
+    new: Axes = plt.subplots(layout="constrained")[1]
     return new
 
 
@@ -91,7 +97,9 @@ class CPathDisplay:
         self.score_name = score_name
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: object, *, ax: Axes | None = None, **options: object
+    ) -> Self:
         """Plot the scores of a fitted ``MulticlassSVCCV`` or ``MultinomialLogisticRegressionCV``.
 
         Parameters
@@ -161,7 +169,7 @@ class CPathDisplay:
         )
 
     @classmethod
-    def from_path(cls, path: CPath, *, ax: Any = None, **options: Any) -> Self:
+    def from_path(cls, path: CPath, *, ax: Axes | None = None, **options: object) -> Self:
         """Plot a path: accuracies where it was given a validation set, and the gap at every C.
 
         Parameters
@@ -190,10 +198,11 @@ class CPathDisplay:
             score_name="accuracy",
         ).plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, **options: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **options: object) -> Self:
         """Plot, with the options of ``from_estimator``; return self."""
         ax = _axes_for(ax, "CPathDisplay")
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
+        self.ax_, self.figure_ = ax, ax.figure
+        self.lines_: list[Artist] = []
         ax.set_xscale("log")
         ax.set_xlabel("C")
         has_scores = self.score_mean is not None
@@ -202,7 +211,7 @@ class CPathDisplay:
             self._plot_scores(ax, options)
         shown = 100 * np.asarray(self.gaps)
         looks = {"marker": "x", "linestyle": ""} if self.gap_Cs is self.Cs else {"linewidth": 1.0}
-        style = {"color": "0.6", "label": "proven gap"} | looks
+        style: Settings = {"color": "0.6", "label": "proven gap"} | looks
         self.lines_ += self.gap_ax_.plot(self.gap_Cs, shown, **style)
         self.gap_ax_.set_ylabel("proven gap, % of the optimum")
         self.gap_ax_.set_ylim(0, 1.25 * max(float(shown.max()), 1e-12))
@@ -212,9 +221,13 @@ class CPathDisplay:
         ax.legend(handles=self.lines_, loc="best")
         return self
 
-    def _plot_scores(self, ax: Any, options: dict[str, Any]) -> None:
+    def _plot_scores(self, ax: Axes, options: Settings) -> None:
         mean = np.asarray(self.score_mean)
-        style = {"marker": "o", "markersize": 4, "label": f"{self.score_name}, mean"} | options
+        style: Settings = {
+            "marker": "o",
+            "markersize": 4,
+            "label": f"{self.score_name}, mean",
+        } | options
         self.lines_ += ax.plot(self.Cs, mean, **style)
         ax.set_ylabel(self.score_name)
         if self.score_std is not None:
@@ -279,7 +292,12 @@ class ConvergenceDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, ax: Any = None, objective: bool = False, **options: Any
+        cls,
+        estimator: BaseEstimator,
+        *,
+        ax: Axes | None = None,
+        objective: bool = False,
+        **options: object,
     ) -> Self:
         """Plot the ``history_`` of a fitted estimator.
 
@@ -324,11 +342,12 @@ class ConvergenceDisplay:
             tol=estimator.tol if stops_at_gap else None,
         ).plot(ax=ax, objective=objective, **options)
 
-    def plot(self, ax: Any = None, *, objective: bool = False, **options: Any) -> Self:
+    def plot(self, ax: Axes | None = None, *, objective: bool = False, **options: object) -> Self:
         """Plot, with the options of ``from_estimator``; return self."""
         ax = _axes_for(ax, "ConvergenceDisplay")
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
-        style = {"marker": ".", "label": "relative gap, estimate"} | options
+        self.ax_, self.figure_ = ax, ax.figure
+        self.lines_: list[Artist] = []
+        style: Settings = {"marker": ".", "label": "relative gap, estimate"} | options
         shown = np.where(self.gaps > 0, self.gaps, np.nan)
         self.lines_ += ax.plot(self.seconds, shown, **style)
         ax.set_yscale("log")

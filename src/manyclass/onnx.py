@@ -11,10 +11,11 @@ work as there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer
@@ -31,7 +32,7 @@ except ImportError as missing:
         f"manyclass.onnx needs skl2onnx ({missing}); pip install 'manyclass[onnx]'"
     ) from missing
 
-from manyclass.estimators.coefficients import coefficients_of
+from manyclass.estimators.coefficients import WithCoefficients, coefficients_of
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
@@ -45,6 +46,8 @@ from manyclass.utils.types import Array, DType
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+    from skl2onnx.common._container import ModelComponentContainer
+    from skl2onnx.common._topology import Operator, Scope
 
 __all__ = ["register", "to_onnx"]
 
@@ -67,7 +70,7 @@ OPTIONS = {
 NAN = "in float64 skl2onnx gives NaN for rows of zeros; use float32"
 # Steps that skl2onnx 1.20 converts to other results: the parameter, whether it does (of the step,
 # and of graphs in float64), and the advice.
-Refusal = tuple[type[Any], str, Callable[[Any, bool], bool], str]
+Refusal = tuple[type[BaseEstimator], str, Callable[[BaseEstimator, bool], bool], str]
 REFUSED: tuple[Refusal, ...] = (
     (
         MaxAbsScaler,
@@ -111,7 +114,7 @@ def register() -> None:
         )
 
 
-def to_onnx(model: Any, dtype: DTypeLike = np.float32) -> ModelProto:
+def to_onnx(model: ClassifierMixin | Pipeline, dtype: DTypeLike = np.float32) -> ModelProto:
     """Convert a fitted model, or a pipeline that ends with one, to ONNX.
 
     What ``skl2onnx.to_onnx`` does with an input ``X`` of shape (n, n_features) and without maps.
@@ -185,21 +188,24 @@ def to_onnx(model: Any, dtype: DTypeLike = np.float32) -> ModelProto:
     return proto
 
 
-def _name_of_numbers(model: Any) -> str:
+def _name_of_numbers(model: ClassifierMixin | Pipeline) -> str:
     """Return the name of the second output."""
     return "probabilities" if hasattr(model, "predict_proba") else "scores"
 
 
-def _input_kind(dtype: DTypeLike) -> Any:
+def _input_kind(dtype: DTypeLike) -> type[data_types.TensorType]:
     """Return skl2onnx's type of a table of numbers."""
-    kinds = {"float32": data_types.FloatTensorType, "float64": data_types.DoubleTensorType}
+    kinds: dict[str, type[data_types.TensorType]] = {
+        "float32": data_types.FloatTensorType,
+        "float64": data_types.DoubleTensorType,
+    }
     name = "None" if dtype is None else str(np.dtype(dtype))  # None would be float64
     if name not in kinds:
         raise ValueError(f"dtype must be float32 or float64, not {name}")
     return kinds[name]
 
 
-def _check_steps(pipeline: Any, *, double: bool) -> None:
+def _check_steps(pipeline: Pipeline, *, double: bool) -> None:
     """Refuse steps that are not fitted, and those that would predict otherwise."""
     for _, step in pipeline.steps:
         check_is_fitted(step)
@@ -212,7 +218,7 @@ def _check_steps(pipeline: Any, *, double: bool) -> None:
                 )
 
 
-def _set_shapes(operator: Any) -> None:
+def _set_shapes(operator: Operator) -> None:
     """Set the types and shapes of the outputs, before the conversion."""
     check_input_and_output_numbers(operator, input_count_range=1, output_count_range=2)
     model = operator.raw_operator
@@ -255,7 +261,7 @@ def _encoded(name: str) -> bytes:
         ) from error
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
+def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
     """Write the graph: scores, the largest one's label, and probabilities or scores."""
     graph = _Graph(scope, container)
     given, X = operator.raw_operator, operator.inputs[0].full_name
@@ -290,7 +296,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         graph.node("Softmax", [scores], shown, axis=1)
 
 
-def _add_sets(graph: _Graph, operator: Any, scores: str, thresholds: Array) -> None:
+def _add_sets(graph: _Graph, operator: Operator, scores: str, thresholds: Array) -> None:
     """Write the labels above their thresholds, 0 or 1, and the scores."""
     label, shown = (output.full_name for output in operator.outputs)
     above = graph.node("Greater", [scores, graph.constant("thresholds", thresholds)])
@@ -301,7 +307,7 @@ def _add_sets(graph: _Graph, operator: Any, scores: str, thresholds: Array) -> N
 class _Graph:
     """Adds nodes and constants to the graph that skl2onnx builds."""
 
-    def __init__(self, scope: Any, container: Any) -> None:
+    def __init__(self, scope: Scope, container: ModelComponentContainer) -> None:
         self._scope, self._container = scope, container
 
     def node(
@@ -329,7 +335,7 @@ class _Graph:
         return name
 
 
-def _weights(model: Any, dtype: DType) -> Array:
+def _weights(model: WithCoefficients, dtype: DType) -> Array:
     """Return dense weights of shape (n_features, n_scores)."""
     coef = coefficients_of(model)
     n_bytes = coef.shape[0] * coef.shape[1] * dtype.itemsize

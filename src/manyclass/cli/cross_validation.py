@@ -292,9 +292,8 @@ def _plot(choice: SearchResult, scoring: str, file: str) -> None:
     from manyclass.io.atomic import replacement
 
     scores = _sign(scoring) * choice.scores
-    display = CPathDisplay.from_scores(
-        choice.Cs, scores, choice.gaps, C=choice.C, scoring=scoring
-    ).plot()
+    figure, ax = plt.subplots(layout="constrained")
+    CPathDisplay.from_scores(choice.Cs, scores, choice.gaps, C=choice.C, scoring=scoring).plot(ax)
     with replacement(file) as out:
-        display.figure_.savefig(out, dpi=150, format=Path(file).suffix[1:])
-    plt.close(display.figure_)
+        figure.savefig(out, dpi=150, format=Path(file).suffix[1:])
+    plt.close(figure)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from manyclass.estimators.decisions import leads, parts
 from manyclass.reports.confusion import LabelCodes, columns
@@ -97,7 +99,7 @@ def threshold(row: Covered) -> str:
     return str(Decimal(row["threshold"]).normalize(Context(prec=4, rounding=ROUND_FLOOR)))
 
 
-def largest_leads(model: Any, X: Any) -> Numbers:
+def largest_leads(model: ClassifierMixin, X: ArrayLike) -> Numbers:
     """Return the lead of every row, a few rows at a time.
 
     Parameters
@@ -106,8 +108,7 @@ def largest_leads(model: Any, X: Any) -> Numbers:
     X : {array-like, CSR matrix} of shape (n_samples, n_features)
     """
     found = [np.empty(0)]
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    for part in parts(n_rows, len(model.classes_)):
+    for part in parts(_num_samples(X), len(model.classes_)):
         scores = np.asarray(model.decision_function(_safe_indexing(X, part)))
         found.append(leads(scores.reshape(len(scores), -1)))
     return np.concatenate(found)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import precision_recall_fscore_support
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from manyclass.estimators.costs import cost_table
+from manyclass.problem.taxonomy import WithProbabilities
 from manyclass.reports.confusion import (
     ConfusionPairs,
     LabelCodes,
@@ -21,7 +23,8 @@ from manyclass.reports.confusion import (
     shown,
 )
 from manyclass.reports.coverage import TOP, Coverage, largest_leads, top_k_accuracy
-from manyclass.utils.types import Array, Label, Settings
+from manyclass.utils.given_rows import is_sparse
+from manyclass.utils.types import Array, Label, Rows, Settings
 
 PAIRS = 20  # the most confused ones of a report
 Numbers = NDArray[np.float64]
@@ -113,7 +116,9 @@ class Evaluation:
         return lines
 
 
-def evaluate(model: Any, X: Any, y: ArrayLike, *, confidence: bool = True) -> Evaluation:
+def evaluate(
+    model: ClassifierMixin, X: ArrayLike, y: ArrayLike, *, confidence: bool = True
+) -> Evaluation:
     """Evaluate a model on labelled rows.
 
     Parameters
@@ -136,7 +141,7 @@ def evaluate(model: Any, X: Any, y: ArrayLike, *, confidence: bool = True) -> Ev
         If X or y do not fit the model, or each other, or there is no row.
     """
     truth = as_labels(y, "y")
-    X = X.tocsr() if sp.issparse(X) else X
+    X = X.tocsr() if is_sparse(X) else X
     check_consistent_length(X, truth)
     classifier = model
     if len(getattr(model, "steps", [])) > 1:
@@ -157,7 +162,7 @@ def evaluate(model: Any, X: Any, y: ArrayLike, *, confidence: bool = True) -> Ev
     return Evaluation(codes, scores, pairs, found, covered, top_k, cost)
 
 
-def _mean_cost(classifier: Any, codes: LabelCodes) -> float | None:
+def _mean_cost(classifier: ClassifierMixin, codes: LabelCodes) -> float | None:
     """Return the mean cost of predictions by the costs that a model was trained with."""
     if getattr(classifier, "costs", None) is None or codes.n_unseen == len(codes.true):
         return None
@@ -166,12 +171,12 @@ def _mean_cost(classifier: Any, codes: LabelCodes) -> float | None:
     return float(table[places[codes.true[known]], places[codes.predicted[known]]].mean())
 
 
-def _transformed(steps: Any, X: Any) -> Any:
+def _transformed(steps: Pipeline, X: object) -> ArrayLike:
     """Return transformed rows; X is copied for steps with copy=False, which would overwrite it."""
     params = steps.get_params().items()
     overwrites = any(name.endswith("__copy") and not value for name, value in params)
-    X = steps.transform(X.copy() if overwrites and hasattr(X, "copy") else X)
-    return X.tocsr() if sp.issparse(X) else X
+    rows: Rows = steps.transform(X.copy() if overwrites and hasattr(X, "copy") else X)
+    return rows.tocsr() if is_sparse(rows) else rows
 
 
 class ScoresOfClass(TypedDict):
@@ -319,7 +324,9 @@ def has_probabilities(model: object) -> bool:
     return hasattr(model, "predict_proba")
 
 
-def calibration(model: Any, X: Any, codes: LabelCodes) -> tuple[Calibration, Coverage]:
+def calibration(
+    model: WithProbabilities, X: ArrayLike, codes: LabelCodes
+) -> tuple[Calibration, Coverage]:
     """Compute calibration and coverage of a model with probabilities, a few rows at a time.
 
     Parameters

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.coefficients import names_of_features
@@ -21,12 +22,15 @@ from manyclass.reports.html import Markup, document, element, facts, paragraph, 
 from manyclass.utils.scikit_learn import without_passthrough
 from manyclass.utils.types import Array
 
+if TYPE_CHECKING:
+    from manyclass.persistence.composites import Model
+
 TOP = 10  # features of a class, where they have names
 
 
 def write_report(
     path: str | os.PathLike[str],
-    model: Any,
+    model: Model,
     X: ArrayLike | None = None,
     y: ArrayLike | None = None,
     *,
@@ -100,15 +104,15 @@ def write_report(
 
 
 def report_page(
-    model: Any,
-    X: Any = None,
+    model: Model,
+    X: ArrayLike | None = None,
     y: ArrayLike | None = None,
     *,
     feature_names: ArrayLike | None = None,
     top_features: int | None = None,
     title: str = "Model report",
     origin: str = "",
-    steps: Any = None,
+    steps: Pipeline | None = None,
 ) -> tuple[bytes, Evaluation | None]:
     """Return the page of ``write_report`` in UTF-8, and the evaluation.
 
@@ -144,7 +148,7 @@ def report_page(
     return page.encode("utf-8", "backslashreplace"), found
 
 
-def _classifier(model: Any) -> Estimator:
+def _classifier(model: Model) -> Estimator:
     """Return the linear classifier that a model is, ends in, or has chosen."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     if isinstance(last, CrossValidationMixin):
@@ -165,7 +169,7 @@ def _classifier(model: Any) -> Estimator:
     return classifier
 
 
-def _steps_of(model: Any) -> Any:
+def _steps_of(model: Model) -> Pipeline | None:
     """Return the steps of a pipeline before its classifier, or None."""
     if not hasattr(model, "steps"):
         return None
@@ -173,11 +177,11 @@ def _steps_of(model: Any) -> Any:
     return active[:-1] if len(active) > 1 else None
 
 
-def _known_names(classifier: Estimator, steps: Any) -> Array | None:
+def _known_names(classifier: Estimator, steps: Pipeline | None) -> Array | None:
     return getattr(classifier, "feature_names_in_", None) if steps is None else names_out(steps)
 
 
-def names_out(steps: Any) -> Array | None:
+def names_out(steps: Pipeline) -> Array | None:
     """Return the names that the steps before a classifier give to its features, if they can."""
     try:
         return np.asarray(steps.get_feature_names_out(), dtype=object)

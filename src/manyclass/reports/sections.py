@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
 import sklearn
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from manyclass.estimators.coefficients import coefficients_of
 from manyclass.io.tensors import one_line
@@ -103,7 +103,7 @@ class About:
     steps: list[str]
 
     @classmethod
-    def of(cls, model: Estimator, steps: Any = None) -> About:
+    def of(cls, model: Estimator, steps: Pipeline | None = None) -> About:
         """Describe a fitted model, with the pipeline of its preprocessing if there is one."""
         names = [] if steps is None else [one_line(repr(step), LONGEST) for _, step in steps.steps]
         return cls(model, KINDS[type(model).__name__].describe(model), names)
