@@ -155,7 +155,7 @@ auto read(Weights weights, int slot, std::int64_t begin, std::int64_t end, bool 
 template <class T, class Weights>
 void put(Weights weights, int slot, std::int64_t begin, Vector<const std::int32_t> counts,
          Vector<const std::int32_t> classes, Vector<const T> values) {
-  const auto n_rows = static_cast<std::int64_t>(counts.size());
+  const auto n_rows = std::ssize(counts);
   require(0 <= begin && begin <= rows_of(weights) - n_rows, "rows out of range");
   auto&& to = slot_of(weights, slot);
   check_packed(width_of(to), view_of(counts), view_of(classes), values.size());
@@ -177,7 +177,7 @@ PairTables<T>* new_tables(std::int64_t n_rows, std::int32_t width, std::int64_t 
   require(width >= 1 && width < (1 << 30) && width % HashTables<T>::kBlock == 0,
           "a slot must have columns in whole blocks of 64 bytes");
   require(dense_from >= 1, "dense_from must be positive");
-  return new PairTables<T>(n_rows, width, static_cast<std::size_t>(dense_from));
+  return new PairTables<T>(n_rows, width, dense_from);
 }
 
 template <class T>

@@ -26,10 +26,10 @@ Csr<T> checked(const Vector<const std::int64_t>& indptr, const Vector<const std:
   const Csr<T> x{.indptr = indptr.data(),
                  .indices = indices.data(),
                  .values = values.data(),
-                 .n_rows = static_cast<std::int64_t>(indptr.size()) - 1,
+                 .n_rows = std::ssize(indptr) - 1,
                  .n_features = n_features,
                  .bias = 0};
-  require_none(flaw_of(x, static_cast<std::int64_t>(values.size())));
+  require_none(flaw_of(x, std::ssize(values)));
   return x;
 }
 
@@ -65,7 +65,7 @@ void bind_columns_of(nb::module_& m) {
         CsrArrays<T> merged;
         {
           const nb::gil_scoped_release release;
-          const auto d = static_cast<std::int64_t>(groups.size());
+          const auto d = std::ssize(groups);
           const Csr<T> x = checked(indptr, indices, values, d);
           require(factors.size() == groups.size() && in_range(view_of(groups), first.size()),
                   "groups and factors must describe every column");

@@ -21,12 +21,12 @@ using nb::literals::operator""_a;
 template <class T>
 Columns<T> checked(const ComparisonTrainer<T>& t, Vector<const std::int64_t> indptr,
                    Vector<const std::int32_t> rows, Vector<const T> values) {
-  require(static_cast<std::int64_t>(indptr.size()) == t.problem().n_features() + 1,
+  require(std::ssize(indptr) == t.problem().n_features() + 1,
           "indptr must have an entry for every feature, and one more");
   require(rows.size() == values.size(), "rows and values must have one length");
   const Csr<T> columns{indptr.data(),        rows.data(), values.data(), t.problem().n_features(),
                        t.problem().n_rows(), T{0}};
-  require_none(flaw_of(columns, static_cast<std::int64_t>(rows.size())));
+  require_none(flaw_of(columns, std::ssize(rows)));
   return {indptr.data(), rows.data(), values.data()};
 }
 

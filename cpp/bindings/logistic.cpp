@@ -21,8 +21,8 @@ using nb::literals::operator""_a;
 ClassShift shift_of(std::int64_t n_classes, const Vector<const double>& leaves,
                     const Vector<const double>& enters) {
   if (leaves.size() == 0 && enters.size() == 0) return {};
-  const auto k = static_cast<std::size_t>(n_classes);
-  require(leaves.size() == k && enters.size() == k, "there must be a share for every class");
+  require(std::cmp_equal(leaves.size(), n_classes) && std::cmp_equal(enters.size(), n_classes),
+          "there must be a share for every class");
   return {leaves.data(), enters.data()};
 }
 

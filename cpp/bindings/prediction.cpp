@@ -91,9 +91,10 @@ class CheckedCsrWeights {
       : indptr_(indptr), classes_(classes), values_(values) {
     require(indptr.size() >= 1 && classes.size() == values.size() && n_classes >= 1,
             "the weights are no valid CSR matrix: shapes disagree");
-    view_ = {indptr.data(), classes.data(), values.data(), length(view_of(indptr)) - 1, n_classes};
+    view_ = {indptr.data(), classes.data(), values.data(), std::ssize(view_of(indptr)) - 1,
+             n_classes};
     const nb::gil_scoped_release release;
-    const char* flaw = flaw_of(view_, length(view_of(values)));
+    const char* flaw = flaw_of(view_, std::ssize(view_of(values)));
     if (flaw != nullptr) {
       throw std::invalid_argument(std::string("the weights are no valid CSR matrix: ") + flaw);
     }

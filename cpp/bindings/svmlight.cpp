@@ -39,7 +39,7 @@ template <class T, class Index>
 nb::object as_tuple(SvmlightChunk<T, Index> chunk) {
   nb::list labels;
   for (std::string_view label : chunk.labels) labels.append(nb::bytes(label.data(), label.size()));
-  const auto n_labels = static_cast<std::int64_t>(chunk.labels.size());
+  const auto n_labels = std::ssize(chunk.labels);
   auto lines = std::make_unique_for_overwrite<std::int64_t[]>(chunk.labels.size());
   std::copy(chunk.label_lines.begin(), chunk.label_lines.end(), lines.get());
   return nb::make_tuple(as_array(std::move(chunk.indices), chunk.nnz),

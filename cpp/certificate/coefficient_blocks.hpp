@@ -23,7 +23,7 @@ struct CoefficientBlocks {
 
   std::int32_t last() const { return first + static_cast<std::int32_t>(ends.size()); }
   std::span<const Coefficient> of(std::int32_t block) const {
-    const auto at = static_cast<std::size_t>(block - first);
+    const auto at = block - first;
     const std::size_t begin = at == 0 ? 0 : ends[at - 1];
     return {entries.data() + begin, ends[at] - begin};
   }
@@ -39,14 +39,14 @@ CoefficientBlocks coefficient_blocks(std::int64_t n_rows, std::int32_t first, st
   std::size_t total = 0;
   for (std::int32_t b = first; b < last; ++b) {
     next.push_back(total);
-    blocks.ends.push_back(total += counts[static_cast<std::size_t>(b)]);
+    blocks.ends.push_back(total += counts[b]);
   }
   blocks.entries.resize(total);
   const std::int32_t begin = first * width, end = last * width;
   for (std::int64_t i = 0; i < n_rows; ++i) {
     each(i, [&](std::int32_t c, double a) {
       if (c < begin || c >= end) return;
-      const std::size_t at = next[static_cast<std::size_t>((c - begin) / width)]++;
+      const std::size_t at = next[(c - begin) / width]++;
       blocks.entries[at] = {static_cast<std::int32_t>(i), c, a};
     });
   }
@@ -59,11 +59,11 @@ void each_range(std::int64_t n_rows, std::int32_t n_classes, std::int32_t width,
                 Visit visit) {
   constexpr std::size_t kFew = std::size_t{1} << 22, kRanges = 12;
   const std::int32_t n_blocks = (n_classes + width - 1) / width;
-  std::vector<std::size_t> counts(static_cast<std::size_t>(n_blocks));
+  std::vector<std::size_t> counts(n_blocks);
   std::size_t total = 0;
   for (std::int64_t i = 0; i < n_rows; ++i) {
     each(i, [&](std::int32_t c, double) {
-      ++counts[static_cast<std::size_t>(c / width)];
+      ++counts[c / width];
       ++total;
     });
   }
@@ -71,7 +71,7 @@ void each_range(std::int64_t n_rows, std::int32_t n_classes, std::int32_t width,
   std::int32_t first = 0;
   std::size_t here = 0;
   for (std::int32_t b = 0; b < n_blocks; ++b) {
-    here += counts[static_cast<std::size_t>(b)];
+    here += counts[b];
     if (here < most && b + 1 < n_blocks) continue;
     visit(coefficient_blocks(n_rows, first, b + 1, width, counts, each));
     first = b + 1;

@@ -72,7 +72,7 @@ class GapCertificate {
     const double e = slack_error(f, examples_.base.largest, row, q, at_);
     const std::int32_t y = examples_.labels[i];
     if (const double* base = examples_.base.exact_of(i)) {
-      add_base(base, static_cast<std::size_t>(examples_.base.n_classes), s);
+      add_base(base, examples_.base.n_classes, s);
       if (y != kElsewhere) s_y += base[y];
     }
     const Slacks slacks(f, s_y, shift);
@@ -176,7 +176,7 @@ GapSums inspect(const Examples<T>& examples, const WeightsView<T>& w, const Dual
     const std::int32_t y = examples.labels[i];
     const double s_y = y == kElsewhere ? 0 : s[y];
     std::fill(s + w.n_classes, s + w.stride, -kInfinity);
-    certify.add(i, z, s_y, s, static_cast<std::size_t>(w.stride), result);
+    certify.add(i, z, s_y, s, w.stride, result);
   }
   return result;
 }

@@ -25,7 +25,7 @@ RebuildError rebuild_dense(const RebuildKernels<T>& kernels, const Examples<T>& 
                            const WeightsView<T>& w, const double* common, Each each,
                            const Poll& poll) {
   constexpr auto kWidth = static_cast<std::int32_t>(kBlockClasses);
-  AlignedArray<double> sums(static_cast<std::size_t>((w.n_features + 1) * kWidth));
+  AlignedArray<double> sums((w.n_features + 1) * kWidth);
   RebuildError error;
   const auto stride = static_cast<std::int32_t>(w.stride);
   each_range(examples.x.n_rows, stride, kWidth, each, [&](const CoefficientBlocks& blocks) {
@@ -51,7 +51,7 @@ RebuildError rebuild(const RebuildKernels<T>& kernels, const Examples<T>& exampl
 template <class T>
 class ClassSums {
  public:
-  explicit ClassSums(const Csr<T>& x) : x_(x), sums_(static_cast<std::size_t>(x.n_features + 1)) {}
+  explicit ClassSums(const Csr<T>& x) : x_(x), sums_(x.n_features + 1) {}
 
   void add(std::int64_t i, double a) {
     const Row<T> row = x_.row(i);
@@ -64,7 +64,7 @@ class ClassSums {
   template <class Store>
   void drain(Store store) {
     for (const std::int64_t j : touched_) {
-      const double weight = std::exchange(sums_[static_cast<std::size_t>(j)], 0.0);
+      const double weight = std::exchange(sums_[j], 0.0);
       if (weight != 0) store(j, weight);
     }
     touched_.clear();
@@ -72,7 +72,7 @@ class ClassSums {
 
  private:
   void add_to(std::int64_t j, double weight) {
-    double& sum = sums_[static_cast<std::size_t>(j)];
+    double& sum = sums_[j];
     if (sum == 0) touched_.push_back(j);
     sum += weight;
   }

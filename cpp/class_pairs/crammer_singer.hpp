@@ -113,7 +113,7 @@ class ShareVisitor {
       if (is_in(entry.label, slot)) take(entry.label, entry.value);
     }
     if (y != kElsewhere && is_in(y, slot)) take(y, 0);  // unless it was among them
-    const T best = largest(s, static_cast<std::size_t>(pair_.width));
+    const T best = largest(s, pair_.width);
     found.a_rest = std::max(found.a_rest, 1 + static_cast<double>(best));
     found.a_max = std::max(found.a_max, found.a_rest);
   }
@@ -143,7 +143,7 @@ class ShareVisitor {
   // (subproblem/entering_classes.hpp).
   void enter(std::size_t wanted, ShareSummary& found) {
     if (found.a_rest == -kInfinity) return;
-    const auto n = static_cast<std::size_t>(2 * pair_.width);
+    const std::size_t n = 2 * pair_.width;
     const std::size_t size = largest_scores(scratch_.scores, n, 0, std::min(wanted, n), w_.best());
     for (std::size_t m = 0; m < size; ++m) {
       const Scored<T>& next = w_.best()[m];

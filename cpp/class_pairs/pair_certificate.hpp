@@ -63,7 +63,7 @@ GapSums inspect_pair(const Examples<T>& examples, const View& pair, const double
   GapSums result;
   for (std::int64_t i = begin; i < end; ++i) {
     scores_of_classes(pair, examples.x.row(i), s);
-    certify.add(i, z, own_scores[i], s, 2 * static_cast<std::size_t>(pair.width), result);
+    certify.add(i, z, own_scores[i], s, 2 * pair.width, result);
   }
   return result;
 }
@@ -80,7 +80,7 @@ void survey_slacks(const Examples<T>& examples, const View& pair, const double* 
     scores_of_classes(pair, examples.x.row(i), s);
     if (examples.labels[i] != kElsewhere) s[examples.labels[i]] = -kInfinity;
     const double offset = Slacks(examples.formulation, own_scores[i], 0).offset();
-    survey.largest[i] = offset + largest(s, 2 * static_cast<std::size_t>(pair.width));
+    survey.largest[i] = offset + largest(s, 2 * pair.width);
     double smallest = kInfinity, z_dot_xi = 0;
     for (const DualEntry<T>& entry : z.row(i)) {
       const double xi = offset + s[entry.label];

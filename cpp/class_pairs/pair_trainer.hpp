@@ -166,7 +166,8 @@ class PairTrainer {
 
   template <class Pair, class Weights>
   Pair pair_of(const ClassPair& class_pair, Weights& weights) const {
-    require(length(class_pair.labels) == problem_->n_rows(), "there must be one label per example");
+    require(std::ssize(class_pair.labels) == problem_->n_rows(),
+            "there must be one label per example");
     return {class_pair, weights, problem_->n_features()};
   }
   static OwnedScratch<T> scratch_of(const ClassPair& class_pair) {
@@ -218,8 +219,7 @@ class PairTrainer {
   void check_rows_of(const ClassPair& class_pair, std::span<const std::int32_t> rows) const {
     problem_->check_rows(rows);
     for (const std::int32_t i : rows) {
-      require(class_pair.labels[static_cast<std::size_t>(i)] != kElsewhere,
-              "a row belongs to another class block");
+      require(class_pair.labels[i] != kElsewhere, "a row belongs to another class block");
     }
   }
 

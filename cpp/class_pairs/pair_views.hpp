@@ -98,7 +98,7 @@ class TablePair {
  public:
   using View = TablePairView<T>;
   TablePair(const ClassPair& pair, PairTables<T>& weights, std::int64_t n_features)
-      : best_(2 * static_cast<std::size_t>(weights.width())) {
+      : best_(2 * weights.width()) {
     require(weights.n_rows() == n_features + 1, "weights must have n_features + 1 rows");
     require(weights.width() == pair.width, "slots of weights must be as wide as the pair's");
     view = {{&weights.slot(0), &weights.slot(1)},

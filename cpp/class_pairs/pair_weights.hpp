@@ -48,9 +48,9 @@ class PairWeights<T, PairView<T>> {
   // Whether gathering `size` columns is cheaper than scoring the whole slot: while they number no
   // more than the vectors of a row.
   bool gathers(std::size_t size) const {
-    const auto vectors = static_cast<std::size_t>(pair_.width) / kLanes<T>;
-    return size <= std::max<std::size_t>(vectors, 4) &&
-           size <= static_cast<std::size_t>(pair_.width);
+    const std::int64_t vectors = pair_.width / kLanes<T>;
+    return std::cmp_less_equal(
+        size, std::min<std::int64_t>(std::max<std::int64_t>(vectors, 4), pair_.width));
   }
 
  private:

@@ -102,7 +102,7 @@ class PairVisitor : public ExampleSubproblem<T> {
       this->add_other(entry, static_cast<double>(score), examples_.costs[i], found);
       score = kNone;
     }
-    this->add_rest(s, static_cast<std::size_t>(pair_.width), found);
+    this->add_rest(s, pair_.width, found);
   }
 
   void score_support_of(std::int64_t i, std::span<const DualEntry<T>> z, int slot,
@@ -127,7 +127,7 @@ class PairVisitor : public ExampleSubproblem<T> {
   // Add the most violating classes to the block, and no others.
   void enter(std::int64_t i, std::size_t wanted, BlockSummary& found) {
     if (found.xi_others == -kInfinity) return;
-    const auto n = static_cast<std::size_t>(2 * pair_.width);
+    const std::size_t n = 2 * pair_.width;
     wanted = std::min(wanted, n);
     const std::size_t size = largest_scores(scratch_.scores, n, 0, wanted, w_.best());
     for (std::size_t m = 0; m < size; ++m) {

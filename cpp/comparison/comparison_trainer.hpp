@@ -44,14 +44,13 @@ class ComparisonTrainer {
     require(f.relative && !f.loss.has_ridge(), "relative margins and the hinge loss are needed");
     const WeightsView<T> w = view(weights);
     check_all(log_u, w);
-    require(length(rates) == problem_->n_rows(), "there must be a rate for every example");
+    require(std::ssize(rates) == problem_->n_rows(), "there must be a rate for every example");
     OwnedScratch<T> scratch(problem_->n_classes(), w.stride);
-    AlignedArray<T> old_u(static_cast<std::size_t>(w.stride));
+    AlignedArray<T> old_u(w.stride);
     const std::vector<std::int32_t> order = problem_->order(rows, seed);
     SweepResult result;
-    in_parts(length(std::span(order)), [&](std::int64_t begin, std::int64_t end) {
-      const auto part = std::span(order).subspan(static_cast<std::size_t>(begin),
-                                                 static_cast<std::size_t>(end - begin));
+    in_parts(std::ssize(std::span(order)), [&](std::int64_t begin, std::int64_t end) {
+      const auto part = std::span(order).subspan(begin, end - begin);
       result.add(kernels_.exponentiated_gradient(problem_->examples(), w, log_u.data, rates.data(),
                                                  scratch.view(), old_u.data(), part));
     });
@@ -160,7 +159,7 @@ class ComparisonTrainer {
             "scores must have a row of n_classes numbers at least for every example");
     check_padding(scores);
     check(z);
-    require(length(violations) == problem_->n_rows(),
+    require(std::ssize(violations) == problem_->n_rows(),
             "there must be a violation for every example");
     return {scores.data, scores.n_columns, violations.data()};
   }

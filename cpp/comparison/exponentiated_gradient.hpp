@@ -206,7 +206,7 @@ class ExponentiatedGradient {
     std::fill(step_, step_ + w_.stride, T{0});
   }
 
-  static constexpr auto kLane = static_cast<std::int64_t>(kLanes<T>);
+  static constexpr auto kLane = kLanes<T>;
   const Examples<T>& examples_;
   DenseWeights<T> w_;
   T* a_;      // the gradient

@@ -43,7 +43,7 @@ class MostViolating : public ExampleSubproblem<T> {
       this->add_other(entry, static_cast<double>(s[entry.label]), examples_.costs[i], found);
       s[entry.label] = kNone;
     }
-    this->add_rest(static_cast<std::size_t>(all_.stride), found);
+    this->add_rest(all_.stride, found);
     return found;
   }
 
@@ -119,7 +119,7 @@ SweepResult most_violating(const Examples<T>& examples, std::int32_t n_classes,
                            const AllScores<T>& all, DualLists<T>& z, const Columns<T>& columns,
                            Scratch<T> scratch, ProductScratch products, std::int64_t n_steps) {
   MostViolating<T> method(examples, n_classes, all, scratch);
-  const std::span<const double> v(all.violations, static_cast<std::size_t>(examples.x.n_rows));
+  const std::span<const double> v(all.violations, examples.x.n_rows);
   SweepResult result;
   for (std::int64_t step = 0; step < n_steps; ++step) {
     const auto worst = std::max_element(v.begin(), v.end());

@@ -24,9 +24,4 @@ struct CsrArrays {
   std::vector<T> values;
 };
 
-template <class T>
-std::int64_t length(std::span<T> values) {
-  return static_cast<std::int64_t>(values.size());
-}
-
 }  // namespace manyclass

@@ -41,16 +41,14 @@ class BaseTable {
  public:
   // `numbers`: n_rows x n_classes.
   BaseTable(std::span<const double> numbers, std::int32_t n_classes)
-      : BaseTable(static_cast<std::int64_t>(numbers.size()) / n_classes, n_classes) {
-    fill([&](std::int64_t r, std::int32_t c) {
-      return numbers[static_cast<std::size_t>(r * n_classes + c)];
-    });
+      : BaseTable(std::ssize(numbers) / n_classes, n_classes) {
+    fill([&](std::int64_t r, std::int32_t c) { return numbers[r * n_classes + c]; });
   }
   // The same for classes in another order: column p is the other's column order[p].
   BaseTable(const BaseTable& other, std::span<const std::int32_t> order)
       : BaseTable(other.n_rows_, other.n_classes_) {
     fill([&](std::int64_t r, std::int32_t c) {
-      return other.exact_.data()[r * stride_ + order[static_cast<std::size_t>(c)]];
+      return other.exact_.data()[r * stride_ + order[c]];
     });
   }
 
@@ -66,8 +64,8 @@ class BaseTable {
       : n_classes_(n_classes),
         n_rows_(n_rows),
         stride_((n_classes + kBlock - 1) / kBlock * kBlock),
-        exact_(static_cast<std::size_t>(n_rows * stride_)),
-        rounded_(static_cast<std::size_t>(sizeof(T) == sizeof(double) ? 0 : n_rows * stride_)) {}
+        exact_(n_rows * stride_),
+        rounded_(sizeof(T) == sizeof(double) ? 0 : n_rows * stride_) {}
 
   // value(r, c)
   template <class Value>

@@ -63,12 +63,12 @@ const char* flaw_of(const Csr<T>& x, std::int64_t n_entries) {
 template <class T>
 const char* flaw_of_dense(const Csr<T>& x, std::span<const std::int32_t> indices,
                           std::int64_t n_values) {
-  const auto d = static_cast<std::int64_t>(indices.size());
+  const auto d = std::ssize(indices);
   if (d != x.n_features || d * x.n_rows != n_values) {
     return "indices and values must have one length, or X be dense";
   }
   for (std::int64_t j = 0; j < d; ++j) {
-    if (indices[static_cast<std::size_t>(j)] != j) return "indices of a dense X must ascend from 0";
+    if (indices[j] != j) return "indices of a dense X must ascend from 0";
   }
   for (std::int64_t i = 0; i <= x.n_rows; ++i) {
     if (x.indptr[i] != i * d) return "indptr of a dense X must be multiples of n_features";

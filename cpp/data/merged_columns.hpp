@@ -61,8 +61,8 @@ class MergedSample {
  public:
   MergedSample(const Csr<T>& x, std::int64_t n_rows, double enough) : x_(x), enough_(enough) {
     n_rows = std::min(n_rows, x.n_rows);
-    places_.assign(static_cast<std::size_t>(x.n_features), -1);
-    sampled_.assign(static_cast<std::size_t>(x.n_rows), false);
+    places_.assign(x.n_features, -1);
+    sampled_.assign(x.n_rows, false);
     for (std::int64_t t = 0; t < n_rows; ++t) {
       // One row of each n-th part, at a random place.
       const std::int64_t begin = t * x.n_rows / n_rows, end = (t + 1) * x.n_rows / n_rows;
@@ -77,7 +77,7 @@ class MergedSample {
     double found = separated();
     for (std::int64_t part = 0; part < kParts && found < enough_; ++part) {
       for (std::int64_t i = part; i < x_.n_rows; i += kParts) {
-        if (!sampled_[static_cast<std::size_t>(i)]) look(i);
+        if (!sampled_[i]) look(i);
       }
       if (((part + 1) & part) == 0) found = separated();  // after 1, 2, 4, ... parts
     }
@@ -86,12 +86,12 @@ class MergedSample {
 
  private:
   void take(std::int64_t i) {
-    sampled_[static_cast<std::size_t>(i)] = true;
+    sampled_[i] = true;
     const Row<T> row = x_.row(i);
     for (std::int64_t p = 0; p < row.nnz; ++p) {
       if (row.values[p] == 0) continue;
       ++total_;
-      std::int32_t& place = places_[static_cast<std::size_t>(row.indices[p])];
+      std::int32_t& place = places_[row.indices[p]];
       if (place < 0) {
         place = static_cast<std::int32_t>(prints_.size());
         prints_.emplace_back();
@@ -99,26 +99,24 @@ class MergedSample {
         weights_.push_back(0);
         alive_.push_back(place);
       }
-      prints_[static_cast<std::size_t>(place)].add(i, row.values[p]);
-      ++weights_[static_cast<std::size_t>(place)];
+      prints_[place].add(i, row.values[p]);
+      ++weights_[place];
     }
   }
 
   void look(std::int64_t i) {
     const Row<T> row = x_.row(i);
     for (std::int64_t p = 0; p < row.nnz; ++p) {
-      const std::int32_t place = places_[static_cast<std::size_t>(row.indices[p])];
+      const std::int32_t place = places_[row.indices[p]];
       if (place >= 0 && row.values[p] != 0) {
-        prints_[static_cast<std::size_t>(place)].add(i, row.values[p]);
+        prints_[place].add(i, row.values[p]);
       }
     }
   }
 
   // Forget the columns that differ from all others; return the share if the others are merged.
   double separated() {
-    const auto key = [this](std::int32_t place) {
-      return prints_[static_cast<std::size_t>(place)].key();
-    };
+    const auto key = [this](std::int32_t place) { return prints_[place].key(); };
     std::sort(alive_.begin(), alive_.end(),
               [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
     std::vector<std::int32_t> kept;
@@ -127,14 +125,14 @@ class MergedSample {
       while (end < alive_.size() && key(alive_[end]) == key(alive_[begin])) ++end;
       const auto size = static_cast<std::int64_t>(end - begin);
       for (std::size_t p = begin; p < end; ++p) {
-        const auto place = static_cast<std::size_t>(alive_[p]);
+        const auto place = alive_[p];
         if (size > 1 && !prints_[place].odd) {
           kept.push_back(alive_[p]);
         } else {
-          places_[static_cast<std::size_t>(columns_[place])] = -1;
+          places_[columns_[place]] = -1;
         }
       }
-      saved += (size - 1) * weights_[static_cast<std::size_t>(alive_[begin])];
+      saved += (size - 1) * weights_[alive_[begin]];
     }
     alive_ = std::move(kept);
     return total_ == 0 ? 1.0 : 1.0 - static_cast<double>(saved) / static_cast<double>(total_);
@@ -158,14 +156,12 @@ inline std::vector<std::int32_t> first_alike(std::span<const ColumnPrint> prints
   for (std::size_t j = 0; j < prints.size(); ++j) {
     if (prints[j].count == 0 || prints[j].odd) continue;
     std::size_t at = prints[j].key() & (slots.size() - 1);
-    const auto differs = [&](std::int32_t other) {
-      return prints[static_cast<std::size_t>(other)].key() != prints[j].key();
-    };
+    const auto differs = [&](std::int32_t other) { return prints[other].key() != prints[j].key(); };
     while (slots[at] >= 0 && differs(slots[at])) at = (at + 1) & (slots.size() - 1);
     if (slots[at] < 0) {
       slots[at] = static_cast<std::int32_t>(j);
     } else {
-      with[j] = with[static_cast<std::size_t>(slots[at])] = slots[at];
+      with[j] = with[slots[at]] = slots[at];
     }
   }
   return with;
@@ -187,14 +183,14 @@ std::vector<bool> verified(const Csr<T>& x, std::span<const ColumnPrint> prints,
   for (std::int64_t i = 0; i < x.n_rows; ++i) {
     const Row<T> row = x.row(i);
     for (std::int64_t p = 0; p < row.nnz; ++p) {
-      const auto j = static_cast<std::size_t>(row.indices[p]);
+      const auto j = row.indices[p];
       if (row.values[p] != 0 && with[j] == row.indices[p])
         seen[j] = {i, ratio_of(j, row.values[p])};
     }
     for (std::int64_t p = 0; p < row.nnz; ++p) {
-      const auto j = static_cast<std::size_t>(row.indices[p]);
+      const auto j = row.indices[p];
       if (row.values[p] == 0 || with[j] < 0 || with[j] == row.indices[p]) continue;
-      const Seen& other = seen[static_cast<std::size_t>(with[j])];
+      const Seen& other = seen[with[j]];
       if (other.row != i || other.ratio != ratio_of(j, row.values[p])) same[j] = false;
     }
   }
@@ -205,24 +201,23 @@ std::vector<bool> verified(const Csr<T>& x, std::span<const ColumnPrint> prints,
 // others.
 template <class T>
 MergedColumns merged_columns(const Csr<T>& x) {
-  const auto d = static_cast<std::size_t>(x.n_features);
+  const auto d = x.n_features;
   std::vector<ColumnPrint> prints(d);
   for (std::int64_t i = 0; i < x.n_rows; ++i) {
     const Row<T> row = x.row(i);
     for (std::int64_t p = 0; p < row.nnz; ++p) {
-      if (row.values[p] != 0)
-        prints[static_cast<std::size_t>(row.indices[p])].add(i, row.values[p]);
+      if (row.values[p] != 0) prints[row.indices[p]].add(i, row.values[p]);
     }
   }
   const std::vector<std::int32_t> with = first_alike(prints);
   const std::vector<bool> same = verified<T>(x, prints, with);
   MergedColumns found{std::vector<std::int32_t>(d, 0), std::vector<double>(d, 0), {}};
   std::vector<double> squares;
-  for (std::size_t j = 0; j < d; ++j) {
+  for (std::int64_t j = 0; j < d; ++j) {
     if (prints[j].count == 0) continue;
-    const bool joins = with[j] >= 0 && static_cast<std::size_t>(with[j]) != j && same[j] &&
-                       prints[j].count == prints[static_cast<std::size_t>(with[j])].count;
-    const std::size_t head = joins ? static_cast<std::size_t>(with[j]) : j;
+    const bool joins =
+        with[j] >= 0 && with[j] != j && same[j] && prints[j].count == prints[with[j]].count;
+    const std::int64_t head = joins ? with[j] : j;
     if (!joins) {
       found.groups[j] = static_cast<std::int32_t>(found.first.size());
       found.first.push_back(static_cast<std::int32_t>(j));
@@ -230,11 +225,11 @@ MergedColumns merged_columns(const Csr<T>& x) {
     }
     found.groups[j] = found.groups[head];
     found.factors[j] = joins ? prints[j].first / prints[head].first : 1.0;
-    squares[static_cast<std::size_t>(found.groups[j])] += found.factors[j] * found.factors[j];
+    squares[found.groups[j]] += found.factors[j] * found.factors[j];
   }
-  for (std::size_t j = 0; j < d; ++j) {
+  for (std::int64_t j = 0; j < d; ++j) {
     if (prints[j].count != 0) {
-      found.factors[j] /= std::sqrt(squares[static_cast<std::size_t>(found.groups[j])]);
+      found.factors[j] /= std::sqrt(squares[found.groups[j]]);
     }
   }
   return found;
@@ -246,17 +241,16 @@ template <class T>
 CsrArrays<T> with_merged(const Csr<T>& x, std::span<const std::int32_t> groups,
                          std::span<const double> factors, std::span<const std::int32_t> first) {
   CsrArrays<T> merged;
-  merged.indptr.reserve(static_cast<std::size_t>(x.n_rows) + 1);
+  merged.indptr.reserve(x.n_rows + 1);
   for (std::int64_t i = 0; i < x.n_rows; ++i) {
     const Row<T> row = x.row(i);
     for (std::int64_t p = 0; p < row.nnz; ++p) {
-      const auto j = static_cast<std::size_t>(row.indices[p]);
-      if (row.values[p] == 0 || first[static_cast<std::size_t>(groups[j])] != row.indices[p])
-        continue;
+      const auto j = row.indices[p];
+      if (row.values[p] == 0 || first[groups[j]] != row.indices[p]) continue;
       merged.labels.push_back(groups[j]);
       merged.values.push_back(static_cast<T>(static_cast<double>(row.values[p]) / factors[j]));
     }
-    merged.indptr.push_back(static_cast<std::int64_t>(merged.labels.size()));
+    merged.indptr.push_back(std::ssize(merged.labels));
   }
   return merged;
 }

@@ -42,24 +42,22 @@ inline void shuffle(std::span<std::int32_t> order, Random& random) {
 class VisitOrder {
  public:
   // `interleaved`: blocks whose rows are visited in turn.
-  VisitOrder(std::int64_t n_rows, std::size_t rows_in_block, std::size_t interleaved)
-      : stays_(static_cast<std::size_t>(n_rows)),
-        rows_in_block_(rows_in_block),
-        interleaved_(interleaved) {}
+  VisitOrder(std::int64_t n_rows, std::int64_t rows_in_block, std::int64_t interleaved)
+      : stays_(n_rows), rows_in_block_(rows_in_block), interleaved_(interleaved) {}
 
   // The rows (ascending) in a new order.
   std::span<std::int32_t> shuffled(std::span<const std::int32_t> rows, Random& random) {
-    const std::size_t n_blocks = (rows.size() + rows_in_block_ - 1) / rows_in_block_;
+    const std::int64_t n_blocks = (std::ssize(rows) + rows_in_block_ - 1) / rows_in_block_;
     blocks_.resize(n_blocks);
     std::iota(blocks_.begin(), blocks_.end(), 0);
     shuffle(blocks_, random);
     order_.clear();
-    for (std::size_t first = 0; first < n_blocks; first += interleaved_) {
-      const std::size_t last = std::min(first + interleaved_, n_blocks);
-      for (std::size_t place = 0; place < rows_in_block_; ++place) {
-        for (std::size_t b = first; b < last; ++b) {
-          const std::size_t at = static_cast<std::size_t>(blocks_[b]) * rows_in_block_ + place;
-          if (at < rows.size()) order_.push_back(rows[at]);
+    for (std::int64_t first = 0; first < n_blocks; first += interleaved_) {
+      const std::int64_t last = std::min(first + interleaved_, n_blocks);
+      for (std::int64_t place = 0; place < rows_in_block_; ++place) {
+        for (std::int64_t b = first; b < last; ++b) {
+          const std::int64_t at = blocks_[b] * rows_in_block_ + place;
+          if (at < std::ssize(rows)) order_.push_back(rows[at]);
         }
       }
     }
@@ -69,10 +67,10 @@ class VisitOrder {
   // Write those of `rows` that are among `chosen` to `out` (may be `rows`), ascending.
   void restore(std::span<const std::int32_t> chosen, std::span<const std::int32_t> rows,
                std::int32_t* out) {
-    for (const std::int32_t i : chosen) stays_[static_cast<std::size_t>(i)] = 1;
+    for (const std::int32_t i : chosen) stays_[i] = 1;
     for (const std::int32_t i : rows) {
-      if (stays_[static_cast<std::size_t>(i)]) *out++ = i;
-      stays_[static_cast<std::size_t>(i)] = 0;
+      if (stays_[i]) *out++ = i;
+      stays_[i] = 0;
     }
   }
 
@@ -80,8 +78,8 @@ class VisitOrder {
   std::vector<std::int32_t> blocks_;
   std::vector<std::int32_t> order_;
   std::vector<std::uint8_t> stays_;
-  std::size_t rows_in_block_;
-  std::size_t interleaved_;
+  std::int64_t rows_in_block_;
+  std::int64_t interleaved_;
 };
 
 }  // namespace manyclass

@@ -27,17 +27,17 @@ class OwnedBatch {
  public:
   OwnedBatch(std::int32_t n_classes, std::int64_t stride)
       : stride_(stride),
-        rows_(2 * kRows * static_cast<std::size_t>(stride)),
+        rows_(2 * kRows * stride),
         gram_(2 * kRows * kRows),
-        scores_(kRows * static_cast<std::size_t>(score_stride<T>(n_classes))),
-        mean_step_(static_cast<std::size_t>(stride)),
-        steps_(kRows * (static_cast<std::size_t>(n_classes) + 2)),
-        class_begins_(static_cast<std::size_t>(n_classes) + 1),
-        class_steps_(kRows * static_cast<std::size_t>(n_classes)) {}
+        scores_(kRows * score_stride<T>(n_classes)),
+        mean_step_(stride),
+        steps_(kRows * (n_classes + 2)),
+        class_begins_(n_classes + 1),
+        class_steps_(kRows * n_classes) {}
 
   RowBatch<T> view(std::span<const std::int32_t> order, std::size_t slot) {
     return {.order = order,
-            .rows = rows_.data() + slot * kRows * static_cast<std::size_t>(stride_),
+            .rows = rows_.data() + slot * kRows * stride_,
             .gram = gram_.data() + slot * kRows * kRows,
             .scores = scores_.data(),
             .steps = steps_.data(),
@@ -51,7 +51,7 @@ class OwnedBatch {
   T* row() const { return mean_step_.data(); }
 
  private:
-  static constexpr auto kRows = static_cast<std::size_t>(kBatchRows);
+  static constexpr auto kRows = kBatchRows;
   std::int64_t stride_;
   AlignedArray<T> rows_, gram_, scores_, mean_step_;
   std::vector<Step> steps_;
@@ -96,7 +96,7 @@ class BatchTeam {
   }
 
  private:
-  static constexpr auto kRows = static_cast<std::size_t>(kBatchRows);
+  static constexpr auto kRows = kBatchRows;
 
   // Callbacks of run_batches.
   struct Steps {
@@ -136,9 +136,9 @@ class BatchTeam {
     return steps.result;
   }
 
-  RowBatch<T> view(std::span<const std::int32_t> order, std::size_t t) {
-    const std::size_t begin = std::min(t * kRows, order.size());
-    return batch_.view(order.subspan(begin, std::min(kRows, order.size() - begin)), t % 2);
+  RowBatch<T> view(std::span<const std::int32_t> order, std::int64_t t) {
+    const std::int64_t begin = std::min(t * kRows, std::ssize(order));
+    return batch_.view(order.subspan(begin, std::min(kRows, std::ssize(order) - begin)), t % 2);
   }
 
   const Examples<T>& examples_;

@@ -31,8 +31,8 @@ namespace manyclass::MANYCLASS_ISA {
 template <class T>
 void pack_batch(const Csr<T>& x, const RowBatch<T>& batch, std::int64_t stride) {
   for (std::int64_t b = 0; b < batch.size(); ++b) {
-    fetch_row(x, batch.order[static_cast<std::size_t>(std::min(b + 2, batch.size() - 1))]);
-    pack_row(x, batch.order[static_cast<std::size_t>(b)], stride, batch.rows + b * stride);
+    fetch_row(x, batch.order[std::min(b + 2, batch.size() - 1)]);
+    pack_row(x, batch.order[b], stride, batch.rows + b * stride);
   }
   for (std::int64_t b = 0; b < batch.size(); b += kTileRows) {
     const std::int64_t n = std::min<std::int64_t>(kTileRows, batch.size() - b);
@@ -61,7 +61,7 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
   // The visit of the batch's example b. Examples with a gap below `min_gap` are passed over.
   void visit(std::int64_t b, DualLists<T>& z, double min_gap, std::int32_t* active,
              SweepResult& result) {
-    const std::int32_t i = batch_.order[static_cast<std::size_t>(b)];
+    const std::int32_t i = batch_.order[b];
     scratch_.scores = batch_.scores + b * stride_;
     batch_.is_dense[b] = false;
     batch_.means[b] = 0;
@@ -84,7 +84,7 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
 
  private:
   // From this share of the classes on, a step is added to scores as a vector.
-  static constexpr std::size_t kDenseShare = 8;
+  static constexpr std::int64_t kDenseShare = 8;
 
   std::size_t begin_of(std::int64_t b) const { return b == 0 ? 0 : batch_.ends[b - 1]; }
 
@@ -98,7 +98,7 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
       shift += static_cast<double>(g) * batch_.means[j];
       if (batch_.is_dense[j]) {
         const T* delta = batch_.scores + j * stride_;
-        for (std::int64_t c = 0; c < stride_; c += static_cast<std::int64_t>(kLanes<T>)) {
+        for (std::int64_t c = 0; c < stride_; c += kLanes<T>) {
           store(s + c, load(s + c) + g * load(delta + c));
         }
       } else {
@@ -121,7 +121,7 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
       }
     }
     batch_.ends[b] = end;
-    if (step.size() * kDenseShare < static_cast<std::size_t>(n_classes_)) return;
+    if (std::ssize(step) * kDenseShare < n_classes_) return;
     batch_.is_dense[b] = true;  // its scores are used up
     std::fill_n(scratch_.scores, stride_, T{0});
     for (std::size_t m = begin_of(b); m < end; ++m) {
@@ -185,7 +185,7 @@ SweepResult visit_batch(const Examples<T>& examples, const ClassMajorView<T>& w,
 template <int V, class T>
 void add_steps(const RowBatch<T>& batch, const ClassMajorView<T>& w, std::int64_t first,
                std::int64_t last, std::int64_t j, bool centred) {
-  constexpr auto kL = static_cast<std::int64_t>(kLanes<T>);
+  constexpr auto kL = kLanes<T>;
   for (std::int64_t c = first; c < last; ++c) {
     const std::size_t begin = batch.class_begins[c], end = batch.class_begins[c + 1];
     if (begin == end && !centred) continue;
@@ -208,7 +208,7 @@ void add_steps(const RowBatch<T>& batch, const ClassMajorView<T>& w, std::int64_
 template <class T>
 void update_classes(const RowBatch<T>& batch, const ClassMajorView<T>& w, std::int64_t first,
                     std::int64_t last, bool centred) {
-  constexpr auto kL = static_cast<std::int64_t>(kLanes<T>);
+  constexpr auto kL = kLanes<T>;
   std::int64_t j = 0;
   for (; j + 8 * kL <= w.stride; j += 8 * kL) add_steps<8>(batch, w, first, last, j, centred);
   for (; j < w.stride; j += kL) add_steps<1>(batch, w, first, last, j, centred);

@@ -60,7 +60,7 @@ GapSums inspect_rows(const Examples<T>& examples, const ClassMajorView<T>& w, co
       const std::int32_t y = examples.labels[i + b];
       const double s_y = y == kElsewhere ? 0 : s[y];
       std::fill(s + w.n_classes, s + ld, -kInfinity);
-      certify.add(i + b, z, s_y, s, static_cast<std::size_t>(ld), result);
+      certify.add(i + b, z, s_y, s, ld, result);
     }
   }
   return result;

@@ -52,7 +52,7 @@ struct RowBatch {
   BatchStep<T>* class_steps;            // kBatchRows x n_classes
   T* mean_step;                         // stride: sum_b means_b x_b
 
-  std::int64_t size() const { return static_cast<std::int64_t>(order.size()); }
+  std::int64_t size() const { return std::ssize(order); }
 };
 
 }  // namespace manyclass

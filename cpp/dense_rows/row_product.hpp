@@ -44,7 +44,7 @@ template <int R, int C, class T>
 inline void product_tile(const T* a, std::int64_t a_stride, const T* b, std::int64_t b_stride,
                          std::int64_t n, T* out, std::int64_t out_stride) {
   Vector<T> sum[R][C] = {};
-  for (std::int64_t j = 0; j < n; j += static_cast<std::int64_t>(kLanes<T>)) {
+  for (std::int64_t j = 0; j < n; j += kLanes<T>) {
     Vector<T> x[R];
     for (int r = 0; r < R; ++r) x[r] = load(a + r * a_stride + j);
     for (int c = 0; c < C; ++c) {

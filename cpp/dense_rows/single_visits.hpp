@@ -23,7 +23,7 @@ namespace manyclass::MANYCLASS_ISA {
 // N scores at a time; U sums of each are under way, to hide the latency of an addition.
 template <int N, int U, class T>
 inline void dot_rows(const ClassMajorView<T>& w, const T* x, const std::int32_t* labels, T* out) {
-  constexpr auto kL = static_cast<std::int64_t>(kLanes<T>);
+  constexpr auto kL = kLanes<T>;
   const T* rows[N];
   for (int m = 0; m < N; ++m) rows[m] = w.of(labels[m]);
   Vector<T> sum[U][N] = {};
@@ -79,7 +79,7 @@ class SingleVisitor : public ExampleSubproblem<T> {
   void add(std::int32_t c, double delta) const {
     T* weights = w_.of(c);
     const T by = static_cast<T>(delta);
-    for (std::int64_t j = 0; j < w_.stride; j += static_cast<std::int64_t>(kLanes<T>)) {
+    for (std::int64_t j = 0; j < w_.stride; j += kLanes<T>) {
       store(weights + j, load(weights + j) + by * load(row_ + j));
     }
   }
@@ -107,7 +107,7 @@ SweepResult single_visits(const Examples<T>& examples, const ClassMajorView<T>& 
     __builtin_prefetch(examples.norms + ahead(4));
   };
   const auto score = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
-    result.evaluations += static_cast<std::int64_t>(list.size()) + 1;
+    result.evaluations += std::ssize(list) + 1;
     return visitor.score_support(i, list);
   };
   return visit_all(visitor, examples, z, order, min_gap, active, score, fetch);

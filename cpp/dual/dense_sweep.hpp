@@ -103,7 +103,7 @@ SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T
 // as a row has vectors of U. Their scores, those of y and of the mean must fit into the scratch.
 template <class U, class T>
 std::int64_t gathered_classes(const WeightsView<T>& w) {
-  constexpr auto kLanesOfU = static_cast<std::int64_t>(kLanes<U>);
+  constexpr auto kLanesOfU = kLanes<U>;
   const std::int64_t vectors = (w.stride + kLanesOfU - 1) / kLanesOfU;
   return std::min(std::max<std::int64_t>(vectors, 4), w.stride);
 }
@@ -118,7 +118,7 @@ SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const Weight
   // Float and double count as float does: equal efforts then allow equally many visits.
   const std::int64_t few_counted = gathered_classes<float>(w);
   const auto score = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
-    const auto needed = static_cast<std::int64_t>(list.size()) + 2;
+    const auto needed = std::ssize(list) + 2;
     const bool gather = kShrunk && needed <= few;
     result.evaluations += kShrunk && needed <= few_counted ? needed - 1 : w.n_classes;
     return gather ? visitor.score_support(i, list) : visitor.score_all(i, list);

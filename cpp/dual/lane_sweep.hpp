@@ -245,7 +245,7 @@ SweepResult sweep_lanes(const Visitor& visitor, std::int32_t n_classes,
     }
     if (stays) active[result.n_active++] = i;
   }
-  result.evaluations = static_cast<std::int64_t>(order.size()) * n_classes;
+  result.evaluations = std::ssize(order) * n_classes;
   return result;
 }
 

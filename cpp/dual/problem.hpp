@@ -65,15 +65,16 @@ class Problem {
                  .x = {.indptr = arrays.indptr.data(),
                        .indices = arrays.indices.data(),
                        .values = arrays.values.data(),
-                       .n_rows = length(arrays.labels),
+                       .n_rows = std::ssize(arrays.labels),
                        .n_features = arrays.n_features,
                        .bias = arrays.bias,
                        .is_dense = is_dense},
                  .labels = arrays.labels.data(),
                  .norms = norms_.data(),
                  .costs = arrays.costs.data()};
-    if (is_dense) require_none(flaw_of_dense(examples_.x, arrays.indices, length(arrays.values)));
-    require_none(flaw_of(examples_.x, length(arrays.values)));
+    if (is_dense)
+      require_none(flaw_of_dense(examples_.x, arrays.indices, std::ssize(arrays.values)));
+    require_none(flaw_of(examples_.x, std::ssize(arrays.values)));
     if (!arrays.base_rows.empty()) take_base(arrays);
     kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)
         .squared_norms(examples_.x, norms_.data());
@@ -88,7 +89,7 @@ class Problem {
         check_signals_(other.check_signals_),
         has_runs_(other.has_runs_),
         examples_(other.examples_) {
-    require(length(labels) == n_rows(), "every example must have a label");
+    require(std::ssize(labels) == n_rows(), "every example must have a label");
     require_none(flaw_of(labels, n_classes_));
     examples_.labels = labels.data();
     examples_.norms = norms_.data();
@@ -133,7 +134,7 @@ class Problem {
     const double n = std::max(1.0, static_cast<double>(x.n_rows));
     const double features = static_cast<double>(x.indptr[x.n_rows]) / n;
     const double rows = kWorkBetweenPolls / ((features + 1) * n_classes_);
-    return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
+    return std::max<std::size_t>(1, rows);
   }
 
   // sigma of every row (certificate/feasible.hpp).
@@ -147,9 +148,9 @@ class Problem {
   std::vector<double> sum_of_rows(std::span<const double> factors) const {
     require(factors.size() == norms_.size(), "there must be a factor for every example");
     const Csr<T>& x = examples_.x;
-    std::vector<double> sum(static_cast<std::size_t>(x.n_features) + 1);
+    std::vector<double> sum(x.n_features + 1);
     for (std::int64_t i = 0; i < x.n_rows; ++i) {
-      const double factor = factors[static_cast<std::size_t>(i)];
+      const double factor = factors[i];
       if (factor == 0) continue;
       const Row<T> row = x.row(i);
       for (std::int64_t p = 0; p < row.nnz; ++p) {
@@ -182,11 +183,11 @@ class Problem {
   template <class Duals>
   void put_sums(const Duals& z, std::span<const std::int32_t> rows, std::span<double> sigma) const {
     for (const std::int32_t i : rows) {
-      sigma[static_cast<std::size_t>(i)] = sigma_of(examples(), z, i);
+      sigma[i] = sigma_of(examples(), z, i);
     }
   }
   const double* common_of(std::span<const double> common) const {
-    require(common.empty() || length(common) == n_features() + 1,
+    require(common.empty() || std::ssize(common) == n_features() + 1,
             "common must have n_features + 1 numbers, or none");
     return common.empty() ? nullptr : common.data();
   }
@@ -205,22 +206,22 @@ class Problem {
                      std::uint64_t seed, std::size_t at_once, Sweep sweep) const {
     Random random(seed);
     VisitOrder visits = new_visit_order();
-    return manyclass::shrunk_loops(active.first(static_cast<std::size_t>(n_active)), goal, visits,
-                                   at_once, random, sweep, poll());
+    return manyclass::shrunk_loops(active.first(n_active), goal, visits, at_once, random, sweep,
+                                   poll());
   }
   void check_loop(std::span<const std::int32_t> rows, std::span<const std::int32_t> active) const {
     require(active.size() >= rows.size(), "active must be as long as rows");
     check_rows(rows);
   }
   void check_active(std::span<const std::int32_t> active, std::int64_t n_active) const {
-    require(0 <= n_active && n_active <= length(active), "n_active is out of range");
-    check_rows(active.first(static_cast<std::size_t>(n_active)));
+    require(0 <= n_active && n_active <= std::ssize(active), "n_active is out of range");
+    check_rows(active.first(n_active));
   }
 
  private:
   void take_base(const ExampleArrays<T>& arrays) {
-    const auto width = static_cast<std::size_t>(n_classes_);
-    require(arrays.base_table.size() % width == 0, "base scores must have a column for each class");
+    require(arrays.base_table.size() % n_classes_ == 0,
+            "base scores must have a column for each class");
     require(arrays.base_rows.size() == arrays.labels.size(),
             "every example must have a row of base scores");
     require_none(flaw_of_base(arrays.base_table));
@@ -230,7 +231,7 @@ class Problem {
   }
 
   static constexpr std::int64_t kBlockOfRows = 1 << 14;  // bytes
-  static constexpr std::size_t kFewBlocks = 4, kManyBlocks = 64;
+  static constexpr std::int64_t kFewBlocks = 4, kManyBlocks = 64;
   // Labels are in runs where so much of what chance leaves of neighbouring pairs is of one class.
   static constexpr double kRuns = 0.25;
 
@@ -242,15 +243,14 @@ class Problem {
     const auto bytes = static_cast<std::int64_t>(sizeof(T) + sizeof(std::int32_t)) * nnz;
     const std::int64_t rows =
         std::min(kBlockOfRows * n / std::max<std::int64_t>(bytes, 1), n / 256);
-    return {n, static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 1, 32)),
-            has_runs_ ? kManyBlocks : kFewBlocks};
+    return {n, std::clamp<std::int64_t>(rows, 1, 32), has_runs_ ? kManyBlocks : kFewBlocks};
   }
 
   static bool has_runs(std::span<const std::int32_t> labels, std::int32_t n_classes) {
-    std::vector<double> counts(static_cast<std::size_t>(n_classes) + 1);  // the last: elsewhere
+    std::vector<double> counts(n_classes + 1);  // the last: elsewhere
     std::int64_t n_same = 0;
     for (std::size_t i = 0; i < labels.size(); ++i) {
-      ++counts[static_cast<std::size_t>(labels[i] < 0 ? n_classes : labels[i])];
+      ++counts[labels[i] < 0 ? n_classes : labels[i]];
       n_same += i > 0 && labels[i] == labels[i - 1];
     }
     const auto n = static_cast<double>(std::max<std::size_t>(labels.size(), 1));

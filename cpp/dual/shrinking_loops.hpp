@@ -28,7 +28,7 @@ SweepResult loop_over(std::span<const std::int32_t> rows, std::int32_t* active, 
     sum.add(sweep(order.subspan(begin, size), order.data() + sum.n_active));
     poll();
   }
-  visits.restore(order.first(static_cast<std::size_t>(sum.n_active)), rows, active);
+  visits.restore(order.first(sum.n_active), rows, active);
   return sum;
 }
 
@@ -54,9 +54,9 @@ ShrunkResult shrunk_loops(std::span<std::int32_t> active, const ShrunkGoal& goal
                           VisitOrder& visits, std::size_t at_once, Random& random, Sweep sweep,
                           Poll poll) {
   ShrunkResult result;
-  result.n_active = static_cast<std::int64_t>(active.size());
+  result.n_active = std::ssize(active);
   while (result.n_active > 0 && result.evaluations < goal.evaluations) {
-    const auto rows = active.first(static_cast<std::size_t>(result.n_active));
+    const auto rows = active.first(result.n_active);
     const SweepResult loop = loop_over(rows, rows.data(), visits, at_once, random, sweep, poll);
     result.dual_gain += loop.dual_gain;
     result.evaluations += loop.evaluations;

@@ -24,7 +24,7 @@ class DualLanes {
       : n_rows_(n_rows),
         n_classes_(n_classes),
         stride_((n_classes + mean_apart + kBlock - 1) / kBlock * kBlock),
-        data_(static_cast<std::size_t>(n_rows * stride_)) {}
+        data_(n_rows * stride_) {}
   DualLanes(const DualLanes&) = delete;
   DualLanes& operator=(const DualLanes&) = delete;
 

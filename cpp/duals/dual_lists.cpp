@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
+#include <utility>
 
 namespace manyclass {
 
@@ -22,7 +23,7 @@ std::int64_t DualLists<T>::n_bytes() const {
 
 template <class T>
 void DualLists<T>::grow(Slot& slot, std::size_t size) {
-  if (size > static_cast<std::size_t>(n_classes_)) {
+  if (std::cmp_greater(size, n_classes_)) {
     throw std::length_error("a row of z has more entries than classes");
   }
   const auto log_capacity = std::max(1U, static_cast<std::uint32_t>(std::bit_width(size - 1)));

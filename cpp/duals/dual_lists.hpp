@@ -23,30 +23,26 @@ template <class T>
 class DualLists {
  public:
   DualLists(std::int64_t n_rows, std::int32_t n_classes, bool /*mean_apart*/ = false)
-      : slots_(static_cast<std::size_t>(n_rows)), n_classes_(n_classes) {}
+      : slots_(n_rows), n_classes_(n_classes) {}
   DualLists(const DualLists&) = delete;
   DualLists& operator=(const DualLists&) = delete;
 
-  std::int64_t n_rows() const { return static_cast<std::int64_t>(slots_.size()); }
+  std::int64_t n_rows() const { return std::ssize(slots_); }
   std::int32_t n_classes() const { return n_classes_; }
   std::span<DualEntry<T>> row(std::int64_t i) {
-    Slot& slot = slots_[static_cast<std::size_t>(i)];
+    Slot& slot = slots_[i];
     return {slot.entries, slot.size};
   }
   std::span<const DualEntry<T>> row(std::int64_t i) const {
-    const Slot& slot = slots_[static_cast<std::size_t>(i)];
+    const Slot& slot = slots_[i];
     return {slot.entries, slot.size};
   }
   // Prefetch where the list of a row is, and later the list.
-  void fetch_slot(std::int64_t i) const {
-    __builtin_prefetch(&slots_[static_cast<std::size_t>(i)]);
-  }
-  void fetch_entries(std::int64_t i) const {
-    __builtin_prefetch(slots_[static_cast<std::size_t>(i)].entries);
-  }
+  void fetch_slot(std::int64_t i) const { __builtin_prefetch(&slots_[i]); }
+  void fetch_entries(std::int64_t i) const { __builtin_prefetch(slots_[i].entries); }
   // Resize row i. Its entries are lost if it had to grow.
   std::span<DualEntry<T>> resize(std::int64_t i, std::size_t size) {
-    Slot& slot = slots_[static_cast<std::size_t>(i)];
+    Slot& slot = slots_[i];
     if (size > capacity_of(slot)) grow(slot, size);
     slot.size = static_cast<std::uint32_t>(size);
     return {slot.entries, size};
@@ -76,7 +72,7 @@ class DualLists {
 
   // Entries of a block: a power of two, or one for every class.
   std::size_t block(std::uint32_t log_capacity) const {
-    return std::min(std::size_t{1} << log_capacity, static_cast<std::size_t>(n_classes_));
+    return std::min<std::size_t>(std::size_t{1} << log_capacity, n_classes_);
   }
   std::size_t capacity_of(const Slot& slot) const {
     return slot.entries ? block(slot.log_capacity) : 0;

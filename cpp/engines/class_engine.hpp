@@ -71,10 +71,10 @@ class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, DualLists<T>> {
   GapSums gap_sums_of_rows(const MatrixView<T>& weights, const CertifiedWeights& at,
                            std::int64_t begin, std::int64_t end) const override {
     const ClassMajorView<T> w = view_of(weights);
-    const auto stride = static_cast<std::size_t>(w.stride);
-    constexpr auto kRows = static_cast<std::size_t>(kInspectedRows);
+    const auto stride = w.stride;
+    constexpr auto kRows = kInspectedRows;
     AlignedArray<double> rows(kRows * stride), wide(kWidened * stride);
-    AlignedArray<double> scores(kRows * static_cast<std::size_t>(score_stride<T>(w.n_classes)));
+    AlignedArray<double> scores(kRows * score_stride<T>(w.n_classes));
     return kernels_.inspect(this->problem().examples(), w, this->z(), at,
                             {rows.data(), wide.data(), scores.data()}, begin, end);
   }
@@ -84,17 +84,16 @@ class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, DualLists<T>> {
     const Problem<T>& problem = this->problem();
     const Examples<T>& examples = problem.examples();
     ThreadTeam& threads = team().threads();
-    const auto size = static_cast<std::size_t>(threads.size());
-    const auto n_sums = static_cast<std::size_t>(problem.n_features()) + 1;
+    const auto size = threads.size();
+    const auto n_sums = problem.n_features() + 1;
     std::vector<double> sums(size * n_sums);
     std::vector<RebuildError> errors(size);
     const auto each = [&](std::int64_t i, auto f) { each_coefficient(examples, this->z(), i, f); };
     each_range(problem.n_rows(), w.n_classes, 1, each, [&](const CoefficientBlocks& blocks) {
       threads.run([&](int member) {
-        const auto m = static_cast<std::size_t>(member);
         for (std::int32_t c = blocks.first + member; c < blocks.last(); c += threads.size()) {
-          errors[m].add(kernels_.rebuild_class(examples, blocks.of(c), common, w, c,
-                                               sums.data() + m * n_sums));
+          errors[member].add(kernels_.rebuild_class(examples, blocks.of(c), common, w, c,
+                                                    sums.data() + member * n_sums));
         }
       });
       problem.poll()();
@@ -111,12 +110,12 @@ class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, DualLists<T>> {
   bool many_duals(std::span<const std::int32_t> order) const {
     std::size_t total = 0;
     for (const std::int32_t i : order) total += this->z().row(i).size() + 1;
-    return total * kFewDuals > order.size() * static_cast<std::size_t>(this->problem().n_classes());
+    return total * kFewDuals > order.size() * this->problem().n_classes();
   }
 
   // Whole batches.
   std::size_t batches_at_once() const {
-    constexpr auto kRows = static_cast<std::size_t>(kBatchRows);
+    constexpr auto kRows = kBatchRows;
     return (this->problem().rows_at_once() + kRows - 1) / kRows * kRows;
   }
 

@@ -23,7 +23,7 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<const Problem<T>> problem,
       require(1 <= options.dense_from && options.dense_from <= kMaxCount,
               "dense_from must be positive, and less than 2^31");
       return std::make_unique<TableEngine<T>>(std::move(problem), options.order, n_threads,
-                                              static_cast<std::size_t>(options.dense_from));
+                                              options.dense_from);
     case Storage::kByClass:
       return std::make_unique<ClassEngine<T>>(std::move(problem), n_threads);
     case Storage::kByFeature:

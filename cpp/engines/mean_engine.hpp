@@ -30,7 +30,7 @@ class MeanEngine final : public FeatureEngine<SharedMeanEngine, T, Duals> {
   explicit MeanEngine(const std::shared_ptr<const Problem<T>>& problem)
       : FeatureEngine<SharedMeanEngine, T, Duals>(problem, true, 1),
         kernels_(kernels_for<SharedKernels<T, Duals>>(problem->instruction_set())),
-        mean_(static_cast<std::size_t>(problem->n_features())) {
+        mean_(problem->n_features()) {
     const Formulation& formulation = problem->examples().formulation;
     require(!formulation.relative && !formulation.centred,
             "a shared mean is for absolute margins, and W that is not centred itself");
@@ -44,7 +44,7 @@ class MeanEngine final : public FeatureEngine<SharedMeanEngine, T, Duals> {
     this->problem().check_sums(rows, sigma);
     require(active.size() == sigma.size() && moved.size() == rows.size(),
             "there must be an entry of active for every example, and of moved for every row");
-    const auto at = [](std::int32_t i) { return static_cast<std::size_t>(i); };
+    const auto at = [](std::int32_t i) { return i; };
     std::vector<std::int32_t> some;
     for (const std::int32_t i : rows) {
       if (active[at(i)]) some.push_back(i);
@@ -56,7 +56,7 @@ class MeanEngine final : public FeatureEngine<SharedMeanEngine, T, Duals> {
     if (found.steps > 0) this->problem().put_sums(this->z(), some, sigma);
     for (std::size_t m = 0; m < rows.size(); ++m) moved[m] += sigma[at(rows[m])];
     for (const std::int32_t i : some) active[at(i)] = 0;
-    stay.resize(static_cast<std::size_t>(found.n_active));
+    stay.resize(found.n_active);
     for (const std::int32_t i : stay) active[at(i)] = 1;
     return found;
   }
@@ -80,7 +80,7 @@ class MeanEngine final : public FeatureEngine<SharedMeanEngine, T, Duals> {
     return this->rebuild_from(this->problem().common_of(mean));
   }
   void restart_mean(std::span<const double> sum) override {
-    require(length(sum) == mean_.n_features() + 1, "sum must have n_features + 1 numbers");
+    require(std::ssize(sum) == mean_.n_features() + 1, "sum must have n_features + 1 numbers");
     mean_.restart(sum);
   }
   std::vector<double> sum_of_classes() const override {

@@ -42,14 +42,13 @@ class OwnedEngine : public Base {
     const auto at_once = static_cast<std::int64_t>(problem().rows_at_once());
     const std::int64_t size =
         std::max<std::int64_t>(1, std::min(at_once, (n + n_threads_ - 1) / n_threads_));
-    std::vector<GapSums> parts(static_cast<std::size_t>((n + size - 1) / size));
+    std::vector<GapSums> parts((n + size - 1) / size);
     ThreadTeam team(std::min(n_threads_, static_cast<int>(std::max<std::size_t>(1, parts.size()))));
     for (std::int64_t begin = 0; begin < n; begin += size * team.size()) {
       team.run([&](int member) {
         const std::int64_t first = begin + size * member;
         if (first >= n) return;
-        parts[static_cast<std::size_t>(first / size)] =
-            gap_sums_of_rows(at, certified, first, std::min(first + size, n));
+        parts[first / size] = gap_sums_of_rows(at, certified, first, std::min(first + size, n));
       });
       problem().poll()();
     }
@@ -58,7 +57,7 @@ class OwnedEngine : public Base {
   double constant_loss() override {
     GapSums sum;
     for (std::int64_t i = 0; i < problem().n_rows(); ++i) {
-      if (problem().norms()[static_cast<std::size_t>(i)] > 0) continue;
+      if (problem().norms()[i] > 0) continue;
       sum.add(gap_sums_of_rows(w(), {nullptr, 0.0}, i, i + 1));
     }
     return sum.loss.value();
@@ -125,7 +124,7 @@ class OwnedEngine : public Base {
  private:
   // sigma_i / k, which are those of the mean of W(z).
   std::vector<double> mean_factors() const {
-    std::vector<std::int32_t> rows(static_cast<std::size_t>(problem().n_rows()));
+    std::vector<std::int32_t> rows(problem().n_rows());
     std::iota(rows.begin(), rows.end(), 0);
     std::vector<double> factors(rows.size());
     problem().row_sums(z_, rows, factors);

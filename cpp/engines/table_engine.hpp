@@ -57,18 +57,18 @@ class ReorderedProblem {
  private:
   static std::vector<std::int32_t> mapped(std::span<const std::int32_t> classes,
                                           const std::vector<std::int32_t>& to) {
-    require(in_range(classes, static_cast<std::int64_t>(to.size())), "class out of range");
+    require(in_range(classes, std::ssize(to)), "class out of range");
     std::vector<std::int32_t> found(classes.size());
     std::transform(classes.begin(), classes.end(), found.begin(),
-                   [&](std::int32_t c) { return to[static_cast<std::size_t>(c)]; });
+                   [&](std::int32_t c) { return to[c]; });
     return found;
   }
   std::vector<std::int32_t> reordered() {
-    require(length(std::span(order_)) == original_->n_classes() &&
+    require(std::ssize(std::span(order_)) == original_->n_classes() &&
                 in_range(std::span<const std::int32_t>(order_), original_->n_classes()),
             "order must be a permutation of the classes");
     for (std::size_t p = 0; p < order_.size(); ++p) {
-      places_[static_cast<std::size_t>(order_[p])] = static_cast<std::int32_t>(p);
+      places_[order_[p]] = static_cast<std::int32_t>(p);
     }
     require(std::find(places_.begin(), places_.end(), kElsewhere) == places_.end(),
             "order must be a permutation of the classes");

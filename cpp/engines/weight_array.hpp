@@ -30,8 +30,7 @@ struct WeightLayout {
 template <class T>
 class ZeroedMemory {
  public:
-  explicit ZeroedMemory(std::int64_t size)
-      : data_(static_cast<T*>(std::calloc(static_cast<std::size_t>(size), sizeof(T)))) {
+  explicit ZeroedMemory(std::int64_t size) : data_(static_cast<T*>(std::calloc(size, sizeof(T)))) {
     if (data_ == nullptr) throw std::bad_alloc();
   }
   ~ZeroedMemory() { std::free(data_); }
@@ -45,7 +44,7 @@ class ZeroedMemory {
   }
   // Give back what lies behind the first `size` numbers.
   void shrink(std::int64_t size) {
-    const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(size, 1)) * sizeof(T);
+    const auto bytes = (std::max<std::int64_t>(size, 1)) * sizeof(T);
     if (void* smaller = std::realloc(data_, bytes)) data_ = static_cast<T*>(smaller);
   }
 

@@ -63,7 +63,7 @@ inline constexpr int kSumVectors = kVectorBytes == 64 ? 4 : 2;
 template <int C, int V, class U>
 inline void add_tile(U* w, const U* rows, std::int64_t stride, std::int64_t n, const U* steps,
                      std::int64_t ld) {
-  constexpr auto kL = static_cast<std::int64_t>(kLanes<U>);
+  constexpr auto kL = kLanes<U>;
   Vector<U> sum[C][V];
   for (int c = 0; c < C; ++c) {
     for (int v = 0; v < V; ++v) sum[c][v] = load(w + c * stride + v * kL);
@@ -97,7 +97,7 @@ inline void add_columns(const LogisticWeights<U>& w, const U* rows, std::int64_t
 template <class U>
 inline void add_to_classes(const LogisticWeights<U>& w, const U* rows, std::int64_t n,
                            const U* steps, std::int64_t ld, std::int64_t first, std::int64_t last) {
-  constexpr auto kL = static_cast<std::int64_t>(kLanes<U>);
+  constexpr auto kL = kLanes<U>;
   std::int64_t j = 0;
   for (; j + kSumVectors * kL <= w.stride; j += kSumVectors * kL) {
     add_columns<kSumVectors>(w, rows, n, steps, ld, j, first, last);

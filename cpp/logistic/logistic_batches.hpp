@@ -20,17 +20,17 @@ template <class U>
 class OwnedLogisticMemory {
  public:
   OwnedLogisticMemory(const LogisticWeights<U>& w, std::size_t longest_row)
-      : rows_(w.class_major ? kRows * static_cast<std::size_t>(w.stride) : 0),
+      : rows_(w.class_major ? kRows * w.stride : 0),
         gram_(kRows * kRows),
-        scores_(kRows * static_cast<std::size_t>(score_stride<U>(w.n_classes))),
-        other_(kRows * static_cast<std::size_t>(score_stride<U>(w.n_classes))),
+        scores_(kRows * score_stride<U>(w.n_classes)),
+        other_(kRows * score_stride<U>(w.n_classes)),
         values_(longest_row) {}
   LogisticMemory<U> view() const {
     return {rows_.data(), gram_.data(), scores_.data(), other_.data(), values_.data()};
   }
 
  private:
-  static constexpr auto kRows = static_cast<std::size_t>(kBatchRows);
+  static constexpr auto kRows = kBatchRows;
   AlignedArray<U> rows_, gram_, scores_, other_, values_;
 };
 
@@ -39,14 +39,13 @@ template <class U>
 class ThreadSums {
  public:
   ThreadSums(const LogisticWeights<U>& first, int n_threads)
-      : size_(static_cast<std::size_t>(
-            first.stride * (first.class_major ? first.n_classes : first.n_features + 1))),
-        of_(static_cast<std::size_t>(n_threads), first) {
+      : size_(first.stride * (first.class_major ? first.n_classes : first.n_features + 1)),
+        of_(n_threads, first) {
     for (std::size_t m = 1; m < of_.size(); ++m) {
       of_[m].data = owned_.emplace_back(size_).data();
     }
   }
-  const LogisticWeights<U>& of(int thread) const { return of_[static_cast<std::size_t>(thread)]; }
+  const LogisticWeights<U>& of(int thread) const { return of_[thread]; }
 
   // Add all to the caller's.
   void add_up() const {
@@ -96,18 +95,18 @@ class LogisticBatches {
     return true;
   }
   void update(std::size_t t, std::int64_t first, std::int64_t last) {
-    kernels_.logistic.update(w_, memory(t), length(rows_of(t)), first, last);
+    kernels_.logistic.update(w_, memory(t), std::ssize(rows_of(t)), first, last);
   }
 
   // Sums over all visits.
   const SweepResult& result() const { return result_; }
 
  private:
-  static constexpr auto kRows = static_cast<std::size_t>(kBatchRows);
+  static constexpr auto kRows = kBatchRows;
 
-  std::span<const std::int32_t> rows_of(std::size_t t) const {
-    const std::size_t begin = std::min(t * kRows, order_.size());
-    return order_.subspan(begin, std::min(kRows, order_.size() - begin));
+  std::span<const std::int32_t> rows_of(std::int64_t t) const {
+    const std::int64_t begin = std::min(t * kRows, std::ssize(order_));
+    return order_.subspan(begin, std::min(kRows, std::ssize(order_) - begin));
   }
   LogisticMemory<T> memory(std::size_t t) const { return memory_[t % 2].view(); }
   RowBatch<T> batch(std::size_t t) const {

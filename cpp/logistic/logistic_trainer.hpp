@@ -52,12 +52,11 @@ class LogisticTrainer {
                     std::uint64_t seed) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
     check_duals(v);
-    std::vector<std::int32_t> rows(static_cast<std::size_t>(problem_->n_rows()));
+    std::vector<std::int32_t> rows(problem_->n_rows());
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
     const std::vector<std::int32_t> order = problem_->order(rows, seed);
     const auto part = [&](std::int64_t begin, std::int64_t end) {
-      return std::span(order).subspan(static_cast<std::size_t>(begin),
-                                      static_cast<std::size_t>(end - begin));
+      return std::span(order).subspan(begin, end - begin);
     };
     return class_major ? visit_batches(w, v.data, fresh, part) : visit_rows(w, v.data, fresh, part);
   }
@@ -65,9 +64,9 @@ class LogisticTrainer {
   double gradient(MatrixView<T> weights, MatrixView<T> gradient, bool class_major) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
     const ThreadSums<T> out(view<T>(gradient, class_major), n_members());
-    std::vector<double> losses(static_cast<std::size_t>(n_members()));
+    std::vector<double> losses(n_members());
     by_threads(w, 0, [&](int member, const auto& memory, auto begin, auto end) {
-      losses[static_cast<std::size_t>(member)] +=
+      losses[member] +=
           kernels_.gradient(problem_->examples(), w, out.of(member), memory, begin, end);
     });
     out.add_up();
@@ -99,7 +98,7 @@ class LogisticTrainer {
                        const MatrixView<T>* v, const ClassShift& by, const MatrixView<double>* sums,
                        std::span<double> left, bool class_major) {
     const LogisticWeights<double> w = view<double>(weights, class_major);
-    require(length(largest) == problem_->n_features() + 1,
+    require(std::ssize(largest) == problem_->n_features() + 1,
             "largest must have a number for every feature and the appended one");
     if (v) check_duals(*v);
     return totals(w, sums, left, [&](const auto&... rest) {
@@ -159,22 +158,21 @@ class LogisticTrainer {
   template <class Pass>
   LogisticSums totals(const LogisticWeights<double>& w, const MatrixView<double>* sums,
                       std::span<double> left, Pass pass) {
-    require(left.empty() || length(left) == problem_->n_classes(),
+    require(left.empty() || std::ssize(left) == problem_->n_classes(),
             "left must have a number for every class");
-    const auto n = static_cast<std::size_t>(n_members());
+    const auto n = n_members();
     std::optional<ThreadSums<double>> out;
     if (sums) out.emplace(view<double>(*sums, w.class_major), n_members());
     std::vector<LogisticSums> found(n);
     std::vector<std::vector<CompensatedSum>> of_classes(n,
                                                         std::vector<CompensatedSum>(left.size()));
     by_threads(w, longest_row(), [&](int member, const auto& memory, auto begin, auto end) {
-      const auto m = static_cast<std::size_t>(member);
       const LogisticTotals into{out ? &out->of(member) : nullptr,
-                                left.empty() ? nullptr : of_classes[m].data()};
-      found[m].add(pass(into, memory, begin, end));
+                                left.empty() ? nullptr : of_classes[member].data()};
+      found[member].add(pass(into, memory, begin, end));
     });
     if (out) out->add_up();
-    for (std::size_t m = 1; m < n; ++m) {
+    for (int m = 1; m < n; ++m) {
       for (std::size_t c = 0; c < left.size(); ++c) of_classes[0][c].add(of_classes[m][c]);
       found[0].add(found[m]);
     }
@@ -186,7 +184,7 @@ class LogisticTrainer {
     const Csr<T>& x = problem_->examples().x;
     std::int64_t longest = 0;
     for (std::int64_t i = 0; i < x.n_rows; ++i) longest = std::max(longest, x.row(i).nnz);
-    return static_cast<std::size_t>(longest);
+    return longest;
   }
 
   ThreadTeam& team() {
@@ -231,8 +229,7 @@ class LogisticTrainer {
           const auto at = [&](std::int64_t m) {
             return std::min(last, first + batches * m / n_threads * kBatchRows);
           };
-          const auto m = static_cast<std::size_t>(member);
-          f(member, memory[m].view(), at(member), at(member + 1));
+          f(member, memory[member].view(), at(member), at(member + 1));
         });
         return n_threads;
       });

@@ -62,8 +62,8 @@ inline LossAndRest loss_and_softmax(const Examples<T>& examples, std::int64_t i,
   const std::int64_t ld = score_stride<U>(n_classes), y = examples.labels[i];
   const double s_y = static_cast<double>(s[y]);
   std::fill(s + n_classes, s + ld, kNoClass<U>);
-  const double log_sum = softmax(s, static_cast<std::size_t>(ld), s);
-  const double rest = rest_of(s, static_cast<std::size_t>(ld), y);
+  const double log_sum = softmax(s, ld, s);
+  const double rest = rest_of(s, ld, y);
   return {examples.costs[i] * -log_own(rest, s_y - log_sum), rest};
 }
 
@@ -85,7 +85,7 @@ double logistic_gradient(const Examples<T>& examples, const LogisticWeights<T>& 
         loss += found.loss;
         s[examples.labels[i]] = static_cast<T>(-found.rest);
         const T cost = static_cast<T>(examples.costs[i]);
-        for (std::int64_t c = 0; c < ld; c += static_cast<std::int64_t>(kLanes<T>)) {
+        for (std::int64_t c = 0; c < ld; c += kLanes<T>) {
           store(s + c, load(s + c) * cost);
         }
       },
@@ -114,11 +114,11 @@ void logistic_curvature(const Examples<T>& examples, const LogisticWeights<T>& w
         loss_and_softmax(examples, i, w.n_classes, p);
         std::fill(t + w.n_classes, t + ld, T{0});
         Vector<T> sum = {};
-        for (std::int64_t c = 0; c < ld; c += static_cast<std::int64_t>(kLanes<T>)) {
+        for (std::int64_t c = 0; c < ld; c += kLanes<T>) {
           sum += load(p + c) * load(t + c);
         }
         const T mean = static_cast<T>(total<T>(sum)), cost = static_cast<T>(examples.costs[i]);
-        for (std::int64_t c = 0; c < ld; c += static_cast<std::int64_t>(kLanes<T>)) {
+        for (std::int64_t c = 0; c < ld; c += kLanes<T>) {
           store(t + c, cost * load(p + c) * (load(t + c) - mean));
         }
       },
@@ -140,7 +140,7 @@ void logistic_log_softmax(const Examples<T>& examples, const LogisticWeights<T>&
       [&](std::int64_t i, std::int64_t b) {
         T* s = memory.scores + b * ld;
         std::fill(s + w.n_classes, s + ld, kNoClass<T>);
-        const T less = static_cast<T>(log_sum_exp(s, static_cast<std::size_t>(ld)));
+        const T less = static_cast<T>(log_sum_exp(s, ld));
         for (std::int64_t c = 0; c < w.n_classes; ++c) v[i * ld + c] = s[c] - less;
         std::fill(v + i * ld + w.n_classes, v + (i + 1) * ld, kNoLog<T>);
       },
@@ -165,7 +165,7 @@ inline void duals_of(const T* v, std::int32_t n_classes, double* u) {
   const std::int64_t ld = score_stride<double>(n_classes);
   for (std::int64_t c = 0; c < n_classes; ++c) u[c] = static_cast<double>(v[c]);
   std::fill(u + n_classes, u + ld, kNoLog<double>);
-  softmax(u, static_cast<std::size_t>(ld), u);
+  softmax(u, ld, u);
 }
 
 // -sum_c u_c log u_c
@@ -246,7 +246,6 @@ LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights
                               std::int64_t begin, std::int64_t end) {
   const std::int64_t ld = score_stride<double>(w.n_classes), v_ld = score_stride<T>(w.n_classes);
   const std::int64_t k = w.n_classes;
-  const auto n_lanes = static_cast<std::size_t>(ld);
   LogisticSums found;
   in_batches(
       begin, end,
@@ -260,12 +259,12 @@ LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights
         const std::int64_t y = examples.labels[i];
         const double cost = examples.costs[i];
         std::fill(s + k, s + ld, kNoClass<double>);
-        const double log_sum = softmax(s, n_lanes, u);
-        double rest = rest_of(u, n_lanes, y);
+        const double log_sum = softmax(s, ld, u);
+        double rest = rest_of(u, ld, y);
         const double loss = -log_own(rest, s[y] - log_sum);
         if (v) duals_of(v + i * v_ld, w.n_classes, u);
         shift(by, k, u);
-        rest = rest_of(u, n_lanes, y);
+        rest = rest_of(u, ld, y);
         const double entropy = entropy_of(u, k, y, rest);
         const RowBounds row = bounds_of(examples.x, i, largest);
         const GapAndError bounds = gap_of(s, k, y, u, rest, loss, entropy, row.score_error);
@@ -299,8 +298,7 @@ LogisticSums logistic_dual_sums(const Examples<T>& examples, const LogisticWeigh
         duals_of(v + i * v_ld, shape.n_classes, u);
         shift(by, k, u);
         const std::int64_t y = examples.labels[i];
-        const double rest =
-            rest_of(u, static_cast<std::size_t>(score_stride<double>(shape.n_classes)), y);
+        const double rest = rest_of(u, score_stride<double>(shape.n_classes), y);
         found.entropy.add(examples.costs[i] * entropy_of(u, k, y, rest));
         add_totals(examples, i, k, rest, totals, u);
       },

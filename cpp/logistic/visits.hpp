@@ -28,8 +28,8 @@ class LogisticVisitor {
  public:
   LogisticVisitor(const Examples<T>& examples, std::int32_t n_classes, T* v, bool fresh, T* old)
       : examples_(examples),
-        n_classes_(static_cast<std::size_t>(n_classes)),
-        n_(static_cast<std::size_t>(score_stride<T>(n_classes))),
+        n_classes_(n_classes),
+        n_(score_stride<T>(n_classes)),
         v_(v),
         fresh_(fresh),
         old_(old) {}
@@ -37,7 +37,7 @@ class LogisticVisitor {
   // `s`: the scores of example i; they become its step, C_i (u_before - u).
   void visit(std::int64_t i, T* s, T* u, SweepResult& result) {
     T* v = v_ + i * static_cast<std::int64_t>(n_);
-    const auto y = static_cast<std::size_t>(examples_.labels[i]);
+    const auto y = examples_.labels[i];
     const double cost = examples_.costs[i];
     std::fill(s + n_classes_, s + n_, kNoClass<T>);
     const double log_sum = log_sum_exp(s, n_), s_y = static_cast<double>(s[y]);
@@ -96,7 +96,7 @@ inline void correct_scores(const LogisticMemory<T>& memory, std::int64_t b, std:
     const T g = memory.gram[b * kBatchRows + j];
     if (g == 0) continue;
     const T* step = memory.scores + j * ld;
-    for (std::int64_t c = 0; c < ld; c += static_cast<std::int64_t>(kLanes<T>)) {
+    for (std::int64_t c = 0; c < ld; c += kLanes<T>) {
       store(s + c, load(s + c) + g * load(step + c));
     }
   }
@@ -117,7 +117,7 @@ SweepResult logistic_visits(const Examples<T>& examples, const LogisticWeights<T
     visitor.visit(i, memory.scores, u, result);
     add_rows(examples.x, w, memory, 1, row, memory.scores, ld);
   }
-  result.evaluations = static_cast<std::int64_t>(order.size()) * w.n_classes;
+  result.evaluations = std::ssize(order) * w.n_classes;
   return result;
 }
 
@@ -135,7 +135,7 @@ SweepResult logistic_visit_batch(const Examples<T>& examples, std::int32_t n_cla
     correct_scores(memory, at, ld);
     visitor.visit(batch[b], memory.scores + at * ld, u, result);
   }
-  result.evaluations = static_cast<std::int64_t>(batch.size()) * n_classes;
+  result.evaluations = std::ssize(batch) * n_classes;
   return result;
 }
 

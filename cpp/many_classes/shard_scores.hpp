@@ -27,7 +27,7 @@ class ShardScorer {
               Scratch<T> scratch)
       : examples_(examples),
         w_(w),
-        weights_(w.shards[static_cast<std::size_t>(shard)]),
+        weights_(w.shards[shard]),
         first_(w.first(shard)),
         scratch_(scratch) {}
 
@@ -39,7 +39,7 @@ class ShardScorer {
     const Row<T> row = examples_.x.row(i);
     HashWeights<T>(weights_).scores(row, s);
     const std::size_t n = weights_.stride();
-    const auto n_classes = static_cast<std::size_t>(weights_.n_classes());
+    const auto n_classes = weights_.n_classes();
     const T* base = examples_.base.of(i);
     if (base) add_base(base + first_, n_classes, s);
     for (std::size_t c = n_classes; c < n; ++c) s[c] = kNone;
@@ -95,7 +95,7 @@ class ShardScorer {
     const int shard = y / w_.shard_size;
     const std::int32_t label = y - w_.first(shard);
     T score = 0;
-    HashWeights<T>(w_.shards[static_cast<std::size_t>(shard)]).scores_of(row, {&label, 1}, &score);
+    HashWeights<T>(w_.shards[shard]).scores_of(row, {&label, 1}, &score);
     return score;
   }
 

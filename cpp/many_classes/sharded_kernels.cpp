@@ -34,12 +34,12 @@ GapSums inspect_shards(const Examples<T>& examples, const ShardedWeights<T>& w,
   GapSums result;
   for (std::int64_t i = begin; i < end; ++i) {
     for (int shard = 0; shard < w.size(); ++shard) {
-      const HashTables<T>& tables = w.shards[static_cast<std::size_t>(shard)];
+      const HashTables<T>& tables = w.shards[shard];
       double_scores(tables, examples.x.row(i), some);
       std::copy_n(some, tables.n_classes(), all + w.first(shard));
     }
     std::fill(all + w.n_classes, all + n, -kInfinity);
-    certify.add(i, z, all[examples.labels[i]], all, static_cast<std::size_t>(n), result);
+    certify.add(i, z, all[examples.labels[i]], all, n, result);
   }
   return result;
 }

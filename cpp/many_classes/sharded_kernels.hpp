@@ -43,10 +43,8 @@ struct Batch {
         n_shards(w.size()),
         shard_size(w.shard_size),
         scores(kBatch * w.shards.size()),
-        support(kBatch, std::vector<T>(static_cast<std::size_t>(w.n_classes))) {}
-  ShardScores<T>& score(std::size_t b, int shard) {
-    return scores[b * static_cast<std::size_t>(n_shards) + static_cast<std::size_t>(shard)];
-  }
+        support(kBatch, std::vector<T>(w.n_classes)) {}
+  ShardScores<T>& score(std::size_t b, int shard) { return scores[b * n_shards + shard]; }
   // Reserve room for the scores of these rows on a shard.
   void prepare(const DualLists<T>& z, std::span<const std::int32_t> rows, int shard) {
     for (std::size_t b = 0; b < rows.size(); ++b) {

@@ -155,8 +155,7 @@ SweepResult solve_batch(const Examples<T>& examples, const DualLists<T>& z,
     visitor.forget(b);
     const double gap_before = result.gap;
     const double violation = visitor.tally(found, cost, result);
-    result.evaluations +=
-        shrunk ? static_cast<std::int64_t>(list.size()) + 1 : std::int64_t{batch.n_classes};
+    result.evaluations += shrunk ? std::ssize(list) + 1 : std::int64_t{batch.n_classes};
     const bool is_open = result.gap - gap_before >= min_gap;
     const bool solves = is_open && violation > 0;
     if (solves) {
@@ -176,7 +175,7 @@ template <class T>
 void move_shard(const Examples<T>& examples, ShardedWeights<T>& w,
                 std::span<const std::int32_t> rows, int shard, const ShardScratch<T>& scratch) {
   const std::int32_t first = w.first(shard);
-  const HashUpdates<T> weights(w.shards[static_cast<std::size_t>(shard)], first,
+  const HashUpdates<T> weights(w.shards[shard], first,
                                scratch.carry ? scratch.carry + first : nullptr);
   std::size_t begin = 0;
   for (std::size_t b = 0; b < rows.size(); ++b) {

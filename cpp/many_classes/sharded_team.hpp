@@ -32,12 +32,12 @@ template <class T>
 class OwnedShardScratch {
  public:
   explicit OwnedShardScratch(const ShardedWeights<T>& w)
-      : block_(static_cast<std::size_t>(w.n_classes) + 1),
-        step_(static_cast<std::size_t>(w.n_classes) + 2),
-        list_(static_cast<std::size_t>(w.n_classes) + 2),
-        moved_(static_cast<std::size_t>(w.n_classes)),
+      : block_(w.n_classes + 1),
+        step_(w.n_classes + 2),
+        list_(w.n_classes + 2),
+        moved_(w.n_classes),
         scores_(w.shards[0].stride() + HashTables<T>::kBlock),
-        exact_(static_cast<std::size_t>(w.n_classes) + HashTables<T>::kBlock),
+        exact_(w.n_classes + HashTables<T>::kBlock),
         exact_shard_(w.shards[0].stride()),
         taken_(w.shards.size()) {}
   OwnedShardScratch(const OwnedShardScratch&) = delete;
@@ -90,11 +90,7 @@ template <class T>
 class ShardTeam {
  public:
   ShardTeam(const ShardKernels<T>& kernels, ShardedWeights<T>& w)
-      : kernels_(kernels),
-        w_(w),
-        team_(w.size()),
-        batch_(w),
-        carry_(static_cast<std::size_t>(w.n_classes)) {
+      : kernels_(kernels), w_(w), team_(w.size()), batch_(w), carry_(w.n_classes) {
     for (int member = 0; member < team_.size(); ++member) {
       scratch_.push_back(std::make_unique<OwnedShardScratch<T>>(w));
     }
@@ -134,14 +130,14 @@ class ShardTeam {
   // Gap, loss and largest violation of rows [begin, end), some for each thread; nothing changes.
   GapSums inspect(const Examples<T>& examples, const DualLists<T>& z, const CertifiedWeights& at,
                   std::int64_t begin, std::int64_t end) {
-    const auto size = static_cast<std::int64_t>(team_.size());
-    std::vector<GapSums> found(static_cast<std::size_t>(size));
+    const auto size = std::ssize(team_);
+    std::vector<GapSums> found(size);
     team_.run([&](int member) {
-      const OwnedShardScratch<T>& scratch = *scratch_[static_cast<std::size_t>(member)];
+      const OwnedShardScratch<T>& scratch = *scratch_[member];
       const std::int64_t first = begin + (end - begin) * member / size;
       const std::int64_t last = begin + (end - begin) * (member + 1) / size;
-      found[static_cast<std::size_t>(member)] = kernels_.inspect(
-          examples, w_, z, at, scratch.all_scores(), scratch.shard_scores(), first, last);
+      found[member] = kernels_.inspect(examples, w_, z, at, scratch.all_scores(),
+                                       scratch.shard_scores(), first, last);
     });
     GapSums sum;
     for (const GapSums& part : found) sum.add(part);
@@ -156,9 +152,9 @@ class ShardTeam {
     each_range(examples.x.n_rows, w_.n_classes, 1, each, [&](const CoefficientBlocks& blocks) {
       team_.run([&](int member) {
         ClassSums<T> sums(examples.x);
-        for_shards(static_cast<std::size_t>(member), [&](int shard) {
-          const auto at = static_cast<std::size_t>(shard);
-          errors[at].add(rebuild_tables(examples, w_.shards[at], w_.first(shard), blocks, sums));
+        for_shards(member, [&](int shard) {
+          errors[shard].add(
+              rebuild_tables(examples, w_.shards[shard], w_.first(shard), blocks, sums));
         });
       });
       poll();

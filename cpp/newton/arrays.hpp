@@ -29,7 +29,7 @@ class NewtonArrays {
         zeros_(numbers()) {}
 
   std::int64_t size() const { return size_; }  // d + 1 in whole panels
-  std::size_t numbers() const { return static_cast<std::size_t>(numbers_); }
+  std::size_t numbers() const { return numbers_; }
 
   WeightsView<T> view(const Array& w) const {
     return {w.data(), examples_.x.n_features, n_classes_, stride_};

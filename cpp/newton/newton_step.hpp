@@ -97,10 +97,7 @@ template <class T>
 class ExamplesSlope {
  public:
   ExamplesSlope(const Examples<T>& examples, const NewtonKernels<T>& kernels, NewtonTeam<T>& team)
-      : kernels_(kernels),
-        team_(team),
-        near_(static_cast<std::size_t>(examples.x.n_rows)),
-        scrap_(near_.size()) {
+      : kernels_(kernels), team_(team), near_(examples.x.n_rows), scrap_(near_.size()) {
     for (std::int64_t i = 0; i < examples.x.n_rows; ++i) {
       if (examples.norms[i] > 0) rows_.push_back(static_cast<std::int32_t>(i));
     }
@@ -110,7 +107,7 @@ class ExamplesSlope {
   // linear in t, so an example with no z > 0 at 0 nor at the far end has none between.
   double at(const Proximal<T>& problem, double t, bool all, double row_work) {
     const std::vector<std::int32_t>& rows = all ? rows_ : near_;
-    const std::int64_t n = all ? static_cast<std::int64_t>(rows_.size()) : n_near_;
+    const std::int64_t n = all ? std::ssize(rows_) : n_near_;
     std::vector<std::int32_t>& found = all ? near_ : scrap_;
     if (all) n_near_ = 0;
     double slope = 0;
@@ -118,8 +115,8 @@ class ExamplesSlope {
     team_.in_chunks(
         n, row_work,
         [&](int member, std::int64_t begin, std::int64_t end) {
-          parts[static_cast<std::size_t>(member)] = kernels_.slope(
-              problem, t, {rows.data() + begin, rows.data() + end}, found.data() + begin);
+          parts[member] = kernels_.slope(problem, t, {rows.data() + begin, rows.data() + end},
+                                         found.data() + begin);
         },
         [&](std::int64_t begin, std::int64_t end) {
           for (const SlopeResult& part : parts) slope += part.slope;

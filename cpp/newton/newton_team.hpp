@@ -108,7 +108,7 @@ class NewtonTeam {
     Total total;    // ... and those of more rows
     Array product;  // a share of H times a direction
   };
-  MemberSums& sums_of(int member) { return sums_[static_cast<std::size_t>(member)]; }
+  MemberSums& sums_of(int member) { return sums_[member]; }
 
   const NewtonArrays<T>& arrays_;
   ThreadTeam team_;
@@ -128,7 +128,7 @@ class ResponsePass {
         team_(team),
         arrays_(arrays),
         z_(z),
-        zone_(static_cast<std::size_t>(examples.x.n_rows)),
+        zone_(examples.x.n_rows),
         share_(zone_.size()) {}
 
   std::int64_t n_zone() const { return n_zone_; }
@@ -142,7 +142,7 @@ class ResponsePass {
     team_.in_chunks(
         z_.n_rows(), row_work,
         [&](int member, std::int64_t begin, std::int64_t end) {
-          ResponseResult& own = parts[static_cast<std::size_t>(member)] = {};
+          ResponseResult& own = parts[member] = {};
           team_.in_small_chunks(member, begin, end, [&](std::int64_t from, std::int64_t to) {
             return respond(problem, member, begin, from, to, own);
           });

@@ -16,7 +16,7 @@ template <class T>
 class Preconditioner {
  public:
   Preconditioner(const NewtonKernels<T>& kernels, std::int64_t size)
-      : kernels_(kernels), size_(size), factor_(static_cast<std::size_t>(size * size)) {}
+      : kernels_(kernels), size_(size), factor_(size * size) {}
 
   // Whether there is none yet, or its use has cost more than it did.
   bool is_due() const { return !built_ || spent_ > cost_; }
@@ -36,13 +36,13 @@ class Preconditioner {
     const std::int64_t wanted = std::clamp<std::int64_t>(
         static_cast<std::int64_t>(features * static_cast<double>(n_zone) / (size * size)), 1,
         team.size());
-    while (static_cast<std::int64_t>(sums_.size()) < wanted) sums_.emplace_back(size_);
-    const auto members = static_cast<std::int64_t>(sums_.size());
+    while (std::ssize(sums_) < wanted) sums_.emplace_back(size_);
+    const auto members = std::ssize(sums_);
     work.in_chunks(n_zone, each, [&](std::int64_t begin, std::int64_t end) {
       team.run([&](int member) {
         if (member >= members) return;
         const std::int64_t n = end - begin;
-        Sum& sum = sums_[static_cast<std::size_t>(member)];
+        Sum& sum = sums_[member];
         gram(sum.a.data(), sum.panel.data(), begin + n * member / members,
              begin + n * (member + 1) / members);
       });
@@ -74,9 +74,7 @@ class Preconditioner {
   std::int64_t size_;
   // Partial sums of a thread.
   struct Sum {
-    explicit Sum(std::int64_t size)
-        : a(static_cast<std::size_t>(size * size)),
-          panel(static_cast<std::size_t>(size * kPanel)) {}
+    explicit Sum(std::int64_t size) : a(size * size), panel(size * kPanel) {}
     AlignedArray<T> a, panel;
   };
   std::vector<Sum> sums_;

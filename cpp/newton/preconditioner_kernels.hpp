@@ -19,7 +19,7 @@ namespace manyclass::MANYCLASS_ISA {
 
 template <class T>
 inline std::int64_t vector_start(std::int64_t j) {
-  return j - j % static_cast<std::int64_t>(kLanes<T>);
+  return j - j % kLanes<T>;
 }
 
 // Rows [i, i + kRows) of A += sign P^T P, for columns from i on; P has `depth` rows.
@@ -30,13 +30,13 @@ void rank_update_tile(T* a, std::int64_t size, std::int64_t i, std::int64_t j, c
   for (std::int64_t m = 0; m < depth; ++m) {
     const T* row = p + m * size;
     for (int v = 0; v < kColumns; ++v) {
-      const Vector<T> right = load(row + j + v * static_cast<std::int64_t>(kLanes<T>));
+      const Vector<T> right = load(row + j + v * kLanes<T>);
       for (int u = 0; u < kRows; ++u) sum[u][v] += right * row[i + u];
     }
   }
   for (int u = 0; u < kRows; ++u) {
     for (int v = 0; v < kColumns; ++v) {
-      T* at = a + (i + u) * size + j + v * static_cast<std::int64_t>(kLanes<T>);
+      T* at = a + (i + u) * size + j + v * kLanes<T>;
       store(at, load(at) + sum[u][v] * sign);
     }
   }
@@ -46,7 +46,7 @@ void rank_update_tile(T* a, std::int64_t size, std::int64_t i, std::int64_t j, c
 template <class T>
 void rank_update(T* a, std::int64_t size, std::int64_t first, const T* p, std::int64_t depth,
                  T sign) {
-  constexpr auto kLane = static_cast<std::int64_t>(kLanes<T>);
+  constexpr auto kLane = kLanes<T>;
   for (std::int64_t i = first; i < size; i += 4) {
     std::int64_t j = vector_start<T>(i);
     for (; j + 2 * kLane <= size; j += 2 * kLane) {
@@ -60,7 +60,7 @@ void rank_update(T* a, std::int64_t size, std::int64_t first, const T* p, std::i
 // of all rows below. Rounding may push a pivot below 1, the least eigenvalue of A; it is put back.
 template <class T>
 void factor_panel(T* a, std::int64_t size, std::int64_t begin) {
-  constexpr auto kLane = static_cast<std::int64_t>(kLanes<T>);
+  constexpr auto kLane = kLanes<T>;
   for (std::int64_t i = begin; i < begin + kPanel; ++i) {
     T* row = a + i * size;
     const T scale = 1 / std::sqrt(std::max(row[i], T{1}));

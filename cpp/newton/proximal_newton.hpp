@@ -134,7 +134,7 @@ class ProximalNewton final : public Newton {
     return rows.data;
   }
 
-  std::size_t numbers_of_rows() const { return static_cast<std::size_t>(n_ * centre_.stride()); }
+  std::size_t numbers_of_rows() const { return (n_ * centre_.stride()); }
   Proximal<T> proximal() const {
     return {examples_, centre_, epsilon_, scores_.data(), along_.data()};
   }
@@ -198,7 +198,7 @@ class ProximalNewton final : public Newton {
     team_.in_chunks(
         n_, row_work(),
         [&](int member, std::int64_t begin, std::int64_t end) {
-          parts[static_cast<std::size_t>(member)] = kernels_.estimate(proximal(), begin, end);
+          parts[member] = kernels_.estimate(proximal(), begin, end);
         },
         [&](std::int64_t, std::int64_t) {
           for (const SweepResult& part : parts) {

@@ -28,10 +28,10 @@ template <class T>
 Csr<T> csr_of(std::span<const std::int64_t> indptr, std::span<const std::int32_t> indices,
               std::span<const T> values, std::int64_t n_features) {
   require(indptr.size() >= 1 && indices.size() == values.size(), "X is not a valid CSR matrix");
-  require(indptr.front() >= 0 && indptr.back() <= length(indices) &&
+  require(indptr.front() >= 0 && indptr.back() <= std::ssize(indices) &&
               std::is_sorted(indptr.begin(), indptr.end()),
           "X is not a valid CSR matrix: its indptr is inconsistent");
-  return {indptr.data(), indices.data(), values.data(), length(indptr) - 1, n_features, T{0}};
+  return {indptr.data(), indices.data(), values.data(), std::ssize(indptr) - 1, n_features, T{0}};
 }
 
 template <class T>
@@ -62,8 +62,8 @@ void label_rows(const Predictors<T>& kernels, std::int64_t k, const MatrixView<s
                 Score score) {
   const std::int64_t top = out.n_columns, n_rows = out.n_rows;
   const std::int64_t at_once = std::max(kScoredRows, kScoresAtOnce / k);
-  std::vector<T> scores(static_cast<std::size_t>(std::min(at_once, n_rows) * k));
-  std::vector<Ranked<T>> ranked(static_cast<std::size_t>(k));
+  std::vector<T> scores(std::min(at_once, n_rows) * k);
+  std::vector<Ranked<T>> ranked(k);
   for (std::int64_t begin = 0; begin < n_rows; begin += at_once) {
     const std::int64_t n = std::min(at_once, n_rows - begin);
     score(begin, n, scores.data());
@@ -82,7 +82,7 @@ class Predictor {
             const std::string& instruction_set)
       : kernels_(kernels_for<Predictors<T>>(instruction_set)),
         model_{weights.data, intercepts.data(), weights.n_rows, weights.n_columns} {
-    require(length(intercepts) == model_.n_classes, "there must be one intercept per class");
+    require(std::ssize(intercepts) == model_.n_classes, "there must be one intercept per class");
     require(model_.n_classes >= 1, "there must be a class");
   }
 
@@ -153,7 +153,7 @@ class SparsePredictor {
         intercepts_(intercepts.data()),
         kernels_(kernels_for<Predictors<T>>(instruction_set)),
         csr_kernels_(kernels_for<CsrWeightPredictors<T, W>>(instruction_set)) {
-    require(length(intercepts) == weights.n_classes, "there must be one intercept per class");
+    require(std::ssize(intercepts) == weights.n_classes, "there must be one intercept per class");
   }
 
   std::int64_t n_features() const { return weights_.n_features; }

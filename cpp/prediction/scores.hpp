@@ -96,7 +96,7 @@ inline void dense_tile(const LinearModel<T>& model, const T* x,
 template <class T>
 inline T dense_product(const T* w, const T* x, std::int64_t d) {
   using V = typename LanesOf<T, kLanes<T>>::type;
-  constexpr auto kL = static_cast<std::int64_t>(kLanes<T>);
+  constexpr auto kL = kLanes<T>;
   constexpr auto kStep = static_cast<std::int64_t>(kSums) * kL;
   V sum[kSums] = {};
   std::int64_t j = 0;
@@ -155,7 +155,7 @@ template <class T, class W>
 void sparse_scores(const CsrWeights<W>& w, const T* intercepts, const Csr<T>& x, T* out) {
   for (std::int64_t i = 0; i < x.n_rows; ++i) {
     T* scores = out + i * w.n_classes;
-    __builtin_memcpy(scores, intercepts, static_cast<std::size_t>(w.n_classes) * sizeof(T));
+    __builtin_memcpy(scores, intercepts, w.n_classes * sizeof(T));
     for (std::int64_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p) {
       const T value = x.values[p];
       const std::int64_t end = w.indptr[x.indices[p] + 1];

@@ -24,7 +24,7 @@ struct BetterRank {
 template <class T>
 inline T largest_of(const T* scores, std::int64_t k) {
   using V = typename LanesOf<T, kLanes<T>>::type;
-  constexpr auto kL = static_cast<std::int64_t>(kLanes<T>);
+  constexpr auto kL = kLanes<T>;
   T result = scores[0];
   if (k < kL) {
     for (std::int64_t c = 1; c < k; ++c) result = scores[c] > result ? scores[c] : result;

@@ -47,7 +47,7 @@ inline Vector<T> exponential(Vector<T> x) {
     std::array<T, E::kDegree + 1> values{};
     double factorial = 1;
     for (int i = 0; i <= E::kDegree; ++i) {
-      values[static_cast<std::size_t>(i)] = static_cast<T>(1 / factorial);
+      values[i] = static_cast<T>(1 / factorial);
       factorial *= i + 1;
     }
     return values;

@@ -17,7 +17,7 @@ inline constexpr std::size_t kVectorBytes = 16;
 #endif
 
 template <class T>
-inline constexpr std::size_t kLanes = kVectorBytes / sizeof(T);
+inline constexpr std::int64_t kLanes = kVectorBytes / sizeof(T);
 
 template <class T>
 struct VectorOf;
@@ -108,7 +108,7 @@ inline T largest(const T* p, std::size_t n) {
 
 template <class T>
 double dot(const T* a, const T* b, std::int64_t n) {
-  constexpr auto kLane = static_cast<std::int64_t>(kLanes<T>);
+  constexpr auto kLane = kLanes<T>;
   constexpr std::int64_t kPart =
       1024;  // numbers that are summed in T before the sum goes to double
   double total = 0;
@@ -125,7 +125,7 @@ double dot(const T* a, const T* b, std::int64_t n) {
 template <class T>
 void axpy(double factor, const T* a, T* b, std::int64_t n) {
   const T by = static_cast<T>(factor);
-  for (std::int64_t j = 0; j < n; j += static_cast<std::int64_t>(kLanes<T>)) {
+  for (std::int64_t j = 0; j < n; j += kLanes<T>) {
     store(b + j, load(b + j) + load(a + j) * by);
   }
 }

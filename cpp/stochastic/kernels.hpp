@@ -45,7 +45,7 @@ struct DenseShard {
   WeightsView<T> average;  // data: null if there is none
   std::int64_t width;      // numbers of a feature, whole blocks
 
-  std::size_t size() const { return static_cast<std::size_t>(width); }
+  std::size_t size() const { return width; }
   std::int32_t n_classes() const { return sum.n_classes; }
   bool averages() const { return average.data != nullptr; }
 };

@@ -82,7 +82,7 @@ template <class T>
 inline std::size_t place_of(const T* p, std::size_t n, T largest) {
   for (std::size_t c = 0; c < n; c += kLanes<T>) {
     const std::uint64_t bits = bits_of(equal(load(p + c), Vector<T>{} + largest));
-    if (bits != 0) return c + static_cast<std::size_t>(std::countr_zero(bits));
+    if (bits != 0) return c + (std::countr_zero(bits));
   }
   return 0;
 }
@@ -115,7 +115,7 @@ inline double lag(const StochasticBatch<T>& batch, const ScoreSummary<T>& one,
 template <class T, class Shard>
 void score_batch(const Examples<T>& examples, const Shard& shard, const StochasticBatch<T>& batch) {
   const std::size_t size = shard.size();
-  const auto n_classes = static_cast<std::size_t>(shard.n_classes());
+  const auto n_classes = shard.n_classes();
   const bool log_loss = batch.loss == StochasticLoss::kLogLoss;
   T* s = batch.scores;
   if (batch.next >= 0) fetch_row(shard, examples.x.row(batch.next));
@@ -152,7 +152,7 @@ inline ScoreSummary<T> joined(const StochasticBatch<T>& batch, std::size_t b, st
   }
   found.best = all[at].best;
   found.label = all[at].label + static_cast<std::int32_t>(at) * batch.shard_size;
-  found.own = all[static_cast<std::size_t>(y / batch.shard_size)].own;
+  found.own = all[y / batch.shard_size].own;
   if (batch.loss == StochasticLoss::kLogLoss) {
     found.sum = 0;
     for (const ScoreSummary<T>& one : all) found.sum += one.sum * lag(batch, one, found);
@@ -217,7 +217,7 @@ double step_batch(const Examples<T>& examples, const Shard& shard,
     if (batch.loss != StochasticLoss::kLogLoss) {
       const bool moves = move_two(shard, examples.x.row(i), y, weight, found, batch);
       if (!batch.moved.empty() && batch.shard == 0) {
-        batch.moved[static_cast<std::size_t>(i)] = moves ? found.label : -1;
+        batch.moved[i] = moves ? found.label : -1;
       }
     } else if constexpr (requires { shard.width; }) {
       const ScoreSummary<T>& own = batch.summaries[b * batch.n_shards + batch.shard];

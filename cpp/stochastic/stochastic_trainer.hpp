@@ -137,8 +137,7 @@ class MinibatchSgd {
 
   template <class Work>
   void for_shards(int member, Work work) {
-    for (auto shard = static_cast<std::size_t>(member); shard < shards_.size();
-         shard += static_cast<std::size_t>(team_.size())) {
+    for (int shard = member; shard < std::ssize(shards_); shard += team_.size()) {
       work(shard);
     }
   }
@@ -270,14 +269,14 @@ class StochasticTrainer {
                         (1 + static_cast<double>(examples.x.indptr[examples.x.n_rows]) /
                                  static_cast<double>(std::max<std::int64_t>(1, examples.x.n_rows)));
     const auto size = static_cast<std::int64_t>(passage.batch_size);
-    const std::int64_t n_batches = (static_cast<std::int64_t>(rows.size()) + size - 1) / size;
+    const std::int64_t n_batches = (std::ssize(rows) + size - 1) / size;
     double losses = 0;
     choice_.allow(team.capacity());
     interrupts.in_chunks(
         n_batches, each * static_cast<double>(size),
         [&](auto begin, auto end) {
-          const auto first = static_cast<std::size_t>(begin * size);
-          const auto last = std::min(rows.size(), static_cast<std::size_t>(end * size));
+          const auto first = begin * size;
+          const auto last = std::min<std::int64_t>(std::ssize(rows), end * size);
           losses += choice_.measure(static_cast<double>(last - first), [&](int n_threads) {
             team.limit(n_threads);
             return team.run(examples, rows.subspan(first, last - first), clock, moved);
@@ -295,7 +294,7 @@ class StochasticTrainer {
   void check_moved(std::span<const std::int32_t> moved, const Passage& passage) const {
     if (moved.empty()) return;
     require(passage.loss != StochasticLoss::kLogLoss, "log_loss moves all classes");
-    require(static_cast<std::int64_t>(moved.size()) == problem_->examples().x.n_rows,
+    require(std::ssize(moved) == problem_->examples().x.n_rows,
             "moved must have an entry for every row");
   }
 

@@ -133,7 +133,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
   }
 
   OtherScores<T> others(const BlockSummary& found, double q) const {
-    const auto padded = static_cast<std::size_t>(n_classes_ + kL - 1) / kL * kL;
+    const std::size_t padded = (n_classes_ + kL - 1) / kL * kL;
     return {scratch_.scores, padded, found.offset, q};
   }
 
@@ -142,7 +142,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
     std::size_t size = found.size;
     if (found.xi_others == -kInfinity || !(found.xi_others >= xi_wanted)) return size;
     const auto best_xi = [&](std::int32_t first, std::int32_t end) {
-      const auto padded = static_cast<std::size_t>(end - first + kL - 1) / kL * kL;
+      const auto padded = (end - first + kL - 1) / kL * kL;
       return found.offset + static_cast<double>(largest(scratch_.scores + first, padded));
     };
     // Most runs of classes have none that matters, nor most vectors of the others; padding is -inf.

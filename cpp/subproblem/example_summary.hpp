@@ -70,7 +70,7 @@ class ExampleSummary {
       }
     }
     if (f_.own && y != kElsewhere) add_own(y, z_own, cost, found);
-    if (f_.others) add_rest(static_cast<std::size_t>(stride), found);
+    if (f_.others) add_rest(stride, found);
     return found;
   }
 
@@ -165,7 +165,7 @@ class ExampleSummary {
   }
 
  protected:
-  std::size_t n_classes() const { return static_cast<std::size_t>(n_classes_); }
+  std::size_t n_classes() const { return n_classes_; }
 
   const Examples<T>& examples_;
   const Formulation& f_;

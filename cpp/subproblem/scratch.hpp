@@ -36,11 +36,11 @@ template <class T>
 class OwnedScratch {
  public:
   OwnedScratch(std::int32_t n_classes, std::int64_t stride)
-      : block_(static_cast<std::size_t>(n_classes) + 1),
-        step_(static_cast<std::size_t>(n_classes) + 2),
-        labels_(static_cast<std::size_t>(n_classes) + 2),
-        rows_(3 * static_cast<std::size_t>(stride)),
-        exact_(static_cast<std::size_t>(stride)),
+      : block_(n_classes + 1),
+        step_(n_classes + 2),
+        labels_(n_classes + 2),
+        rows_(3 * stride),
+        exact_(stride),
         view_{.scores = rows_.data(),
               .dense_step = rows_.data() + stride,
               .block = block_.data(),

@@ -23,7 +23,7 @@ class MeanFollower {
   explicit MeanFollower(std::size_t n_features)
       : entries_(n_features + 1), is_listed_(n_features) {}
 
-  std::int64_t n_features() const { return static_cast<std::int64_t>(entries_.size()) - 1; }
+  std::int64_t n_features() const { return std::ssize(entries_) - 1; }
   double sum(std::int64_t j) const { return entries_[j].sum; }
   double behind(std::int64_t j) const { return entries_[j].behind; }
   // m is the mean of all u_c; S is given.

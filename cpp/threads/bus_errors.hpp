@@ -18,7 +18,7 @@ inline volatile std::sig_atomic_t bus_error_length = 0;
 
 inline void report_bus_error(int) {
   [[maybe_unused]] const auto written =
-      ::write(STDERR_FILENO, bus_error_message.data(), static_cast<std::size_t>(bus_error_length));
+      ::write(STDERR_FILENO, bus_error_message.data(), bus_error_length);
   ::_exit(kBusErrorCode);
 }
 

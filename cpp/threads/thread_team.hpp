@@ -60,7 +60,7 @@ class ThreadTeam {
  public:
   // `size` threads, the caller among them; fewer if the system has no more.
   explicit ThreadTeam(int size) {
-    threads_.reserve(static_cast<std::size_t>(size));
+    threads_.reserve(size);
     try {
       for (int member = 1; member < size; ++member) {
         threads_.emplace_back([this, member] { wait_for_work(member); });

@@ -187,7 +187,7 @@ inline void DenseWeights<T>::add_entries(const Row<T>& row, const Step* step) co
 template <class T>
 inline void DenseWeights<T>::add_vectors(const Row<T>& row, const T* dense_step) const {
   const auto add_to = [this, dense_step](T* w, T x) {
-    for (std::int64_t c = 0; c < width; c += static_cast<std::int64_t>(kLanes<T>)) {
+    for (std::int64_t c = 0; c < width; c += kLanes<T>) {
       store(w + c, load(w + c) + x * load(dense_step + c));
     }
   };
@@ -195,7 +195,7 @@ inline void DenseWeights<T>::add_vectors(const Row<T>& row, const T* dense_step)
   if (row.bias == 0) return;
   if (!carry) return add_to(feature(n_features), row.bias);
   T* const w = feature(n_features);
-  for (std::int64_t c = 0; c < width; c += static_cast<std::int64_t>(kLanes<T>)) {
+  for (std::int64_t c = 0; c < width; c += kLanes<T>) {
     const auto [sum, rest] =
         two_sum(load(w + c), load(carry + c) + row.bias * load(dense_step + c));
     store(w + c, sum);
@@ -207,8 +207,8 @@ inline void DenseWeights<T>::add_vectors(const Row<T>& row, const T* dense_step)
 template <class T>
 inline void DenseWeights<T>::add(const Row<T>& row, std::span<const Step> step,
                                  T* dense_step) const {
-  const std::int64_t vectors = width / static_cast<std::int64_t>(kLanes<T>);
-  if (static_cast<std::int64_t>(step.size()) > vectors) {
+  const std::int64_t vectors = width / kLanes<T>;
+  if (std::ssize(step) > vectors) {
     for (const Step& s : step) dense_step[s.label] = static_cast<T>(s.delta);
     add_vectors(row, dense_step);
     for (const Step& s : step) dense_step[s.label] = 0;

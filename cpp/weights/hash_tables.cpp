@@ -47,7 +47,7 @@ constexpr int kDenseClass = Arena::kSizeClasses - 1;
 void Arena::Free::operator()(std::byte* p) const { ::operator delete(p, kPage); }
 
 void* Arena::take(std::size_t n_bytes, int size_class) {
-  auto& free = free_[static_cast<std::size_t>(size_class)];
+  auto& free = free_[size_class];
   if (!free.empty()) {
     void* block = free.back();
     free.pop_back();
@@ -61,7 +61,7 @@ void* Arena::take(std::size_t n_bytes, int size_class) {
   }
   if (left_ < n_bytes) {
     const auto usual = std::clamp(n_bytes_, kSmallestChunk, kLargestChunk);
-    const std::size_t wanted = std::max(static_cast<std::size_t>(usual), n_bytes);
+    const auto wanted = std::max<std::size_t>(usual, n_bytes);
     chunks_.emplace_back(static_cast<std::byte*>(::operator new(wanted, kPage)));
 #ifdef MADV_HUGEPAGE
     madvise(chunks_.back().get(), wanted, MADV_HUGEPAGE);  // fewer pages to find: it may fail
@@ -86,7 +86,7 @@ void Arena::clear() {
 
 template <class T>
 T* HashTables<T>::insert(std::int64_t j, std::uint32_t label) {
-  Row& row = rows_[static_cast<std::size_t>(j)];
+  Row& row = rows_[j];
   if (is_full(row.size, row.capacity)) grow(row);
   if (row.is_dense()) return row.weights() + label;
   WeightEntry<T>* entries = static_cast<WeightEntry<T>*>(row.data);
@@ -114,12 +114,12 @@ void HashTables<T>::reserve(std::int64_t j, std::size_t n) {
   while (capacity < stride() && n > 0 && is_full(static_cast<std::uint32_t>(n - 1), capacity)) {
     capacity = capacity_after(capacity);
   }
-  if (capacity > 0) grow_to(rows_[static_cast<std::size_t>(j)], capacity);
+  if (capacity > 0) grow_to(rows_[j], capacity);
 }
 
 template <class T>
 void HashTables<T>::drop(std::int64_t j) {
-  Row& row = rows_[static_cast<std::size_t>(j)];
+  Row& row = rows_[j];
   give_back(row);
   row = {};
 }

@@ -32,9 +32,7 @@ class Arena {
  public:
   // `size_class` stands for the block's size.
   void* take(std::size_t n_bytes, int size_class);
-  void give_back(void* block, int size_class) {
-    free_[static_cast<std::size_t>(size_class)].push_back(block);
-  }
+  void give_back(void* block, int size_class) { free_[size_class].push_back(block); }
   std::int64_t n_bytes() const { return n_bytes_; }
   void clear();
 
@@ -72,17 +70,15 @@ class HashTables {
   // A plain row replaces a table with a slot for every `dense_from` classes: it may be larger (with
   // 2, it never is), but is read by whole vectors.
   HashTables(std::int64_t n_rows, std::int32_t n_classes, std::size_t dense_from)
-      : rows_(static_cast<std::size_t>(n_rows)),
+      : rows_(n_rows),
         n_classes_(n_classes),
         scale_(0xffffffffu / static_cast<std::uint32_t>(n_classes)),
         dense_from_(dense_from) {}
 
-  std::int64_t n_rows() const { return static_cast<std::int64_t>(rows_.size()); }
+  std::int64_t n_rows() const { return std::ssize(rows_); }
   std::int32_t n_classes() const { return n_classes_; }
-  std::size_t stride() const {
-    return (static_cast<std::size_t>(n_classes_) + kBlock - 1) / kBlock * kBlock;
-  }
-  const Row& row(std::int64_t j) const { return rows_[static_cast<std::size_t>(j)]; }
+  std::size_t stride() const { return (n_classes_ + kBlock - 1) / kBlock * kBlock; }
+  const Row& row(std::int64_t j) const { return rows_[j]; }
 
   // The first slot where a class is searched.
   [[gnu::always_inline]] std::uint32_t home(std::uint32_t label, std::uint32_t capacity) const {

@@ -41,8 +41,8 @@ template <class T>
 void append_row(const T* row, std::int32_t width, std::int32_t count, SlotRows<T>& out) {
   // Branch-free: every class is written, and only non-zero weights are kept.
   std::size_t at = out.values.size(), to = out.classes.size();
-  out.values.resize(at + static_cast<std::size_t>(count) + 1);
-  out.classes.resize(to + static_cast<std::size_t>(count) + 1);
+  out.values.resize(at + count + 1);
+  out.classes.resize(to + count + 1);
   for (std::int32_t c = 0; c < width; ++c) {
     out.classes[to] = c;
     out.values[at] = row[c];
@@ -77,7 +77,7 @@ void read_row(const HashTables<T>& slot, std::int64_t j, SlotRows<T>& out) {
   const std::size_t at = out.values.size();
   if (count > 0 && is_packed_whole<T>(count, width)) {
     out.counts.push_back(width);
-    out.values.resize(at + static_cast<std::size_t>(width));
+    out.values.resize(at + width);
     slot.for_each(j, [&](std::uint32_t label, T weight) { out.values[at + label] = weight; });
     return;
   }
@@ -124,7 +124,7 @@ void put_rows(HashTables<T>& slot, std::int64_t begin, std::int64_t n_rows,
     const std::int32_t count = counts[j];
     const bool whole = count == width;
     slot.drop(begin + j);
-    slot.reserve(begin + j, static_cast<std::size_t>(count));
+    slot.reserve(begin + j, count);
     for (std::int32_t e = 0; e < count; ++e) {
       if (whole && values[e] == 0) continue;
       const std::int32_t label = whole ? e : classes[e];
@@ -164,8 +164,9 @@ inline void check_packed(std::int32_t width, std::span<const std::int32_t> count
     needed_values += count;
     needed_classes += count == width ? 0 : count;
   }
-  require(needed_values == static_cast<std::int64_t>(n_values) && needed_classes == length(classes),
-          "rows of W do not have as many weights as they say");
+  require(
+      needed_values == static_cast<std::int64_t>(n_values) && needed_classes == std::ssize(classes),
+      "rows of W do not have as many weights as they say");
   for (const std::int32_t label : classes) {
     require(0 <= label && label < width, "a class of W is out of range");
   }

@@ -19,13 +19,13 @@ namespace manyclass {
 template <class T>
 std::vector<std::int64_t> row_ends(const ShardedWeights<T>& w) {
   const std::int64_t n_rows = w.shards[0].n_rows();
-  std::vector<std::int64_t> ends(static_cast<std::size_t>(n_rows) + 1);
+  std::vector<std::int64_t> ends(n_rows + 1);
   for (std::int64_t j = 0; j < n_rows; ++j) {
     std::int64_t size = 0;
     for (const HashTables<T>& shard : w.shards) {
       shard.for_each(j, [&](std::uint32_t, T) { ++size; });
     }
-    ends[static_cast<std::size_t>(j) + 1] = ends[static_cast<std::size_t>(j)] + size;
+    ends[j + 1] = ends[j] + size;
   }
   return ends;
 }
@@ -40,12 +40,12 @@ void export_rows(const ShardedWeights<T>& w, const std::int32_t* names, std::int
     row.clear();
     for (int shard = 0; shard < w.size(); ++shard) {
       const std::int32_t first = w.first(shard);
-      w.shards[static_cast<std::size_t>(shard)].for_each(j, [&](std::uint32_t label, T weight) {
+      w.shards[shard].for_each(j, [&](std::uint32_t label, T weight) {
         row.emplace_back(names[first + static_cast<std::int32_t>(label)], weight);
       });
     }
     std::sort(row.begin(), row.end());
-    auto at = static_cast<std::size_t>(ends[static_cast<std::size_t>(j)]);
+    auto at = ends[j];
     for (const auto& [label, weight] : row) {
       labels[at] = label;
       values[at++] = weight;
@@ -56,13 +56,13 @@ void export_rows(const ShardedWeights<T>& w, const std::int32_t* names, std::int
 // All rows; each thread writes rows with about equally many weights.
 template <class T>
 CsrArrays<T> export_weights(const ShardedWeights<T>& w, std::span<const std::int32_t> names) {
-  require(length(names) == w.n_classes, "every class must have a name");
+  require(std::ssize(names) == w.n_classes, "every class must have a name");
   CsrArrays<T> out{.indptr = row_ends(w), .labels = {}, .values = {}};
   const std::vector<std::int64_t>& ends = out.indptr;
-  out.labels.resize(static_cast<std::size_t>(ends.back()));
-  out.values.resize(static_cast<std::size_t>(ends.back()));
+  out.labels.resize(ends.back());
+  out.values.resize(ends.back());
   ThreadTeam team(w.size());
-  const auto n_parts = static_cast<std::int64_t>(team.size());
+  const auto n_parts = std::ssize(team);
   const auto row_at = [&](std::int64_t part) {
     const auto row = std::lower_bound(ends.begin(), ends.end(), ends.back() * part / n_parts);
     return part == n_parts ? w.shards[0].n_rows() : static_cast<std::int64_t>(row - ends.begin());
@@ -85,13 +85,13 @@ void load_csr(ShardedWeights<T>& w, std::span<const std::int64_t> indptr,
   for (std::int32_t c = 0; c < k; ++c) {
     require(0 <= places.data()[c] && places.data()[c] < k, "place out of range");
   }
-  require(static_cast<std::int64_t>(indptr.size()) == n_rows + 1, "another number of rows");
+  require(std::ssize(indptr) == n_rows + 1, "another number of rows");
   require(labels.size() == values.size(), "labels and values must have one length");
   w.clear();
   for (std::int64_t j = 0; j < n_rows; ++j) {
     const std::int64_t begin = indptr.data()[j];
     const std::int64_t end = indptr.data()[j + 1];
-    require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(labels.size()),
+    require(0 <= begin && begin <= end && end <= std::ssize(labels),
             "indptr is not that of a CSR matrix");
     std::int32_t last = -1;
     for (std::int64_t p = begin; p < end; ++p) {
@@ -101,7 +101,7 @@ void load_csr(ShardedWeights<T>& w, std::span<const std::int64_t> indptr,
       const std::int32_t place = places.data()[label];
       const std::int32_t shard = place / w.shard_size;
       const auto inside = static_cast<std::uint32_t>(place - w.first(shard));
-      *w.shards[static_cast<std::size_t>(shard)].insert(j, inside) = values.data()[p];
+      *w.shards[shard].insert(j, inside) = values.data()[p];
     }
   }
 }
