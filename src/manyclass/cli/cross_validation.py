@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyclass.cli.console import CommandParser, UsageError, positive, positive_int, say, silent
 from manyclass.cli.input.costs import costs_option, take_costs
@@ -25,12 +25,14 @@ from manyclass.cli.train_options import check_loss
 from manyclass.problem.losses import LOSSES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from manyclass.model_selection.estimators import (
         MulticlassSVCCV,
         MultinomialLogisticRegressionCV,
     )
-    from manyclass.model_selection.folds import SearchResult
-    from manyclass.utils.types import Settings
+    from manyclass.model_selection.folds import Column, SearchResult
+    from manyclass.utils.types import Array, Settings
 
 SCORINGS = {
     "accuracy": "accuracy",
@@ -114,7 +116,7 @@ def cv(args: argparse.Namespace) -> None:
     from manyclass.model_selection.cv_fit import choose
 
     _check(args)
-    model: Any = estimator(args, _search(args))
+    model = estimator(args, _search(args))
     log = silent if args.quiet or args.json else say
     model.verbose = 0
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
@@ -175,7 +177,7 @@ class _Table:
         self.sign, self.tol, self.last = _sign(scoring), tol, 0.0
         say(f"{'C':>10}  {scoring:>10}  {'deviation':>9}  {'seconds':>8}  {'gap':>8}")
 
-    def __call__(self, C: float, column: Any) -> None:
+    def __call__(self, C: float, column: Column) -> None:
         import numpy as np
 
         if self.last >= C:
@@ -236,7 +238,7 @@ def _check_formulation(args: argparse.Namespace) -> None:
         check_loss(args.formulation, args.loss)
 
 
-def _check_plot(args: argparse.Namespace, check_target: Any) -> None:
+def _check_plot(args: argparse.Namespace, check_target: Callable[..., None]) -> None:
     if Path(args.plot).suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"argument --plot: {args.plot} must end with .png, .svg or .pdf")
     if Path(args.plot).exists() and not args.force:
@@ -269,7 +271,7 @@ def _search(args: argparse.Namespace) -> Settings:
 def _as_json(choice: SearchResult, scoring: str, seconds: float) -> Settings:
     import numpy as np
 
-    def rows(values: Any) -> list[list[float | None]]:
+    def rows(values: Array) -> list[list[float | None]]:
         return [[None if np.isnan(v) else float(v) for v in row] for row in values]
 
     sign = _sign(scoring)

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -34,7 +34,7 @@ class Split:
 
     X: Rows
     y: Array
-    X_test: Any
+    X_test: Rows
     y_test: Array
 
     def in_float64(self) -> Split:
@@ -135,7 +135,7 @@ def _manyclass(data: Split, tol: float) -> MulticlassSVC:
     return model
 
 
-def _linear_svc(data: Split, tol: float) -> Any:
+def _linear_svc(data: Split, tol: float) -> LinearSVC:
     model = LinearSVC(
         multi_class="crammer_singer",
         tol=tol,
@@ -146,7 +146,10 @@ def _linear_svc(data: Split, tol: float) -> Any:
     return model.fit(data.X, data.y)
 
 
-def _timing(fit: Callable[[Split, float], Any], data: Split, optimum: float) -> Timing | None:
+Solver: TypeAlias = "Callable[[Split, float], MulticlassSVC | LinearSVC]"
+
+
+def _timing(fit: Solver, data: Split, optimum: float) -> Timing | None:
     """Time a solver with the loosest tolerance that brings it close to the optimum."""
     for tol in TOLERANCES:
         seconds, model = _timed(fit, data, tol)
@@ -156,7 +159,7 @@ def _timing(fit: Callable[[Split, float], Any], data: Split, optimum: float) -> 
     return None
 
 
-def _timed(fit: Callable[[Split, float], Any], data: Split, tol: float) -> tuple[float, Any]:
+def _timed(fit: Solver, data: Split, tol: float) -> tuple[float, MulticlassSVC | LinearSVC]:
     with warnings.catch_warnings():
         # A fit that stops early is compared by its objective, like any other.
         warnings.simplefilter("ignore", ConvergenceWarning)

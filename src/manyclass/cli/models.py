@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyclass.cli.console import (
     CommandParser,
@@ -24,7 +24,7 @@ from manyclass.io import atomic
 if TYPE_CHECKING:
     from manyclass.persistence.composites import Model
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.utils.types import Array
+    from manyclass.utils.types import Array, Settings
 
 EXPORTED = """\
 liblinear: text that LIBLINEAR's predict reads; labels must be integers. With two classes it gives
@@ -90,7 +90,7 @@ def info(args: argparse.Namespace) -> None:
     say(f"violation    {proof['max_violation']:.2g} at most, of the optimality conditions")
 
 
-def _shown(step: dict[str, Any]) -> str:
+def _shown(step: Settings) -> str:
     """Return a step of a pipeline as Python writes it; it may come from a hostile file."""
     from manyclass.io.tensors import one_line
 

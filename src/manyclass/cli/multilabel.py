@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyclass.cli.console import UsageError, count, proven, say, shows_progress, silent
 from manyclass.cli.input.data import Say, format_options, read_for, timed
@@ -15,7 +15,7 @@ from manyclass.io import atomic
 
 if TYPE_CHECKING:
     from manyclass.multilabel.svc import MultilabelSVC
-    from manyclass.utils.types import CsrArray, DType
+    from manyclass.utils.types import CsrArray, DType, Label
 
 ROWS_AT_A_TIME = 1 << 16
 BEST = (1, 3, 5)  # labels whose precision is shown
@@ -44,7 +44,7 @@ def train_sets(args: argparse.Namespace, log: Say) -> None:
 
 def read_sets(
     args: argparse.Namespace, dtype: DType, log: Say, n_features: int | None = None
-) -> tuple[CsrArray, list[Any]]:
+) -> tuple[CsrArray, list[frozenset[Label]]]:
     """Read rows and their sets of labels, and log the size."""
     from manyclass.io.dataset_file import looks_like_data
     from manyclass.io.svmlight import load_svmlight
@@ -96,7 +96,7 @@ def predict_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
     model.predicts_sparse_ = True
     with atomic.output(args.out) as file:
         for begin in range(0, X.shape[0], ROWS_AT_A_TIME):
-            found: Any = model.predict(X[begin : begin + ROWS_AT_A_TIME])
+            found: CsrArray = model.predict(X[begin : begin + ROWS_AT_A_TIME])
             rows = (found[[i]].indices.tolist() for i in range(found.shape[0]))
             file.write("".join(",".join(names[c] for c in row) + "\n" for row in rows).encode())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyclass.cli.console import (
     CommandParser,
@@ -22,7 +22,8 @@ from manyclass.cli.options import data_options, force_option, settle_order
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
-    from manyclass.utils.types import Rows
+    from manyclass.persistence.model_schema import Estimator
+    from manyclass.utils.types import Rows, Settings
 
 
 # Lines of predictions in memory at a time.
@@ -110,7 +111,7 @@ def predict(args: argparse.Namespace) -> None:
             file.write("".join("\t".join(map(str, line)) + "\n" for line in lines).encode())
 
 
-def _rejection(args: argparse.Namespace, model: Any) -> dict[str, Any]:
+def _rejection(args: argparse.Namespace, model: Estimator) -> Settings:
     """Return the arguments of ``predict`` that reject rows."""
     from manyclass.estimators.decisions import label_of_rejected
 
@@ -120,26 +121,27 @@ def _rejection(args: argparse.Namespace, model: Any) -> dict[str, Any]:
         return {}
     if (args.top_k or 1) > 1:
         raise UsageError("argument --reject: not allowed with argument --top-k")
-    label: Any = args.reject_label
-    if label is not None and any(mark in label for mark in "\t\n\r"):
+    given: str | None = args.reject_label
+    label: str | float | None = given
+    if given is not None and any(mark in given for mark in "\t\n\r"):
         raise UsageError("argument --reject-label: must have no tab and no line break")
-    if label is not None and not isinstance(model.classes_.tolist()[0], str):
+    if given is not None and not isinstance(model.classes_.tolist()[0], str):
         try:
-            label = float(label) if model.classes_.dtype.kind == "f" else int(label)
+            label = float(given) if model.classes_.dtype.kind == "f" else int(given)
         except ValueError:
             raise UsageError(
-                f"argument --reject-label: the classes are numbers, and {label!r} is none"
+                f"argument --reject-label: the classes are numbers, and {given!r} is none"
             ) from None
     try:
-        label = label_of_rejected(label, model.classes_)
+        shown = label_of_rejected(label, model.classes_)
     except ValueError as error:
         message = str(error).removeprefix("reject_label: ")
         raise UsageError(f"argument --reject-label: {message}") from None
-    return {"reject": args.reject, "reject_label": label}
+    return {"reject": args.reject, "reject_label": shown}
 
 
 def _columns(
-    model: Any, X: Rows, top: int, probabilities: bool, rejection: dict[str, Any]
+    model: Estimator, X: Rows, top: int, probabilities: bool, rejection: Settings
 ) -> list[list[object]]:
     """Return the best labels of rows, the best first, each with its probability if wanted."""
     import numpy as np
@@ -220,7 +222,7 @@ def calibrate(args: argparse.Namespace) -> None:
     settle_order(args)
     check_output(args.out, [args.data, args.model], MODEL, force=args.force)
     whole = load_model(args.model)
-    last: Any = last_of(whole)
+    last = last_of(whole)
     if not hasattr(last, "calibrate"):
         raise UsageError(
             f"{args.model}: is a {type(last).__name__}, and scores of a MulticlassSVC alone are "

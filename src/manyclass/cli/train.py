@@ -6,7 +6,7 @@ import argparse
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, proven, say, silent
@@ -165,7 +165,7 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     from manyclass.cli.cross_validation import estimator, log_choice
     from manyclass.persistence.model_file import save_model
 
-    model: Any = estimator(args, {})
+    model = estimator(args, {})
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)

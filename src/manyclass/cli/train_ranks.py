@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def _train(args: argparse.Namespace, ranks: Communicator) -> None:
 
 def _train_rows(args: argparse.Namespace, ranks: Communicator, log: Say) -> None:
     """Train on a share of the rows of each rank."""
-    model: Any = (logistic_of if args.formulation == LOGISTIC else svc_of)(args, ranks)
+    model = (logistic_of if args.formulation == LOGISTIC else svc_of)(args, ranks)
     began = time.perf_counter()
     agreed(ranks, lambda: check_converted(args))
     explain_bus_errors(args.data)

@@ -7,19 +7,20 @@ import csv
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from manyclass.cli.console import CommandParser, UsageError
 from manyclass.cli.input.data import label_finder
 
 if TYPE_CHECKING:
+    from manyclass.estimators.costs import Costs
     from manyclass.utils.types import Array
 
 
 class Costly(Protocol):
     """An estimator with costs of mistakes."""
 
-    costs: Any
+    costs: Costs | None
 
 
 def costs_option(parser: CommandParser | argparse._ArgumentGroup) -> None:

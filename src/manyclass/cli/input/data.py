@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar, overload
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, say, shows_progress, silent
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 BALANCED = "balanced"  # as a class weight
 B = TypeVar("B", bound="SvmlightBlocks | StoredBlocks")
+Y = TypeVar("Y")
 # Bytes of text per compressed byte, and the share of the memory above which data are read in
 # blocks.
 EXPANSION = 6
@@ -86,7 +87,9 @@ def read_in_blocks(args: argparse.Namespace, log: Say) -> SvmlightBlocks | Store
     return _inspected(args, log, _blocks)
 
 
-def _inspected(args: argparse.Namespace, log: Say, blocks_of: Callable[[Any], B]) -> B:
+def _inspected(
+    args: argparse.Namespace, log: Say, blocks_of: Callable[[argparse.Namespace], B]
+) -> B:
     """Return the data file of a command in blocks, and log its size."""
     began = time.perf_counter()
     with atomic.naming(args.data):
@@ -235,12 +238,21 @@ def load_for(
     return classifier
 
 
+@overload
+def read_for(args: argparse.Namespace, model: Estimator, log: Say) -> tuple[Rows, Array]: ...
+@overload
 def read_for(
     args: argparse.Namespace,
     model: Estimator,
-    log: Callable[[str], None],
-    reader: Callable[[argparse.Namespace, DType, Say], tuple[Rows, Any]] | None = None,
-) -> tuple[Rows, Any]:
+    log: Say,
+    reader: Callable[[argparse.Namespace, DType, Say], tuple[Rows, Y]],
+) -> tuple[Rows, Y]: ...
+def read_for(
+    args: argparse.Namespace,
+    model: Estimator,
+    log: Say,
+    reader: Callable[[argparse.Namespace, DType, Say], tuple[Rows, object]] | None = None,
+) -> tuple[Rows, object]:
     """Read data for a model, by ``read`` or another reader; unknown columns are left out."""
     if args.steps is not None:
         _check_steps(args)

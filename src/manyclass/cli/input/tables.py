@@ -6,7 +6,7 @@ import argparse
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyclass.cli.console import CommandParser, UsageError, count, shows_progress
 from manyclass.io import atomic
@@ -14,6 +14,7 @@ from manyclass.io import atomic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from manyclass.estimators.linear import LinearClassifier
     from manyclass.utils.types import Array, DType, Rows
 
 NO_LABEL = "{}: is a table, and one of its columns holds the labels; name it by --label"
@@ -143,7 +144,7 @@ def columns_of(names: list[str]) -> list[str]:
     return list(dict.fromkeys(re.sub(r"\[[0-9]+\]$", "", name) for name in names))
 
 
-def name_features(args: argparse.Namespace, *models: Any) -> None:
+def name_features(args: argparse.Namespace, *models: LinearClassifier) -> None:
     """Give models the names of the columns that they were trained on."""
     import numpy as np
 
