@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -22,12 +22,19 @@ from manyclass.distributed.clusters.dask_parts import DaskParts
 from manyclass.distributed.clusters.estimator import (
     ClusterLogisticRegression,
     ClusterSVC,
+    Collection,
     OnCluster,
     hits,
     outputs,
 )
 from manyclass.estimators.coefficients import with_callbacks
 from manyclass.estimators.validation import input_restored
+from manyclass.utils.types import Settings
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+
+    from manyclass.distributed.clusters.part import Model
 
 __all__ = ["DaskMulticlassSVC", "DaskMultinomialLogisticRegression"]
 
@@ -37,7 +44,7 @@ class OnDask(OnCluster):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Collection, y: Collection, sample_weight: Collection = None) -> Self:
         """Train on the workers of the current client.
 
         Parameters
@@ -62,13 +69,12 @@ class OnDask(OnCluster):
             If chunks do not fit each other: the error names the part. Else as
             the plain estimator's ``fit``.
         """
-        model: Any = self
         parts = DaskParts(_client(), blocks_of(X, y, sample_weight), distributed.futures_of(X))
         with input_restored(self):
-            ClusterTraining(model, parts).run(X, y, sample_weight)
+            ClusterTraining(self._as_model(), parts).run(X, y, sample_weight)
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Collection, y: Collection, sample_weight: Collection = None) -> float:
         """Return the share of rows, by weight, whose class is predicted.
 
         Parameters
@@ -87,7 +93,7 @@ class OnDask(OnCluster):
         found = np.array(compute(*parts)).sum(axis=0)
         return float(found[0] / found[1])
 
-    def _mapped(self, method: str, X: Any, options: dict[str, Any]) -> Any:
+    def _mapped(self, method: str, X: Collection, options: Settings) -> Collection:
         """Return the lazy result of a method for every row of a collection."""
         if not _is_collection(X):
             return super()._mapped(method, X, options)
@@ -216,7 +222,7 @@ class DaskMulticlassSVC(OnDask, ClusterSVC):
     """
 
 
-def blocks_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
+def blocks_of(X: Collection, y: Collection, sample_weight: Collection) -> list[tuple[Delayed, ...]]:
     """Return the chunks of X, y and perhaps weights that belong together.
 
     Raises
@@ -243,7 +249,7 @@ def blocks_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
     return list(zip(*found, strict=True))
 
 
-def _blocks(values: Any, name: str) -> list[Any]:
+def _blocks(values: Collection, name: str) -> list[Delayed]:
     """Return the parts of a collection, each a Delayed."""
     if isinstance(values, da.Array):
         if values.ndim == 2 and values.numblocks[1] > 1:
@@ -261,12 +267,12 @@ def _blocks(values: Any, name: str) -> list[Any]:
     )
 
 
-def _is_collection(values: Any) -> bool:
+def _is_collection(values: object) -> bool:
     """Whether values are a Dask array, DataFrame or Series."""
     return is_dask_collection(values) and hasattr(values, "to_delayed")
 
 
-def _client() -> Any:
+def _client() -> distributed.Client:
     """Return the current client."""
     try:
         client = distributed.default_client()
@@ -279,6 +285,6 @@ def _client() -> Any:
     return client
 
 
-def _shared(model: Any) -> Any:
+def _shared(model: Model) -> Delayed:
     """Return a model as one node of a graph."""
     return delayed(model, name=f"manyclass_model-{uuid.uuid4().hex}", traverse=False)

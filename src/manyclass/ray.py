@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +22,7 @@ from manyclass.distributed.clusters.cluster import ClusterTraining
 from manyclass.distributed.clusters.estimator import (
     ClusterLogisticRegression,
     ClusterSVC,
+    Collection,
     OnCluster,
     hits,
     outputs,
@@ -28,7 +30,10 @@ from manyclass.distributed.clusters.estimator import (
 from manyclass.distributed.clusters.ray_parts import RayParts
 from manyclass.estimators.coefficients import with_callbacks
 from manyclass.estimators.validation import input_restored
-from manyclass.utils.types import Settings
+from manyclass.utils.types import Array, Settings
+
+if TYPE_CHECKING:
+    from manyclass.distributed.clusters.part import Model, Read
 
 __all__ = ["RayMulticlassSVC", "RayMultinomialLogisticRegression"]
 
@@ -40,7 +45,7 @@ class OnRay(OnCluster):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Collection, y: Collection = None, sample_weight: Collection = None) -> Self:
         """Train on the cluster that ``ray.init`` has connected to.
 
         Parameters
@@ -68,7 +73,7 @@ class OnRay(OnCluster):
             the plain estimator's ``fit``.
         """
         blocks, read = _parts_of(X, y, sample_weight)
-        model: Any = self
+        model = self._as_model()
         with input_restored(self):
             ClusterTraining(model, RayParts(blocks, read, model.n_jobs)).run(X, y, sample_weight)
         self.__dict__.pop("feature_columns_", None)
@@ -76,7 +81,7 @@ class OnRay(OnCluster):
             self.feature_columns_ = read.features
         return self
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Collection, y: Collection = None, sample_weight: Collection = None) -> float:
         """Return the share of rows, by weight, whose class is predicted.
 
         Parameters
@@ -97,7 +102,7 @@ class OnRay(OnCluster):
         hit, total = found.sum(axis=0)
         return float(hit / total)
 
-    def _mapped(self, method: str, X: Any, options: Settings) -> Any:
+    def _mapped(self, method: str, X: Collection, options: Settings) -> Collection:
         """Return results: a lazy Dataset with a column more, or a reference for each part."""
         if not _is_remote(X):
             return super()._mapped(method, X, options)
@@ -213,11 +218,11 @@ class Columns:
     def __init__(self, features: list[str], label: str | None, weight: str | None) -> None:
         self.features, self.label, self.weight = features, label, weight
 
-    def __call__(self, batch: Settings) -> tuple[Any, ...]:
+    def __call__(self, batch: Settings) -> tuple[ArrayLike, ...]:
         """Return X, y and the weights of a block."""
         return self.rows(batch), *(batch[c] for c in (self.label, self.weight) if c is not None)
 
-    def rows(self, batch: Settings) -> Any:
+    def rows(self, batch: Settings) -> Array | pd.DataFrame:
         """Return X: the vectors of the only column, or a data frame of all of them."""
         if len(self.features) > 1:
             return pd.DataFrame({name: batch[name] for name in self.features})
@@ -227,7 +232,9 @@ class Columns:
         return only if only.ndim == 2 else pd.DataFrame({self.features[0]: only})
 
 
-def _parts_of(X: Any, y: Any, sample_weight: Any) -> tuple[list[tuple[Any, ...]], Any]:
+def _parts_of(
+    X: Collection, y: Collection, sample_weight: Collection
+) -> tuple[list[tuple[ray.ObjectRef, ...]], Read]:
     """Return the objects of each part, and what reads them."""
     if isinstance(X, ray.data.Dataset):
         label = "label" if y is None else y
@@ -250,22 +257,22 @@ def _parts_of(X: Any, y: Any, sample_weight: Any) -> tuple[list[tuple[Any, ...]]
     return list(zip(*given, strict=True)), _pair if len(given) == 1 else _objects
 
 
-def _pair(pair: tuple[Any, ...]) -> tuple[Any, ...]:
+def _pair(pair: object) -> tuple[ArrayLike, ...]:
     """Return X, y and perhaps weights of one object."""
     if not isinstance(pair, tuple | list) or len(pair) not in (2, 3):
         raise ValueError(f"the object must be a pair (X, y), not {type(pair).__name__}; or give y")
     return tuple(pair)
 
 
-def _objects(*parts: Any) -> tuple[Any, ...]:
+def _objects(*parts: ArrayLike) -> tuple[ArrayLike, ...]:
     return parts
 
 
-def _hits(model: Any, read: Any, *block: Any) -> tuple[float, float]:
+def _hits(model: Model, read: Read, *block: object) -> tuple[float, float]:
     return hits(model, *read(*block))
 
 
-def _is_remote(X: Any) -> bool:
+def _is_remote(X: object) -> bool:
     """Whether X is a Dataset or a list of references."""
     if isinstance(X, list):
         return all(isinstance(one, ray.ObjectRef) for one in X)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,9 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.validation import check_parameters
 from manyclass.persistence.model_file import load_model, save_model
 from manyclass.utils.types import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 __all__ = ["SparkMultinomialLogisticRegression", "SparkMultinomialLogisticRegressionModel"]
 
@@ -96,7 +99,7 @@ class _Columns(Params):
             setattr(self, name, Param(self, name, DOCS[name], TypeConverters.identity))
             self._setDefault(**{name: value})
 
-    def _column(self, table: Any) -> Any:
+    def _column(self, table: DataFrame) -> Column:
         """Return the column of features, as the tasks read it."""
         name = self.getOrDefault("featuresCol")
         if name not in table.columns:
@@ -152,12 +155,12 @@ class SparkMultinomialLogisticRegression(
     change when they are read again.
     """
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self, **params: object) -> None:
         super().__init__()
         self._declare(TRAINING)
         self.set_params(**params)
 
-    def set_params(self, **params: Any) -> SparkMultinomialLogisticRegression:
+    def set_params(self, **params: object) -> SparkMultinomialLogisticRegression:
         """Set parameters.
 
         Parameters
@@ -180,7 +183,7 @@ class SparkMultinomialLogisticRegression(
         self._set(**params)
         return self
 
-    def _fit(self, dataset: Any) -> SparkMultinomialLogisticRegressionModel:
+    def _fit(self, dataset: DataFrame) -> SparkMultinomialLogisticRegressionModel:
         """Train; ``fit`` calls it."""
         local = MultinomialLogisticRegression(
             **{name: self.getOrDefault(name) for name in TRAINING}, merge_columns=False
@@ -195,7 +198,7 @@ class SparkMultinomialLogisticRegression(
                 raise ValueError(f"the DataFrame has no column {column!r} ({name})")
             columns += [functions.col(column).alias(alias)] if column is not None else []
         parts = SparkParts(dataset.select(*columns))
-        ClusterTraining(local, parts).run(cast(Any, dataset), cast(Any, None), None)
+        ClusterTraining(local, parts).run(dataset, dataset, None)  # y is a column
         model = SparkMultinomialLogisticRegressionModel(local)
         self._copyValues(model)
         return model
@@ -253,7 +256,7 @@ class SparkMultinomialLogisticRegressionModel(Model, _Columns, MLReadable, MLWri
         """
         return _ModelReader()
 
-    def _transform(self, dataset: Any) -> Any:
+    def _transform(self, dataset: DataFrame) -> DataFrame:
         """Add the columns; ``transform`` calls it."""
         local = self.to_local()
         text = local.classes_.dtype.kind in "OUT"
@@ -292,7 +295,7 @@ class _ModelWriter(MLWriter):
         table.coalesce(1).write.parquet(_file_in(path))
 
 
-class _ModelReader(MLReader[Any]):
+class _ModelReader(MLReader[SparkMultinomialLogisticRegressionModel]):
     """Reads what ``_ModelWriter`` wrote."""
 
     def load(self, path: str) -> SparkMultinomialLogisticRegressionModel:
@@ -310,7 +313,7 @@ def _file_in(path: str) -> str:
     return f"{path.rstrip('/')}/model"
 
 
-def outputs_of(model: MultinomialLogisticRegression, column: Any) -> Any:
+def outputs_of(model: MultinomialLogisticRegression, column: pa.Array) -> pa.StructArray:
     """Return the structs of class and probabilities for a column of features."""
     if not len(column):
         P = np.empty((0, len(model.classes_)))

@@ -12,11 +12,14 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from manyclass.utils.types import Array, DType
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 FAILED, INTERRUPTED = 2, 130
 LINE_SECONDS = 0.5  # the launcher drops what it has not read when it ends all
@@ -111,7 +114,7 @@ class MPICommunicator:
     comm : mpi4py.MPI.Comm
     """
 
-    def __init__(self, comm: Any) -> None:
+    def __init__(self, comm: MPI.Comm) -> None:
         from mpi4py import MPI
 
         self._mpi = MPI

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.svm import LinearSVC
 
@@ -15,7 +15,7 @@ from manyclass.prediction.scoring import Coefficients
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name
 from manyclass.problem.solution import Progress, Start, Weights
-from manyclass.utils.types import Array, CsrArray, Rows, Settings
+from manyclass.utils.types import Array, CsrArray, Settings
 
 
 def split_weights(
@@ -183,8 +183,8 @@ class FitTask:
     def __init__(
         self,
         estimator: CallbackSupportMixin,
-        X: Rows,
-        y: object,
+        X: ArrayLike | None,
+        y: ArrayLike | None,
         metadata: Settings,
         max_epochs: int | None,
     ) -> None:

@@ -113,8 +113,8 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
 class Given(NamedTuple):
     """Validated arguments of ``fit``, and how they are trained."""
 
-    rows: Rows
-    targets: Array
+    rows: ArrayLike
+    targets: ArrayLike
     metadata: Settings
     problem: Problem
     classes: Array

@@ -12,12 +12,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyclass.distributed.clusters.part import Like, Model, Plan, Ready
+from manyclass.distributed.clusters.part import Answers, Like, Model, Plan, Ready
 from manyclass.distributed.rows.admm import LOG_LOSS, ConsensusAdmm, consensus_options
 from manyclass.distributed.rows.data import common_of, dataset_of, facts_of_parts
 from manyclass.estimators.fit import Given, Training
@@ -50,7 +50,7 @@ class Cluster(Protocol):
     def load(self) -> None:
         """Load the parts where their rows are."""
 
-    def call(self, method: str, *arguments: object) -> list[Any]:
+    def call(self, method: str, *arguments: object) -> Answers:
         """Call a method of every part; return the results in the order of the parts."""
 
     def send(self, value: object) -> object:
@@ -189,9 +189,7 @@ class ClusterTraining(Training):
         _know_features(model, abouts)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         options = self.options(problem)[0]
-        rows: Any = X
-        targets: Any = y
-        return Given(rows, targets, metadata, problem, common.classes, options, "")
+        return Given(X, y, metadata, problem, common.classes, options, "")
 
     def options(self, problem: Problem) -> tuple[Options, Choice | str]:
         """Choose how the problem is trained: by consensus, where it is no logistic regression."""

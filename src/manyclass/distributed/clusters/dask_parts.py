@@ -9,14 +9,18 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import TYPE_CHECKING
 
 import distributed
 from dask import delayed
 from distributed.comm import CommClosedError
 
-from manyclass.distributed.clusters.part import Like, Part, added, answer, called
+from manyclass.distributed.clusters.part import Answers, Like, Part, added, answer, called
 from manyclass.utils.types import Array
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+    from distributed import Client, Future
 
 WAIT, LONGEST_WAIT = 2.0, 64.0  # seconds until workers that do not answer are looked for
 MOST_LOSSES = 10  # of workers, during one question
@@ -27,7 +31,7 @@ class Scattered:
 
     def __init__(self, value: object) -> None:
         self.value: object = value
-        self.future: Any = None
+        self.future: Future | None = None
 
 
 class DaskParts:
@@ -42,22 +46,24 @@ class DaskParts:
         Rows that workers have already.
     """
 
-    def __init__(self, client: Any, blocks: list[tuple[Any, ...]], held: list[Any]) -> None:
+    def __init__(
+        self, client: Client, blocks: list[tuple[Delayed, ...]], held: list[Future]
+    ) -> None:
         self.client, self.blocks, self.n_parts, self.held = client, blocks, len(blocks), held
-        self.parts: list[Any] = []  # futures
+        self.parts: list[Future] = []
         self.groups: dict[str, list[int]] = {}  # parts that each worker has
         self.sent: list[Scattered] = []
-        self.asked: list[Any] = []  # futures of the last question
+        self.asked: list[Future] = []  # of the last question
 
     def load(self) -> None:
         """Load each part where its rows are, or evenly on the workers."""
         self._submit()
         self._recover()
 
-    def call(self, method: str, *arguments: object) -> list[Any]:
+    def call(self, method: str, *arguments: object) -> Answers:
         """Call a method of every part."""
 
-        def ask() -> list[Any]:
+        def ask() -> list[Future]:
             at = {number: home for home, group in self.groups.items() for number in group}
             return [
                 self.client.submit(called, part, method, *arguments, workers=[at[n]], pure=False)
@@ -80,7 +86,7 @@ class DaskParts:
     ) -> list[Array]:
         """Add the parts of each worker there, then those of two workers, and so on."""
 
-        def ask() -> list[Any]:
+        def ask() -> list[Future]:
             self._scatter()
             told = [one.future if isinstance(one, Scattered) else one for one in (plan, *given)]
             sums = [
@@ -144,7 +150,7 @@ class DaskParts:
                 raise CancelledError(f"part {number} is lost")
             self.groups.setdefault(min(homes), []).append(number)
 
-    def _answers(self, ask: Callable[[], list[Any]]) -> list[Any]:
+    def _answers(self, ask: Callable[[], list[Future]]) -> Answers:
         """Submit tasks and return their results; again, where workers are lost meanwhile."""
         for _ in range(MOST_LOSSES):
             try:
@@ -155,7 +161,7 @@ class DaskParts:
                 self._recover()
         raise RuntimeError(f"workers were lost {MOST_LOSSES} times while they computed one sum")
 
-    def _results(self, futures: list[Any]) -> list[Any]:
+    def _results(self, futures: list[Future]) -> Answers:
         """Wait for tasks.
 
         Raises
@@ -193,7 +199,7 @@ class DaskParts:
             "parts are lost that Dask cannot load again, as scattered data are; make X of files"
         ) from cause
 
-    def _at(self, home: str, function: Callable[..., object], *arguments: object) -> Any:
+    def _at(self, home: str, function: Callable[..., object], *arguments: object) -> Future:
         """Submit a task to the worker that has its arguments."""
         return self.client.submit(function, *arguments, workers=[home], pure=False)
 

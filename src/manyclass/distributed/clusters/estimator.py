@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
 from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, ClassWeight, Settings
+from manyclass.utils.types import Array, ClassWeight, Rows, Settings
 
+if TYPE_CHECKING:
+    from manyclass.distributed.clusters.part import Model
+    from manyclass.estimators.costs import Costs
+
+# Rows, or results for rows: lazy where they are an engine's, which has no types.
+Collection: TypeAlias = Any
 # Parameters of the plain estimator that have one value here.
 FIXED: Settings = {"merge_columns": False, "communicator": None, "split": None}
 OF_SVM: Settings = {"solver": "auto", "weights": "dense", **FIXED}
@@ -22,12 +30,12 @@ OF_SVM: Settings = {"solver": "auto", "weights": "dense", **FIXED}
 class OnCluster:
     """Methods of the estimators on the engines of clusters, which the plain ones do here."""
 
-    plain: type[Any]
-    get_params: Any
+    plain: type[Model]
+    get_params: Callable[..., Settings]
     intercept_: Array
     n_features_in_: int
 
-    def to_local(self) -> Any:
+    def to_local(self) -> Model:
         """Return the plain estimator, fitted if this one is.
 
         Returns
@@ -41,7 +49,7 @@ class OnCluster:
         own.update({name: value for name, value in vars(self).items() if name not in own})
         return local
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Collection) -> Collection:
         """Score every class for every row; lazily, where X is a collection.
 
         Parameters
@@ -54,7 +62,7 @@ class OnCluster:
         """
         return self._mapped("decision_function", X, {})
 
-    def predict(self, X: Any, **decision: Any) -> Any:
+    def predict(self, X: Collection, **decision: object) -> Collection:
         """Predict the class of every row; lazily, where X is a collection.
 
         Parameters
@@ -69,7 +77,7 @@ class OnCluster:
         """
         return self._mapped("predict", X, decision)
 
-    def predict_top_k(self, X: Any, k: int) -> Any:
+    def predict_top_k(self, X: Collection, k: int) -> Collection:
         """Predict the k best classes of every row; lazily, where X is a collection.
 
         Parameters
@@ -83,9 +91,14 @@ class OnCluster:
         """
         return self._mapped("predict_top_k", X, {"k": k})
 
-    def _mapped(self, method: str, X: Any, options: Settings) -> Any:
+    def _mapped(self, method: str, X: Collection, options: Settings) -> Collection:
         """Return the result of a method of the plain estimator for every row."""
         return getattr(self.to_local(), method)(X, **options)
+
+    def _as_model(self) -> Model:
+        """Return this estimator as one of the plain kinds, which it is as well."""
+        assert isinstance(self, MulticlassSVC | MultinomialLogisticRegression)
+        return self
 
     def _empty(self, method: str, options: Settings) -> Array:
         """Return the result of a method for no row."""
@@ -137,7 +150,7 @@ class ClusterLogisticRegression(OnCluster, MultinomialLogisticRegression):
         self.resume = resume
         self.verbose = verbose
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Collection) -> Collection:
         """Return the probability of every class for every row; lazily, where X is a collection.
 
         Parameters
@@ -150,7 +163,7 @@ class ClusterLogisticRegression(OnCluster, MultinomialLogisticRegression):
         """
         return self._mapped("predict_proba", X, {})
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Collection) -> Collection:
         """Return the logarithms of the probabilities, as ``predict_proba``.
 
         Parameters
@@ -182,7 +195,7 @@ class ClusterSVC(OnCluster, MulticlassSVC):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
-        costs: Any = None,
+        costs: Costs | None = None,
         max_iter: int = 1000,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -211,13 +224,15 @@ class ClusterSVC(OnCluster, MulticlassSVC):
         self.verbose = verbose
 
 
-def outputs(model: Any, method: str, X: Any, options: Settings, empty: Array) -> Array:
+def outputs(model: Model, method: str, X: Rows, options: Settings, empty: Array) -> Array:
     """Return the result of a method for a part, which may be empty."""
     found = getattr(model, method)(X, **options) if X.shape[0] else empty
     return np.asarray(found, empty.dtype)
 
 
-def hits(model: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
+def hits(
+    model: Model, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> tuple[float, float]:
     """Return the weight of the rows of a part whose class is predicted, and of all."""
     weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
     if not len(weights):

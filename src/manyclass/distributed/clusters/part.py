@@ -31,6 +31,9 @@ from manyclass.utils.machine import effective_n_jobs, one_blas_thread
 from manyclass.utils.types import Array, DType, Rows, Settings
 
 Model: TypeAlias = MulticlassSVC | MultinomialLogisticRegression
+# Turns the objects of a part into X, y and perhaps weights.
+Read: TypeAlias = Callable[..., tuple[ArrayLike, ...]]
+Answers: TypeAlias = list[Any]  # of a method of all parts, in their order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,9 +99,7 @@ class Part:
         What the others must know of them.
     """
 
-    def __init__(
-        self, number: int, *rows: Any, read: Callable[..., tuple[Any, ...]] | None = None
-    ) -> None:
+    def __init__(self, number: int, *rows: object, read: Read | None = None) -> None:
         self.number = number
         self.error: Exception | None = None
         self.about: Settings = {}
@@ -106,7 +107,8 @@ class Part:
         self._problem: Problem | None = None
         self._rows: PartOfRows | None = None
         self._lock = threading.Lock()
-        self.error = self._tried(lambda: self._load(*(rows if read is None else read(*rows))))
+        reads: Read = read or _as_given
+        self.error = self._tried(lambda: self._load(*reads(*rows)))
 
     def known(self) -> tuple[Settings, Exception | None]:
         """Return what the others must know, and what is wrong."""
@@ -189,13 +191,17 @@ class Part:
         return self._rows
 
 
+def _as_given(*rows: ArrayLike) -> tuple[ArrayLike, ...]:
+    return rows
+
+
 def called(part: Part, method: str, *arguments: object) -> object:
     """Return what a method of a part returns."""
     return getattr(part, method)(*arguments)
 
 
 def answer(
-    parts: Sequence[Part], question: str, like: Sequence[Like], plan: Plan, *given: Any
+    parts: Sequence[Part], question: str, like: Sequence[Like], plan: Plan, *given: object
 ) -> list[Array]:
     """Return the sums of the parts of a worker, which add to them one after the other."""
     into = [zeros_like(np.empty(shape, dtype)) for shape, dtype in like]

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from manyclass.distributed.clusters.part import Like, Part, Plan, added, answer, called
+from manyclass.distributed.clusters.part import (
+    Answers,
+    Like,
+    Part,
+    Plan,
+    Read,
+    added,
+    answer,
+    called,
+)
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array
 
@@ -34,16 +42,18 @@ class PartServer:
         As many for each part.
     """
 
-    def __init__(self, numbers: list[int], read: Any, *objects: Any) -> None:
+    def __init__(self, numbers: list[int], read: Read, *objects: object) -> None:
         size = len(objects) // len(numbers)
         cut = [objects[i * size : (i + 1) * size] for i in range(len(numbers))]
         self.parts = [Part(n, *own, read=read) for n, own in zip(numbers, cut, strict=True)]
 
-    def call(self, method: str, *arguments: object) -> list[Any]:
+    def call(self, method: str, *arguments: object) -> Answers:
         """Call a method of its parts."""
         return [called(part, method, *arguments) for part in self.parts]
 
-    def answer(self, question: str, like: Sequence[Like], plan: Plan, *given: Any) -> list[Array]:
+    def answer(
+        self, question: str, like: Sequence[Like], plan: Plan, *given: object
+    ) -> list[Array]:
         """Return the sums of its parts."""
         return answer(self.parts, question, like, plan, *given)
 
@@ -65,11 +75,13 @@ class RayParts:
         Threads of each actor.
     """
 
-    def __init__(self, blocks: list[tuple[Any, ...]], read: Any, n_jobs: int | None) -> None:
+    def __init__(
+        self, blocks: list[tuple[ray.ObjectRef, ...]], read: Read, n_jobs: int | None
+    ) -> None:
         self.blocks, self.read, self.n_parts = blocks, read, len(blocks)
         self.n_jobs = n_jobs
         self.groups: list[list[int]] = []  # parts of each actor
-        self.actors: list[Any] = []
+        self.actors: list[ray.actor.ActorHandle] = []
 
     def load(self) -> None:
         """Make the actors, each on the node that has its objects."""
@@ -82,9 +94,9 @@ class RayParts:
             self.actors.append(options.remote(numbers, self.read, *objects))
             self.groups.append(numbers)
 
-    def call(self, method: str, *arguments: object) -> list[Any]:
+    def call(self, method: str, *arguments: object) -> Answers:
         """Call a method of every part."""
-        found: list[Any] = [None] * self.n_parts
+        found: Answers = [None] * self.n_parts
         answers = ray.get([actor.call.remote(method, *arguments) for actor in self.actors])
         for numbers, results in zip(self.groups, answers, strict=True):
             for number, result in zip(numbers, results, strict=True):

@@ -12,23 +12,29 @@ import math
 import mmap
 import pickle
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkFiles, StorageLevel, TaskContext
 from pyspark.errors import PySparkException
 
-from manyclass.distributed.clusters.part import Like, Part, added, answer, called
+from manyclass.distributed.clusters.part import Answers, Like, Part, added, answer, called
 from manyclass.distributed.rows.parts import ALIGNMENT
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Rows
+
+if TYPE_CHECKING:
+    from pyspark import RDD, Broadcast
+    from pyspark.sql import DataFrame, Row
 
 MOST_LOSSES = 5  # of files, during one question
 ADDED_AT_ONCE = 8  # parts whose sums go to the driver as they are
+Sums: TypeAlias = tuple[int, list[Array]]  # of a part, or a group of them, by its number
 PARTS: dict[str, Part] = {}  # of this process of an executor, by their files
 
 
@@ -41,11 +47,11 @@ class SparkParts:
         Of columns X (numbers, or the fields of a vector), y and perhaps w.
     """
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: DataFrame) -> None:
         self.rows, self.session = rows, rows.sparkSession
         self.n_parts = 0
-        self.files: Any = None  # an RDD
-        self.sent: list[Any] = []
+        self.files: RDD | None = None
+        self.sent: list[Broadcast] = []
 
     def load(self) -> None:
         """Write each partition to a file of its executor."""
@@ -57,10 +63,10 @@ class SparkParts:
         if not self.n_parts:
             raise ValueError("the DataFrame has no rows")
 
-    def call(self, method: str, *arguments: object) -> list[Any]:
+    def call(self, method: str, *arguments: object) -> Answers:
         """Call a method of every part."""
 
-        def ask(files: Iterator[Any]) -> Iterator[Any]:
+        def ask(files: Iterator[Row]) -> Iterator[tuple[int, object]]:
             return ((row.number, called(opened(row), method, *arguments)) for row in files)
 
         found = self._collected(lambda files: files.mapPartitions(ask))
@@ -71,7 +77,7 @@ class SparkParts:
         self.sent.append(self.session.sparkContext.broadcast(value))
         return self.sent[-1]
 
-    def drop(self, sent: Any) -> None:
+    def drop(self, sent: Broadcast) -> None:
         """Remove a broadcast value from the executors."""
         self.sent = [one for one in self.sent if one is not sent]
         sent.destroy()
@@ -83,12 +89,12 @@ class SparkParts:
         told: list[Any] = [plan, *given]
         there = [any(one is sent for sent in self.sent) for one in told]
 
-        def ask(files: Iterator[Any]) -> Iterator[Any]:
+        def ask(files: Iterator[Row]) -> Iterator[Sums]:
             of_all, *rest = (one.value if b else one for one, b in zip(told, there, strict=True))
             for row in files:
                 yield row.number, answer([opened(row)], question, like, of_all, *rest)
 
-        def summed(files: Any) -> Any:
+        def summed(files: RDD) -> RDD:
             sums = files.mapPartitions(ask)
             if self.n_parts <= ADDED_AT_ONCE:
                 return sums
@@ -98,7 +104,7 @@ class SparkParts:
         total: list[Array] = in_order(self._collected(summed))
         return total
 
-    def _collected(self, make: Callable[[Any], Any]) -> list[Any]:
+    def _collected(self, make: Callable[[RDD], RDD]) -> Answers:
         """Return what the parts answer; read them again where their files are lost."""
         for left in reversed(range(MOST_LOSSES)):
             try:
@@ -120,7 +126,7 @@ class SparkParts:
         self.files, self.sent = None, []
 
 
-def written(batches: Iterator[Any]) -> Iterator[Any]:
+def written(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Load the part of a task, and write it to a file of the executor."""
     context = TaskContext.get()
     assert context is not None
@@ -136,7 +142,7 @@ def written(batches: Iterator[Any]) -> Iterator[Any]:
     )
 
 
-def opened(row: Any) -> Part:
+def opened(row: Row) -> Part:
     """Return the part of a file, mapped."""
     if row.file not in PARTS:
         for old in [file for file in PARTS if not Path(file).exists()]:
@@ -145,7 +151,7 @@ def opened(row: Any) -> Part:
     return PARTS[row.file]
 
 
-def removed(row: Any) -> None:
+def removed(row: Row) -> None:
     """Remove the file of a part."""
     PARTS.pop(row.file, None)
     Path(row.file).unlink(missing_ok=True)
@@ -178,7 +184,7 @@ def load(path: Path) -> Part:
     return part
 
 
-def rows_of(batches: list[Any]) -> tuple[Any, ...]:
+def rows_of(batches: list[pa.RecordBatch]) -> tuple[ArrayLike, ...]:
     """Return X, y and perhaps weights of the batches of a partition."""
     table = pa.Table.from_batches(batches)
     columns = [table[name].combine_chunks() for name in table.column_names]
@@ -186,7 +192,7 @@ def rows_of(batches: list[Any]) -> tuple[Any, ...]:
     return X, *(column.to_numpy(zero_copy_only=False) for column in columns[1:])
 
 
-def matrix_of(column: Any) -> Array | sp.csr_array[Any]:
+def matrix_of(column: pa.Array) -> Rows:
     """Return a column of arrays, or of the fields of vectors, as a matrix."""
     if column.null_count:
         raise ValueError("the column of features holds null")
@@ -198,7 +204,7 @@ def matrix_of(column: Any) -> Array | sp.csr_array[Any]:
     return np.asarray(column.flatten().to_numpy(zero_copy_only=False)).reshape(len(lengths), -1)
 
 
-def _matrix_of_vectors(column: Any) -> Array | sp.csr_array[Any]:
+def _matrix_of_vectors(column: pa.Array) -> Rows:
     """Return vectors of pyspark.ml, dense (type 1) and sparse ones, as a matrix."""
     kinds, sizes, indices, values = column.flatten()
     is_dense = kinds.to_numpy(zero_copy_only=False) == 1
@@ -218,7 +224,7 @@ def _matrix_of_vectors(column: Any) -> Array | sp.csr_array[Any]:
     return sp.csr_array((numbers, columns, ends), shape=(len(counts), int(lengths[0])))
 
 
-def in_order(sums: Any) -> Any:
+def in_order(sums: Iterable[Sums]) -> list[Array]:
     """Add sums in the order of their numbers."""
     first, *rest = [arrays for _, arrays in sorted(sums, key=_first)]
     for arrays in rest:
@@ -226,5 +232,5 @@ def in_order(sums: Any) -> Any:
     return first
 
 
-def _first(pair: tuple[int, Any]) -> int:
+def _first(pair: tuple[int, object]) -> int:
     return pair[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,7 +88,7 @@ class ClassBlockStore:
         largest = -(-data.n_classes // schedule.n_blocks)
         self.width = -(-largest // per_block) * per_block
         self._n_rows = data.n_features + 1
-        self.weights: Any
+        self.weights: Array | _core.PairTables64
         if dense_from is None:
             _, self.weights = allocate_weights(self._n_rows, 2 * self.width, data.dtype)
         else:

@@ -230,4 +230,6 @@ class ClassPairSolver(DistributedSolver):
         """Count the numbers of W that all ranks hold together."""
         if not self.sparse:
             return (self.problem.dataset.n_features + 1) * self.problem.dataset.n_classes
-        return int(self.communicator.all_sum(np.array([self.round.weights.n_slots]))[0])
+        tables = self.round.weights
+        assert not isinstance(tables, np.ndarray)
+        return int(self.communicator.all_sum(np.array([tables.n_slots]))[0])

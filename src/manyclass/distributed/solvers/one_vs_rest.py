@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -113,7 +112,7 @@ class DistributedOneVsRest(DistributedSolver):
         data = self.problem.dataset
         if not self.keeps_duals:
             return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
-        z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
+        z = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
         apart = False
         if self._here is not None:
             here = self._here.start()

@@ -21,8 +21,6 @@ Source: Alber et al. 2017, algorithm 1 (there the mean itself is sent, ten times
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -106,7 +104,7 @@ class DistributedSumToZero(DistributedSolver):
         self._allocate()
         n = self.problem.dataset.n_examples
         here, norms = PassTotals(), np.zeros(n)
-        if self.part is not None:
+        if self.engine is not None:
             norms = self.core.squared_norms()
             here.loss += self.engine.constant_loss()
         norms = self.communicator.all_max(norms)  # for ranks without classes
@@ -137,11 +135,12 @@ class DistributedSumToZero(DistributedSolver):
         self.drift = 0.0
         self.sigma = np.zeros(data.n_examples)
         self.active = np.zeros(data.n_examples, np.uint8)
-        self.engine: Any = None
+        self.engine: _core.MeanEngine | None = None
         self.W: Array = np.zeros((data.n_features + 1, 0), data.dtype)
         if self.part is not None:
             self.core = shifted_problem(self.problem, self.part)
             self.engine = _core.MeanEngine(self.core)
+            assert self.engine.W is not None
             self.W = self.engine.W.matrix
 
     @aborts_all_ranks
@@ -176,7 +175,7 @@ class DistributedSumToZero(DistributedSolver):
         """Rebuild W from z, then one pass over all examples that changes nothing."""
         at, distance = self._as_returned(self._rebuild())
         here = None
-        if self.part is not None:
+        if self.engine is not None:
             norm = at.norm(self.problem.dataset.n_classes)
             here = Found.sum_of(self.engine.gap_sums(at.common, norm))
         proof = certificate_of(self.problem, at, self._gather_found(here), distance)
@@ -189,7 +188,7 @@ class DistributedSumToZero(DistributedSolver):
         data = self.problem.dataset
         if not self.keeps_duals:
             return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
-        z: Any = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
+        z = sp.coo_array((data.n_examples, 0), dtype=data.dtype)
         if self.engine is not None:
             indptr, labels, values = self.engine.export_duals()
             shape = (data.n_examples, self._size())
@@ -285,7 +284,7 @@ class DistributedSumToZero(DistributedSolver):
 
     def _warm_start(self, start: Start) -> None:
         part = start_of(start, self.classes[self.communicator.rank])
-        if self.part is not None and part is not None:
+        if self.engine is not None and part is not None:
             data = self.problem.dataset
             visited = np.zeros(data.n_examples, data.dtype)
             visited[self.rows] = 1

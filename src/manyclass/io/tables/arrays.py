@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from manyclass.io.tables.base import DOUBLE, SINGLE, Table, listed, no_column, readable
 from manyclass.utils.types import Array, DType
@@ -98,7 +98,7 @@ def read_npz(
     return ArrayTable(name, X, y, dtype)
 
 
-def _array(name: str, arrays: Any, one: str) -> Array:
+def _array(name: str, arrays: NpzFile, one: str) -> Array:
     """Return an array of an archive; those of Python's objects are pickles, and stay closed."""
     try:
         return np.asarray(arrays[one])
