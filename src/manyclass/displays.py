@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.model_selection.cv_fit import CrossValidationMixin
 from manyclass.model_selection.path import CPath
-from manyclass.utils.types import Settings
+from manyclass.utils.types import Numbers, Settings
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-Numbers = NDArray[np.float64]
 N_POINTS = 400  # of the curve of a gap
 
 

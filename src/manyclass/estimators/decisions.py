@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.estimators.costs import Costs, cost_table
-from manyclass.utils.types import Array, Label, Rows
+from manyclass.utils.types import Array, Label, Numbers, Rows
 
 SCORES_AT_A_TIME = 1 << 22
-Numbers = NDArray[np.float64]
 
 
 class Scored(Protocol):

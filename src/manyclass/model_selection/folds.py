@@ -25,7 +25,7 @@ from manyclass.problem.solution import Certificate
 from manyclass.training.options import StopWhen
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.advice import meant
-from manyclass.utils.types import Array, Rows, Settings
+from manyclass.utils.types import Array, Numbers, Rows, Settings
 
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]  # rows to train and to test on
@@ -33,7 +33,6 @@ LOGISTIC = "logistic"
 COST = "cost"  # as scoring
 Classifier = MulticlassSVC | MultinomialLogisticRegression
 T = TypeVar("T")
-Numbers = NDArray[np.float64]
 # Called with a model, X, y and metadata by name, as scikit-learn's; the better the larger.
 Scorer: TypeAlias = Callable[..., float]
 Scoring: TypeAlias = str | Scorer | None

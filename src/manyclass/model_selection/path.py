@@ -38,14 +38,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 
 from manyclass.model_selection.folds import Classifier, Fit, estimator_for, fit
-from manyclass.utils.types import Array, CsrArray, Rows
+from manyclass.utils.types import Array, CsrArray, Numbers, Rows
 
 LADDER = 10.0  # between the first few C, until the path is constant
 # Tolerance of the fits as a share of epsilon: smaller means longer fits, larger more of them.
 SHARE = 0.2
 NEAR = 1e-4  # relative distance from a trained C within which more fits prove no more
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a bound, as a share of it
-Numbers = NDArray[np.float64]
 
 
 @dataclass(slots=True, eq=False)

@@ -7,16 +7,15 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Literal, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from manyclass.estimators.decisions import leads, parts
 from manyclass.reports.confusion import LabelCodes, columns
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Numbers
 
-Numbers = NDArray[np.float64]
 SHARES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
 TOP = (3, 5)  # best classes
 SHOWN: tuple[Literal["coverage"], Literal["error"]] = ("coverage", "error")

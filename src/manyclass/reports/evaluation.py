@@ -24,10 +24,9 @@ from manyclass.reports.confusion import (
 )
 from manyclass.reports.coverage import TOP, Coverage, largest_leads, top_k_accuracy
 from manyclass.utils.given_rows import is_sparse
-from manyclass.utils.types import Array, Label, Rows, Settings
+from manyclass.utils.types import Array, Label, Numbers, Rows, Settings
 
 PAIRS = 20  # the most confused ones of a report
-Numbers = NDArray[np.float64]
 # Above ALL classes, only the worst and the largest are listed.
 ALL, WORST, LARGEST = 40, 20, 10
 BINS = 10

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
+Numbers: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 CsrArray: TypeAlias = "sp.csr_array[Any]"
 DType: TypeAlias = np.dtype[Any]
