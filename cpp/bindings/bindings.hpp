@@ -78,6 +78,7 @@ struct HeldArrays {
   Vector<const std::int32_t> labels;
   Vector<const double> costs;
   std::optional<Vector<const std::int32_t>> base_rows;
+  std::optional<Vector<const std::uint64_t>> sets;
 };
 
 // Throws what the handlers of Python's pending signals raise, such as KeyboardInterrupt. Signals
@@ -96,11 +97,12 @@ class HeldProblem : private HeldArrays<T>, public Problem<T> {
               T bias, Vector<const std::int32_t> labels, std::int32_t n_classes,
               Vector<const double> costs, const std::string& instruction_set,
               const std::optional<Matrix<const double>>& base_table,
-              std::optional<Vector<const std::int32_t>> base_rows)
-      : HeldArrays<T>{indptr, indices, values, labels, costs, base_rows},
+              std::optional<Vector<const std::int32_t>> base_rows,
+              std::optional<Vector<const std::uint64_t>> sets)
+      : HeldArrays<T>{indptr, indices, values, labels, costs, base_rows, sets},
         Problem<T>({formulation ? *formulation : Formulation{}, view_of(indptr), view_of(indices),
                     view_of(values), n_features, bias, view_of(labels), n_classes, view_of(costs),
-                    numbers_of(base_table, n_classes), rows_of(base_rows)},
+                    numbers_of(base_table, n_classes), rows_of(base_rows), rows_of(sets)},
                    instruction_set, check_signals) {}
 
  private:
@@ -111,9 +113,9 @@ class HeldProblem : private HeldArrays<T>, public Problem<T> {
             "base scores must have a column for each class");
     return {table->data(), table->size()};
   }
-  static std::span<const std::int32_t> rows_of(
-      const std::optional<Vector<const std::int32_t>>& rows) {
-    return rows ? view_of(*rows) : std::span<const std::int32_t>{};
+  template <class N>
+  static std::span<const N> rows_of(const std::optional<Vector<const N>>& rows) {
+    return rows ? view_of(*rows) : std::span<const N>{};
   }
 };
 

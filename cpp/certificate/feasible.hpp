@@ -31,7 +31,7 @@ template <class T, class Duals>
 double sigma_of(const Examples<T>& examples, const Duals& z, std::int64_t i) {
   double sigma = 0;
   each_feasible(examples, z, i, [&](std::int32_t c, double value) {
-    sigma += c == examples.labels[i] ? value : -value;
+    sigma += examples.owns(i, c) ? value : -value;
   });
   return sigma;
 }
@@ -45,7 +45,7 @@ void each_coefficient(const Examples<T>& examples, const Duals& z, std::int64_t 
   double sum = 0;
   each_feasible(examples, z, i, [&](std::int32_t c, double value) {
     sum += value;
-    f(c, !relative && c == y ? value : -value);
+    f(c, !relative && examples.owns(i, c) ? value : -value);
   });
   if (relative && sum > 0) f(y, sum);
 }

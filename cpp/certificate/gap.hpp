@@ -9,6 +9,7 @@
 // R_i: P is at most the computed P plus the gap, and the computed P less the gap is at most D. What
 // is rounded after xi is a share of each term (Higham 2002, sec. 3.1), which the certificate adds.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -77,6 +78,11 @@ class GapCertificate {
     }
     const Slacks slacks(f, s_y, shift);
     Terms terms;
+    if (examples_.sets) {
+      add_set(i, z, shift, e, cost, s, terms);
+      add_rest(s, n, slacks.offset(), e, cost, terms);
+      return sum_up(terms, e, cost, q > 0, result);
+    }
     double z_own = 0;
     each_feasible(examples_, z, i, [&](std::int32_t c, double value) {
       if (c == y) {
@@ -118,6 +124,24 @@ class GapCertificate {
     const double gradient = f.loss.gradient(z, xi, cost);
     if (z < f.loss.upper(cost) * kAtBound<T>) terms.violation = std::max(terms.violation, gradient);
     if (z > 0) terms.violation = std::max(terms.violation, -gradient);
+  }
+
+  // The classes of the set of example i, and the others with z > 0.
+  template <class Duals>
+  void add_set(std::int64_t i, const Duals& z, double shift, double e, double cost, double* s,
+               Terms& terms) const {
+    const auto add = [&](std::int32_t c, double value) {
+      const Slacks slacks(examples_.formulation, s[c], shift);
+      const double xi = examples_.owns(i, c) ? slacks.own() : slacks.other(s[c]);
+      add_class(value, xi, e, cost, terms);
+      s[c] = -kInfinity;
+    };
+    std::uint64_t left = examples_.sets[i];
+    each_feasible(examples_, z, i, [&](std::int32_t c, double value) {
+      add(c, value);
+      left &= ~(std::uint64_t{1} << c);
+    });
+    for (; left != 0; left &= left - 1) add(std::countr_zero(left), 0);
   }
 
   // The classes with z = 0.

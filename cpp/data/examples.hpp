@@ -55,7 +55,8 @@ template <class T>
 inline constexpr double kAtBound = 1 - (sizeof(T) == 4 ? 1e-6 : 1e-12);
 
 // The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i, the formulation, and
-// what is added to their scores.
+// what is added to their scores. With `sets`, of one-vs-rest, an example has several classes, or
+// none: those whose bits are set, and all labels are kElsewhere.
 template <class T>
 struct Examples {
   Formulation formulation;
@@ -64,7 +65,16 @@ struct Examples {
   const double* norms;
   const double* costs;
   BaseScores<T> base{};
+  const std::uint64_t* sets = nullptr;
+
+  // Whether c is the class of example i, or one of them.
+  [[gnu::always_inline]] bool owns(std::int64_t i, std::int32_t c) const {
+    return sets ? (sets[i] >> c & 1) != 0 : labels[i] == c;
+  }
 };
+
+// Classes of a problem with sets, at most.
+inline constexpr std::int32_t kMaxInSets = 64;
 
 // Classes and their changes; a step along x_i adds delta x_i to w_label.
 struct Step {

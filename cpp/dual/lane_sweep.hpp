@@ -69,12 +69,11 @@ class LaneVisitor {
   // The same from its scores s, less `less(own)`, a number.
   template <class Less>
   View view_less(std::int64_t i, const Lanes& s, Less less) const {
-    const std::int32_t y = examples_.labels[i];
     View e;
     e.q = examples_.norms[i];
     e.cost = examples_.costs[i];
     e.z = Lanes::at(duals_.lanes(i));
-    e.own = numbers_ == Lanes::all(static_cast<T>(y));
+    e.own = own_of(i);
     const T off = less(e.own);
     const Lanes others = slacks_of_others(f_, s, off) + others_;
     const Lanes own = f_.own ? slack_of_own(f_, s, off) : Lanes::all(kNone);
@@ -126,11 +125,11 @@ class LaneVisitor {
     View e;
     e.z = Lanes::at(duals_.lanes(i));
     if ((e.z > zero()).bits() == 0) return;
-    e.own = numbers_ == Lanes::all(static_cast<T>(examples_.labels[i]));
+    e.own = own_of(i);
     e.v = select(e.own, Lanes::all(1), Lanes::all(-1));
     double sum_v = 0;
     for (std::int32_t c = 0; c < w_.n_classes; ++c) {
-      const bool plus = f_.relative || c == examples_.labels[i];
+      const bool plus = f_.relative || examples_.owns(i, c);
       sum_v += (plus ? 1 : -1) * static_cast<double>(duals_.lanes(i)[c]);
     }
     add(examples_.x.row(i), step(e, e.z, sum_v));
@@ -138,6 +137,12 @@ class LaneVisitor {
 
  protected:
   static Lanes zero() { return Lanes::all(0); }
+
+  // Which lanes are of example i's class, or of its classes.
+  Mask own_of(std::int64_t i) const {
+    if (examples_.sets) return Mask::of(examples_.sets[i]);
+    return numbers_ == Lanes::all(static_cast<T>(examples_.labels[i]));
+  }
 
   const Examples<T>& examples_;
   Lanes numbers_;  // of the lanes

@@ -43,6 +43,8 @@ struct ExampleArrays {
   // example. The table is copied.
   std::span<const double> base_table{};
   std::span<const std::int32_t> base_rows{};
+  // Bits of the classes of every example, or empty; `labels` are kElsewhere then.
+  std::span<const std::uint64_t> sets{};
 };
 
 template <class T>
@@ -76,6 +78,7 @@ class Problem {
       require_none(flaw_of_dense(examples_.x, arrays.indices, std::ssize(arrays.values)));
     require_none(flaw_of(examples_.x, std::ssize(arrays.values)));
     if (!arrays.base_rows.empty()) take_base(arrays);
+    if (!arrays.sets.empty()) take_sets(arrays);
     kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)
         .squared_norms(examples_.x, norms_.data());
   }
@@ -89,6 +92,7 @@ class Problem {
         check_signals_(other.check_signals_),
         has_runs_(other.has_runs_),
         examples_(other.examples_) {
+    check_no_sets();
     require(std::ssize(labels) == n_rows(), "every example must have a label");
     require_none(flaw_of(labels, n_classes_));
     examples_.labels = labels.data();
@@ -169,6 +173,10 @@ class Problem {
   }
   // For what adds nothing to scores.
   void check_no_base() const { require(!base_, "base scores are not for this trainer"); }
+  // For engines that know of one class for each example.
+  void check_no_sets() const {
+    require(examples_.sets == nullptr, "sets of classes are for engines with z in lanes");
+  }
   // For margins that need the score of y.
   void check_all_labelled() const {
     const std::int32_t* end = examples_.labels + n_rows();
@@ -219,6 +227,21 @@ class Problem {
   }
 
  private:
+  void take_sets(const ExampleArrays<T>& arrays) {
+    const Formulation& f = arrays.formulation;
+    const bool is_one_vs_rest = !f.relative && f.others && f.own && !f.maximum && !f.centred;
+    require(is_one_vs_rest && !base_, "sets of classes go with one-vs-rest, without base scores");
+    require(arrays.sets.size() == arrays.labels.size(), "every example must have a set");
+    require(n_classes_ <= kMaxInSets, "sets of classes have 64 at most");
+    const std::uint64_t all = ~std::uint64_t{0} >> (kMaxInSets - n_classes_);
+    const auto is_beyond = [all](std::uint64_t set) { return (set & ~all) != 0; };
+    require(std::none_of(arrays.sets.begin(), arrays.sets.end(), is_beyond),
+            "a set has a class that is out of range");
+    const auto is_label = [](std::int32_t label) { return label != kElsewhere; };
+    require(std::none_of(arrays.labels.begin(), arrays.labels.end(), is_label),
+            "an example has a set, or a label");
+    examples_.sets = arrays.sets.data();
+  }
   void take_base(const ExampleArrays<T>& arrays) {
     require(arrays.base_table.size() % n_classes_ == 0,
             "base scores must have a column for each class");

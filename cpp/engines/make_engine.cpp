@@ -18,6 +18,7 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<const Problem<T>> problem,
                                     const EngineOptions& options) {
   const int n_threads = options.n_threads;
   require(1 <= n_threads && n_threads <= kMaxThreads, "n_threads is out of range");
+  if (options.storage != Storage::kByFeature) problem->check_no_sets();
   switch (options.storage) {
     case Storage::kTables:
       require(1 <= options.dense_from && options.dense_from <= kMaxCount,
@@ -32,11 +33,13 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<const Problem<T>> problem,
   if (!options.lists && fits_lanes<T>(problem->examples().formulation, problem->n_classes())) {
     return std::make_unique<LaneEngine<T>>(std::move(problem), n_threads);
   }
+  problem->check_no_sets();
   return std::make_unique<ListEngine<T>>(std::move(problem), n_threads);
 }
 
 template <class T>
 std::unique_ptr<SharedMeanEngine> make_mean_engine(std::shared_ptr<const Problem<T>> problem) {
+  problem->check_no_sets();
   if (fits_lanes<T>(problem->examples().formulation, problem->n_classes() + 1)) {
     return std::make_unique<MeanEngine<T, DualLanes<T>>>(std::move(problem));
   }

@@ -99,7 +99,22 @@ inline T reduce(Vector<T> v, Combine combine) {
 
 template <class T, int V>
 struct WideMask {
-  typename MaskOf<T>::type part[V];
+  using Part = typename MaskOf<T>::type;
+  Part part[V];
+
+  // Set where a bit is.
+  static WideMask of(std::uint64_t bits) {
+    WideMask m;
+    for (int v = 0; v < V; ++v) {
+      const std::uint64_t own = bits >> (v * static_cast<int>(kLanes<T>));
+#if defined(__AVX512F__)
+      m.part[v] = static_cast<Part>(own);
+#else
+      for (std::size_t lane = 0; lane < kLanes<T>; ++lane) m.part[v][lane] = -(own >> lane & 1);
+#endif
+    }
+    return m;
+  }
 
   std::uint64_t bits() const {
     std::uint64_t all = 0;

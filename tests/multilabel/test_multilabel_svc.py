@@ -63,7 +63,7 @@ def test_certificate_is_that_of_the_weights(data):
 
 
 def test_threads_train_the_same(data):
-    X, Y = data
+    X, Y = data[0], np.hstack([data[1]] * 6)  # of several groups
     one, two = (MultilabelSVC(n_jobs=n, random_state=0).fit(X, Y) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
@@ -172,12 +172,21 @@ def test_one_label(data):
 
 def test_groups_hold_labels_that_never_meet(data):
     indicator = sp.csr_array(data[1])
-    groups = groups_of(indicator, np.arange(1, 7), 3)
+    groups = groups_of(indicator, np.arange(1, 7), 3, apart=True)
     assert sorted(np.concatenate(groups).tolist()) == list(range(1, 7))
     assert max(map(len, groups)) <= 3
     assert all(indicator[:, group].sum(axis=1).max() <= 1 for group in groups)
-    apart = groups_of(sp.csr_array(np.eye(8, dtype=int)), np.arange(8), 4)
+    apart = groups_of(sp.csr_array(np.eye(8, dtype=int)), np.arange(8), 4, apart=True)
     assert [len(group) for group in apart] == [4, 4]
+
+
+def test_groups_hold_labels_of_like_frequency(data):
+    indicator = sp.csr_array(data[1])
+    counts = data[1].sum(axis=0)
+    groups = groups_of(indicator, np.arange(1, 7), 4, apart=False)
+    assert [len(group) for group in groups] == [4, 2]
+    assert counts[groups[0]].min() >= counts[groups[1]].max()
+    assert all((np.diff(group) > 0).all() for group in groups)
 
 
 @pytest.mark.parametrize("kind", [lambda Y: Y, sp.csr_array], ids=["array", "csr"])

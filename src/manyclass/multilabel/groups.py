@@ -1,12 +1,16 @@
-"""Groups of labels that no example has two of: each is a one-vs-rest problem of multi-class kind.
+"""Groups of labels: each is a one-vs-rest problem of multi-class kind.
 
 The labels of a multi-label problem are independent binary problems,
 
     min_w  1/2 ||w_c||^2 + sum_i C_i loss(1 - s_ic w_c . x_i),    s_ic = +1 for c in Y_i, else -1
 
-An example of a one-vs-rest problem has one class, or none of its classes. So labels that never
-occur together may share such a problem, whose kernels visit all of its classes at once. The groups
-are colours of the graph of labels that occur together, found greedily, frequent labels first.
+whose kernels visit all labels of a group at once: an example of such a problem has a set of classes
+(``Dataset.sets``). Labels of about equal frequency share a group, so that the rows that are active
+for one are so for others.
+
+Dense rows of many features are visited in batches, by kernels that know of one class for each
+example. There labels that never occur together share a group: these are colours of the graph of
+labels that occur together, found greedily, frequent labels first.
 """
 
 from __future__ import annotations
@@ -23,8 +27,8 @@ from manyclass.utils.types import CsrArray
 Labels = NDArray[np.int64]  # columns of the indicator matrix
 
 
-def groups_of(indicator: CsrArray, labels: Labels, size: int) -> list[Labels]:
-    """Partition labels into groups that no example has two of.
+def groups_of(indicator: CsrArray, labels: Labels, size: int, *, apart: bool) -> list[Labels]:
+    """Partition labels into groups.
 
     Parameters
     ----------
@@ -33,18 +37,24 @@ def groups_of(indicator: CsrArray, labels: Labels, size: int) -> list[Labels]:
         The columns to partition.
     size : int
         Labels of a group, at most.
+    apart : bool
+        Whether no example may have two labels of a group.
 
     Returns
     -------
     list of ndarray
         Each ascending.
     """
+    counts = np.bincount(indicator.indices, minlength=indicator.shape[1])
+    ordered = labels[np.argsort(-counts[labels], kind="stable")]
+    if not apart:
+        parts = range(0, len(ordered), size)
+        return [np.sort(ordered[begin : begin + size]) for begin in parts]
     by_label = indicator.tocsc()
-    counts = np.diff(by_label.indptr)
     colour = np.full(indicator.shape[1], -1, np.int64)
     groups: list[list[int]] = []
     open_groups: list[int] = []
-    for c in labels[np.argsort(-counts[labels], kind="stable")].tolist():
+    for c in ordered.tolist():
         rows = by_label.indices[by_label.indptr[c] : by_label.indptr[c + 1]]
         taken = set(np.unique(colour[indicator[rows].indices]).tolist())
         place = next((g for g in open_groups if g not in taken), None)
@@ -59,7 +69,7 @@ def groups_of(indicator: CsrArray, labels: Labels, size: int) -> list[Labels]:
     return [np.sort(np.asarray(group)) for group in groups]
 
 
-def dataset_of(rows: Dataset, indicator: CsrArray, group: Labels) -> Dataset:
+def dataset_of(rows: Dataset, indicator: CsrArray, group: Labels, *, apart: bool) -> Dataset:
     """Return the examples with the labels of a group as their classes.
 
     Parameters
@@ -68,13 +78,18 @@ def dataset_of(rows: Dataset, indicator: CsrArray, group: Labels) -> Dataset:
         Whose labels do not matter.
     indicator : CSR array of shape (n, k)
     group : ndarray
-        Columns that no row has two of.
+        Columns; `apart`: no row has two of them.
     """
+    n = indicator.shape[0]
     places = np.full(indicator.shape[1], ELSEWHERE, np.int32)
     places[group] = np.arange(len(group))
     found = places[indicator.indices]
-    owners = np.repeat(np.arange(indicator.shape[0]), np.diff(indicator.indptr))
-    labels = np.full(indicator.shape[0], ELSEWHERE, np.int32)
-    inside = found != ELSEWHERE
-    labels[owners[inside]] = found[inside]
-    return replace(rows, labels=labels, n_classes=len(group))
+    inside = np.flatnonzero(found != ELSEWHERE)
+    owners, own = np.searchsorted(indicator.indptr, inside, side="right") - 1, found[inside]
+    labels, sets = np.full(n, ELSEWHERE, np.int32), None
+    if apart:
+        labels[owners] = own
+    else:
+        sets = np.zeros(n, np.uint64)
+        np.bitwise_or.at(sets, owners, np.uint64(1) << own.astype(np.uint64))
+    return replace(rows, labels=labels, n_classes=len(group), sets=sets)

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.multilabel.groups import Labels, groups_of
+from manyclass.multilabel.groups import Labels
 from manyclass.multilabel.training import Labelled, solutions
 from manyclass.prediction.scoring import scores_of
-from manyclass.solvers.weights.dense import classes_in_group
 from manyclass.training.options import Options
 from manyclass.utils.types import Array
 
@@ -41,7 +40,7 @@ def tuned_thresholds(
     n, k = labelled.indicator.shape
     counts = np.bincount(labelled.indicator.indices, minlength=k)
     labels = np.flatnonzero((counts >= n_folds) & (counts < n))
-    groups = groups_of(labelled.indicator, labels, classes_in_group(labelled.rows.dtype))
+    groups = labelled.groups(labels)
     fold_of = np.random.default_rng(seed).permutation(n) % n_folds
     by_label = labelled.indicator.tocsc()
     thresholds = np.zeros(k)

@@ -16,7 +16,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Solution, Status, Weights
-from manyclass.solvers.weights.dense import classes_in_group
+from manyclass.solvers.weights.dense import classes_in_group, has_wide_rows
 from manyclass.training.options import Options, StopWhen
 from manyclass.training.run import train
 from manyclass.utils.types import Array, CsrArray
@@ -40,9 +40,17 @@ class Labelled:
     C: float
     loss: str
 
+    def groups(self, labels: Labels) -> list[Labels]:
+        """Partition labels into groups that train together."""
+        size = classes_in_group(self.rows.dtype)
+        return groups_of(self.indicator, labels, size, apart=self._apart())
+
+    def _apart(self) -> bool:
+        return has_wide_rows(self.rows)
+
     def problem(self, group: Labels) -> Problem:
         """Return the one-vs-rest problem of a group of labels."""
-        dataset = dataset_of(self.rows, self.indicator, group)
+        dataset = dataset_of(self.rows, self.indicator, group, apart=self._apart())
         return Problem(dataset, FORMULATIONS["one_vs_rest"], self.C, self.loss)
 
     def constant(self) -> NDArray[np.bool_]:
@@ -138,7 +146,7 @@ def trained(labelled: Labelled, options: Options, seed: int, *, sparse: bool) ->
     """
     data, k = labelled.rows, labelled.indicator.shape[1]
     labels = np.flatnonzero(~labelled.constant())
-    groups = groups_of(labelled.indicator, labels, classes_in_group(data.dtype))
+    groups = labelled.groups(labels)
     dense = None if sparse else np.zeros((data.n_features + 1, k), data.dtype)
     columns = _Columns(labelled, dense)
     certificates, status, n_epochs = [], Status.CONVERGED, 0

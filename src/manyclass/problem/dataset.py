@@ -49,6 +49,9 @@ class Dataset:
         k.
     bias : float
         Value of the appended constant feature; 0 = no intercept.
+    sets : ndarray of shape (n,), uint64, or None
+        Bits of the classes of every example, of one-vs-rest where examples have several, or none;
+        labels are all ELSEWHERE then.
     """
 
     indptr: NDArray[np.int64]
@@ -59,6 +62,7 @@ class Dataset:
     n_features: int
     n_classes: int
     bias: float
+    sets: NDArray[np.uint64] | None = None
 
     @property
     def n_examples(self) -> int:

@@ -81,9 +81,18 @@ def problem_of(problem: Problem, classes: slice | NDArray[np.int64]) -> Problem:
     some = np.arange(data.n_classes)[classes]
     numbers = np.full(data.n_classes + 1, ELSEWHERE, np.int32)  # the last: of ELSEWHERE itself
     numbers[some] = np.arange(len(some))
-    dataset = replace(data, labels=numbers[data.labels], n_classes=len(some))
+    sets = None if data.sets is None else _sets_of(data.sets, some)
+    dataset = replace(data, labels=numbers[data.labels], n_classes=len(some), sets=sets)
     base = None if problem.base is None else problem.base.of_classes(some)
     return Problem(dataset, problem.formulation, problem.C, problem.loss, base)
+
+
+def _sets_of(sets: NDArray[np.uint64], some: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the bits of some classes, in their order."""
+    chosen = np.zeros_like(sets)
+    for place, c in enumerate(some.tolist()):
+        chosen |= (sets >> np.uint64(c) & np.uint64(1)) << np.uint64(place)
+    return chosen
 
 
 def core_problem(problem: Problem) -> _core.Problem64:
@@ -107,6 +116,7 @@ def problem_arguments(problem: Problem) -> Settings:
         "instruction_set": instruction_set(),
         "base_table": None if base is None else base.table,
         "base_rows": None if base is None else base.rows,
+        "sets": data.sets,
     }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
 from manyclass.utils.types import Array, DType
 
@@ -100,6 +101,12 @@ def classes_in_group(dtype: DType) -> int:
     return GROUP_BLOCKS * BLOCK_BYTES // dtype.itemsize
 
 
+def has_wide_rows(data: Dataset) -> bool:
+    """Whether rows are dense and have so many features that batches of them are faster."""
+    share = len(data.values) / (data.n_examples * max(1, data.n_features))
+    return share >= BATCH_DENSITY and data.n_features >= BATCH_FEATURES
+
+
 def in_lanes(problem: Problem) -> bool:
     """Whether the kernels for few classes serve: a visit holds all of them in registers."""
     data, formulation = problem.dataset, problem.formulation
@@ -114,6 +121,8 @@ def in_batches(problem: Problem, sizes: tuple[int, int] | None = None) -> bool:
     `sizes`: numbers of X and rows of all parts, where the problem is of one of them.
     """
     data = problem.dataset
+    if data.sets is not None:
+        return False
     n_values, n_examples = sizes or (len(data.values), data.n_examples)
     if n_values < BATCH_DENSITY * n_examples * data.n_features:
         return False
