@@ -110,7 +110,7 @@ struct WideMask {
 #if defined(__AVX512F__)
       m.part[v] = static_cast<Part>(own);
 #else
-      for (std::size_t lane = 0; lane < kLanes<T>; ++lane) m.part[v][lane] = -(own >> lane & 1);
+      for (int lane = 0; lane < kLanes<T>; ++lane) m.part[v][lane] = -(own >> lane & 1);
 #endif
     }
     return m;
