@@ -44,7 +44,7 @@ from manyclass.model_selection.folds import (
     scores_of,
 )
 from manyclass.model_selection.path import check_range
-from manyclass.model_selection.search import OnColumn, Search, chosen, search_paths
+from manyclass.model_selection.search import OnColumn, Search, chosen, mean_model, search_paths
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, ClassWeight, Settings
 
@@ -399,24 +399,3 @@ def current_estimator(search: CrossValidationMixin) -> Classifier:
     kept = (*FITTED, "_coefficients", "temperature_")
     best.__dict__.update({name: own[name] for name in kept if name in own})
     return best
-
-
-def mean_model(choice: SearchResult) -> Classifier:
-    """Return a model with the mean weights of the folds' models.
-
-    Raises
-    ------
-    ValueError
-        If a fold has other classes than the others.
-    """
-    models = [entry.fit.model for entry in choice.table[choice.best] if entry.fit is not None]
-    mean: Classifier = models[0]
-    for number, model in enumerate(models, 1):
-        if not np.array_equal(model.classes_, mean.classes_):
-            raise ValueError(
-                f"fold {number} has other classes than fold 1; refit=False needs all in each fold"
-            )
-    mean.coef_ = sum(model.coef_ for model in models) / len(models)
-    mean.intercept_ = np.mean([model.intercept_ for model in models], axis=0)
-    mean.certificate_ = None
-    return mean

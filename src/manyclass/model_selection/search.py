@@ -26,7 +26,15 @@ from numpy.typing import NDArray
 from scipy.stats import t as student_t
 from sklearn.exceptions import ConvergenceWarning
 
-from manyclass.model_selection.folds import Classifier, Column, Folds, Scored, in_order, scores_of
+from manyclass.model_selection.folds import (
+    Classifier,
+    Column,
+    Folds,
+    Scored,
+    SearchResult,
+    in_order,
+    scores_of,
+)
 from manyclass.model_selection.path import SHARE, Tracer
 from manyclass.problem.solution import Certificate
 from manyclass.utils.machine import available_memory
@@ -298,3 +306,24 @@ def _traced(
         )
     scores = [folds.score(number, found.model) for found in tracer.fits]
     return _Path(tracer, scores, time.perf_counter() - began)
+
+
+def mean_model(choice: SearchResult) -> Classifier:
+    """Return a model with the mean weights of the folds' models.
+
+    Raises
+    ------
+    ValueError
+        If a fold has other classes than the others.
+    """
+    models = [entry.fit.model for entry in choice.table[choice.best] if entry.fit is not None]
+    mean: Classifier = models[0]
+    for number, model in enumerate(models, 1):
+        if not np.array_equal(model.classes_, mean.classes_):
+            raise ValueError(
+                f"fold {number} has other classes than fold 1; refit=False needs all in each fold"
+            )
+    mean.coef_ = sum(model.coef_ for model in models) / len(models)
+    mean.intercept_ = np.mean([model.intercept_ for model in models], axis=0)
+    mean.certificate_ = None
+    return mean

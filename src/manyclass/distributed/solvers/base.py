@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.distributed.communicator import Communicator, Serial
+from manyclass.distributed.consensus import abort_others
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.distributed.solvers.coo_duals import CooDuals
 from manyclass.problem.problem import Problem
@@ -67,16 +68,11 @@ def aborts_all_ranks(method: F) -> F:
 
     @wraps(method)
     def call(self: DistributedSolver, *args: object, **kwargs: object) -> object:
-        try:
+        with abort_others(self.communicator):
             # Interrupted between two methods: the other ranks do not take part.
             if isinstance(sys.exception(), KeyboardInterrupt) and self.communicator.size > 1:
                 raise KeyboardInterrupt
             return method(self, *args, **kwargs)
-        except FloatingPointError:  # the same on every rank
-            raise
-        except BaseException as error:
-            self.communicator.abort(error)
-            raise
 
     return call  # type: ignore[return-value]  # the same signature
 
