@@ -39,6 +39,7 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import one_line
 from manyclass.model_selection.cv_fit import current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
+from manyclass.model_selection.multilabel import MultilabelSVCCV
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.scikit_learn import without_passthrough
@@ -59,6 +60,7 @@ OURS = (
     MulticlassSVCCV,
     MultinomialLogisticRegressionCV,
     MultilabelSVC,
+    MultilabelSVCCV,
 )
 BOTH = [True, False]
 OPTIONS = {
@@ -265,7 +267,8 @@ def _convert(scope: Scope, operator: Operator, container: ModelComponentContaine
     """Write the graph: scores, the largest one's label, and probabilities or scores."""
     graph = _Graph(scope, container)
     given, X = operator.raw_operator, operator.inputs[0].full_name
-    model = current_estimator(given) if hasattr(given, "best_estimator_") else given
+    is_search = hasattr(given, "best_estimator_") and not isinstance(given, MultilabelSVC)
+    model = current_estimator(given) if is_search else given
     dtype: DType = np.dtype(np.float32)
     if isinstance(operator.inputs[0].type, data_types.DoubleTensorType):
         dtype = np.dtype(np.float64)

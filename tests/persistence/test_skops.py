@@ -13,6 +13,7 @@ from manyclass import (
     MulticlassSVC,
     MulticlassSVCCV,
     MultilabelSVC,
+    MultilabelSVCCV,
     MultinomialLogisticRegression,
     MultinomialLogisticRegressionCV,
     StochasticClassifier,
@@ -74,13 +75,18 @@ def test_sets_of_labels_come_back():
     np.testing.assert_array_equal(back(sets).predict(X), sets.predict(X))
 
 
+def test_a_search_of_sets_comes_back():
+    search = MultilabelSVCCV(Cs=[0.1, 1.0], cv=2).fit(X, np.eye(3, dtype=int)[Y])
+    np.testing.assert_array_equal(back(search).predict(X), search.predict(X))
+
+
 def test_a_pipeline_comes_back():
     pipeline = text_pipeline(TfidfVectorizer())
     assert (back(pipeline).predict(TEXTS) == pipeline.predict(TEXTS)).all()
 
 
 def test_every_type_of_ours_is_needed():
-    sets = MultilabelSVC().fit(X, np.eye(3, dtype=int)[Y])
+    sets = MultilabelSVCCV(Cs=[0.1, 1.0], cv=2).fit(X, np.eye(3, dtype=int)[Y])
     found = set(skops_io.get_untrusted_types(data=skops_io.dumps(sets)))
     for model in MODELS:
         found |= set(skops_io.get_untrusted_types(data=skops_io.dumps(model.fit(X, Y))))

@@ -165,6 +165,8 @@ def check_kind(estimator: object) -> None:
         hint = f" of {type(last_of(estimator)).__name__}"
     elif isinstance(estimator, type):
         hint = ", fitted, not the class"
+    elif hasattr(estimator, "best_estimator_"):
+        hint = "; save its best_estimator_"
     name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
     raise TypeError(
         f"save_model takes a {' or a '.join(CLASSIFIERS)}, or scikit-learn's own Pipeline, "

@@ -20,6 +20,7 @@ OWN = [
     "manyclass.estimators.svc.MulticlassSVC",
     "manyclass.model_selection.estimators.MulticlassSVCCV",
     "manyclass.model_selection.estimators.MultinomialLogisticRegressionCV",
+    "manyclass.model_selection.multilabel.MultilabelSVCCV",
     "manyclass.multilabel.svc.MultilabelSVC",
     "manyclass.prediction.sparse_coefficients.SparseCoefficients",
     "manyclass.problem.formulations.Formulation",

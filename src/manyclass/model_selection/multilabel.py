@@ -1,0 +1,291 @@
+"""``MultilabelSVCCV``: one C for all labels, chosen by cross-validation."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable
+from numbers import Integral
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.model_selection import KFold, check_cv
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from manyclass.estimators.validation import input_restored
+from manyclass.model_selection.folds import CV, Scoring, Split, checked_splits, scorer_of
+from manyclass.model_selection.search import chosen, has_passed
+from manyclass.multilabel.label_sets import encoded
+from manyclass.multilabel.metrics import f1_scores
+from manyclass.multilabel.svc import MultilabelSVC
+from manyclass.utils.advice import OF_MULTILABEL
+from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.scikit_learn import explains
+from manyclass.utils.types import Array, CsrArray, Rows, Settings
+
+N_FOLDS = 5
+SCORES = ("f1_micro", "f1_macro")  # computed here: scikit-learn's need a second matrix
+CONSTANT = r"\d+ of \d+ labels are those of all rows or of none"
+
+
+class MultilabelSVCCV(MultilabelSVC):
+    """``MultilabelSVC`` whose C is chosen by cross-validation, one for all labels.
+
+    Folds are trained at one C after the other, ascending, each to `tol`. The search ends after two
+    values that are significantly worse than the best one (corrected resampled t-test, 5 %). The
+    best mean score is chosen, and trained on all rows.
+
+    Parameters
+    ----------
+    Cs : int or array-like, default=10
+        Values of C to compare. An int: so many between 1e-4 and 1e4, evenly on a log scale.
+    cv : int, splitter or iterable, default=None
+        Folds: None for 5 at random, an int for so many, or (train, test) pairs.
+    scoring : str or callable, default=None
+        As in scikit-learn, of an indicator matrix; None is "f1_micro".
+    one_standard_error : bool, default=False
+        Whether to choose the smallest C whose mean score is within one standard error of the best.
+    loss, threshold, n_folds, tol, fit_intercept, intercept_scaling, max_iter, weights, n_jobs
+        As in ``MultilabelSVC``; with ``threshold="tuned"`` the thresholds of each fold are tuned
+        within its training rows.
+    random_state : int, RandomState instance, default=None
+        Draws the folds and orders the visits.
+    verbose : int, default=0
+        1 prints a line for each C.
+
+    Attributes
+    ----------
+    C_ : float
+        What was chosen.
+    Cs_ : ndarray of shape (n_Cs,)
+        Ascending.
+    scores_ : ndarray of shape (n_folds, n_Cs)
+        NaN where nothing was trained, as smaller C were significantly better.
+    best_score_ : float
+        Mean of the folds' scores at `C_`.
+    gaps_ : ndarray of shape (n_folds, n_Cs)
+        Relative gap that is proven for each of these fits.
+    best_estimator_ : MultilabelSVC
+        The fitted model, which ``save_model`` takes.
+    classes_, coef_, intercept_, thresholds_, certificate_, n_iter_, n_features_in_
+        Its attributes, and the others of ``MultilabelSVC``.
+
+    See Also
+    --------
+    MultilabelSVC : The same for one C.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from manyclass import MultilabelSVCCV
+    >>> X, Y = make_multilabel_classification(random_state=0)
+    >>> model = MultilabelSVCCV(Cs=[0.001, 0.01, 0.1], random_state=0).fit(X, Y)
+    >>> model.C_ in model.Cs_
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
+        **{
+            name: allowed
+            for name, allowed in MultilabelSVC._parameter_constraints.items()
+            if name != "C"
+        },
+        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+        "one_standard_error": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    C_: float
+    Cs_: NDArray[np.float64]
+    scores_: NDArray[np.float64]
+    gaps_: NDArray[np.float64]
+    best_score_: float
+    best_estimator_: MultilabelSVC
+
+    @explains(OF_MULTILABEL)
+    def __init__(
+        self,
+        *,
+        Cs: int | Iterable[float] = 10,
+        cv: CV = None,
+        scoring: Scoring = None,
+        one_standard_error: bool = False,
+        loss: str = "hinge",
+        threshold: str | float = "zero",
+        n_folds: int = 5,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        max_iter: int = 1000,
+        weights: str = "auto",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.loss = loss
+        self.threshold = threshold
+        self.n_folds = n_folds
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.max_iter = max_iter
+        self.weights = weights
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: object, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose C, and train on all rows.
+
+        Parameters
+        ----------
+        X, y
+            As for ``MultilabelSVC.fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Of training; scores count every row alike.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As ``MultilabelSVC.fit``; or if Cs are not positive, cv gives no folds, or a score is
+            none.
+        """
+        with input_restored(self):
+            Cs, random = self._grid(), check_random_state(self.random_state)
+            rows, indicator, weights = self._checked(X, y, sample_weight)
+            splits = self._splits(rows, indicator, random)
+            seeds = random.randint(2**31 - 1, size=(len(splits) + 1, len(Cs)))
+            table: list[list[tuple[float, float]]] = []
+            for j, C in enumerate(Cs.tolist()):
+                table.append(self._column(rows, indicator, weights, splits, C, seeds[:, j]))
+                scores = np.array([[score for score, _ in column] for column in table]).T
+                if has_passed(scores, _test_share(splits)):
+                    break
+            best = chosen(scores, one_standard_error=self.one_standard_error)
+            C = float(Cs[best])
+            model = self._model(C, int(seeds[-1, best])).fit(X, y, sample_weight)
+            self._set_fitted(model, Cs, np.array(table), C, float(scores[:, best].mean()))
+        return self
+
+    def to_sklearn(self) -> OneVsRestClassifier:
+        """Return ``best_estimator_.to_sklearn()``."""
+        check_is_fitted(self)
+        return self.best_estimator_.to_sklearn()
+
+    def _grid(self) -> NDArray[np.float64]:
+        if isinstance(self.Cs, Integral):
+            return np.logspace(-4, 4, int(self.Cs))
+        Cs = np.unique(np.asarray(self.Cs, np.float64).ravel())
+        if not len(Cs) or not (Cs > 0).all() or not np.isfinite(Cs).all():
+            raise ValueError(f"Cs must be positive, finite numbers, at least one; got {self.Cs!r}")
+        return Cs
+
+    def _checked(
+        self, X: ArrayLike, y: object, sample_weight: ArrayLike | None
+    ) -> tuple[Rows, CsrArray, Array | None]:
+        """Return what folds are sliced from."""
+        check_sparse(X)
+        if y is None:
+            raise ValueError("this estimator requires y to be passed, but the target y is None")
+        given, types = rows_as_given(X)
+        rows: Rows = check_array(given, accept_sparse="csr", dtype=types)
+        indicator, _ = encoded(y)
+        weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        check_consistent_length(rows, indicator, weights)
+        return rows, indicator, weights
+
+    def _splits(
+        self, rows: Rows, indicator: CsrArray, random: np.random.RandomState
+    ) -> list[Split]:
+        if self.cv is None or isinstance(self.cv, Integral):
+            number = N_FOLDS if self.cv is None else int(self.cv)
+            folds = KFold(number, shuffle=True, random_state=random.randint(2**31 - 1))
+            return checked_splits(folds.split(rows), np.empty(rows.shape[0]))
+        return checked_splits(check_cv(self.cv).split(rows, indicator), np.empty(rows.shape[0]))
+
+    def _model(self, C: float, seed: int) -> MultilabelSVC:
+        names = MultilabelSVC().get_params()
+        own = {name: value for name, value in self.get_params().items() if name in names}
+        return MultilabelSVC(**{**own, "C": C, "random_state": seed})
+
+    def _column(
+        self,
+        rows: Rows,
+        indicator: CsrArray,
+        weights: Array | None,
+        splits: list[Split],
+        C: float,
+        seeds: NDArray[np.int64],
+    ) -> list[tuple[float, float]]:
+        """Return score and proven gap of every fold at a C."""
+        began, column = time.perf_counter(), []
+        for number, ((train, test), seed) in enumerate(zip(splits, seeds, strict=False), 1):
+            model = self._model(C, int(seed))
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", CONSTANT, UserWarning)  # of a fold
+                model.fit(
+                    rows[train], indicator[train], None if weights is None else weights[train]
+                )
+            score = self._score(model, rows[test], indicator[test])
+            if not np.isfinite(score):
+                raise ValueError(f"fold {number}: the score is {score}; check scoring")
+            assert model.certificate_ is not None
+            column.append((score, model.certificate_.relative_gap))
+        if self.verbose:
+            found, seconds = np.array(column), time.perf_counter() - began
+            print(
+                f"C {C:.4g}  score {found[:, 0].mean():.4f} (+-{found[:, 0].std():.4f})  "
+                f"gap {found[:, 1].max():.1e}  {seconds:.2f} s",
+                flush=True,
+            )
+        return column
+
+    def _score(self, model: MultilabelSVC, rows: Rows, indicator: CsrArray) -> float:
+        scoring = self.scoring or SCORES[0]
+        if isinstance(scoring, str) and scoring in SCORES:
+            found = f1_scores(indicator, model.predict(rows))
+            return found.micro if scoring == SCORES[0] else found.macro
+        return float(scorer_of(model, scoring)(model, rows, indicator))
+
+    def _set_fitted(
+        self,
+        model: MultilabelSVC,
+        Cs: NDArray[np.float64],
+        table: NDArray[np.float64],
+        C: float,
+        score: float,
+    ) -> None:
+        """Set the fitted attributes, all at once; of the model all that ``fit`` gave it."""
+        found = np.full((table.shape[1], len(Cs), 2), np.nan)
+        found[:, : len(table)] = table.transpose(1, 0, 2)
+        params = model.get_params()
+        fitted: Settings = {name: v for name, v in vars(model).items() if name not in params}
+        own = {
+            "C_": C,
+            "Cs_": Cs,
+            "scores_": found[..., 0],
+            "gaps_": found[..., 1],
+            "best_score_": score,
+            "best_estimator_": model,
+        }
+        self.__dict__ = {**vars(self), **fitted, **own}
+
+
+def _test_share(splits: list[Split]) -> float:
+    return float(np.mean([len(test) / len(train) for train, test in splits]))
