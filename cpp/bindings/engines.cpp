@@ -250,7 +250,7 @@ void bind_newton(nb::module_& m) {
       .def_prop_ro("squared_duals", &Newton::squared_duals)
       .def("gradient_at", &Newton::gradient_at, "weights"_a, "epsilon"_a, "out"_a)
       .def("hessian_times", &Newton::hessian_times, "p"_a, "out"_a)
-      .def("preconditioned", &Newton::preconditioned, "p"_a, "out"_a)
+      .def("preconditioned", &Newton::preconditioned, "p"_a, "whole"_a, "out"_a)
       .def(
           "response", [](const Newton& newton) { return as_object(newton.response()); },
           nb::sig("def response(self) -> " MANYCLASS_CSR));

@@ -36,6 +36,7 @@ struct ResponseResult {
   double ridge = 0;     // sum r_i ||delta||^2
   std::int64_t moved = 0;
   std::int64_t n_zone = 0;
+  double pairs = 0;  // entries b <= c of all B^T J B
 
   void add(const ResponseResult& part) {
     ascent += part.ascent;
@@ -43,7 +44,34 @@ struct ResponseResult {
     ridge += part.ridge;
     moved += part.moved;
     n_zone += part.n_zone;
+    pairs += part.pairs;
   }
+};
+
+// A matrix over all features and classes: of the blocks of the classes b <= c the upper triangles,
+// row after row; where classes are independent only those b = c.
+struct ClassBlocks {
+  double* sums;
+  std::int64_t length;  // of a block
+  bool separable;
+
+  double* at(std::int64_t b, std::int64_t c) const {
+    return sums + (separable ? c : c * (c + 1) / 2 + b) * length;
+  }
+};
+
+// Rows with this part of all features are taken as dense: vectors are that much faster.
+inline constexpr std::int64_t kNearlyDense = 3;
+
+// Memory for x x^T, of one of several threads, which have turns at the blocks.
+struct SquareOfRow {
+  double* row;  // x
+  double* values;
+  std::int32_t* places;
+  int member;
+  int n_members;
+
+  bool has_turn(std::int32_t c) const { return c % n_members == member; }
 };
 
 struct SlopeResult {
@@ -77,6 +105,12 @@ struct NewtonKernels {
   void (*factor)(T* a, std::int64_t size, std::int64_t begin);
   // x <- A^-1 x from the factor, for all columns of x.
   void (*solve)(const T* a, std::int64_t size, T* x);
+  // The thread's blocks += sum_zone (B^T J B) (x) x x^T.
+  void (*whole_hessian)(const Proximal<T>&, const Response<T>&, const ClassBlocks&,
+                        const SquareOfRow&, std::int64_t begin, std::int64_t end);
+  // As `factor`; x <- A^-1 x for one vector.
+  void (*factor_double)(double* a, std::int64_t size, std::int64_t begin);
+  void (*solve_whole)(const double* a, std::int64_t size, double* x);
   // Every row of w less its mean over the classes.
   void (*centre)(const WeightsView<T>& w);
   double (*dot)(const T* a, const T* b, std::int64_t n);

@@ -35,10 +35,10 @@ class Newton {
   virtual double squared_duals() const = 0;
 
   // For the tests: the gradient of phi at W; there, products with its Hessian and with the inverse
-  // of the preconditioner; z(W).
+  // of a preconditioner, that with one matrix for all classes or the whole Hessian; z(W).
   virtual void gradient_at(const Weights& weights, double epsilon, Weights& out) = 0;
   virtual void hessian_times(const Weights& p, Weights& out) = 0;
-  virtual void preconditioned(const Weights& p, Weights& out) = 0;
+  virtual void preconditioned(const Weights& p, bool whole, Weights& out) = 0;
   virtual AnyCsr response() const = 0;
 };
 

@@ -31,8 +31,8 @@ class ConjugateGradients {
   // step <- about -H^-1 gradient; false if nothing was found. multiply(p, out): out <- H p;
   // precondition(r, out): out <- about H^-1 r; is_spent(): whether the work budget is used up.
   template <class Multiply, class Precondition, class IsSpent>
-  bool solve(const Array& gradient, const Array& step, Multiply multiply, Precondition precondition,
-             IsSpent is_spent) {
+  bool solve(const Array& gradient, const Array& step, int most_turns, Multiply multiply,
+             Precondition precondition, IsSpent is_spent) {
     arrays_.clear(step);
     arrays_.clear(residual_);
     arrays_.axpy(-1, gradient, residual_);
@@ -40,7 +40,7 @@ class ConjugateGradients {
     precondition(residual_, solved_);
     arrays_.copy(solved_, direction_);
     double rho = arrays_.dot(residual_, solved_);
-    for (int turn = 0; turn < kMaxTurns; ++turn) {
+    for (int turn = 0; turn < most_turns; ++turn) {
       multiply(direction_, product_);
       const double curvature = arrays_.dot(direction_, product_);
       if (!(curvature > 0) || !std::isfinite(curvature)) return turn > 0;
@@ -58,7 +58,6 @@ class ConjugateGradients {
 
  private:
   static constexpr double kForcing = 0.5;  // ends at this part of the gradient
-  static constexpr int kMaxTurns = 200;
 
   double length(const Array& a) const { return std::sqrt(arrays_.dot(a, a)); }
 

@@ -42,18 +42,22 @@ class NewtonTeam {
       const auto share_of = [&](int member) {
         call(member, cut(begin, end, member), cut(begin, end, member + 1));
       };
-      const double work = each * static_cast<double>(end - begin);
-      if (work < kTooLittle) {
-        share_out(share_of, 1);
-      } else {
-        choice_.measure(work, [&](int n_threads) { return share_out(share_of, n_threads); });
-      }
+      by_all(each * static_cast<double>(end - begin), share_of);
       after(begin, end);
     });
   }
   template <class Call>
   void in_chunks(std::int64_t n, double each, Call call) {
     in_chunks(n, each, call, [](std::int64_t, std::int64_t) {});
+  }
+  // call(member) for all members, whose work in all is so many multiply-adds.
+  template <class Call>
+  void by_all(double work, Call call) {
+    if (work < kTooLittle) {
+      share_out(call, 1);
+    } else {
+      choice_.measure(work, [&](int n_threads) { return share_out(call, n_threads); });
+    }
   }
   // Where the member's share of [begin, end) begins.
   std::int64_t cut(std::int64_t begin, std::int64_t end, int member) const {
@@ -132,6 +136,7 @@ class ResponsePass {
         share_(zone_.size()) {}
 
   std::int64_t n_zone() const { return n_zone_; }
+  double pairs() const { return pairs_; }
   Response<T> response(int member) {
     return {z_, arrays_.view(team_.moves(member)), zone_.data(), share_.data()};
   }
@@ -149,6 +154,7 @@ class ResponsePass {
         },
         [&](std::int64_t begin, std::int64_t end) { collect(parts, begin, end, sum); });
     n_zone_ = sum.n_zone;
+    pairs_ = sum.pairs;
     return sum;
   }
 
@@ -182,6 +188,7 @@ class ResponsePass {
   std::vector<std::int32_t> zone_;
   std::vector<T> share_;
   std::int64_t n_zone_ = 0;
+  double pairs_ = 0;
 };
 
 }  // namespace manyclass

@@ -1,6 +1,9 @@
 #pragma once
-// The matrix of the preconditioner, 1/k sum_zone tr(B^T J B) x x^T, and its Cholesky factor.
+// The matrices of the preconditioners, 1/k sum_zone tr(B^T J B) x x^T and, in doubles, as its
+// condition is that of the problem, sum_zone (B^T J B) (x) x x^T over all features and classes; and
+// their Cholesky factors.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -168,6 +171,124 @@ void gram_zone(const Proximal<T>& problem, const Response<T>& response, T* a, st
     }
   }
   if (depth > 0) rank_update(a, size, 0, panel, depth, T{1});
+}
+
+// The whole Hessian
+
+// The upper triangle of x x^T, row after row.
+template <class T>
+std::int64_t dense_square(const Row<T>& row, std::int64_t n_features, const SquareOfRow& to) {
+  const std::int64_t width = n_features + (row.bias != 0);
+  std::fill_n(to.row, width, 0.0);
+  for (std::int64_t p = 0; p < row.nnz; ++p) {
+    to.row[row.indices[p]] = static_cast<double>(row.values[p]);
+  }
+  if (row.bias != 0) to.row[n_features] = static_cast<double>(row.bias);
+  double* value = to.values;
+  for (std::int64_t p = 0; p < width; ++p) {
+    const double own = to.row[p];
+    for (std::int64_t q = p; q < width; ++q) value[q - p] = own * to.row[q];
+    value += width - p;
+  }
+  return value - to.values;
+}
+
+// Its numbers that are not 0, and their places.
+template <class T>
+std::int64_t sparse_square(const Row<T>& row, std::int64_t n_features, const SquareOfRow& to) {
+  const std::int64_t width = n_features + (row.bias != 0);
+  std::int64_t n = 0;
+  const auto add_row = [&](std::int64_t p, std::int64_t j, double own) {
+    const std::int64_t start = j * width - j * (j + 1) / 2;
+    for (std::int64_t q = p; q < row.nnz; ++q, ++n) {
+      to.values[n] = own * static_cast<double>(row.values[q]);
+      to.places[n] = static_cast<std::int32_t>(start + row.indices[q]);
+    }
+    if (row.bias == 0) return;
+    to.values[n] = own * static_cast<double>(row.bias);
+    to.places[n++] = static_cast<std::int32_t>(start + n_features);
+  };
+  for (std::int64_t p = 0; p < row.nnz; ++p) {
+    add_row(p, row.indices[p], static_cast<double>(row.values[p]));
+  }
+  if (row.bias != 0) add_row(row.nnz, n_features, static_cast<double>(row.bias));
+  return n;
+}
+
+inline void add_to_block(const SquareOfRow& square, std::int64_t n, bool is_dense, double weight,
+                         double* a) {
+  const double* const values = square.values;
+  if (is_dense) {
+    for (std::int64_t m = 0; m < n; ++m) a[m] += weight * values[m];
+  } else {
+    for (std::int64_t m = 0; m < n; ++m) a[square.places[m]] += weight * values[m];
+  }
+}
+
+// add(b, c, value) for the entries b <= c of B^T J B that are not 0.
+template <class T, int B, class Add>
+void for_each_pair(const Proximal<T>& problem, const LaneVisitor<T, B>& visitor, std::int32_t i,
+                   double share, Add add) {
+  using Visitor = ProximalVisitor<T, B>;
+  const Visitor proximal(problem);
+  const bool relative = problem.examples.formulation.relative;
+  const std::int32_t y = problem.examples.labels[i];
+  const auto e = visitor.view_of(i, Visitor::zero());
+  const double scale = static_cast<double>(proximal.scale(e));
+  const std::uint64_t free =
+      (proximal.at_free(e, e.z, Visitor::Lanes::all(1)) > Visitor::zero()).bits();
+  for (std::uint64_t left = free; left != 0; left &= left - 1) {
+    const std::int32_t b = std::countr_zero(left);
+    add(b, b, scale * (1 - share));
+    if (share == 0) {
+      if (relative) add(std::min(b, y), std::max(b, y), -scale);
+      continue;
+    }
+    for (std::uint64_t right = left & (left - 1); right != 0; right &= right - 1) {
+      const std::int32_t c = std::countr_zero(right);
+      const double signs = !relative && (b == y) != (c == y) ? -1 : 1;
+      add(b, c, -scale * share * signs);
+    }
+  }
+  if (relative && share == 0) add(y, y, scale * std::popcount(free));
+}
+
+template <class T, int B>
+void whole_hessian(const Proximal<T>& problem, const Response<T>& response, const ClassBlocks& to,
+                   const SquareOfRow& square, std::int64_t begin, std::int64_t end) {
+  const Csr<T>& x = problem.examples.x;
+  const LaneVisitor<T, B> visitor(problem.examples, response.moves, response.z);
+  for (std::int64_t m = begin; m < end; ++m) {
+    const std::int32_t i = response.zone[m];
+    const auto share = static_cast<double>(response.share[m]);
+    const Row<T> row = x.row(i);
+    const bool is_dense = kNearlyDense * row.nnz >= x.n_features;
+    const std::int64_t n = is_dense ? dense_square(row, x.n_features, square)
+                                    : sparse_square(row, x.n_features, square);
+    for_each_pair(problem, visitor, i, share, [&](std::int32_t b, std::int32_t c, double value) {
+      if (square.has_turn(c)) add_to_block(square, n, is_dense, value, to.at(b, c));
+    });
+  }
+}
+
+// x <- U^-1 U^-T x for one vector.
+inline void solve_whole(const double* u, std::int64_t size, double* x) {
+  constexpr auto kLane = static_cast<std::int64_t>(kLanes<double>);
+  for (std::int64_t i = 0; i < size; ++i) {
+    const double* row = u + i * size;
+    const double own = x[i] *= row[i];
+    for (std::int64_t j = i + 1; j < size; ++j) x[j] -= own * row[j];
+  }
+  for (std::int64_t i = size - 1; i >= 0; --i) {
+    const double* row = u + i * size;
+    const std::int64_t first = std::min(size, (i / kLane + 1) * kLane);
+    double sum = 0;
+    for (std::int64_t j = i + 1; j < first; ++j) sum += row[j] * x[j];
+    Vector<double> sums = {};
+    for (std::int64_t j = first; j < size; j += kLane) sums += load(row + j) * load(x + j);
+    for (std::int64_t lane = 0; lane < kLane; ++lane) sum += sums[lane];
+    x[i] = (x[i] - sum) * row[i];
+  }
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -85,6 +85,11 @@ class ProximalVisitor {
     const double kept = f_.centred ? 1 - 1.0 / n_classes : 1.0;
     return (n * (1 - share) + own) * kept * static_cast<double>(scale(e));
   }
+  // Entries b <= c of B^T J B that are not 0.
+  double pairs(int n, double share) const {
+    if (share > 0) return 0.5 * n * (n + 1);
+    return f_.relative ? 2.0 * n + 1 : n;
+  }
   static Lanes zero() { return Lanes::all(0); }
 
  private:
@@ -163,6 +168,7 @@ ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& respo
     const int n = proximal.n_free(e, z);
     const T share = proximal.share(e, z, n);
     if (n == 0 || (n == 1 && share > 0)) continue;
+    result.pairs += proximal.pairs(n, static_cast<double>(share));
     response.zone[result.n_zone] = static_cast<std::int32_t>(i);
     response.share[result.n_zone++] = share;
   }

@@ -22,6 +22,7 @@
 #include "newton/newton_step.hpp"
 #include "newton/newton_team.hpp"
 #include "newton/preconditioner.hpp"
+#include "newton/whole_hessian.hpp"
 #include "simd/dispatch.hpp"
 #include "weights/weights_view.hpp"
 
@@ -94,8 +95,8 @@ class ProximalNewton final : public Newton {
     multiply(step_, scratch_);
     std::copy_n(scratch_.data(), n_weights(), at(out));
   }
-  void preconditioned(const Weights& p, Weights& out) override {
-    build();
+  void preconditioned(const Weights& p, bool whole, Weights& out) override {
+    build(whole);
     std::copy_n(at(p), n_weights(), step_.data());
     precondition(step_, scratch_);
     std::copy_n(scratch_.data(), n_weights(), at(out));
@@ -107,6 +108,9 @@ class ProximalNewton final : public Newton {
   using Total = typename NewtonArrays<T>::Total;
   static constexpr std::int64_t kMaxSteps = 10;
   static constexpr double kNearlyWhole = 0.75;  // a step of zbar from here on is made whole
+  // Turns of conjugate gradients: at most; with the whole Hessian, of which more say that it is out
+  // of date or that rounding hides the rest; and as many as a step takes, before one is known.
+  static constexpr int kMostTurns = 200, kMostWholeTurns = 12, kUsualTurns = 8;
 
   ProximalNewton(LaneEngine<T>& engine, const Examples<T>& examples, DualLanes<T>& centre,
                  const NewtonKernels<T>& kernels)
@@ -116,6 +120,7 @@ class ProximalNewton final : public Newton {
         team_(arrays_, engine.n_threads(), engine.problem().poll()),
         gradients_(arrays_),
         factor_(kernels, arrays_.size()),
+        hessian_(kernels, examples, centre.n_classes()),
         slope_(examples, kernels, team_),
         centre_(centre),
         z_(centre.n_rows(), centre.n_classes()),
@@ -215,8 +220,10 @@ class ProximalNewton final : public Newton {
 
   // One step of W; false if rounding hides any further progress.
   bool newton_step() {
-    if (factor_.is_due()) build();
+    if (whole_ ? hessian_.is_due() : factor_.is_due()) build(is_whole_worthwhile());
+    turns_ = 0;
     if (!conjugate_gradients()) return false;
+    if (!whole_) usual_turns_ = turns_;
     arrays_.centre(step_);
     score(step_, along_);
     const double t = length();
@@ -226,17 +233,42 @@ class ProximalNewton final : public Newton {
     return true;
   }
 
-  void build() {
+  // Whether the whole Hessian costs no more than the turns that the last step with the other
+  // preconditioner took.
+  bool is_whole_worthwhile() const {
+    const double turn = product_work() + static_cast<double>(arrays_.numbers() * arrays_.size());
+    return hessian_.is_small() && hessian_.cost(pass_.pairs(), features_) <= usual_turns_ * turn;
+  }
+  double product_work() const { return 2 * row_work() * static_cast<double>(pass_.n_zone()); }
+
+  void build(bool whole) {
+    whole_ = whole;
+    if (whole) {
+      hessian_.build(pass_.pairs(), features_, team_.size(), team_.work(), [&] { add_squares(); });
+      return;
+    }
     const auto gram = [&](T* a, T* panel, std::int64_t begin, std::int64_t end) {
       kernels_.gram(proximal(), pass_.response(0), a, arrays_.size(), panel, begin, end);
     };
     factor_.build(features_, pass_.n_zone(), team_.threads(), team_.work(), gram);
   }
+  void add_squares() {
+    const double each = hessian_.rows_cost(pass_.pairs(), features_) /
+                            static_cast<double>(std::max<std::int64_t>(1, pass_.n_zone())) +
+                        1;
+    team_.work().in_chunks(pass_.n_zone(), each, [&](std::int64_t begin, std::int64_t end) {
+      team_.by_all(each * static_cast<double>(end - begin), [&](int member) {
+        kernels_.whole_hessian(proximal(), pass_.response(member), hessian_.blocks(),
+                               hessian_.square(member), begin, end);
+      });
+    });
+  }
 
   // step <- about -H^-1 gradient.
   bool conjugate_gradients() {
     return gradients_.solve(
-        gradient_, step_, [&](const Array& p, const Array& out) { multiply(p, out); },
+        gradient_, step_, whole_ ? kMostWholeTurns : kMostTurns,
+        [&](const Array& p, const Array& out) { multiply(p, out); },
         [&](const Array& r, const Array& out) { precondition(r, out); },
         [&] { return is_spent(); });
   }
@@ -244,6 +276,7 @@ class ProximalNewton final : public Newton {
 
   void precondition(const Array& r, const Array& out) {
     arrays_.copy(r, out);
+    if (whole_) return hessian_.solve(out.data(), centre_.stride(), team_.work());
     factor_.solve(out.data(), centre_.stride(), team_.work());
   }
   // out <- H p
@@ -255,7 +288,8 @@ class ProximalNewton final : public Newton {
           kernels_.product(proximal(), pass_.response(member), arrays_.view(p), to, begin, end);
         });
     team_.gather_products(out);
-    factor_.spend(2 * row_work() * static_cast<double>(pass_.n_zone()));
+    ++turns_;
+    whole_ ? hessian_.spend(product_work()) : factor_.spend(product_work());
     evaluations_ += pass_.n_zone() * centre_.n_classes();
   }
 
@@ -274,6 +308,7 @@ class ProximalNewton final : public Newton {
   NewtonTeam<T> team_;
   ConjugateGradients<T> gradients_;
   Preconditioner<T> factor_;
+  WholeHessian<T> hessian_;
   ExamplesSlope<T> slope_;
   DualLanes<T>& centre_;  // zbar
   DualLanes<T> z_;        // z(W)
@@ -287,7 +322,10 @@ class ProximalNewton final : public Newton {
   Array step_{arrays_.numbers()};
   Array scratch_{arrays_.numbers()};
   double epsilon_ = 1;
-  double features_ = 0;  // of an example, on average
+  double features_ = 0;            // of an example, on average
+  bool whole_ = false;             // whether the preconditioner in use is the whole Hessian
+  int turns_ = 0;                  // of the last step
+  int usual_turns_ = kUsualTurns;  // of the last step with the other preconditioner
   std::int64_t evaluations_ = 0;
   std::int64_t budget_ = 0;
 };

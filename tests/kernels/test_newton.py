@@ -1,4 +1,4 @@
-"""The kernels of the Newton phase against NumPy: response, gradient, Hessian, preconditioner."""
+"""The kernels of the Newton phase against NumPy: response, gradient, Hessian, preconditioners."""
 
 from __future__ import annotations
 
@@ -113,7 +113,71 @@ def test_the_preconditioner_is_the_mean_over_classes(density, d, dtype, instruct
         core.hessian_times(unit, out)
         mean[j] = out.matrix.mean(axis=1)
     right = weights_like(engine, problem, rng)
-    core.preconditioned(right, out)
+    core.preconditioned(right, False, out)
     expected = np.linalg.solve(mean, right.matrix.astype(float))
     digits = 1e-3 if dtype == np.float32 else 1e-10
     np.testing.assert_allclose(out.matrix, expected, rtol=digits, atol=digits)
+
+
+def check_inverse(problem, epsilon=0.3):
+    """The whole Hessian's factor undoes a product with it, of W of the problem's kind."""
+    core, engine, _, W = prepared(problem)
+    p = weights_like(engine, problem, np.random.default_rng(1), 1.0)
+    product, back = engine.new_weights(), engine.new_weights()
+    core.gradient_at(W, epsilon, product)
+    core.hessian_times(p, product)
+    core.preconditioned(product, True, back)
+    digits = 2e-3 if problem.dataset.dtype == np.float32 else 1e-8
+    np.testing.assert_allclose(back.matrix, p.matrix, rtol=digits, atol=digits)
+
+
+@rows
+@each("k", [2, 5, 17])
+@each("dtype", [np.float32, np.float64])
+@each("bias", [0.0, 0.5])
+def test_the_whole_hessian_is_inverted(name, loss, k, dtype, bias, instruction_set):
+    check_inverse(random_data(60, 12, k, dtype, bias=bias, name=name, loss=loss))
+
+
+@rows
+@each("density", [0.02, 0.3, 0.5, 1.0])
+def test_of_rows_of_any_density(name, loss, density):
+    """Rows without a number, with few and with all."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(70, 20)) * (rng.random((70, 20)) < density)
+    for rows_of in (sp.csr_array, np.asarray):
+        check_inverse(
+            make_problem(
+                rows_of(X), rng.integers(0, 4, 70), n_classes=4, formulation=name, loss=loss
+            )
+        )
+    check_inverse(
+        make_problem(np.zeros((5, 3)), [0, 1, 2, 3, 0], n_classes=4, formulation=name, loss=loss)
+    )
+
+
+def test_of_a_group_of_classes():
+    problem = random_data(40, 12, 9, np.float64, bias=0.5, name="one_vs_rest")
+    check_inverse(problem_of(problem, slice(2, 7)))
+
+
+def test_where_a_class_has_one_row():
+    problem = random_data(60, 8, 4, np.float64)
+    labels = np.zeros(60, np.int32)
+    labels[:3] = [1, 2, 3]
+    X = problem.dataset.values
+    assert len(X)
+    rows_of = sp.csr_array((X, problem.dataset.indices, problem.dataset.indptr), shape=(60, 8))
+    check_inverse(make_problem(rows_of, labels, n_classes=4))
+
+
+def test_the_number_of_threads_changes_nothing():
+    problem = random_data(400, 30, 6, np.float64, bias=0.5)
+    found = []
+    for n_threads in (1, 3):
+        core, engine, _, W = prepared(problem, n_threads=n_threads)
+        out = engine.new_weights()
+        core.gradient_at(W, 0.3, out)
+        core.preconditioned(weights_like(engine, problem, np.random.default_rng(1)), True, out)
+        found.append(out.matrix.copy())
+    np.testing.assert_array_equal(*found)

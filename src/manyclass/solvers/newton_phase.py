@@ -24,6 +24,11 @@ from manyclass.solvers.engines import Engine
 START, LATE = 0.3, 20
 # ... and if it would need more than this many passes over the examples.
 NEWTON_PASSES = 25
+# The same where the Hessian itself preconditions Newton's method (cpp/newton/whole_hessian.hpp),
+# which then takes few products from farther away: where W has so many numbers at most, and a factor
+# costs no more than so many products with the Hessian.
+START_WHOLE, LATE_WHOLE = 0.45, 6
+MOST_NUMBERS, FACTOR_PRODUCTS, FACTOR_COST = 2560, 8, 0.2
 # The first eps, in gaps over ||z||^2: large enough for Newton's method to take whole steps.
 FIRST_EPSILON = 5.0
 # eps follows the number of Newton steps of a round: (steps at most, factor of eps).
@@ -158,6 +163,15 @@ class Pace:
         """Whether descent needs more than ``NEWTON_PASSES`` more, at its last epochs' pace."""
         left = self._seen[-1][0] + self._hidden if self._seen else 0.0
         return left > 0 and left > NEWTON_PASSES * self.rate()
+
+
+def beginning(problem: Problem) -> tuple[float, int]:
+    """Return below which part of P the gap must be for the phase to begin, and the latest epoch."""
+    data = problem.dataset
+    size = (data.n_features + 1) * data.n_classes
+    product = 2 * len(data.values) * data.n_classes
+    whole = size <= MOST_NUMBERS and FACTOR_COST * size**3 <= FACTOR_PRODUCTS * product
+    return (START_WHOLE, LATE_WHOLE) if whole else (START, LATE)
 
 
 def is_allowed(problem: Problem) -> bool:

@@ -244,8 +244,9 @@ class SequentialDual:
             return phase
         if phase is not None and not phase.may_begin():
             return None
-        near = self._n_epochs > 0 and self._full.gap < newton_phase.START * self.primal
-        if not ((near or self._n_epochs >= newton_phase.LATE) and self._pace.is_slow()):
+        share, epochs = newton_phase.beginning(self.problem)
+        near = self._n_epochs > 0 and self._full.gap < share * self.primal
+        if not ((near or self._n_epochs >= epochs) and self._pace.is_slow()):
             return None
         phase = self._phase = phase or self._new_phase()
         if phase is None:
