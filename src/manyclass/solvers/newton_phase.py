@@ -31,6 +31,8 @@ START_WHOLE, LATE_WHOLE = 0.45, 6
 MOST_NUMBERS, FACTOR_PRODUCTS, FACTOR_COST = 2560, 8, 0.2
 # The first eps, in gaps over ||z||^2: large enough for Newton's method to take whole steps.
 FIRST_EPSILON = 5.0
+# A start may be exact. Its gap counts as this part of P at least: a smaller eps hides in rounding.
+LEAST_GAP = 1e-6
 # eps follows the number of Newton steps of a round: (steps at most, factor of eps).
 IDLE_STEPS = 1
 EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (10, 4.0))
@@ -95,7 +97,7 @@ class NewtonPhase:
         self.core.write_weights(self.weights)
         self.core.rebuild(anew=False)
         self.primal = primal
-        self._begin(gap, rate=0.0)
+        self._begin(max(gap, LEAST_GAP * primal), rate=0.0)
 
     def _begin(self, gap: float, rate: float) -> None:
         squares = self.core.squared_duals
