@@ -50,7 +50,8 @@ class MultilabelSVCCV(MultilabelSVC):
         As in scikit-learn, of an indicator matrix; None is "f1_micro".
     one_standard_error : bool, default=False
         Whether to choose the smallest C whose mean score is within one standard error of the best.
-    loss, threshold, n_folds, tol, fit_intercept, intercept_scaling, max_iter, weights, n_jobs
+    loss, threshold, n_folds, tol, fit_intercept, intercept_scaling, max_iter, weights, prune, \
+            n_jobs
         As in ``MultilabelSVC``; with ``threshold="tuned"`` the thresholds of each fold are tuned
         within its training rows.
     random_state : int, RandomState instance, default=None
@@ -69,7 +70,7 @@ class MultilabelSVCCV(MultilabelSVC):
     best_score_ : float
         Mean of the folds' scores at `C_`.
     gaps_ : ndarray of shape (n_folds, n_Cs)
-        Relative gap that is proven for each of these fits.
+        Relative gap that is proven for each of these fits; NaN where `prune` is not 0.
     best_estimator_ : MultilabelSVC
         The fitted model, which ``save_model`` takes.
     classes_, coef_, intercept_, thresholds_, certificate_, n_iter_, n_features_in_
@@ -125,6 +126,7 @@ class MultilabelSVCCV(MultilabelSVC):
         intercept_scaling: float = 1.0,
         max_iter: int = 1000,
         weights: str = "auto",
+        prune: float = 0.0,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -141,6 +143,7 @@ class MultilabelSVCCV(MultilabelSVC):
         self.intercept_scaling = intercept_scaling
         self.max_iter = max_iter
         self.weights = weights
+        self.prune = prune
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -245,8 +248,8 @@ class MultilabelSVCCV(MultilabelSVC):
             score = self._score(model, rows[test], indicator[test])
             if not np.isfinite(score):
                 raise ValueError(f"fold {number}: the score is {score}; check scoring")
-            assert model.certificate_ is not None
-            column.append((score, model.certificate_.relative_gap))
+            proof = model.certificate_
+            column.append((score, np.nan if proof is None else proof.relative_gap))
         if self.verbose:
             found, seconds = np.array(column), time.perf_counter() - began
             print(

@@ -91,6 +91,9 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     weights : {"auto", "dense", "sparse"}, default="auto"
         How ``coef_`` is held. "auto" chooses sparse weights where dense ones would take more than a
         quarter of the memory. Labels are trained in groups of at most 32 either way.
+    prune : float, default=0.0
+        Weights of a smaller size are left out as a group of labels ends; ``certificate_`` is None
+        then. Of very many labels the rest may fit into memory only so: 0.01 is usual.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores), each of which trains a group of labels, and of
         prediction.
@@ -110,7 +113,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     predicts_sparse_ : bool
         Whether ``predict`` returns a CSR array.
     certificate_ : Certificate
-        The sum over the labels; None once ``sparsify`` has changed the weights.
+        The sum over the labels; None where `prune` has changed the weights.
     n_iter_ : int
         Epochs of the group of labels that needed most.
     n_features_in_ : int
@@ -146,6 +149,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "weights": [one_of(["auto", "dense", "sparse"])],
+        "prune": [Interval(Real, 0.0, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
@@ -163,6 +167,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         intercept_scaling: float = 1.0,
         max_iter: int = 1000,
         weights: str = "auto",
+        prune: float = 0.0,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -175,6 +180,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         self.intercept_scaling = intercept_scaling
         self.max_iter = max_iter
         self.weights = weights
+        self.prune = prune
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -218,7 +224,8 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             options = Options(
                 tol=float(self.tol), max_iter=self.max_iter, n_jobs=effective_n_jobs(self.n_jobs)
             )
-            found = trained(labelled, options, seed, sparse=self._wants_sparse(labelled))
+            sparse, prune = self._wants_sparse(labelled), float(self.prune)
+            found = trained(labelled, options, seed, sparse=sparse, prune=prune)
             thresholds = self._thresholds(labelled, options, seed)
             self._adopt(labelled, found, classes, thresholds)
             self.predicts_sparse_ = not is_dense(y)
@@ -362,7 +369,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             rows, np.zeros(len(weights), np.int32), n_classes=1, weights=weights, bias=self._bias
         )
         check_size(dataset)
-        return Labelled(dataset, indicator, float(self.C), self.loss), classes
+        return Labelled.of(dataset, indicator, float(self.C), self.loss), classes
 
     @property
     def _bias(self) -> float:
@@ -371,10 +378,10 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
 
     def _wants_sparse(self, labelled: Labelled) -> bool:
         data, k = labelled.rows, labelled.indicator.shape[1]
-        needed, memory = (data.n_features + 1) * k * data.dtype.itemsize, available_memory()
+        needed, memory = (labelled.n_features + 1) * k * data.dtype.itemsize, available_memory()
         if self.weights == "dense" and needed > memory:
             raise MemoryError(
-                f"dense weights for {data.n_features} features and {k} labels need "
+                f"dense weights for {labelled.n_features} features and {k} labels need "
                 f"{needed / 1e9:.1f} GB; there are {memory / 1e9:.1f} GB; use weights='sparse'"
             )
         large = needed > LARGE_SHARE * memory
@@ -397,7 +404,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         if isinstance(W, np.ndarray):
             coef, last = W[:-1].T, W[-1]
         else:
-            coef = SparseCoefficients.from_rows(W, data.n_features)
+            coef = SparseCoefficients.from_rows(W, labelled.n_features)
             last = W[-1:].toarray().ravel()
         counts = np.bincount(labelled.indicator.indices, minlength=len(classes))
         alone = np.where(counts > 0, 1, -1).astype(data.dtype)
@@ -406,7 +413,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             "_coefficients": coef,
             "intercept_": np.where(labelled.constant(), alone, data.bias * last),
             "thresholds_": thresholds,
-            "certificate_": found.certificate,
+            "certificate_": None if self.prune else found.certificate,
             "n_iter_": found.n_epochs,
         }
         self.__dict__ = {**vars(self), **fitted}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import Event
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from manyclass.multilabel.columns import Columns, compact
 from manyclass.multilabel.groups import Labels, dataset_of, groups_of
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
@@ -33,12 +33,34 @@ class Labelled:
     indicator : CSR array of shape (n, k)
     C : float
     loss : {"hinge", "squared_hinge"}
+    features : ndarray of shape (rows.n_features,), or None
+        Which of `n_features` the columns of `rows` are; None: all.
+    n_features : int
     """
 
     rows: Dataset
     indicator: CsrArray
     C: float
     loss: str
+    features: NDArray[np.int64] | None
+    n_features: int
+
+    @classmethod
+    def of(cls, rows: Dataset, indicator: CsrArray, C: float, loss: str) -> Labelled:
+        """Return the problem on the features that the rows have."""
+        X, features = compact(rows, rows.matrix())
+        d = rows.n_features
+        if features is not None:
+            rows = Dataset.from_matrix(
+                X, rows.labels, n_classes=1, weights=rows.weights, bias=rows.bias
+            )
+        return cls(rows, indicator, C, loss, features, d)
+
+    def columns(self, dense: Array | None, prune: float) -> Columns:
+        """Return what takes the W of groups."""
+        used = np.arange(self.n_features) if self.features is None else self.features
+        shape = self.n_features + 1, self.indicator.shape[1]
+        return Columns(np.append(used, self.n_features), shape, self.rows.dtype, prune, dense)
 
     def groups(self, labels: Labels) -> list[Labels]:
         """Partition labels into groups that train together."""
@@ -81,41 +103,9 @@ class Trained:
     status: Status
 
 
-@dataclass(slots=True, eq=False)
-class _Columns:
-    """W of the groups as they end: in one array, or packed without zeros."""
-
-    labelled: Labelled
-    dense: Array | None
-    groups: list[Labels] = field(default_factory=list)
-    parts: list[CsrArray] = field(default_factory=list)
-
-    def add(self, group: Labels, W: Weights) -> None:
-        """Take over the W of a group."""
-        if self.dense is not None:
-            self.dense[:, group] = W
-            return
-        self.groups.append(group)
-        self.parts.append(sp.csr_array(W))
-
-    def joined(self) -> Weights:
-        """Return W, shape (d + 1, k), the labels in their order."""
-        if self.dense is not None:
-            return self.dense
-        data, k = self.labelled.rows, self.labelled.indicator.shape[1]
-        shape = data.n_features + 1, k
-        if not self.parts:
-            return sp.csr_array(shape, dtype=data.dtype)
-        side_by_side = sp.csr_array(sp.hstack(self.parts, format="csr"))
-        self.parts.clear()
-        names = np.concatenate(self.groups).astype(side_by_side.indices.dtype)
-        arrays = side_by_side.data, names[side_by_side.indices], side_by_side.indptr
-        W = sp.csr_array(arrays, shape=shape)
-        W.sort_indices()
-        return W
-
-
-def trained(labelled: Labelled, options: Options, seed: int, *, sparse: bool) -> Trained:
+def trained(
+    labelled: Labelled, options: Options, seed: int, *, sparse: bool, prune: float = 0.0
+) -> Trained:
     """Train all labels to a proven gap.
 
     Each group meets the stopping rule by itself, so that the sum of the gaps meets it, too. Labels
@@ -130,6 +120,8 @@ def trained(labelled: Labelled, options: Options, seed: int, *, sparse: bool) ->
         From which the random orders of all groups are drawn.
     sparse : bool
         Whether W is returned as a CSR array.
+    prune : float, default=0.0
+        Weights of a smaller size are left out.
 
     Returns
     -------
@@ -147,8 +139,8 @@ def trained(labelled: Labelled, options: Options, seed: int, *, sparse: bool) ->
     data, k = labelled.rows, labelled.indicator.shape[1]
     labels = np.flatnonzero(~labelled.constant())
     groups = labelled.groups(labels)
-    dense = None if sparse else np.zeros((data.n_features + 1, k), data.dtype)
-    columns = _Columns(labelled, dense)
+    dense = None if sparse else np.zeros((labelled.n_features + 1, k), data.dtype)
+    columns = labelled.columns(dense, prune)
     certificates, status, n_epochs = [], Status.CONVERGED, 0
     for group, solution in solutions(labelled, groups, options, seed):
         columns.add(group, solution.weights)
