@@ -98,11 +98,12 @@ class HeldProblem : private HeldArrays<T>, public Problem<T> {
               Vector<const double> costs, const std::string& instruction_set,
               const std::optional<Matrix<const double>>& base_table,
               std::optional<Vector<const std::int32_t>> base_rows,
-              std::optional<Vector<const std::uint64_t>> sets)
+              std::optional<Vector<const std::uint64_t>> sets, std::int64_t rows_in_region)
       : HeldArrays<T>{indptr, indices, values, labels, costs, base_rows, sets},
         Problem<T>({formulation ? *formulation : Formulation{}, view_of(indptr), view_of(indices),
                     view_of(values), n_features, bias, view_of(labels), n_classes, view_of(costs),
-                    numbers_of(base_table, n_classes), rows_of(base_rows), rows_of(sets)},
+                    numbers_of(base_table, n_classes), rows_of(base_rows), rows_of(sets),
+                    rows_in_region},
                    instruction_set, check_signals) {}
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -30,11 +31,19 @@ class Random {
   std::uint64_t state_;
 };
 
-inline void shuffle(std::span<std::int32_t> order, Random& random) {
+template <class Value>
+void shuffle(std::span<Value> order, Random& random) {
   for (std::size_t n = order.size(); n > 1; --n) {
     std::swap(order[n - 1], order[random.below(static_cast<std::uint32_t>(n))]);
   }
 }
+
+// Regions of so many neighbouring rows that are visited one after the other, in random order, where
+// all of X does not fit into memory. `read` is called with the rows of each before the visits.
+struct Regions {
+  std::int64_t n_rows = 0;  // 0: all rows are one region
+  std::function<void(std::span<const std::int32_t>)> read = [](std::span<const std::int32_t>) {};
+};
 
 // Random orders that suit the caches: blocks of neighbouring rows in random order, the rows of a
 // block in their own order. Rows in fully random order cost up to twice as much time, most of it
@@ -42,15 +51,33 @@ inline void shuffle(std::span<std::int32_t> order, Random& random) {
 class VisitOrder {
  public:
   // `interleaved`: blocks whose rows are visited in turn.
-  VisitOrder(std::int64_t n_rows, std::int64_t rows_in_block, std::int64_t interleaved)
-      : stays_(n_rows), rows_in_block_(rows_in_block), interleaved_(interleaved) {}
+  VisitOrder(std::int64_t n_rows, std::int64_t rows_in_block, std::int64_t interleaved,
+             Regions regions = {})
+      : regions_(std::move(regions)),
+        stays_(n_rows),
+        rows_in_block_(rows_in_block),
+        interleaved_(interleaved) {}
 
-  // The rows (ascending) in a new order.
+  // The rows (ascending) of each region, regions in a new order.
+  std::vector<std::span<const std::int32_t>> regions(std::span<const std::int32_t> rows,
+                                                     Random& random) const {
+    std::vector<std::span<const std::int32_t>> found;
+    while (!rows.empty()) {
+      const std::int64_t size = regions_.n_rows == 0 ? std::ssize(rows) : size_of_first(rows);
+      found.push_back(rows.first(size));
+      rows = rows.subspan(size);
+    }
+    shuffle(std::span(found), random);
+    return found;
+  }
+  void read(std::span<const std::int32_t> region) const { regions_.read(region); }
+
+  // The rows (ascending) of a region in a new order.
   std::span<std::int32_t> shuffled(std::span<const std::int32_t> rows, Random& random) {
     const std::int64_t n_blocks = (std::ssize(rows) + rows_in_block_ - 1) / rows_in_block_;
     blocks_.resize(n_blocks);
     std::iota(blocks_.begin(), blocks_.end(), 0);
-    shuffle(blocks_, random);
+    shuffle(std::span(blocks_), random);
     order_.clear();
     for (std::int64_t first = 0; first < n_blocks; first += interleaved_) {
       const std::int64_t last = std::min(first + interleaved_, n_blocks);
@@ -64,10 +91,11 @@ class VisitOrder {
     return order_;
   }
 
-  // Write those of `rows` that are among `chosen` to `out` (may be `rows`), ascending.
-  void restore(std::span<const std::int32_t> chosen, std::span<const std::int32_t> rows,
-               std::int32_t* out) {
+  void choose(std::span<const std::int32_t> chosen) {
     for (const std::int32_t i : chosen) stays_[i] = 1;
+  }
+  // Write those of `rows` that were chosen to `out` (may be `rows`), ascending.
+  void restore(std::span<const std::int32_t> rows, std::int32_t* out) {
     for (const std::int32_t i : rows) {
       if (stays_[i]) *out++ = i;
       stays_[i] = 0;
@@ -75,6 +103,13 @@ class VisitOrder {
   }
 
  private:
+  // How many of the rows are in the region of the first.
+  std::int64_t size_of_first(std::span<const std::int32_t> rows) const {
+    const std::int64_t end = (rows.front() / regions_.n_rows + 1) * regions_.n_rows;
+    return std::ranges::lower_bound(rows, end) - rows.begin();
+  }
+
+  Regions regions_;
   std::vector<std::int32_t> blocks_;
   std::vector<std::int32_t> order_;
   std::vector<std::uint8_t> stays_;

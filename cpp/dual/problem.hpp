@@ -17,6 +17,7 @@
 #include "data/base_scores.hpp"
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
+#include "data/read_in_order.hpp"
 #include "data/visit_order.hpp"
 #include "dual/kernels.hpp"
 #include "dual/shrinking_loops.hpp"
@@ -45,6 +46,7 @@ struct ExampleArrays {
   std::span<const std::int32_t> base_rows{};
   // Bits of the classes of every example, or empty; `labels` are kElsewhere then.
   std::span<const std::uint64_t> sets{};
+  std::int64_t rows_in_region = 0;  // 0: X is in memory; else see Regions
 };
 
 template <class T>
@@ -55,7 +57,9 @@ class Problem {
       : n_classes_(arrays.n_classes),
         norms_(arrays.labels.size()),
         instruction_set_(std::move(instruction_set)),
-        check_signals_(std::move(check_signals)) {
+        check_signals_(std::move(check_signals)),
+        rows_in_region_(arrays.rows_in_region) {
+    require(rows_in_region_ >= 0, "rows_in_region must not be negative");
     require(arrays.indptr.size() == arrays.labels.size() + 1,
             "indptr must have one entry more than labels");
     require(arrays.costs.size() == arrays.labels.size(), "costs and labels must have one length");
@@ -90,6 +94,7 @@ class Problem {
         norms_(other.norms_),
         instruction_set_(other.instruction_set_),
         check_signals_(other.check_signals_),
+        rows_in_region_(other.rows_in_region_),
         has_runs_(other.has_runs_),
         examples_(other.examples_) {
     check_no_sets();
@@ -128,8 +133,12 @@ class Problem {
     check_rows(rows);
     Random random(seed);
     VisitOrder visits = new_visit_order();
-    const auto found = visits.shuffled(rows, random);
-    return {found.begin(), found.end()};
+    std::vector<std::int32_t> found;
+    for (const auto region : visits.regions(rows, random)) {
+      const auto some = visits.shuffled(region, random);
+      found.insert(found.end(), some.begin(), some.end());
+    }
+    return found;
   }
 
   // Visits between two polls: about 2^28 multiply-adds, some 20 ms.
@@ -266,7 +275,12 @@ class Problem {
     const auto bytes = static_cast<std::int64_t>(sizeof(T) + sizeof(std::int32_t)) * nnz;
     const std::int64_t rows =
         std::min(kBlockOfRows * n / std::max<std::int64_t>(bytes, 1), n / 256);
-    return {n, std::clamp<std::int64_t>(rows, 1, 32), has_runs_ ? kManyBlocks : kFewBlocks};
+    return {n, std::clamp<std::int64_t>(rows, 1, 32), has_runs_ ? kManyBlocks : kFewBlocks,
+            regions()};
+  }
+  Regions regions() const {
+    if (rows_in_region_ == 0) return {};
+    return {rows_in_region_, [this](auto rows) { read_in_order(examples_.x, rows); }};
   }
 
   static bool has_runs(std::span<const std::int32_t> labels, std::int32_t n_classes) {
@@ -286,6 +300,7 @@ class Problem {
   std::vector<double> norms_;
   std::string instruction_set_;
   Poll check_signals_;
+  std::int64_t rows_in_region_;
   bool has_runs_ = false;
   std::unique_ptr<const BaseTable<T>> base_;
   Examples<T> examples_;

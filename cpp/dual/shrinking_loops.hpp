@@ -15,20 +15,25 @@
 
 namespace manyclass {
 
-// One loop over `rows` (ascending) in a new order, `at_once` visits at a time with a call of `poll`
+// One loop over `rows` (ascending) in a new order, region after region, `at_once` visits at a time with a call of `poll`
 // between them. `sweep(part, active)` visits some examples and writes those that stay active; they
 // end in `active` (may be `rows`), ascending.
 template <class Sweep, class Poll>
 SweepResult loop_over(std::span<const std::int32_t> rows, std::int32_t* active, VisitOrder& visits,
                       std::size_t at_once, Random& random, Sweep sweep, Poll poll) {
-  const std::span<std::int32_t> order = visits.shuffled(rows, random);
   SweepResult sum;
-  for (std::size_t begin = 0; begin < order.size(); begin += at_once) {
-    const std::size_t size = std::min(at_once, order.size() - begin);
-    sum.add(sweep(order.subspan(begin, size), order.data() + sum.n_active));
-    poll();
+  for (const std::span<const std::int32_t> region : visits.regions(rows, random)) {
+    visits.read(region);
+    const std::span<std::int32_t> order = visits.shuffled(region, random);
+    const std::int64_t before = sum.n_active;
+    for (std::size_t begin = 0; begin < order.size(); begin += at_once) {
+      const std::size_t size = std::min(at_once, order.size() - begin);
+      sum.add(sweep(order.subspan(begin, size), order.data() + (sum.n_active - before)));
+      poll();
+    }
+    visits.choose(order.first(sum.n_active - before));
   }
-  visits.restore(order.first(sum.n_active), rows, active);
+  visits.restore(rows, active);
   return sum;
 }
 

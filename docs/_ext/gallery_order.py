@@ -20,6 +20,7 @@ ORDER = (
     "plot_formulations",
     "plot_many_classes",
     "plot_streaming",
+    "plot_dask_cluster",
     "plot_several_processes",
 )
 

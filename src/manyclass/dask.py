@@ -174,8 +174,7 @@ class DaskMulticlassSVC(OnDask, ClusterSVC):
 
     Parameters
     ----------
-    formulation : {"crammer_singer", "weston_watkins", "one_vs_rest"}, default="crammer_singer"
-    C, loss, stopping, fit_intercept, intercept_scaling, class_weight, costs
+    formulation, C, loss, stopping, fit_intercept, intercept_scaling, class_weight, costs
         As of ``MulticlassSVC``. Classes are those of all chunks together.
     tol : float, default=1e-2
         The relative duality gap at which training stops.

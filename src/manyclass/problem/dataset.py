@@ -7,17 +7,23 @@ possible, and ``indices`` int32. A row holds each feature at most once. Of a den
 are ``values``, and ``indices`` are those of one row, 0 to d - 1, which all rows share: nothing is
 copied. An intercept is a constant
 feature with index ``n_features`` and value ``bias``, implicit: X is not copied.
+
+X may be mapped from a file, and not fit into the memory. Passes read it from front to back then.
+Loops in random order visit it region after region: neighbouring rows that fit into memory together,
+which are read in order first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from mmap import mmap
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.utils.given_rows import check_sparse, is_sparse
+from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, CsrArray, DType, IntArray, Rows
 
 MAX_INDEX = np.iinfo(np.int32).max
@@ -28,6 +34,10 @@ SPARSE = 0.05
 # more (float32: 4 bytes of index for each number).
 DENSE = 0.5
 SAMPLE = 1 << 20  # numbers that are looked at
+# What X, or the dual variables and W, may take of the free memory.
+SHARE_OF_MEMORY = 0.9
+# ... and what a region of X may take: the system keeps some of the file, and reads ahead.
+SHARE_OF_REGION = 0.125
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,3 +216,27 @@ def _canonical_csr(X: Rows) -> CsrArray:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix
+
+
+def exceeds_memory(data: Dataset) -> bool:
+    """Whether X is mapped from a file that is larger than the free memory."""
+    return is_mapped(data.values) and _bytes_of(data) > SHARE_OF_MEMORY * available_memory()
+
+
+def is_mapped(values: object) -> bool:
+    """Whether numbers are those of a mapped file."""
+    while isinstance(values, np.ndarray | memoryview):
+        values = values.obj if isinstance(values, memoryview) else values.base
+    return isinstance(values, mmap)
+
+
+def rows_in_region(data: Dataset) -> int:
+    """Return how many rows a region has; 0 if all rows fit into memory, or are not mapped."""
+    if not exceeds_memory(data):
+        return 0
+    row = _bytes_of(data) / data.n_examples
+    return max(1, int(SHARE_OF_REGION * available_memory() / row))
+
+
+def _bytes_of(data: Dataset) -> int:
+    return int(data.values.nbytes + data.indices.nbytes)

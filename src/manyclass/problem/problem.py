@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.base_scores import BaseScores
-from manyclass.problem.dataset import Dataset
+from manyclass.problem.dataset import Dataset, rows_in_region
 from manyclass.problem.formulations import Formulation
 from manyclass.problem.losses import LOSSES, Loss
 from manyclass.utils.core_class import core_class
@@ -117,6 +117,7 @@ def problem_arguments(problem: Problem) -> Settings:
         "base_table": None if base is None else base.table,
         "base_rows": None if base is None else base.rows,
         "sets": data.sets,
+        "rows_in_region": rows_in_region(data),
     }
 
 

@@ -137,15 +137,23 @@ CGROUP_FILES = {
 def available_memory(sharing: int = 1) -> int:
     """Return the bytes that the machine has, or that this process may still take if it is limited.
 
-    Limits are those of cgroups, which so many processes share evenly, and of address space
-    (``ulimit -v``), which each has to itself.
+    Limits are those of cgroups, which so many processes share evenly, and of address space and
+    data (``ulimit -v`` and ``-d``), which each has to itself.
     """
     machine = machine_memory()
     shared = min([machine, *left_in_cgroups()]) // sharing
-    soft = resource.getrlimit(resource.RLIMIT_AS)[0] if resource else UNLIMITED
-    if soft == UNLIMITED:
-        return shared
-    return min(shared, max(0, soft - int(psutil.Process().memory_info().vms)))
+    return min([shared, *_left_to_process()])
+
+
+def _left_to_process() -> Iterator[int]:
+    """Yield the bytes that each limit of this process's own leaves."""
+    if resource is None:
+        return
+    for kind, name in ((resource.RLIMIT_AS, "vms"), (resource.RLIMIT_DATA, "data")):
+        soft = resource.getrlimit(kind)[0]
+        if soft != UNLIMITED:
+            used = psutil.Process().memory_info()
+            yield max(0, soft - int(getattr(used, name, used.vms)))
 
 
 @functools.cache

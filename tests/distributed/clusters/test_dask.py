@@ -8,6 +8,7 @@ import re
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ import dask.dataframe as dd
 from dask.distributed import Client, LocalCluster, wait
 
 from manyclass.dask import DaskMulticlassSVC, DaskMultinomialLogisticRegression
+from manyclass.distributed.clusters import dask_parts
 
 # Of Dask's own threads, at the end of a cluster.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -322,6 +324,7 @@ def fit_svm(X, y, weights=None, size=3, **params):
         (2, {"formulation": "weston_watkins", "loss": "squared_hinge"}),
         (7, {"costs": np.abs(np.subtract.outer(np.arange(K), np.arange(K))) / 4.0}),
         (3, {"formulation": "one_vs_rest", "class_weight": "balanced"}),
+        (3, {"formulation": "lee_lin_wahba"}),
     ],
 )
 def test_support_vector_machines(client, size, params, tmp_path):
@@ -342,8 +345,6 @@ def test_support_vector_machines(client, size, params, tmp_path):
 
 
 def test_what_is_refused_of_support_vector_machines(client):
-    with pytest.raises(ValueError, match="weights that sum to zero"):
-        fit_svm(X, Y, formulation="lee_lin_wahba")
     with pytest.raises(TypeError, match="solver"):
         DaskMulticlassSVC(solver="cutting_plane")
 
@@ -358,3 +359,22 @@ def test_a_worker_that_is_lost_while_it_visits_rows(three, monkeypatch):
     alone = MulticlassSVC(C=0.1, tol=1e-6).fit(X, Y).certificate_
     assert model.certificate_.relative_gap <= 1e-3
     assert model.certificate_.dual_objective <= alone.primal_objective
+
+
+def test_parts_are_asked_as_many_at_once_as_the_memory_holds(client, monkeypatch):
+    expected = fit(X, Y, size=7, tol=1e-6)
+    monkeypatch.setattr(dask_parts, "SHARE_OF_MEMORY", 1e-12)  # each part alone
+    found = fit(X, Y, size=7, tol=1e-6)
+    P = expected.certificate_.primal_objective
+    assert found.certificate_.primal_objective == pytest.approx(P, rel=1e-9)
+    parts = dask_parts.DaskParts(client, [()] * 5, [])
+    parts.groups = {"a": [0, 2, 3, 4]}
+    parts.parts = [SimpleNamespace(key=n) for n in range(5)]
+    parts.sizes = {0: 5, 2: 4, 3: 7, 4: 30}
+    for most, pieces in {
+        10: [[0, 2], [3], [4]],
+        0: [[0, 2, 3, 4]],
+        1: [[0], [2], [3], [4]],
+    }.items():
+        parts.most = {"a": most}
+        assert parts._held_at_once("a") == pieces

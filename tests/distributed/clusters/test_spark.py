@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -146,26 +149,117 @@ def test_arguments_that_are_no_rows_are_refused(spark):
         SparkMultinomialLogisticRegression().fit(table.limit(0))
 
 
-def test_killed_processes_and_lost_files_change_nothing(spark, monkeypatch):
+def at_question(monkeypatch, number, action):
+    """Take an action before a question of the training; the numbers of the questions."""
     asked, original = [], cluster_module.RemoteParts.add
 
     def add(self, *arguments):
         asked.append(len(asked))
-        if len(asked) == 5:  # the processes of Python that have mapped the parts
-            for process in psutil.Process().children(recursive=True):
-                with contextlib.suppress(psutil.Error):
-                    if "pyspark.daemon" in " ".join(process.cmdline()):
-                        process.kill()
-            for row in self.cluster.files.collect():
-                Path(row.file).unlink()
+        if len(asked) == number:
+            action(self)
         original(self, *arguments)
 
     monkeypatch.setattr(cluster_module.RemoteParts, "add", add)
+    return asked
+
+
+def kill_processes_and_remove_files(parts):
+    """Lose the processes of Python that have mapped the parts, and the files."""
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if "pyspark.daemon" in " ".join(process.cmdline()):
+                process.kill()
+    for row in parts.cluster.files.collect():
+        Path(row.file).unlink()
+
+
+def test_killed_processes_and_lost_files_change_nothing(spark, monkeypatch):
+    asked = at_question(monkeypatch, 5, kill_processes_and_remove_files)
     table = frame(spark, X[:40], Y[:40], parts=2)
     table = table.filter("label < 0").union(table)  # some parts are empty
     model = SparkMultinomialLogisticRegression(tol=1e-5).fit(table)
     assert len(asked) > 5
     check_certificate(model.to_local(), X[:40], Y[:40])
+
+
+def test_ctrl_c_removes_the_files(spark, monkeypatch):
+    files = []
+
+    def interrupt(parts):
+        files.extend(Path(row.file) for row in parts.cluster.files.collect())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    asked = at_question(monkeypatch, 5, interrupt)
+    table = frame(spark, X[:40], Y[:40], parts=2)
+    with pytest.raises(KeyboardInterrupt):
+        SparkMultinomialLogisticRegression(tol=1e-5).fit(table)
+    assert len(asked) == 5
+    assert len(files) == 2
+    assert not any(file.exists() for file in files)
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    model = SparkMultinomialLogisticRegression(tol=1e-3).fit(table)
+    assert model.certificate_.relative_gap <= 1e-3
+
+
+EXECUTORS = """
+import contextlib, os, sys
+import numpy as np, psutil
+from pyspark.sql import SparkSession
+from manyclass.distributed.clusters.cluster import RemoteParts
+from manyclass.spark import SparkMultinomialLogisticRegression
+
+make = SparkSession.builder.master("local-cluster[2,1,1024]")
+for name, value in {
+    "spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1", "spark.executor.memory": "1g",
+}.items():
+    make = make.config(name, value)
+spark = make.getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+asked, original = [], RemoteParts.add
+
+def add(self, *arguments):
+    asked.append(len(asked))
+    if len(asked) == 4:
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline()):
+                    process.kill()
+                    print("killed", flush=True)
+                    break
+    original(self, *arguments)
+
+RemoteParts.add = add
+X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
+records = list(zip(X.tolist(), y.tolist()))
+rows = spark.sparkContext.parallelize(records, 2)
+table = spark.createDataFrame(rows, "features array<double>, label int")
+model = SparkMultinomialLogisticRegression(tol=1e-3).fit(table)
+print(len(asked), model.certificate_.primal_objective, model.certificate_.relative_gap)
+spark.stop()
+"""
+
+
+def test_an_executor_that_is_lost_costs_its_parts_only(tmp_path, monkeypatch):
+    """Two executors of their own processes: Spark starts another one, which reads the rows."""
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    np.save(tmp_path / "X.npy", X[:40])
+    np.save(tmp_path / "y.npy", Y[:40])
+    done = subprocess.run(
+        [sys.executable, "-c", EXECUTORS, tmp_path / "X.npy", tmp_path / "y.npy"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    killed, found = done.stdout.splitlines()
+    assert killed == "killed"
+    asked, P, gap = map(float, found.split())
+    best = MultinomialLogisticRegression(tol=1e-9).fit(X[:40], Y[:40]).certificate_
+    assert asked > 4
+    assert gap <= 1e-3
+    assert best.dual_objective <= P <= best.primal_objective * (1 + 1e-3)
 
 
 def test_parts_are_mapped_from_their_files(tmp_path):

@@ -195,7 +195,7 @@ class ClusterTraining(Training):
         """Choose how the problem is trained: by consensus, where it is no logistic regression."""
         if not isinstance(self.model, MulticlassSVC):
             return super().options(problem)
-        return consensus_options(self.model, problem), ""
+        return consensus_options(self.model), ""
 
     def checkpoints(self, given: Given, seed: int) -> Checkpoints:
         """Return the hook that keeps checkpoints, which hold W."""

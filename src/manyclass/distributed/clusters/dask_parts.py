@@ -6,6 +6,8 @@ graph. W is scattered; sums come back added in a tree of tasks.
 
 from __future__ import annotations
 
+import functools
+import math
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 WAIT, LONGEST_WAIT = 2.0, 64.0  # seconds until workers that do not answer are looked for
 MOST_LOSSES = 10  # of workers, during one question
+SHARE_OF_MEMORY = 0.2  # of a worker's, for parts that are asked together
 
 
 class Scattered:
@@ -52,6 +55,8 @@ class DaskParts:
         self.client, self.blocks, self.n_parts, self.held = client, blocks, len(blocks), held
         self.parts: list[Future] = []
         self.groups: dict[str, list[int]] = {}  # parts that each worker has
+        self.sizes: dict[object, int] = {}  # bytes of the parts, by their keys
+        self.most: dict[str, float] = {}  # bytes of parts at once on each worker; 0: any
         self.sent: list[Scattered] = []
         self.asked: list[Future] = []  # of the last question
 
@@ -89,10 +94,7 @@ class DaskParts:
         def ask() -> list[Future]:
             self._scatter()
             told = [one.future if isinstance(one, Scattered) else one for one in (plan, *given)]
-            sums = [
-                self._at(home, answer, [self.parts[n] for n in group], question, like, *told)
-                for home, group in self.groups.items()
-            ]
+            sums = [self._sum_at(home, question, like, told) for home in self.groups]
             homes = list(self.groups)
             while len(sums) > 1:
                 pairs = zip(homes[::2], sums[::2], sums[1::2], strict=False)
@@ -149,6 +151,10 @@ class DaskParts:
             if not homes:
                 raise CancelledError(f"part {number} is lost")
             self.groups.setdefault(min(homes), []).append(number)
+        self.sizes = self.client.nbytes([part.key for part in self.parts], summary=False)
+        about = self.client.scheduler_info()["workers"]
+        limits = {home: about.get(home, {}).get("memory_limit") or 0 for home in self.groups}
+        self.most = {home: SHARE_OF_MEMORY * limit for home, limit in limits.items()}
 
     def _answers(self, ask: Callable[[], list[Future]]) -> Answers:
         """Submit tasks and return their results; again, where workers are lost meanwhile."""
@@ -198,6 +204,30 @@ class DaskParts:
         raise RuntimeError(
             "parts are lost that Dask cannot load again, as scattered data are; make X of files"
         ) from cause
+
+    def _sum_at(
+        self, home: str, question: str, like: Sequence[Like], told: Sequence[object]
+    ) -> Future:
+        """Submit the tasks that add the parts of a worker, as many at once as its memory holds."""
+        sums = [
+            self._at(home, answer, [self.parts[n] for n in some], question, like, *told)
+            for some in self._held_at_once(home)
+        ]
+        return functools.reduce(lambda one, other: self._at(home, added, one, other), sums)
+
+    def _held_at_once(self, home: str) -> list[list[int]]:
+        """Cut the parts of a worker so that each piece fits into its share of the memory."""
+        most = self.most.get(home) or math.inf
+        pieces: list[list[int]] = []
+        size = 0
+        for number in self.groups[home]:
+            more = self.sizes.get(self.parts[number].key, 0)
+            if not pieces or size + more > most:
+                pieces.append([])
+                size = 0
+            pieces[-1].append(number)
+            size += more
+        return pieces
 
     def _at(self, home: str, function: Callable[..., object], *arguments: object) -> Future:
         """Submit a task to the worker that has its arguments."""

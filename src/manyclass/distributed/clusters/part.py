@@ -6,6 +6,7 @@ loaded again, and answers as before.
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,8 @@ from manyclass.training.identity import facts_of_problem
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs, one_blas_thread
 from manyclass.utils.types import Array, DType, Rows, Settings
+
+PATIENCE = 30.0  # seconds that a round may take while a part is to be written
 
 Model: TypeAlias = MulticlassSVC | MultinomialLogisticRegression
 # Turns the objects of a part into X, y and perhaps weights.
@@ -136,18 +139,28 @@ class Part:
             getattr(rows, question)(*given, *into)
 
     def __sizeof__(self) -> int:
-        """Return the bytes of its rows, which clusters ask for."""
+        """Return the bytes of its rows and dual variables, which clusters ask for."""
         if self._problem is not None:
-            data = self._problem.dataset
-            return int(data.values.nbytes + data.indices.nbytes + data.indptr.nbytes)
+            data, rows = self._problem.dataset, self._rows
+            own = rows.__sizeof__() if isinstance(rows, SvmRows) else 0
+            return own + int(data.values.nbytes + data.indices.nbytes + data.indptr.nbytes)
         X = None if self._given is None else self._given[0]
         if X is None or isinstance(X, np.ndarray):
             return 0 if X is None else X.nbytes
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
     def __getstate__(self) -> Settings:
-        """Leave out what is made of the rows."""
-        return {**vars(self), "_rows": None, "_lock": None}
+        """Leave out what is made of the rows alone; dual variables stay, after the round.
+
+        A cluster that is short of memory writes parts to disk.
+        """
+        state: Settings = {**vars(self), "_rows": None, "_lock": None}
+        if isinstance(self._rows, SvmRows) and self._lock.acquire(timeout=PATIENCE):
+            try:
+                state["_rows"] = copy.copy(self._rows)
+            finally:
+                self._lock.release()
+        return state
 
     def __setstate__(self, state: Settings) -> None:
         vars(self).update(state)

@@ -9,7 +9,7 @@ In a round every part takes its local problem further (svm_rows.py), from A_r = 
 
 Given: R parts that answer, and the problem of all rows, or of none. Returned: the V of the least P
 of all rounds, and its certificate by the largest D, of the z of all parts, which are feasible
-together; in each round
+together; in each round, where W and W(z) are less their means if they are to sum to zero,
 
     P(V) - D(z) = 1/2 ||V - W(z)||^2 + sum_i [C_i loss_i(V) - sum_c z_ic xi_ic(V)].
 
@@ -42,7 +42,12 @@ from manyclass.problem.solution import (
 from manyclass.solvers.certificates import as_returned, half_square
 from manyclass.solvers.logistic.row_sums import Parts
 from manyclass.solvers.stopping import Found, StoppingRule
-from manyclass.solvers.weights.dense import antisymmetric, distance, squared_norm
+from manyclass.solvers.weights.dense import (
+    antisymmetric,
+    distance,
+    squared_norm,
+    subtract_means,
+)
 from manyclass.training.options import Options
 from manyclass.training.select import DEFAULT
 from manyclass.utils.machine import effective_n_jobs
@@ -119,6 +124,9 @@ class ConsensusAdmm:
         given = self._n_rounds, self.V, self.rho, RELAXATION, self.seed
         self.parts.add(SvmRows.round, given, (total, of_duals, counts))
         before, self.V = self.V, total * self.V.dtype.type(self.rho / (1 + R * self.rho))
+        if self.problem.formulation.centred:
+            subtract_means(self.V)  # of rounding
+            subtract_means(of_duals)
         if self.V.shape[1] == 2:
             antisymmetric(self.V)
         self.parts.same(self.V)
@@ -214,7 +222,7 @@ def power_of_two(number: float) -> float:
     return 2.0 ** round(math.log2(number))
 
 
-def consensus_options(model: MulticlassSVC, problem: Problem) -> Options:
+def consensus_options(model: MulticlassSVC) -> Options:
     """Return how a problem is trained whose rows are in parts.
 
     Raises
@@ -222,11 +230,6 @@ def consensus_options(model: MulticlassSVC, problem: Problem) -> Options:
     ValueError
         If it is not.
     """
-    if problem.formulation.centred:
-        raise ValueError(
-            f"formulation={model.formulation!r} keeps weights that sum to zero, and rows in "
-            "parts do not; use 'crammer_singer', 'weston_watkins' or 'one_vs_rest'"
-        )
     if model.solver not in DEFAULT:
         raise ValueError(
             f"solver={model.solver!r} trains in one process; with split='rows' use solver='auto'"

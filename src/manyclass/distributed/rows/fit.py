@@ -157,7 +157,7 @@ class RowsTraining(Training):
         model = self.model
         if not isinstance(model, MulticlassSVC):
             return super().options(problem)
-        return consensus_options(model, problem), ""
+        return consensus_options(model), ""
 
     def seed(self) -> int:
         """Draw the seed of the random orders on rank 0."""

@@ -19,7 +19,7 @@ from manyclass.problem.solution import Start, exact_sum
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.weights.dense import squared_norm
-from manyclass.utils.types import Array, CsrArray
+from manyclass.utils.types import Array, CsrArray, Settings
 
 GAP_SUMS = ("gap", "loss", "most_loss")
 TERMS = len(GAP_SUMS) + 1  # of a part; the last: the largest violation
@@ -46,7 +46,8 @@ class SvmRows:
     def __init__(self, problem: Problem, n_jobs: int = 1, first: int = 0, number: int = 0) -> None:
         self.problem, self.n_jobs, self.first, self.number = problem, n_jobs, first, number
         self._visits: SequentialDual | None = None
-        self._rho, self._round = 0.0, -1
+        self._z: CsrArray | None = None  # for the problem of all, where there are no visits
+        self._rho, self._round, self._seed = 1.0, -1, 0
         self._U = self._relaxed = np.empty((0, 0))  # _relaxed: What_r of the last round
         self._counts = np.zeros(COUNTS)
 
@@ -71,14 +72,15 @@ class SvmRows:
         """
         if self._round != number:
             self._settle(V, rho)
-            A = V - self._U
-            W = self._visit(A, rho, int(seed)) if self.problem.dataset.n_examples else A
+            A, self._seed = V - self._U, int(seed)
+            W = self._visit(A, rho) if self.problem.dataset.n_examples else A
             self._relaxed = relaxation * W + (1 - relaxation) * V
             self._rho, self._round = rho, int(number)
         total += self._relaxed
         total += self._U
-        if self._visits is not None:
-            of_duals += rho * self._matrix.astype(np.float64)
+        if self.problem.dataset.n_examples:
+            W = _matrix(self._visits_for(rho))
+            of_duals += rho * W.astype(np.float64)
         counts[self.number] = self._counts
 
     def inspect(
@@ -95,9 +97,7 @@ class SvmRows:
         """
         if not self.problem.dataset.n_examples:
             return
-        if self._visits is None:
-            self._visits, self._rho = self._new_visits(1.0, 0), 1.0
-        engine = self._visits.engine
+        engine = self._visits_for(self._rho).engine
         at = engine.new_weights()
         at.matrix[:, : V.shape[1]] = V
         found = engine.gap_sums(common, norm, at)
@@ -111,16 +111,20 @@ class SvmRows:
         """Return z of these rows for the problem of all, shape (n, k)."""
         if self._visits is None:
             data = self.problem.dataset
-            return Start.at_zero(data.n_examples, data.n_classes, data.dtype).duals
+            zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype).duals
+            return zero if self._z is None else self._z.copy()
         z = self._visits.engine.duals()
         z.data *= self._rho
         return z
 
-    @property
-    def _matrix(self) -> Array:
-        """The engine's W: W(z) between two rounds."""
-        assert self._visits is not None
-        return self._visits.engine.matrix[:, : self.problem.dataset.n_classes]
+    def __sizeof__(self) -> int:
+        """Return the bytes of U, What_r, W(z) and z."""
+        engine = 0 if self._visits is None else self._visits.engine.n_duals * 8 + self._U.nbytes
+        return int(self._U.nbytes + self._relaxed.nbytes + engine)
+
+    def __getstate__(self) -> Settings:
+        """Keep z in place of what visits the rows."""
+        return {**vars(self), "_visits": None, "_z": self.duals()}
 
     def _settle(self, V: Array, rho: float) -> None:
         """Move U by what the last round left between What_r and V; scale it to another rho."""
@@ -133,26 +137,34 @@ class SvmRows:
         if rho != self._rho:
             self._U *= self._rho / rho
 
-    def _visit(self, A: Array, rho: float, seed: int) -> Array:
+    def _visit(self, A: Array, rho: float) -> Array:
         """Run an epoch of visits from A + W(z); return A + W(z)."""
-        if self._visits is None or self._rho != rho:
-            self._visits = self._new_visits(rho, seed)
-        self._matrix[...] += A
-        record = self._visits.epoch(GapRule(0.0))
+        visits = self._visits_for(rho)
+        W = _matrix(visits)
+        W += A
+        record = visits.epoch(GapRule(0.0))
         active = record.active_share * self.problem.dataset.n_examples
         self._counts[:3] = record.loops, record.evaluations, active
-        self._counts[4] = rho * self._visits.engine.rebuild()
-        return np.asarray(A + self._matrix)
+        self._counts[4] = rho * visits.engine.rebuild()
+        return np.asarray(A + W)
 
-    def _new_visits(self, rho: float, seed: int) -> SequentialDual:
+    def _visits_for(self, rho: float) -> SequentialDual:
         """Return what visits the rows for a rho; z stays, in other units."""
+        if self._visits is not None and self._rho == rho:
+            return self._visits
         problem = self.problem
         local = replace(problem, C=problem.C / rho)
-        rng = np.random.default_rng([seed, self.number])
+        rng = np.random.default_rng([self._seed, self.number])
         visits = SequentialDual(local, None, rng, self.n_jobs, ascent_only=True, rebuilds=False)
-        if self._visits is not None:
+        if self._visits is not None or self._z is not None:
             z = self.duals()
             z.data /= rho
             visits.engine.load(z)
-            visits.engine.rebuild()
+            self._counts[4] = rho * visits.engine.rebuild()
+        self._visits, self._z, self._rho = visits, None, rho
         return visits
+
+
+def _matrix(visits: SequentialDual) -> Array:
+    """Return the engine's W: W(z) between two rounds."""
+    return visits.engine.matrix[:, : visits.problem.dataset.n_classes]

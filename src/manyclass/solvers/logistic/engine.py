@@ -12,13 +12,13 @@ formulas: logistic/kernels.hpp.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from mmap import mmap
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.problem.dataset import SHARE_OF_MEMORY, exceeds_memory
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.solvers.logistic.row_sums import LogisticRows, OnePart, Parts, as_matrix
@@ -26,8 +26,6 @@ from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights, in_ba
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, DType
 
-# What v and W may take of the free memory.
-SHARE_OF_MEMORY = 0.9
 NO_LOG = -1000  # v behind the classes, as the kernels have it
 DOUBLE = np.dtype(np.float64)
 NONE = np.empty(0)
@@ -310,7 +308,7 @@ def duals_fit(problem: Problem) -> bool:
     Not where X is mapped from a file and does not fit: visits in random order would read it page by
     page, and Newton's method reads it in sequential passes.
     """
-    if _exceeds_memory(problem):
+    if exceeds_memory(problem.dataset):
         return False
     data = problem.dataset
     sums = 3 * 8 * (data.n_features + 1) * data.n_classes  # W, and what a certificate adds up
@@ -335,20 +333,9 @@ def check_memory(problem: Problem) -> None:
         )
 
 
-def _exceeds_memory(problem: Problem) -> bool:
-    """Whether X is mapped from a file that is larger than the memory."""
-    data = problem.dataset
-    base: object = data.values
-    while isinstance(base, np.ndarray | memoryview):
-        base = base.obj if isinstance(base, memoryview) else base.base
-    if not isinstance(base, mmap):
-        return False
-    return data.values.nbytes + data.indices.nbytes > SHARE_OF_MEMORY * available_memory()
-
-
 def memory_of_duals(problem: Problem) -> str:
     """Say what does not fit, v or X, how large it is, and what is free."""
-    if _exceeds_memory(problem):
+    if exceeds_memory(problem.dataset):
         data = problem.dataset
         size, free = data.values.nbytes + data.indices.nbytes, available_memory()
         return f"{size / 1e9:.1f} GB of X on disk; {free / 1e9:.1f} GB of memory are free"
