@@ -34,7 +34,7 @@ from measuring.results import ROOT
 
 FOLDER = ROOT / "build" / "from_disk"
 MB = 10**6
-N_FEATURES, N_CLASSES, BATCH = 256, 100, 20_000
+N_FEATURES, N_CLASSES, BATCH = 768, 100, 10_000
 TEXT = {"n_features": 20_000, "n_classes": 100, "words_per_example": 100}
 BYTES_OF_TEXT = 610  # a row; repeated words are one number
 MODELS: dict[str, Any] = {

@@ -100,11 +100,11 @@ class HeldProblem : private HeldArrays<T>, public Problem<T> {
               std::optional<Vector<const std::int32_t>> base_rows,
               std::optional<Vector<const std::uint64_t>> sets, std::int64_t rows_in_region)
       : HeldArrays<T>{indptr, indices, values, labels, costs, base_rows, sets},
-        Problem<T>({formulation ? *formulation : Formulation{}, view_of(indptr), view_of(indices),
-                    view_of(values), n_features, bias, view_of(labels), n_classes, view_of(costs),
-                    numbers_of(base_table, n_classes), rows_of(base_rows), rows_of(sets),
-                    rows_in_region},
-                   instruction_set, check_signals) {}
+        Problem<T>(
+            {formulation ? *formulation : Formulation{}, view_of(indptr), view_of(indices),
+             view_of(values), n_features, bias, view_of(labels), n_classes, view_of(costs),
+             numbers_of(base_table, n_classes), rows_of(base_rows), rows_of(sets), rows_in_region},
+            instruction_set, check_signals) {}
 
  private:
   static std::span<const double> numbers_of(const std::optional<Matrix<const double>>& table,

@@ -61,6 +61,23 @@ def test_a_loop_visits_region_after_region(n):
         assert order.tolist() == core_problem(problem).order(rows, 3).tolist()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_rows_are_those_of_the_matrix(kind):
+    data = data_of(KINDS[kind])
+    dense = data.matrix() if kind == "dense" else data.matrix().toarray()
+    for some in (
+        slice(3, 90),
+        slice(0, 0),
+        slice(490, 600),
+        np.array([5, 2, 2, 499]),
+        np.arange(0),
+    ):
+        found = data.rows(some)
+        np.testing.assert_array_equal(found if kind == "dense" else found.toarray(), dense[some])
+    if kind == "sparse":
+        assert np.shares_memory(data.matrix().indices, data.indices)
+
+
 def test_no_negative_region():
     problem = Problem(data_of(X), named("crammer_singer"), 1.0)
     with pytest.raises(ValueError, match="rows_in_region"):

@@ -169,7 +169,29 @@ class Dataset:
         shape = (self.n_examples, self.n_features)
         if self.is_dense:
             return self.values.reshape(shape)
-        return sp.csr_array((self.values, self.indices, self.indptr), shape=shape, copy=False)
+        return _csr(self.values, self.indices, self.indptr, shape)
+
+    def rows(self, some: slice | NDArray[np.intp]) -> Rows:
+        """Return some rows of X; the others are not read."""
+        if self.is_dense:
+            return self.values.reshape(self.n_examples, self.n_features)[some]
+        begins, ends = self.indptr[:-1][some], self.indptr[1:][some]
+        shape = len(begins), self.n_features
+        indptr = np.concatenate([[0], np.cumsum(ends - begins)])
+        if isinstance(some, slice):
+            part = slice(begins[0], ends[-1]) if len(begins) else slice(0)
+            return _csr(self.values[part], self.indices[part], indptr, shape)
+        places = np.repeat(begins - indptr[:-1], ends - begins) + np.arange(indptr[-1])
+        return _csr(self.values[places], self.indices[places], indptr, shape)
+
+
+def _csr(
+    values: Array, indices: NDArray[np.int32], indptr: NDArray[np.int64], shape: tuple[int, int]
+) -> CsrArray:
+    """Return a matrix on these arrays: SciPy would copy the indices to the type of indptr."""
+    if len(values) <= MAX_INDEX:
+        indptr = indptr.astype(indices.dtype)
+    return sp.csr_array((values, indices, indptr), shape=shape, copy=False)
 
 
 def few_are_shared(n_nonzero: int, n_rows: int, n_features: int) -> bool:

@@ -26,6 +26,7 @@ import scipy.special
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.problem.dataset import exceeds_memory
 from manyclass.problem.problem import Problem, core_problem
 from manyclass.utils.core_class import core_class
 from manyclass.utils.given_rows import is_sparse
@@ -144,11 +145,10 @@ class LogisticRows:
     def squares(self, total: NDArray[np.float64]) -> None:
         """Add up C_i x_ij^2, that of the appended feature last."""
         data, costs = self.problem.dataset, self.problem.costs
-        X = data.matrix()
         row = max(1, len(data.values) // max(1, data.n_examples))
-        step = max(1, VALUES_AT_A_TIME // row)
-        for begin in range(0, data.n_examples, step):  # X may be larger than the memory
-            part = sp.csr_array(X[begin : begin + step])
+        step = max(1, VALUES_AT_A_TIME // (row * (8 if exceeds_memory(data) else 1)))
+        for begin in range(0, data.n_examples, step):
+            part = sp.csr_array(data.rows(slice(begin, begin + step)))
             total[:-1] += np.asarray(costs[begin : begin + step] @ part.multiply(part)).ravel()
         total[-1] += data.bias**2 * costs.sum()
 
@@ -229,7 +229,7 @@ class LogisticRows:
         """Return its share of so many rows, with the appended feature, and their C_i."""
         if self._sample is None or self._sample[0] != (n_all, wanted):
             data, rows = self.problem.dataset, self._spread(n_all, wanted)
-            part = data.matrix()[rows]
+            part = data.rows(rows)
             dense = np.asarray(part.toarray() if is_sparse(part) else part, np.float64)
             X = np.column_stack([dense, np.full(len(rows), data.bias)])
             self._sample = (n_all, wanted), X, self.problem.costs[rows]
@@ -240,11 +240,11 @@ class LogisticRows:
     ) -> Iterator[tuple[NDArray[np.float64], Array]]:
         """Yield C_i and p_i of some rows after the others; of all, not copied, where None."""
         data, matrix = self.problem.dataset, np.ascontiguousarray(self._matrix(W, class_major))
-        X, step = data.matrix(), max(1, SCORES_AT_A_TIME // data.n_classes)
+        step = max(1, SCORES_AT_A_TIME // data.n_classes)
         for begin in range(0, data.n_examples if rows is None else len(rows), step):
             part = slice(begin, begin + step)
             some = part if rows is None else rows[part]
-            scores = np.asarray(X[some] @ matrix[:-1]) + data.bias * matrix[-1]
+            scores = np.asarray(data.rows(some) @ matrix[:-1]) + data.bias * matrix[-1]
             yield self.problem.costs[some], scipy.special.softmax(scores, axis=1)
 
 
