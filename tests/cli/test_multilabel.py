@@ -60,6 +60,20 @@ def test_other_refusals(run, here, data):
     assert fails == "argument --threshold: goes with --multilabel"
     run.works("train", data, "model", "--multilabel", "--quiet")
     assert "leave it out" in run.fails("predict", data, "model", "out", "--top-k", "2")
-    assert "leave it out" in run.fails("evaluate", data, "model", "--report")
     (here / "other").write_text("3,9 1:1\n")
     assert "1 label that model does not have" in run.fails("evaluate", "other", "model")
+
+
+def test_scores_of_labels(run, here, data):
+    run.works("train", data, "model", "--multilabel", "--quiet")
+    lines = run.works("evaluate", data, "model", "--report")
+    assert "label  precision  recall      F1  support  predicted" in lines
+    assert sum(line.startswith(("3 ", "7 ")) for line in lines) == 2
+    found = json.loads(run.works("evaluate", data, "model", "--report", "--json")[0])
+    assert [label["support"] for label in found["labels"]] == [3, 3]
+    assert run.works("report", "model", data, "-o", "page", "--top-features", "2")[-1] == (
+        "wrote page"
+    )
+    assert "Labels, the most frequent first" in (here / "page").read_text("utf-8")
+    (here / "other").write_text("3,9 1:1\n")
+    assert "1 label that model does not have" in run.fails("report", "model", "other", "-o", "p")

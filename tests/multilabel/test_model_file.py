@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from manyclass import MultilabelSVC, load_model, save_liblinear, save_model, write_report
+from manyclass import MultilabelSVC, load_model, save_liblinear, save_model
 from manyclass.cli.commands import main
 from manyclass.persistence.model_file import describe_model
 from manyclass.persistence.model_schema import pack, unpack
@@ -87,13 +87,9 @@ def test_what_is_of_one_class_for_each_row_refuses_it(tmp_path, capsys):
     model = MultilabelSVC(random_state=0).fit(X, labels(3))
     with pytest.raises(TypeError, match="not MultilabelSVC"):
         save_liblinear(tmp_path / "out", model)
-    with pytest.raises(TypeError, match="not MultilabelSVC"):
-        write_report(tmp_path / "out", model)
     path = str(tmp_path / "model")
     save_model(path, model)
     assert main(["info", path]) == 0
     assert "one_vs_rest" in capsys.readouterr().out
-    assert main(["report", path, "-o", str(tmp_path / "out")]) == 2
-    assert "is a model of sets of labels" in capsys.readouterr().err
     assert main(["export", path, str(tmp_path / "out"), "--format", "liblinear"]) == 2
     assert "which LIBLINEAR has no file for; use --format onnx" in capsys.readouterr().err

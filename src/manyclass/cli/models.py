@@ -16,15 +16,17 @@ from manyclass.cli.console import (
     say,
     silent,
 )
-from manyclass.cli.input.data import is_of_sets, load_for, read_for
+from manyclass.cli.input.data import Say, is_of_sets, load_for, read_for
+from manyclass.cli.multilabel import read_known
 from manyclass.cli.options import file_or_stdin, force_option, reader_options, settle_order
 from manyclass.cli.predict import LABELS, warn_of_unseen
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
+    from manyclass.multilabel.label_sets import LabelSets
     from manyclass.persistence.composites import Model
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.utils.types import Array, Settings
+    from manyclass.utils.types import Array, Rows, Settings
 
 EXPORTED = """\
 liblinear: text that LIBLINEAR's predict reads; labels must be integers. With two classes it gives
@@ -237,13 +239,12 @@ def report(args: argparse.Namespace) -> None:
     inputs = [name for name in (args.model, args.data, args.feature_names) if name]
     check_output(args.output, inputs, REPORT, force=args.force, special=True)
     log = silent if atomic.is_stdout(args.output) else say
-    model = load_for(args)
+    model = load_for(args, may_be_multilabel=True)
     names = _feature_names(args, model)
-    X, y = (None, None) if args.data is None else read_for(args, model, log)
+    rows = (None, None) if args.data is None else _read(args, model, log)
     page, found = report_page(
         model,
-        X,
-        y,
+        *rows,
         feature_names=names,
         top_features=args.top_features,
         title=f"Model report: {Path(args.model).name}",
@@ -255,6 +256,11 @@ def report(args: argparse.Namespace) -> None:
     with atomic.output(args.output) as file:
         file.write(page)
     log(f"wrote {args.output}")
+
+
+def _read(args: argparse.Namespace, model: Estimator, log: Say) -> tuple[Rows, LabelSets]:
+    """Return rows and labels, or sets of them."""
+    return read_known(args, model, log) if is_of_sets(model) else read_for(args, model, log)
 
 
 def _origin(args: argparse.Namespace) -> str:

@@ -15,10 +15,9 @@ from manyclass.io import atomic
 
 if TYPE_CHECKING:
     from manyclass.multilabel.svc import MultilabelSVC
-    from manyclass.utils.types import CsrArray, DType, Label
+    from manyclass.utils.types import CsrArray, DType, Label, Rows
 
 ROWS_AT_A_TIME = 1 << 16
-BEST = (1, 3, 5)  # labels whose precision is shown
 
 
 def train_sets(args: argparse.Namespace, log: Say) -> None:
@@ -102,27 +101,30 @@ def predict_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
 
 
 def evaluate_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
-    """Show F1 and the precision of the best labels."""
-    from manyclass.multilabel.label_sets import encoded
-    from manyclass.multilabel.metrics import f1_scores, precision_at_k
+    """Show F1 and the precision of the best labels; with --report the scores of each label."""
+    from manyclass.reports.label_sets import judge_sets
 
-    if args.report:
-        raise UsageError(f"argument --report: {args.model} is of sets of labels; leave it out")
-    X, y = read_for(args, model, silent if args.json else say, read_sets)
+    X, y = read_known(args, model, silent if args.json else say)
+    model.predicts_sparse_ = True
+    found = judge_sets(model, X, y)
+    if args.json:
+        say(json.dumps(found.as_dict() if args.report else found.scores()))
+        return
+    for name, share in found.scores().items():
+        say(f"{name.replace('_', ' '):14}  {100 * share:6.2f} %")
+    for line in found.lines() if args.report else ():
+        say(line)
+
+
+def read_known(
+    args: argparse.Namespace, model: MultilabelSVC, log: Say
+) -> tuple[Rows, list[frozenset[Label]]]:
+    """Read rows and their sets; refuse labels that the model does not have."""
+    X, y = read_for(args, model, log, read_sets)
     known = set(model.classes_.tolist())
     n_unseen = sum(len(row - known) for row in y)
     if n_unseen:
         raise ValueError(
             f"{args.data}: {count(n_unseen, 'label')} that {args.model} does not have; drop these"
         )
-    truth, _ = encoded(y, model.classes_)
-    model.predicts_sparse_ = True
-    f1, scores = f1_scores(truth, model.predict(X)), model.decision_function(X)
-    shown = {"micro_f1": f1.micro, "macro_f1": f1.macro, "accuracy": model.score(X, y)}
-    best = [k for k in BEST if k <= len(known)]
-    shown |= {f"precision_at_{k}": precision_at_k(truth, scores, k) for k in best}
-    if args.json:
-        say(json.dumps(shown))
-        return
-    for name, share in shown.items():
-        say(f"{name.replace('_', ' '):14}  {100 * share:6.2f} %")
+    return X, y

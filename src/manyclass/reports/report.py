@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +15,14 @@ from manyclass.estimators.coefficients import names_of_features
 from manyclass.estimators.validation import checked_count
 from manyclass.io.atomic import replacement
 from manyclass.model_selection.cv_fit import CrossValidationMixin, current_estimator
-from manyclass.persistence.model_schema import ONE_CLASS_KINDS, Estimator
+from manyclass.model_selection.multilabel import MultilabelSVCCV
+from manyclass.multilabel.label_sets import LabelSets
+from manyclass.multilabel.svc import MultilabelSVC
+from manyclass.persistence.model_schema import KINDS, Estimator
 from manyclass.reports import sections
 from manyclass.reports.evaluation import Evaluation, evaluate
 from manyclass.reports.html import Markup, document, element, facts, paragraph, percent
+from manyclass.reports.label_sets import SetScores, judge_sets, labels_section
 from manyclass.utils.scikit_learn import without_passthrough
 from manyclass.utils.types import Array
 
@@ -26,13 +30,14 @@ if TYPE_CHECKING:
     from manyclass.persistence.composites import Model
 
 TOP = 10  # features of a class, where they have names
+OF_SETS = {"micro_f1": "micro F1", "macro_f1": "macro F1", "accuracy": "whole sets right"}
 
 
 def write_report(
     path: str | os.PathLike[str],
     model: Model,
     X: ArrayLike | None = None,
-    y: ArrayLike | None = None,
+    y: ArrayLike | LabelSets | None = None,
     *,
     feature_names: ArrayLike | None = None,
     top_features: int | None = None,
@@ -51,12 +56,14 @@ def write_report(
     ----------
     path : str or path-like
         Where to; an existing file is replaced. The file appears whole or not at all.
-    model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, or one with CV
-        Fitted; or a fitted Pipeline that ends in one, whose steps name the features if they can.
+    model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier or MultilabelSVC
+        Fitted, or one with CV; or a fitted Pipeline that ends in one, whose steps name the features
+        if they can.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
         Rows to judge the model by, or what the Pipeline takes; better not those of ``fit``.
     y : array-like of shape (n_samples,), default=None
-        Their labels; one that is no class of the model counts as an error.
+        Their labels; one that is no class of the model counts as an error. Of a MultilabelSVC a
+        matrix of 0 and 1, or sets, of its labels.
     feature_names : array-like of shape (n_features,), default=None
         ``feature_names_in_`` when None.
     top_features : int, default=None
@@ -106,7 +113,7 @@ def write_report(
 def report_page(
     model: Model,
     X: ArrayLike | None = None,
-    y: ArrayLike | None = None,
+    y: ArrayLike | LabelSets | None = None,
     *,
     feature_names: ArrayLike | None = None,
     top_features: int | None = None,
@@ -133,9 +140,14 @@ def report_page(
         sections.proven_section(about),
         sections.convergence_section(about),
     ]
-    found = None
-    if X is not None and y is not None:
-        found = evaluate(model, X, y)
+    found = sets = None
+    if isinstance(classifier, MultilabelSVC):
+        if X is not None and y is not None:
+            rows = model[:-1].transform(X) if isinstance(model, Pipeline) else X
+            sets = judge_sets(classifier, rows, y)
+            parts.append(labels_section(sets))
+    elif X is not None and y is not None:
+        found = evaluate(model, X, cast("ArrayLike", y))
         parts += [sections.classes_section(found), sections.confusion_section(found)]
         confidence = sections.confidence_section(found)
         parts += [confidence] if confidence is not None else []
@@ -144,26 +156,24 @@ def report_page(
     if n_top is not None:
         parts.append(sections.features_section(classifier, n_top, names))
     parts += [sections.weights_section(about), sections.versions_section()]
-    page = document(title, _header(about, found, title, origin), parts)
+    page = document(title, _header(about, found or sets, title, origin), parts)
     return page.encode("utf-8", "backslashreplace"), found
 
 
 def _classifier(model: Model) -> Estimator:
     """Return the linear classifier that a model is, ends in, or has chosen."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
-    if isinstance(last, CrossValidationMixin):
+    if isinstance(last, CrossValidationMixin | MultilabelSVCCV):
         check_is_fitted(last)
     searched = last
     if isinstance(last, CrossValidationMixin) and hasattr(last, "best_estimator_"):
         last = current_estimator(last)
     last = getattr(last, "best_estimator_", last)
-    kind = ONE_CLASS_KINDS.get(type(last).__name__)
+    kind = KINDS.get(type(last).__name__)
     if kind is None or type(last) is not kind.estimator:
         hint = "" if last is searched else f" within a {type(searched).__name__}"
         hint += "; give its best_estimator_" if hint and hasattr(last, "steps") else ""
-        raise TypeError(
-            f"a report is of a {' or a '.join(ONE_CLASS_KINDS)}, not {type(last).__name__}{hint}"
-        )
+        raise TypeError(f"a report is of a {' or a '.join(KINDS)}, not {type(last).__name__}{hint}")
     check_is_fitted(last)
     classifier: Estimator = last
     return classifier
@@ -193,18 +203,33 @@ def _number(value: float | None) -> str | None:
     return None if value is None else f"{value:.3f}"
 
 
-def _header(about: sections.About, found: Evaluation | None, title: str, origin: str) -> Markup:
+def _judged(found: Evaluation | SetScores | None) -> list[tuple[str, str | None]]:
+    """Return the scores of a page's head."""
+    if found is None:
+        return []
+    if isinstance(found, SetScores):
+        scores = found.scores()
+        shares = [(name, percent(scores[key], 2)) for key, name in OF_SETS.items()]
+        return [*shares, ("rows judged", f"{found.n_rows:,}")]
+    return [
+        ("accuracy", percent(found.accuracy, 2)),
+        ("macro F1", percent(found.macro_f1, 2)),
+        ("mean cost", _number(found.mean_cost)),
+        ("rows judged", f"{found.n_rows:,}"),
+    ]
+
+
+def _header(
+    about: sections.About, found: Evaluation | SetScores | None, title: str, origin: str
+) -> Markup:
     model, proof = about.model, about.proof
     history = getattr(model, "history_", None)
     seconds = history[-1].seconds if history else math.nan
     digits = 2 if seconds < 0.1 else 3
     cards = [
-        ("accuracy", None if found is None else percent(found.accuracy, 2)),
-        ("macro F1", None if found is None else percent(found.macro_f1, 2)),
-        ("mean cost", _number(None if found is None else found.mean_cost)),
-        ("rows judged", None if found is None else f"{found.n_rows:,}"),
+        *_judged(found),
         ("proven gap", None if proof is None else f"{100 * proof.relative_gap:.2g} %"),
-        ("classes", f"{len(model.classes_):,}"),
+        ("labels" if isinstance(model, MultilabelSVC) else "classes", f"{len(model.classes_):,}"),
         ("features", f"{model.n_features_in_:,}"),
         ("epochs", f"{model.n_iter_:,}"),
         ("training", f"{seconds:.{digits}g} s" if math.isfinite(seconds) else None),
@@ -212,7 +237,7 @@ def _header(about: sections.About, found: Evaluation | None, title: str, origin:
     note = None
     if found is None:
         note = paragraph("No labelled data were given, so predictions are not evaluated.")
-    elif found.codes.n_unseen:
+    elif isinstance(found, Evaluation) and found.codes.n_unseen:
         note = paragraph(
             f"{found.codes.n_unseen:,} of the rows judged have a label that is no class of the "
             "model; they count as errors."
