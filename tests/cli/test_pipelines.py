@@ -66,8 +66,9 @@ def test_dense_rows_that_do_not_fit(run, files, monkeypatch):
 @pytest.mark.parametrize("command", ["predict iris text out", "evaluate iris text"])
 def test_a_pipeline_of_text_takes_no_rows_of_numbers(run, files, command):
     assert run.fails(*command.split()) == (
-        "text: is a pipeline that takes text, by its TfidfVectorizer, and iris holds rows of "
-        "numbers; predict in Python, with load_model"
+        "text: is a pipeline that takes text, by its TfidfVectorizer; to use it here, put that "
+        "into make_column_transformer((TfidfVectorizer(), 'text')), which takes a column of a "
+        "table, or predict in Python, with load_model"
     )
     assert "out" not in names(files)
 
@@ -129,6 +130,20 @@ def test_columns_are_chosen_by_their_names(run, people):
         assert run.works("predict", name, "columns", "-") == expected
         scores = run.works("evaluate", name, "columns", "--label", "y", "--json")[0]
         assert json.loads(scores)["accuracy"] == (people[1] == expected).mean()
+
+
+def test_columns_that_are_dropped_may_be_missing(run, people):
+    """The label is among the columns of ``fit``, and no step takes it."""
+    frame, y = people
+    encode = make_column_transformer(
+        ("drop", "age"), (OneHotEncoder(), [1, 2]), (TfidfVectorizer(), "said")
+    )
+    table = frame.assign(y=y)
+    save_model("columns", make_pipeline(encode, MulticlassSVC(random_state=0)).fit(table, y))
+    expected = load_model("columns").predict(table).tolist()
+    assert run.works("predict", "people.csv", "columns", "-") == expected
+    scores = run.works("evaluate", "known.parquet", "columns", "--label", "y", "--json")[0]
+    assert json.loads(scores)["accuracy"] == (y == expected).mean()
 
 
 def test_data_without_names_of_columns(run, people):

@@ -72,8 +72,10 @@ def test_other_weights_have_no_temperature(changed):
 
 def test_rows_that_are_all_right_or_tell_nothing():
     easy = MulticlassSVC(C=100).fit([[-1.0], [0.0], [1.0]], [0, 1, 2])
-    assert easy.calibrate([[-9.0], [9.0]], [0, 2]).temperature_ == COLDEST
-    assert easy.calibrate([[-1.0], [1.0]], [2, 0]).temperature_ == HOTTEST
+    with pytest.warns(UserWarning, match="1e-06: the model gets every row right"):
+        assert easy.calibrate([[-9.0], [9.0]], [0, 2]).temperature_ == COLDEST
+    with pytest.warns(UserWarning, match="no better than chance, so that no temperature is best"):
+        assert easy.calibrate([[-1.0], [1.0]], [2, 0]).temperature_ == HOTTEST
     p = easy.predict_proba([[-1.0], [1.0]])
     assert np.isfinite(p).all()
 

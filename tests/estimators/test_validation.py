@@ -75,6 +75,8 @@ def test_kinds_of_classes(classes):
         ([[1.0], [2.0]], [0.3, 1.7], None, "[Uu]nknown label type"),
         ([1.0, 2.0], [0, 1], None, "2D array"),
         (np.empty((0, 2)), [], None, "0 sample"),
+        ([["a"], ["b"]], [0, 1], None, r"X holds text \('a'\), and rows are numbers; put Tfidf"),
+        (pl.LazyFrame({"a": [1.0, 2.0]}), [0, 1], None, r"give X.collect\(\)"),
     ],
 )
 def test_bad_input_is_one_clear_error(X, y, weights, message):
@@ -136,6 +138,18 @@ def test_a_failed_fit_leaves_the_fitted_model_whole():
 def test_bad_parameters_are_named(params):
     with pytest.raises(ValueError, match=next(iter(params))):
         MulticlassSVC(**params).fit(*IRIS)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"b": 2, "bb": 3}, "'bb' is no class of y, whose classes are 'a', 'b'; did you mean 'b'?"),
+        ({0: 2}, "0 is no class of y, whose classes are 'a', 'b'"),
+    ],
+)
+def test_class_weights_of_other_labels(weights, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        MulticlassSVC(class_weight=weights).fit([[0.0], [1.0]], ["a", "b"])
 
 
 def test_negative_class_weights_are_refused():

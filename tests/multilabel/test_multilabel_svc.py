@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
@@ -80,8 +82,28 @@ def test_threads_train_the_same(data):
         (sets_of, NAMES, False),
         (lambda Y: [tuple(row) for row in sets_of(Y)], NAMES, False),
         (lambda Y: [list(np.flatnonzero(row) + 10) for row in Y], range(10, 17), False),
+        (lambda Y: [np.flatnonzero(row) + 10 for row in Y], range(10, 17), False),
+        (lambda Y: pd.Series([np.array(NAMES)[row == 1] for row in Y]), NAMES, False),
+        (lambda Y: pl.Series([sorted(row) for row in sets_of(Y)]), NAMES, False),
+        (lambda Y: pa.array([sorted(row) for row in sets_of(Y)]), NAMES, False),
+        (lambda Y: pl.Series(Y.tolist()), range(7), True),
     ],
-    ids=["array", "bool", "lists", "csr", "coo", "frame", "sets", "tuples", "numbers"],
+    ids=[
+        "array",
+        "bool",
+        "lists",
+        "csr",
+        "coo",
+        "frame",
+        "sets",
+        "tuples",
+        "numbers",
+        "arrays",
+        "pandas",
+        "polars",
+        "arrow",
+        "vectors",
+    ],
 )
 def test_kinds_of_labels(data, given, classes, is_dense):
     X, Y = data
@@ -102,6 +124,7 @@ def test_kinds_of_labels(data, given, classes, is_dense):
     ("Y", "message"),
     [
         (np.arange(12) % 3, "use MulticlassSVC"),
+        (["a,b"] * 12, "text for every row, not a set of labels; split them"),
         (np.full((12, 2), 2), "only 0 and 1 .* it holds 2"),
         (np.full((12, 2), 0.5), "continuous values such as 0.5"),
         (np.full((12, 2), "x"), "only 0 and 1"),
@@ -116,6 +139,7 @@ def test_kinds_of_labels(data, given, classes, is_dense):
     ],
     ids=[
         "1d",
+        "texts",
         "twos",
         "halves",
         "words",

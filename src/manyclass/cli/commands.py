@@ -91,6 +91,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.die_of_interrupt()
         return code
     except BrokenPipeError:
+        if args.run is _train:
+            console.complain(
+                "manyclass: standard output was closed: training ended, and no model is written; "
+                "redirect the output to a file, or use --quiet"
+            )
         console.give_up_stdout()
         return console.BROKEN_PIPE
     except OSError as error:

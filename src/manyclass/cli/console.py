@@ -31,7 +31,7 @@ CHOICES = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 OF_LIBLINEAR = {
     "-s": "--formulation (4: crammer_singer; 1, 2, 3: one_vs_rest; 0, 7: logistic)",
     "-c": "-C",
-    "-e": "--tol (a relative duality gap)",
+    "-e": "--tol (a relative duality gap; with --stopping kkt LIBLINEAR's)",
     "-B": "--bias",
     "-v": "manyclass cv --folds N",
     "-w": "--class-weight LABEL=W",
@@ -79,7 +79,7 @@ class CommandParser(argparse.ArgumentParser):
         hint = next(filter(None, (meant(word, known) for word in flags)), "")
         if habits:
             hint = f"; of LIBLINEAR's options {', '.join(habits)}"
-        self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
+        self.error(f"unrecognized arguments: {' '.join(flags or words)}{hint}")
 
 
 def _of_liblinear(flag: str) -> str | None:

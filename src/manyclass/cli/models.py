@@ -211,8 +211,8 @@ def report_options(parser: CommandParser) -> None:
         metavar="DATA",
         nargs="?",
         type=file_or_stdin,
-        help="labelled rows: svmlight file, plain or compressed, or one of convert; - for standard "
-        "input",
+        help="labelled rows: svmlight file, plain or compressed, one of convert, or a table "
+        "(Parquet, Arrow, CSV, .npy, .npz); - for standard input",
     )
     add("-o", "--output", metavar="OUT", required=True, help="HTML file to write; - for stdout")
     add(

@@ -12,6 +12,7 @@ Source: Guo, Pleiss, Sun, Weinberger 2017 (On calibration of modern neural netwo
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Self
 
 import numpy as np
@@ -27,6 +28,10 @@ from manyclass.utils.types import Array
 
 # Temperatures that are looked at: probabilities beyond are 0 and 1, or all equal.
 COLDEST, HOTTEST = 1e-6, 1e6
+LIMITS = {
+    COLDEST: "the model gets every row right",
+    HOTTEST: "the scores are no better than chance",
+}
 DIGITS = 1e-10  # of log T
 SCORES_AT_A_TIME = 1 << 22
 
@@ -109,7 +114,8 @@ class CalibrationMixin(ProbabilitiesMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows that ``fit`` has not seen: of training rows the probabilities would be too large.
+            Rows that ``fit`` has not seen, some of which the model gets wrong; a few hundred or
+            more. Of training rows the probabilities would be too large.
         y : array-like of shape (n_samples,)
             Their classes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -126,6 +132,11 @@ class CalibrationMixin(ProbabilitiesMixin):
             model.
         FloatingPointError
             If scores overflow.
+
+        Warns
+        -----
+        UserWarning
+            If the log loss has no minimum, such as where every row is right.
 
         Examples
         --------
@@ -150,7 +161,15 @@ class CalibrationMixin(ProbabilitiesMixin):
         if len(unknown):
             raise ValueError(f"y holds {unknown.tolist()[0]!r}, which is no class of the model")
         labels = np.searchsorted(now.classes_, targets)
-        self._set_temperature(best_temperature(now, rows, labels, weights))
+        temperature = best_temperature(now, rows, labels, weights)
+        if temperature in LIMITS:
+            warnings.warn(
+                f"temperature_ is at its limit, {temperature:g}: {LIMITS[temperature]}, so that no "
+                f"temperature is best for these {len(labels)} rows; calibrate on more rows",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._set_temperature(temperature)
         return self
 
     def _set_temperature(self, temperature: float) -> None:

@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from manyclass.problem.dataset import MAX_INDEX, Dataset
-from manyclass.utils.advice import meant
+from manyclass.utils.advice import first_of, meant
 from manyclass.utils.given_rows import FLOATS, check_sparse, is_sparse, rows_as_given
 from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, Settings
 
@@ -127,8 +127,19 @@ def validated(
                 "y should be a 1d array, one class for each row; for sets of labels use "
                 "MultilabelSVC"
             ) from error
+        explain_text(error)
         raise
     return rows, targets
+
+
+def explain_text(error: Exception) -> None:
+    """Raise an error of rows that hold text again, with advice."""
+    text = str(error).partition("could not convert string to float: ")[2]
+    if text:
+        raise ValueError(
+            f"X holds text ({text}), and rows are numbers; put TfidfVectorizer before the "
+            "estimator in a pipeline, or OneHotEncoder for categories"
+        ) from error
 
 
 def _holds_label_sets(y: object) -> bool:
@@ -345,8 +356,23 @@ def class_weights(
         isinstance(w, Real) and float(w) >= 0 for w in class_weight.values()
     ):
         raise ValueError(f"class weights must be numbers and not negative, got {class_weight}")
+    if isinstance(class_weight, dict):
+        _check_names(class_weight, classes)
     per_class = compute_class_weight(class_weight, classes=classes, y=y)
     return np.asarray(per_class, dtype=np.float64)[labels]
+
+
+def _check_names(class_weight: dict[Label, float], classes: Array) -> None:
+    """Refuse a label that is no class, where classes have no weight: it is a misspelt one."""
+    labels = classes.tolist()
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown and any(label not in class_weight for label in labels):
+        known = [label for label in labels if isinstance(label, str)]
+        advice = meant(unknown[0], known) if isinstance(unknown[0], str) else ""
+        raise ValueError(
+            f"class_weight: {unknown[0]!r} is no class of y, whose classes are "
+            f"{first_of(labels)}{advice}"
+        )
 
 
 def check_size(dataset: Dataset) -> None:

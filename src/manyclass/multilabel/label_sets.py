@@ -27,8 +27,9 @@ def encoded(
     Parameters
     ----------
     Y : {array-like, sparse matrix, data frame} of shape (n_samples, n_labels), or sequence
-        A matrix of 0 and 1, or for every row a set (list, tuple) of its labels, perhaps an empty
-        one. Lists of equal length that hold only 0 and 1 are a matrix.
+        A matrix of 0 and 1, or for every row a set (list, tuple, array) of its labels, perhaps an
+        empty one; a column of lists of a data frame. Lists of equal length that hold only 0 and 1
+        are a matrix.
     classes : ndarray of shape (n_labels,), default=None
         The labels that are known; those of Y when None: the names of a data frame's columns, the
         numbers of a matrix's columns, or all that are in the sets, ascending.
@@ -74,13 +75,25 @@ def holds_sets_of_labels(Y: LabelSets, *, bits: bool = False) -> TypeGuard[Sets]
     if is_sparse(Y) or hasattr(Y, "columns") or (isinstance(Y, np.ndarray) and Y.ndim != 1):
         return False
     is_listed = isinstance(Y, Sequence) or hasattr(Y, "__array__")
-    rows = list(Y) if isinstance(Y, Iterable) and is_listed else []
+    rows = list(map(_as_list, Y)) if isinstance(Y, Iterable) and is_listed else []
     if not rows or not all(isinstance(row, SETS) for row in rows):
         return False
     are_vectors = all(isinstance(row, (list, tuple)) for row in rows)
     if bits or not are_vectors or len({len(row) for row in rows}) > 1:
         return True
     return not all(_is_bit(label) for label in chain.from_iterable(rows))
+
+
+def _as_list(row: Collection[Label]) -> Collection[Label]:
+    """Return a row that is a one-dimensional array, or a list of polars or pyarrow, as a list."""
+    if isinstance(row, np.ndarray):
+        labels: list[Label] = row.tolist()
+        return labels if row.ndim == 1 else row
+    for method in ("to_list", "as_py"):
+        if hasattr(row, method):
+            values: list[Label] = getattr(row, method)()
+            return values
+    return row
 
 
 def _is_bit(label: object) -> bool:
@@ -95,6 +108,13 @@ def _matrix(Y: LabelSets) -> CsrArray:
         matrix.sum_duplicates()
     else:
         dense = np.asarray(Y)
+        if dense.ndim == 1 and dense.dtype.kind == "O":  # a column of lists
+            dense = np.asarray([_as_list(row) for row in dense])
+        if dense.ndim == 1 and len(dense) and all(isinstance(row, str) for row in dense):
+            raise ValueError(
+                "Y holds a text for every row, not a set of labels; split them, as "
+                f"[text.split(',') for text in Y]. The first is {str(dense[0])!r}"
+            )
         if dense.ndim != 2:
             raise ValueError(
                 "Y must be a matrix of shape (n_samples, n_labels), or hold a set of labels for "
@@ -123,7 +143,7 @@ def _matrix(Y: LabelSets) -> CsrArray:
 def _encoded_sets(Y: Sets, classes: Array | None) -> tuple[CsrArray, Array]:
     kinds = "labels must be all numbers or all strings"
     try:
-        sets = [list(dict.fromkeys(row)) for row in Y]
+        sets = [list(dict.fromkeys(_as_list(row))) for row in Y]
         found = list(chain.from_iterable(sets))
         if classes is None:
             classes = np.asarray(sorted(set(found)))  # type: ignore[type-var]  # of one kind, or TypeError

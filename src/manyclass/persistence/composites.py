@@ -93,6 +93,23 @@ def chooses_by_name(steps: Pipeline) -> bool:
     return any(isinstance(name, str) for some in columns for name in np.atleast_1d(some).tolist())
 
 
+def columns_taken(steps: Pipeline) -> list[str] | None:
+    """Return the columns that a ColumnTransformer at the beginning takes; None if there is none.
+
+    Those that it drops may be missing.
+    """
+    first = steps[0]
+    if not isinstance(first, ColumnTransformer) or not hasattr(first, "feature_names_in_"):
+        return None
+    names, taken = first.feature_names_in_, set()
+    for _, transformer, columns in first.transformers_:
+        if isinstance(transformer, str) and transformer == "drop":
+            continue
+        chosen = names[columns] if isinstance(columns, slice) else np.atleast_1d(columns)
+        taken |= set((chosen if chosen.dtype.kind in "UO" else names[chosen]).tolist())
+    return [name for name in names.tolist() if name in taken]
+
+
 def check_composite(model: BaseEstimator) -> None:
     """Refuse a model that a model file cannot hold.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+NAMES_SHOWN = 8
 _L2 = "weights are always regularised by 1/2 ||W||^2; leave it out"
 # Of LinearSVC, LogisticRegression, SGDClassifier and SVC.
 COMMON: Mapping[str, str] = {
@@ -62,3 +63,8 @@ def meant(word: str, known: Iterable[str]) -> str:
     likely = {name.lower().replace("-", "_"): name for name in known}
     found = difflib.get_close_matches(word.lower().replace("-", "_"), list(likely), 1)
     return f"; did you mean {likely[found[0]]!r}?" if found else ""
+
+
+def first_of(names: Sequence[object]) -> str:
+    """Return the first few names as a message lists them."""
+    return ", ".join(map(repr, names[:NAMES_SHOWN])) + (", ..." if len(names) > NAMES_SHOWN else "")

@@ -127,6 +127,8 @@ def rows_as_given(X: object) -> tuple[object, list[type]]:
     """
     if is_sparse(X):
         return X, FLOATS
+    if type(X).__name__ == "LazyFrame":
+        raise ValueError("X is a LazyFrame, whose rows are not there yet; give X.collect()")
     if not isinstance(X, np.ndarray):
         if _is_tensor(X) and not _is_frame(X):
             X = _array_of_tensor(X)

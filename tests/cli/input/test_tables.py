@@ -110,17 +110,23 @@ def test_report(run, files):
         ("train iris.csv out --label kind", "iris.csv: has no column 'kind'; there are"),
         ("train iris.csv out --label petal_width", "iris.csv: the column 'species' holds string"),
         ("train iris.csv out --label species --features x", "iris.csv: has no column 'x'"),
-        ("train iris.csv out --label species --sort", "argument --sort: iris.csv is a table"),
-        ("train iris.csv out --label species --n-features 9", "argument --n-features: iris.csv is"),
-        ("train text out --label species", "text: cannot be read|text: has no column"),
+        (
+            "train iris.csv out --label species --sort",
+            "argument --sort: goes with svmlight text, and iris.csv is a",
+        ),
+        ("train iris.csv out --label species --n-features 9", "argument --n-features: goes with"),
+        (
+            "train text out --label species",
+            "text: is svmlight text, whose rows begin with their label; name none",
+        ),
         ("train data out --label species", "argument --label: data is no table; leave it out"),
         (
             "train iris.csv out --label species --multilabel",
-            "argument --multilabel: iris.csv is a table",
+            "argument --multilabel: iris.csv is a table, whose rows have one class each",
         ),
         (
             "train iris.csv out --label species --solver stochastic --out-of-core",
-            "argument --out-of-core: iris.csv is a table",
+            "argument --out-of-core: goes with svmlight text, and iris.csv is a table",
         ),
     ],
 )

@@ -257,7 +257,7 @@ def read_for(
     if args.steps is not None:
         _check_steps(args)
     if args.names is not None and args.features is None and is_table(args):
-        args.features = columns_of(args.names.tolist())
+        args.features = _columns_taken(args) or columns_of(args.names.tolist())
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
     if args.steps is not None and _is_of_columns(args):
         return read_columns(args, log)
@@ -265,6 +265,13 @@ def read_for(
     width = getattr(args.steps, "n_features_in_", model.n_features_in_)  # before the steps
     X = _with_columns(args, X, width)
     return X if args.steps is None else _transformed(args, X), y
+
+
+def _columns_taken(args: argparse.Namespace) -> list[str] | None:
+    """Return the columns that the steps take by their names, without those that they drop."""
+    from manyclass.persistence.composites import columns_taken
+
+    return None if args.steps is None else columns_taken(args.steps)
 
 
 def _is_of_columns(args: argparse.Namespace) -> bool:
@@ -293,8 +300,9 @@ def _check_steps(args: argparse.Namespace) -> None:
 
     if takes_text(args.steps):
         raise UsageError(
-            f"{args.model}: is a pipeline that takes text, by its {type(args.steps[0]).__name__}, "
-            f"and {args.data} holds rows of numbers; predict in Python, with load_model"
+            f"{args.model}: is a pipeline that takes text, by its {type(args.steps[0]).__name__}; "
+            "to use it here, put that into make_column_transformer((TfidfVectorizer(), 'text')), "
+            "which takes a column of a table, or predict in Python, with load_model"
         )
 
 

@@ -42,8 +42,8 @@ def table_options(parser: CommandParser) -> None:
         type=columns,
         action="extend",
         metavar="COLUMN[,COLUMN...]",
-        help="columns of the table to train on (default: all but the label; of a model that has "
-        "names of features, these)",
+        help="columns of the table that are features (default: all but the label; of a model that "
+        "has names of features, these)",
     )
 
 
@@ -73,8 +73,13 @@ def is_table(args: argparse.Namespace) -> bool:
         return False
     given = [flag for name, flag in OF_TEXT.items() if getattr(args, name, None)]
     if given:
+        if given[0] == "--multilabel":
+            raise UsageError(
+                f"argument --multilabel: {args.data} is a table, whose rows have one class each; "
+                "give svmlight text ('3,7 1:0.5 4:2'), or train in Python, with MultilabelSVC"
+            )
         raise UsageError(
-            f"argument {given[0]}: {args.data} is a table, and this is of text; leave it out"
+            f"argument {given[0]}: goes with svmlight text, and {args.data} is a table"
         )
     return True
 

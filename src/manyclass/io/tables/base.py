@@ -13,11 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from manyclass.io.tensors import one_line
-from manyclass.utils.advice import meant
+from manyclass.utils.advice import first_of, meant
 from manyclass.utils.types import Array
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-NAMES_SHOWN = 8
 # What readers of damaged files raise.
 ODDITIES = (
     ValueError,
@@ -82,6 +81,4 @@ def listed(features: Sequence[str] | None) -> list[str] | None:
 
 def no_column(name: str, known: Sequence[str], what: str = "column") -> str:
     """Return the message for a column that is not there."""
-    shown = ", ".join(repr(one) for one in known[:NAMES_SHOWN])
-    more = ", ..." if len(known) > NAMES_SHOWN else ""
-    return f"has no {what} {name!r}; there are {shown}{more}{meant(name, known)}"
+    return f"has no {what} {name!r}; there are {first_of(known)}{meant(name, known)}"

@@ -32,6 +32,7 @@ COMPRESSED = (".gz", ".bz2", ".zst")
 TEXT = {".csv": ",", ".tsv": "\t"}
 DELIMITERS = ",;\t"
 TO_UTF8 = "save it in UTF-8 (the program that wrote it can, or iconv)"
+SVMLIGHT = re.compile(rb"[^\s,;:]+ +[0-9]+:[-+.0-9eE]+( |\r?$)")  # a row
 WIDE_TEXT = b"\xff\xfe", b"\xfe\xff"  # UTF-16
 
 
@@ -235,6 +236,8 @@ def _header(arrow: ModuleType, name: str) -> str:
     line = start.partition(b"\n")[0]
     if start.startswith(WIDE_TEXT) or b"\0" in line:
         raise ValueError(f"{name}: is in UTF-16 or no text; {TO_UTF8}")
+    if SVMLIGHT.match(line):
+        raise ValueError(f"{name}: is svmlight text, whose rows begin with their label; name none")
     try:
         return line.decode()
     except UnicodeDecodeError:
