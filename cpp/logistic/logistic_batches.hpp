@@ -34,6 +34,16 @@ class OwnedLogisticMemory {
   AlignedArray<U> rows_, gram_, scores_, other_, values_;
 };
 
+// Threads that are worth an array of the shape of W each, which is added up after a pass over rows
+// with `read` features in all, of so many bytes a number: that should cost less than kWorthSums such
+// passes, and the arrays should take no more memory than X, or than kFewBytes.
+inline double threads_worth_sums(double read, double n_features, double n_classes, double bytes) {
+  constexpr double kWorthSums = 4, kFewBytes = 1 << 28;
+  const double memory = std::max(kFewBytes, read * (bytes + sizeof(std::int32_t)));
+  const double fit = 1 + memory / (n_features * n_classes * bytes);
+  return std::min(std::max(1.0, read / (kWorthSums * n_features)), fit);
+}
+
 // Arrays of the shape of W, one per thread; the first is the caller's.
 template <class U>
 class ThreadSums {

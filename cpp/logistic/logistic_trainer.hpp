@@ -123,10 +123,6 @@ class LogisticTrainer {
   const Problem<T>& problem() const { return *problem_; }
 
  private:
-  // A thread adds the terms of its rows to its own array of the shape of W; adding these up should
-  // cost less than this many passes over the rows.
-  static constexpr double kWorthSums = 4;
-
   template <class Part>
   SweepResult visit_batches(const LogisticWeights<T>& w, T* v, bool fresh, Part part) {
     LogisticBatches<T> batches(problem_->examples(), {row_kernels_, kernels_}, w, v, fresh);
@@ -195,8 +191,8 @@ class LogisticTrainer {
   int n_members() {
     const Csr<T>& x = problem_->examples().x;
     const double read = static_cast<double>(x.indptr[x.n_rows] + x.n_rows);
-    const double sums = static_cast<double>(x.n_features + 1);
-    const double worth = std::max(1.0, read / (kWorthSums * sums));
+    const double worth = threads_worth_sums(read, static_cast<double>(x.n_features + 1),
+                                            problem_->n_classes(), sizeof(T));
     return static_cast<int>(std::min<double>(team().capacity(), worth));
   }
 

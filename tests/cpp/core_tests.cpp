@@ -21,6 +21,7 @@
 #include "duals/dual_lists.hpp"
 #include "engines/engine.hpp"
 #include "engines/weight_array.hpp"
+#include "logistic/logistic_batches.hpp"
 #include "simd/dispatch.hpp"
 #include "weights/hash_tables.hpp"
 
@@ -179,6 +180,14 @@ bool refused(Call call) {
   return false;
 }
 
+void test_threads_of_logistic_regression() {
+  check(threads_worth_sums(1e6, 1e5, 20, 4) == 2.5, "a thread needs four passes over W");
+  check(threads_worth_sums(10, 1e5, 20, 4) == 1, "one thread at least");
+  const double rows = 1e9;  // 8 GB, and W of 0.4 GB
+  check(threads_worth_sums(rows, 1e6, 100, 4) == 21, "the arrays take no more memory than X");
+  check(threads_worth_sums(rows, 1e6, 1e4, 4) == 1.2, "two arrays of W larger than X do not");
+}
+
 void test_refusals() {
   const auto check_of = [](const SmallProblem& problem) {
     return [&problem] { problem.checked(kCrammerSinger, "baseline"); };
@@ -215,6 +224,7 @@ int main() {
       }
     }
   }
+  test_threads_of_logistic_regression();
   test_refusals();
   return n_failed == 0 ? 0 : 1;
 }
