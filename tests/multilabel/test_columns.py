@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from manyclass import MultilabelSVC
+from manyclass import MultilabelSVC, load_model, save_model
+from manyclass.persistence.model_file import describe_model
 from tests.helpers.cases import each
 
 RNG = np.random.default_rng(0)
@@ -65,3 +66,13 @@ def test_all_weights_may_be_left_out():
     assert model.predict(WIDE).shape == Y.shape
     with pytest.raises(ValueError, match="prune"):
         fitted(WIDE, prune=-1.0)
+
+
+def test_a_file_of_what_is_left(tmp_path):
+    model = fitted(WIDE, prune=0.1, weights="sparse")
+    save_model(tmp_path / "model", model)
+    loaded = load_model(tmp_path / "model")
+    assert loaded.prune == 0.1
+    assert loaded.certificate_ is None
+    np.testing.assert_array_equal(coef_of(loaded), coef_of(model))
+    assert describe_model(tmp_path / "model")["certificate"] is None
