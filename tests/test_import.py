@@ -72,6 +72,7 @@ def test_star_import() -> None:
     [
         "dask.DaskMultinomialLogisticRegression",
         "datasets.make_text_corpus",
+        "datasets.make_tree_corpus",
         "estimators.SparsityReport",
         "io.SvmlightBlocks",
         "model_selection.LeaveOneOutBounds",

@@ -81,6 +81,8 @@ struct HeldArrays {
   std::optional<Vector<const std::uint64_t>> sets;
 };
 
+using OptionalRows = std::optional<Vector<const std::int32_t>>;
+
 // Throws what the handlers of Python's pending signals raise, such as KeyboardInterrupt. Signals
 // reach the main thread only; `stop` ends the others.
 inline void check_signals() {
@@ -96,15 +98,15 @@ class HeldProblem : private HeldArrays<T>, public Problem<T> {
               Vector<const std::int32_t> indices, Vector<const T> values, std::int64_t n_features,
               T bias, Vector<const std::int32_t> labels, std::int32_t n_classes,
               Vector<const double> costs, const std::string& instruction_set,
-              const std::optional<Matrix<const double>>& base_table,
-              std::optional<Vector<const std::int32_t>> base_rows,
-              std::optional<Vector<const std::uint64_t>> sets, std::int64_t rows_in_region)
+              const std::optional<Matrix<const double>>& base_table, OptionalRows base_rows,
+              std::optional<Vector<const std::uint64_t>> sets, std::int64_t rows_in_region,
+              const TreeArrays* base_tree)
       : HeldArrays<T>{indptr, indices, values, labels, costs, base_rows, sets},
-        Problem<T>(
-            {formulation ? *formulation : Formulation{}, view_of(indptr), view_of(indices),
-             view_of(values), n_features, bias, view_of(labels), n_classes, view_of(costs),
-             numbers_of(base_table, n_classes), rows_of(base_rows), rows_of(sets), rows_in_region},
-            instruction_set, check_signals) {}
+        Problem<T>({formulation ? *formulation : Formulation{}, view_of(indptr), view_of(indices),
+                    view_of(values), n_features, bias, view_of(labels), n_classes, view_of(costs),
+                    numbers_of(base_table, n_classes), rows_of(base_rows), rows_of(sets),
+                    rows_in_region, base_tree},
+                   instruction_set, check_signals) {}
 
  private:
   static std::span<const double> numbers_of(const std::optional<Matrix<const double>>& table,

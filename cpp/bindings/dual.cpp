@@ -72,6 +72,23 @@ void bind_duals(nb::module_& m, const char* name) {
       .def_prop_ro("n_bytes", &Duals::n_bytes);
 }
 
+template <class U>
+std::vector<U> copied(Vector<const U> numbers) {
+  const std::span<const U> all = view_of(numbers);
+  return {all.begin(), all.end()};
+}
+
+// Checked where a problem takes them.
+TreeArrays* new_tree(Vector<const std::int32_t> parents, Vector<const std::int32_t> begins,
+                     Vector<const std::int32_t> ends, Vector<const double> of_node,
+                     Vector<const std::int32_t> nodes, Vector<const std::int32_t> classes,
+                     Vector<const double> of_class, Vector<const double> of_true,
+                     Vector<const double> own) {
+  return new TreeArrays{copied(parents),  copied(begins),  copied(ends),
+                        copied(of_node),  copied(nodes),   copied(classes),
+                        copied(of_class), copied(of_true), copied(own)};
+}
+
 template <class T>
 void bind_problem(nb::module_& m, const char* name) {
   using Held = HeldProblem<T>;
@@ -79,12 +96,12 @@ void bind_problem(nb::module_& m, const char* name) {
       .def(nb::init<const Formulation*, Vector<const std::int64_t>, Vector<const std::int32_t>,
                     Vector<const T>, std::int64_t, T, Vector<const std::int32_t>, std::int32_t,
                     Vector<const double>, const std::string&,
-                    const std::optional<Matrix<const double>>&,
-                    std::optional<Vector<const std::int32_t>>,
-                    std::optional<Vector<const std::uint64_t>>, std::int64_t>(),
+                    const std::optional<Matrix<const double>>&, OptionalRows,
+                    std::optional<Vector<const std::uint64_t>>, std::int64_t, const TreeArrays*>(),
            "formulation"_a.none(), "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a,
            "labels"_a, "n_classes"_a, "costs"_a, "instruction_set"_a, "base_table"_a = nb::none(),
-           "base_rows"_a = nb::none(), "sets"_a = nb::none(), "rows_in_region"_a = 0)
+           "base_rows"_a = nb::none(), "sets"_a = nb::none(), "rows_in_region"_a = 0,
+           "base_tree"_a.none() = nb::none())
       .def("squared_norms", [](const Held& p) { return to_numpy(p.norms()); })
       .def("stop", [](Held& p) { p.stop(); })
       .def(
@@ -150,6 +167,9 @@ void bind_dual(nb::module_& m) {
       .def_ro("evaluations", &ShrunkResult::evaluations)
       .def_ro("n_active", &ShrunkResult::n_active)
       .def_ro("loops", &ShrunkResult::loops);
+  nb::class_<TreeArrays>(m, "ClassTree")
+      .def(nb::new_(&new_tree), "parents"_a, "begins"_a, "ends"_a, "of_node"_a, "nodes"_a,
+           "classes"_a, "of_class"_a, "of_true"_a, "own"_a);
   bind_problem<float>(m, "Problem32");
   bind_problem<double>(m, "Problem64");
   bind_duals<float>(m, "Duals32");

@@ -21,6 +21,7 @@
 #include "data/examples.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
+#include "subproblem/base_rows.hpp"
 #include "subproblem/root_finding.hpp"
 #include "subproblem/scratch.hpp"
 #include "subproblem/slacks.hpp"
@@ -72,9 +73,9 @@ class GapCertificate {
     const double shift = common_score(row);
     const double e = slack_error(f, examples_.base.largest, row, q, at_);
     const std::int32_t y = examples_.labels[i];
-    if (const double* base = examples_.base.exact_of(i)) {
-      add_base(base, examples_.base.n_classes, s);
-      if (y != kElsewhere) s_y += base[y];
+    if (examples_.base) {
+      add_base(examples_.base, i, 0, examples_.base.n_classes, s);
+      if (y != kElsewhere) s_y += exact_base_of(examples_.base, i, y);
     }
     const Slacks slacks(f, s_y, shift);
     Terms terms;

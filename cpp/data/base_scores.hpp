@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <span>
 
+#include "data/class_tree.hpp"
 #include "simd/aligned_array.hpp"
 
 namespace manyclass {
 
-// A table, and the row of it that belongs to each example; no table adds nothing. A row of the table
-// is `stride` numbers, whole blocks of 64 bytes, with zeros after the classes.
+// A table, and the row of it that belongs to each example, or a tree, and the class of each example;
+// neither adds nothing. A row of the table is `stride` numbers, whole blocks of 64 bytes, with zeros
+// after the classes.
 template <class T>
 struct BaseScores {
   const T* table = nullptr;
@@ -24,9 +26,12 @@ struct BaseScores {
   const std::int32_t* rows = nullptr;
   std::int64_t stride = 0;
   std::int32_t n_classes = 0;
-  double largest = 0;  // largest absolute value
+  double largest = 0;  // at least the largest absolute value
+  bool has_tree = false;
+  TreeView<T> tree{};
 
-  // Those of example i, or null.
+  explicit operator bool() const { return table || has_tree; }
+  // Those of example i in the table, or null.
   [[gnu::always_inline]] const T* of(std::int64_t i) const {
     return table ? table + rows[i] * stride : nullptr;
   }

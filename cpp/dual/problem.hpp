@@ -17,6 +17,7 @@
 #include "data/base_scores.hpp"
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
+#include "data/owned_tree.hpp"
 #include "data/read_in_order.hpp"
 #include "data/visit_order.hpp"
 #include "dual/kernels.hpp"
@@ -47,6 +48,8 @@ struct ExampleArrays {
   // Bits of the classes of every example, or empty; `labels` are kElsewhere then.
   std::span<const std::uint64_t> sets{};
   std::int64_t rows_in_region = 0;  // 0: X is in memory; else see Regions
+  // Base scores of a taxonomy in place of a table, copied as well; null: none.
+  const TreeArrays* base_tree = nullptr;
 };
 
 template <class T>
@@ -83,6 +86,7 @@ class Problem {
     require_none(flaw_of(examples_.x, std::ssize(arrays.values)));
     if (!arrays.base_rows.empty()) take_base(arrays);
     if (!arrays.sets.empty()) take_sets(arrays);
+    if (arrays.base_tree) take_tree(arrays);
     kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)
         .squared_norms(examples_.x, norms_.data());
   }
@@ -102,9 +106,13 @@ class Problem {
     require_none(flaw_of(labels, n_classes_));
     examples_.labels = labels.data();
     examples_.norms = norms_.data();
-    if (!other.base_) return;
-    base_ = std::make_unique<const BaseTable<T>>(*other.base_, order);
-    examples_.base = base_->view(examples_.base.rows);
+    if (other.base_) {
+      base_ = std::make_unique<const BaseTable<T>>(*other.base_, order);
+      // Rows that are classes stay those of the other problem, as its table's rows do.
+      examples_.base = base_->view(examples_.base.rows);
+    } else if (other.tree_) {
+      take_tree(std::make_unique<const ClassTree<T>>(*other.tree_, order));
+    }
   }
   Problem(const Problem&) = delete;
   Problem& operator=(const Problem&) = delete;
@@ -181,7 +189,7 @@ class Problem {
     require(in_range(rows, n_rows()), "row out of range");
   }
   // For what adds nothing to scores.
-  void check_no_base() const { require(!base_, "base scores are not for this trainer"); }
+  void check_no_base() const { require(!base_ && !tree_, "base scores are not for this trainer"); }
   // For engines that know of one class for each example.
   void check_no_sets() const {
     require(examples_.sets == nullptr, "sets of classes are for engines with z in lanes");
@@ -262,6 +270,26 @@ class Problem {
     examples_.base = base_->view(arrays.base_rows.data());
   }
 
+  // Of few classes, kernels want a table.
+  void take_tree(const ExampleArrays<T>& arrays) {
+    require(!base_, "base scores are in a table or in a tree");
+    check_all_labelled();
+    auto tree = std::make_unique<const ClassTree<T>>(*arrays.base_tree, n_classes_);
+    if (n_classes_ > kFewClasses) return take_tree(std::move(tree));
+    base_ =
+        std::make_unique<const BaseTable<T>>(std::span<const double>(tree->table()), n_classes_);
+    examples_.base = base_->view(examples_.labels);
+  }
+  void take_tree(std::unique_ptr<const ClassTree<T>> tree) {
+    tree_ = std::move(tree);
+    examples_.base = {.rows = examples_.labels,
+                      .n_classes = n_classes_,
+                      .largest = tree_->largest(),
+                      .has_tree = true,
+                      .tree = tree_->view()};
+  }
+
+  static constexpr std::int32_t kFewClasses = 64;        // of lanes, at most (dual/lane_sweep.hpp)
   static constexpr std::int64_t kBlockOfRows = 1 << 14;  // bytes
   static constexpr std::int64_t kFewBlocks = 4, kManyBlocks = 64;
   // Labels are in runs where so much of what chance leaves of neighbouring pairs is of one class.
@@ -303,6 +331,7 @@ class Problem {
   std::int64_t rows_in_region_;
   bool has_runs_ = false;
   std::unique_ptr<const BaseTable<T>> base_;
+  std::unique_ptr<const ClassTree<T>> tree_;
   Examples<T> examples_;
   mutable std::atomic<bool> stopped_{false};
 };

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 #include <variant>
@@ -133,13 +134,19 @@ class TableEngine final : public SparseEngine {
     }
     return {sum};
   }
-  // Every margin of such an example loses 1.
+  // Every margin of such an example loses 1, without base scores.
   double constant_loss() override {
     const Examples<T>& examples = problem().examples();
-    CompensatedSum costs;
+    CompensatedSum costs, losses;
+    std::optional<ShardTeam<T>> team;
     for (std::int64_t i = 0; i < examples.x.n_rows; ++i) {
-      if (!(examples.norms[i] > 0)) costs.add(examples.costs[i]);
+      if (examples.norms[i] > 0) continue;
+      costs.add(examples.costs[i]);
+      if (!examples.base) continue;
+      if (!team) team.emplace(kernels_, w_);
+      losses.add(team->inspect(examples, z_, {nullptr, 0.0}, i, i + 1).loss);
     }
+    if (examples.base) return losses.value();
     return costs.value() * (examples.formulation.maximum ? 1 : problem().n_classes() - 1);
   }
 

@@ -1,15 +1,16 @@
 #pragma once
 // Multinomial logistic regression, with u_i in the unit simplex of the k classes:
 //
-//   P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),   s_ic = w_c . x_i
-//   D(u) = -1/2 ||W(u)||^2 - sum_i C_i sum_c u_ic log u_ic
+//   P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),   s_ic = w_c . x_i + b_ic
+//   D(u) = -1/2 ||W(u)||^2 - sum_i C_i (sum_c u_ic log u_ic + b_i,y_i - sum_c u_ic b_ic)
 //   W(u) = sum_i C_i x_i (e_{y_i} - u_i)^T
 //
 //   P(W) - D(u) = 1/2 ||W - W(u)||^2
 //                 + sum_i C_i (log sum_c exp(s_ic) + sum_c u_ic log u_ic - sum_c u_ic s_ic)
 //
-// Every term is at least 0. Where intercepts are not regularised, u must also satisfy
-// sum_i C_i (e_{y_i} - u_i) = 0, and ||.|| leaves them out. Sources: Yu, Huang, Lin, Machine
+// Base scores b (data/base_scores.hpp) are 0 where there are none. Every term is at least 0. Where
+// intercepts are not regularised, u must also satisfy sum_i C_i (e_{y_i} - u_i) = 0, and ||.|| leaves
+// them out. Sources: Yu, Huang, Lin, Machine
 // Learning 85 (2011), sec. 3; Shalev-Shwartz, Zhang, JMLR 14 (2013). Kept is v = log u.
 #include <cstdint>
 #include <span>

@@ -38,7 +38,6 @@ class LogisticTrainer {
         kernels_(kernels_for<LogisticKernels<T>>(problem_->instruction_set())) {
     require(problem_->n_classes() >= 2, "there must be two classes");
     problem_->check_all_labelled();
-    problem_->check_no_base();
   }
 
   // Threads of all that follows.

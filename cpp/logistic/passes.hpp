@@ -15,6 +15,7 @@
 #include "logistic/log_simplex.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
+#include "subproblem/base_rows.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -30,6 +31,16 @@ inline void in_batches(std::int64_t begin, std::int64_t end, Before before, Each
     before(n, at);
     for (std::int64_t b = 0; b < n; ++b) each(first + b, b);
     after(n, at);
+  }
+}
+
+// The scores of the examples of a batch, their base scores among them.
+template <class T, class U, class At>
+inline void put_scores(const Examples<T>& examples, const LogisticWeights<U>& w,
+                       const LogisticMemory<U>& memory, std::int64_t n, At at, std::int64_t ld) {
+  scores_of_rows(examples.x, w, memory, n, at, memory.scores, ld);
+  for (std::int64_t b = 0; examples.base && b < n; ++b) {
+    add_base(examples.base, at(b), 0, w.n_classes, memory.scores + b * ld);
   }
 }
 
@@ -77,7 +88,7 @@ double logistic_gradient(const Examples<T>& examples, const LogisticWeights<T>& 
       begin, end,
       [&](std::int64_t n, auto at) {
         pack_rows(examples.x, w, memory, n, at);
-        scores_of_rows(examples.x, w, memory, n, at, memory.scores, ld);
+        put_scores(examples, w, memory, n, at, ld);
       },
       [&](std::int64_t i, std::int64_t b) {
         T* s = memory.scores + b * ld;
@@ -105,7 +116,7 @@ void logistic_curvature(const Examples<T>& examples, const LogisticWeights<T>& w
       begin, end,
       [&](std::int64_t n, auto at) {
         pack_rows(examples.x, w, memory, n, at);
-        scores_of_rows(examples.x, w, memory, n, at, memory.scores, ld);
+        put_scores(examples, w, memory, n, at, ld);
         scores_of_rows(examples.x, direction, memory, n, at, memory.other, ld);
       },
       [&](std::int64_t i, std::int64_t b) {
@@ -135,7 +146,7 @@ void logistic_log_softmax(const Examples<T>& examples, const LogisticWeights<T>&
       begin, end,
       [&](std::int64_t n, auto at) {
         pack_rows(examples.x, w, memory, n, at);
-        scores_of_rows(examples.x, w, memory, n, at, memory.scores, ld);
+        put_scores(examples, w, memory, n, at, ld);
       },
       [&](std::int64_t i, std::int64_t b) {
         T* s = memory.scores + b * ld;
@@ -251,7 +262,7 @@ LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights
       begin, end,
       [&](std::int64_t n, auto at) {
         pack_rows(examples.x, w, memory, n, at);
-        scores_of_rows(examples.x, w, memory, n, at, memory.scores, ld);
+        put_scores(examples, w, memory, n, at, ld);
       },
       [&](std::int64_t i, std::int64_t b) {
         double* s = memory.scores + b * ld;

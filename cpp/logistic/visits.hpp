@@ -20,6 +20,7 @@
 #include "simd/exp.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
+#include "subproblem/base_rows.hpp"
 
 namespace manyclass::MANYCLASS_ISA {
 
@@ -34,11 +35,12 @@ class LogisticVisitor {
         fresh_(fresh),
         old_(old) {}
 
-  // `s`: the scores of example i; they become its step, C_i (u_before - u).
+  // `s`: w_c . x of example i; they become its step, C_i (u_before - u).
   void visit(std::int64_t i, T* s, T* u, SweepResult& result) {
     T* v = v_ + i * static_cast<std::int64_t>(n_);
     const auto y = examples_.labels[i];
     const double cost = examples_.costs[i];
+    add_base(examples_.base, i, 0, static_cast<std::int32_t>(n_classes_), s);
     std::fill(s + n_classes_, s + n_, kNoClass<T>);
     const double log_sum = log_sum_exp(s, n_), s_y = static_cast<double>(s[y]);
     result.loss += cost * (log_sum - s_y);

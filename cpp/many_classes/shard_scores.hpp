@@ -11,6 +11,7 @@
 #include "many_classes/sharded_kernels.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
+#include "subproblem/base_rows.hpp"
 #include "subproblem/entering_classes.hpp"
 #include "subproblem/scratch.hpp"
 #include "subproblem/slacks.hpp"
@@ -40,8 +41,8 @@ class ShardScorer {
     HashWeights<T>(weights_).scores(row, s);
     const std::size_t n = weights_.stride();
     const auto n_classes = weights_.n_classes();
-    const T* base = examples_.base.of(i);
-    if (base) add_base(base + first_, n_classes, s);
+    const BaseScores<T>& base = examples_.base;
+    add_base(base, i, first_, first_ + n_classes, s);
     for (std::size_t c = n_classes; c < n; ++c) s[c] = kNone;
     for (std::size_t m = 0; m < z.size(); ++m) {
       if (has(z[m].label)) take(s[z[m].label - first_], support[m]);
@@ -51,7 +52,7 @@ class ShardScorer {
     score.n_entering = largest_scores(s, n, first_, score.entering.size(), score.entering.data());
     const Formulation& f = examples_.formulation;
     if (f.maximum) return;
-    const T s_y = has(y) ? score.own : own_score(row, y) + (base ? base[y] : T{0});
+    const T s_y = has(y) ? score.own : own_score(row, y) + base_of(base, i, y);
     const Slacks slacks(f, static_cast<double>(s_y), 0);
     score.losses = sum_of_losses(s, n, static_cast<T>(slacks.offset()), f.loss);
   }
@@ -70,8 +71,8 @@ class ShardScorer {
     const std::int32_t y = examples_.labels[i];
     want(y);
     HashWeights<T>(weights_).scores_of(examples_.x.row(i), {labels, size}, s);
-    if (const T* base = examples_.base.of(i)) {
-      for (std::size_t m = 0; m < size; ++m) s[m] += base[first_ + labels[m]];
+    if (examples_.base) {
+      for (std::size_t m = 0; m < size; ++m) s[m] += base_of(examples_.base, i, first_ + labels[m]);
     }
     std::size_t at = 0;
     for (std::size_t m = 0; m < z.size(); ++m) {

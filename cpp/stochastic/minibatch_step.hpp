@@ -112,6 +112,12 @@ inline double lag(const StochasticBatch<T>& batch, const ScoreSummary<T>& one,
   return std::exp(batch.scale * (static_cast<double>(one.best) - static_cast<double>(all.best)));
 }
 
+// s_c += factor base_c for n classes: scores of S, where W = scale S and factor = 1 / scale.
+template <class T>
+inline void add_scaled(const T* base, T factor, std::size_t n, T* __restrict s) {
+  for (std::size_t c = 0; c < n; ++c) s[c] += factor * base[c];
+}
+
 template <class T, class Shard>
 void score_batch(const Examples<T>& examples, const Shard& shard, const StochasticBatch<T>& batch) {
   const std::size_t size = shard.size();
@@ -122,6 +128,9 @@ void score_batch(const Examples<T>& examples, const Shard& shard, const Stochast
   for (std::size_t b = 0; b < batch.rows.size(); ++b) {
     const std::int32_t i = batch.rows[b];
     scores_of_row(shard, examples.x.row(i), s);
+    if (const T* base = examples.base.of(i)) {
+      add_scaled(base + batch.first(), static_cast<T>(1 / batch.scale), n_classes, s);
+    }
     std::fill(s + n_classes, s + size, kNoScore<T>);
     ScoreSummary<T> found{};
     const std::int32_t y = examples.labels[i] - batch.first();

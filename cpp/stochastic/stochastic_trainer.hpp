@@ -116,7 +116,11 @@ class MinibatchSgd {
     };
     if (row_after(2) >= 0) prefetch(examples.x, row_after(2));
     const auto view = [&](std::size_t shard) {
-      return view_of(batch, row_after(1), shard, first / batch_size_, here.clock, moved);
+      StochasticBatch<T> found =
+          view_of(batch, row_after(1), shard, first / batch_size_, here.clock, moved);
+      // S = 0 has every scale; that of base scores must be a number.
+      if (examples.base && found.scale == 0) found.scale = 1;
+      return found;
     };
     for_shards(here.number,
                [&](std::size_t shard) { kernels_.score(examples, shards_[shard], view(shard)); });

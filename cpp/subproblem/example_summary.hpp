@@ -12,6 +12,7 @@
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
 #include "simd/vector.hpp"
+#include "subproblem/base_rows.hpp"
 #include "subproblem/root_finding.hpp"
 #include "subproblem/scratch.hpp"
 #include "subproblem/slacks.hpp"
@@ -54,7 +55,7 @@ class ExampleSummary {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
     T* s = scratch_.scores;
     const std::int32_t y = examples_.labels[i];
-    if (const T* base = examples_.base.of(i)) add_base(base, n_classes(), s);
+    add_base(examples_.base, i, 0, n_classes_, s);
     const double s_y = y == kElsewhere ? 0 : static_cast<double>(s[y]);
     for (std::int64_t c = n_classes_; c < stride; ++c) s[c] = kNone;
     if (y != kElsewhere) s[y] = kNone;
@@ -87,8 +88,10 @@ class ExampleSummary {
   BlockSummary summarise_support(std::int64_t i, std::span<const DualEntry<T>> z, double centre) {
     T* s = scratch_.scores;
     const std::int32_t y = examples_.labels[i];
-    if (const T* base = examples_.base.of(i)) {
-      for (std::size_t m = 0; m <= z.size(); ++m) s[m] += base[scratch_.labels[m]];
+    if (examples_.base) {
+      for (std::size_t m = 0; m <= z.size(); ++m) {
+        s[m] += base_of(examples_.base, i, scratch_.labels[m]);
+      }
     }
     const double s_y = static_cast<double>(s[z.size()]), cost = examples_.costs[i];
     BlockSummary found = begin(s_y, centre);

@@ -69,12 +69,6 @@ struct BlockSummary {
   double violation = 0;           // largest violation of a coordinate (sum formulations)
 };
 
-// s_c += base_c for n classes.
-template <class T>
-inline void add_base(const T* base, std::size_t n, T* __restrict s) {
-  for (std::size_t c = 0; c < n; ++c) s[c] += base[c];
-}
-
 // sum_c loss(s_c + offset); n is a multiple of the lanes.
 template <class T>
 inline double sum_of_losses(const T* s, std::size_t n, T offset, Loss loss) {

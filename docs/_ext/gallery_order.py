@@ -14,6 +14,7 @@ ORDER = (
     "plot_imbalanced_classes",
     "plot_costs",
     "plot_taxonomy",
+    "plot_reject",
     "plot_multilabel",
     "plot_embeddings",
     "plot_sparse_models",

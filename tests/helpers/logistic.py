@@ -37,10 +37,16 @@ def class_counts(problem: Problem) -> np.ndarray:
     return np.bincount(data.labels, problem.costs, minlength=data.n_classes)
 
 
+def scores(problem: Problem, W: np.ndarray) -> np.ndarray:
+    """w_c . x_i, and base scores."""
+    found = rows_with_bias(problem.dataset) @ W
+    return found if problem.base is None else found + problem.base.table[problem.base.rows]
+
+
 def primal(problem: Problem, W: np.ndarray, *, free: bool) -> float:
     """P at W of shape (d + 1, k); `free`: intercepts are not regularised."""
-    X, y = rows_with_bias(problem.dataset), problem.dataset.labels
-    losses = -log_softmax(X @ W, axis=1)[np.arange(len(y)), y]
+    y = problem.dataset.labels
+    losses = -log_softmax(scores(problem, W), axis=1)[np.arange(len(y)), y]
     part = W[:-1] if free else W
     return 0.5 * float((part**2).sum()) + float(problem.costs @ losses)
 
@@ -48,7 +54,7 @@ def primal(problem: Problem, W: np.ndarray, *, free: bool) -> float:
 def gradient(problem: Problem, W: np.ndarray, *, free: bool) -> np.ndarray:
     """Gradient of P."""
     X, y = rows_with_bias(problem.dataset), problem.dataset.labels
-    p = softmax(X @ W, axis=1)
+    p = softmax(scores(problem, W), axis=1)
     p[np.arange(len(y)), y] -= 1
     part = W.copy()
     if free:

@@ -19,7 +19,8 @@ def optimal_objective(
 
     Variables: W by classes, then the slacks; slack >= gamma_c - mu_c, slack >= 0, and
     sum_c w_c = 0 where the formulation asks for it. With ``costs`` Delta of shape (k, k), gamma_c
-    of c != y is Delta(y, c); with ``offsets`` o of shape (k,), s_c + o_c takes the place of s_c.
+    of c != y is Delta(y, c); with ``offsets`` o of shape (k,) or (n, k), s_c + o_c takes the place
+    of s_c.
     The problem's own base scores are not looked at.
     """
     data = problem.dataset
@@ -44,7 +45,7 @@ def optimal_objective(
         own = problem.formulation.margin == "absolute" and c == y
         gamma = 1.0 if costs is None else float(costs[y, c])
         gamma = float(problem.formulation.margins(k)[1]) if own else gamma
-        added = np.zeros(k) if offsets is None else offsets
+        added = np.zeros(k) if offsets is None else np.broadcast_to(offsets, (len(X), k))[i]
         relative = problem.formulation.margin == "relative"
         bounds.append(-gamma - (added[c] * (-1 if own else 1) - (added[y] if relative else 0)))
     A = np.vstack([np.array(rows), -np.eye(d * k + n_slacks)[d * k :]])

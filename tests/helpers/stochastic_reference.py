@@ -9,10 +9,17 @@ from manyclass.problem.dataset import Dataset
 from tests.helpers.dense_data import rows_with_bias
 
 
-def gradient(loss: str, W: np.ndarray, X: np.ndarray, y: np.ndarray, v: np.ndarray) -> np.ndarray:
+def gradient(
+    loss: str,
+    W: np.ndarray,
+    X: np.ndarray,
+    y: np.ndarray,
+    v: np.ndarray,
+    offsets: np.ndarray | float = 0.0,
+) -> np.ndarray:
     """sum_i v_i dl_i, shape (d + 1, k), by equations 15 to 17."""
     rows = np.arange(len(y))
-    s = X @ W
+    s = X @ W + offsets
     if loss == "log_loss":
         share = scipy.special.softmax(s, axis=1)
         share[rows, y] -= 1
@@ -28,7 +35,12 @@ def gradient(loss: str, W: np.ndarray, X: np.ndarray, y: np.ndarray, v: np.ndarr
 
 
 def train(
-    data: Dataset, order: np.ndarray, loss: str, alpha: float, batch_size: int
+    data: Dataset,
+    order: np.ndarray,
+    loss: str,
+    alpha: float,
+    batch_size: int,
+    offsets: np.ndarray | float = 0.0,
 ) -> list[tuple[float, np.ndarray]]:
     """T_t and W_t after every step, from W = 0, rows in this order."""
     X, y, v = rows_with_bias(data), data.labels, data.weights
@@ -36,7 +48,7 @@ def train(
     for begin in range(0, len(order), batch_size):
         i = order[begin : begin + batch_size]
         weight = v[i].sum()
-        G = gradient(loss, W, X[i], y[i], v[i])
+        G = gradient(loss, W, X[i], y[i], v[i], offsets)
         W = seen / (seen + weight) * W - G / (alpha * (seen + weight))
         seen += weight
         path.append((seen, W))

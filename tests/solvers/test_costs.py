@@ -85,6 +85,23 @@ def test_offsets_equal_the_quadratic_program(name, loss, solver, seed, has_costs
     assert solution.certificate.primal_objective == pytest.approx(optimum, rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.parametrize(("name", "loss", "solver"), ALL_ROWS)
+@each(("seed", "has_costs"), [(seed, seed % 2 == 1) for seed in range(6)])
+def test_scores_of_another_model_equal_the_quadratic_program(name, loss, solver, seed, has_costs):
+    costs, problem = random_case(seed, name, loss)
+    data = problem.dataset
+    scores = np.random.default_rng(seed).normal(scale=2, size=(data.n_examples, data.n_classes))
+    costs = costs if has_costs and name != "mmr" else None
+    base = BaseScores.of_scores(scores) if costs is None else problem.base.plus(scores)
+    problem = problem.with_base(base)
+    solution = train(problem, solver, tol=1e-10)
+    assert solution.status is Status.CONVERGED
+    optimum = optimal_objective(problem, costs, scores)
+    assert solution.certificate.primal_objective == pytest.approx(optimum, rel=1e-8, abs=1e-8)
+    known = objective.certificate(problem, solution.weights, solution.duals)
+    assert solution.certificate.dual_objective == pytest.approx(known.dual_objective, rel=1e-8)
+
+
 @rows
 @each("dtype", [np.float32, np.float64])
 def test_the_certificate_is_that_of_numpy(name, loss, solver, dtype):
@@ -194,7 +211,7 @@ def test_the_core_refuses_other_base_scores(changes, message):
         _core.Problem64(**(problem_arguments(problem) | changes))
 
 
-@each("trainer", [_core.PairTrainer64, _core.ComparisonTrainer64, _core.LogisticTrainer64])
+@each("trainer", [_core.PairTrainer64, _core.ComparisonTrainer64])
 def test_trainers_without_base_scores_refuse_them(trainer):
     problem = make_problem(np.eye(4), np.arange(4), n_classes=4)
     problem = with_costs(problem, random_costs(4, 0))

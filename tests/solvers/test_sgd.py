@@ -294,3 +294,16 @@ def test_the_unit_is_chosen_anew_after_a_first_piece_that_overflows():
     path = train(light, np.arange(30), "hinge", 0.1, 1)
     np.testing.assert_allclose(results[0], average(path, 1), rtol=1e-9, atol=1e-9)
     assert again.suits(again.shape, "hinge", 0.1, 1)
+
+
+@pytest.mark.parametrize(("loss", "kind"), PAIRS)
+@each(("batch_size", "n_shards", "averages"), [(1, 1, False), (7, 1, True), (4, 3, 8)])
+def test_offsets_are_added_to_the_scores_of_all_steps(loss, kind, batch_size, n_shards, averages):
+    """From W = 0 on, whose scale is none."""
+    data, order = tiny(3, k=9), np.random.default_rng(0).permutation(30)
+    offsets = np.random.default_rng(1).normal(size=9)
+    run = start(data, kind, averages=averages, n_shards=n_shards)
+    plan = Plan(loss, batch_size, False, n_shards, offsets)
+    run._steps(data, order.astype(np.int32), plan)
+    expected = average(train(data, order, loss, 0.1, batch_size, offsets), averages)
+    np.testing.assert_allclose(dense(run.weights()), expected, rtol=1e-8, atol=1e-8)

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyclass.cli.console import CommandParser, UsageError, positive, positive_int, say, silent
-from manyclass.cli.input.costs import costs_option, take_costs
+from manyclass.cli.input.costs import (
+    costs_option,
+    offset_option,
+    take_costs,
+    take_offsets,
+    taxonomy_option,
+)
 from manyclass.cli.input.data import Say, check_labels, read, timed, weigh_classes
 from manyclass.cli.options import (
     LOGISTIC,
@@ -76,9 +82,11 @@ def cv_options(parser: CommandParser) -> None:
         choices=list(SCORINGS),
         default="accuracy",
         help="default accuracy; f1_macro and neg_log_loss, as in scikit-learn, are known, too; "
-        "cost: the mean cost of mistakes, by --costs",
+        "cost: the mean cost of mistakes, by --costs or --taxonomy",
     )
     costs_option(parser)
+    taxonomy_option(parser, "whose distances are costs")
+    offset_option(parser)
     add(
         "--one-standard-error",
         action="store_true",
@@ -123,6 +131,7 @@ def cv(args: argparse.Namespace) -> None:
     check_labels(args.data, y)
     weigh_classes(model, args, y)
     take_costs(model, args, y)
+    take_offsets(model, args, y)
     largest = int(np.unique(y, return_counts=True)[1].max())
     if args.folds > largest:
         raise UsageError(
@@ -220,12 +229,13 @@ def _check_formulation(args: argparse.Namespace) -> None:
     """Refuse options that a formulation lacks."""
     if args.scoring == "log_loss" and args.formulation != LOGISTIC:
         raise UsageError("argument --scoring: log_loss goes with --formulation logistic")
-    if args.scoring == "cost" and not args.costs:
-        raise UsageError("argument --scoring: cost is the mean of --costs; give them")
-    if args.costs and args.formulation == LOGISTIC:
-        raise UsageError(
-            "argument --costs: logistic trains no costs of mistakes; leave out --costs"
-        )
+    if args.scoring == "cost" and not (args.costs or args.taxonomy):
+        raise UsageError("argument --scoring: cost is the mean of --costs or --taxonomy; give them")
+    for flag, given in (("--costs", args.costs), ("--taxonomy", args.taxonomy)):
+        if given and args.formulation == LOGISTIC:
+            raise UsageError(
+                f"argument {flag}: logistic trains no costs of mistakes; leave out {flag}"
+            )
     if args.formulation == LOGISTIC:
         if args.loss:
             raise UsageError(f"argument --loss: {args.loss} is not the loss of logistic; leave out")

@@ -16,6 +16,7 @@ from manyclass.cli.console import (
     say,
     silent,
 )
+from manyclass.cli.input.costs import read_taxonomy, taxonomy_option
 from manyclass.cli.input.data import is_of_sets, load_for, read_for
 from manyclass.cli.multilabel import evaluate_sets, predict_sets
 from manyclass.cli.options import data_options, force_option, settle_order
@@ -23,7 +24,7 @@ from manyclass.io import atomic
 
 if TYPE_CHECKING:
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.utils.types import Rows, Settings
+    from manyclass.utils.types import Array, Rows, Settings
 
 
 # Lines of predictions in memory at a time.
@@ -165,6 +166,7 @@ def evaluate_options(parser: CommandParser) -> None:
         action="store_true",
         help="print precision, recall and F1 of the classes and the most confused pairs, too",
     )
+    taxonomy_option(parser, "to measure distances of mistakes by")
     parser.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
 
 
@@ -175,10 +177,13 @@ def evaluate(args: argparse.Namespace) -> None:
     settle_order(args)
     model = load_for(args, may_be_multilabel=True)
     if is_of_sets(model):
+        if args.taxonomy:
+            raise UsageError("argument --taxonomy: does not go with models of sets of labels")
         evaluate_sets(args, model)
         return
     X, y = read_for(args, model, silent if args.json else say)
-    found = judge(model, X, y, confidence=args.report)
+    tree = read_taxonomy(args.taxonomy, _labels_of(model, y)) if args.taxonomy else None
+    found = judge(model, X, y, confidence=args.report, taxonomy=tree)
     warn_of_unseen(args.data, found.codes.n_unseen)
     if args.json:
         say(json.dumps(found.as_dict() if args.report else found.scores()))
@@ -187,9 +192,20 @@ def evaluate(args: argparse.Namespace) -> None:
     say(f"macro F1  {100 * found.macro_f1:6.2f} %")
     if found.mean_cost is not None:
         say(f"mean cost {found.mean_cost:7.3f}")
+    if found.tree is not None:
+        for line in found.tree.lines():
+            say(line)
     if args.report:
         for line in found.lines():
             say(line)
+
+
+def _labels_of(model: Estimator, y: Array) -> Array:
+    """Return the classes of a model, and the labels of data where they are of one kind."""
+    import numpy as np
+
+    alike = (model.classes_.dtype.kind in "UO") == (y.dtype.kind in "UO")
+    return np.union1d(model.classes_, y) if alike else np.asarray(model.classes_)
 
 
 def warn_of_unseen(data: str, n_unseen: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, proven, say, silent
-from manyclass.cli.input.costs import take_costs
+from manyclass.cli.input.costs import take_costs, take_offsets
 from manyclass.cli.input.data import (
     BALANCED,
     Say,
@@ -124,6 +124,7 @@ def _train_dual(args: argparse.Namespace, log: Say) -> None:
     check_labels(args.data, y)
     weigh_classes(model, args, y)
     take_costs(model, args, y)
+    take_offsets(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     name_features(args, model)
     save_model(args.model, model)
@@ -152,6 +153,7 @@ def _train_logistic(args: argparse.Namespace, log: Say) -> None:
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)
+    take_offsets(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     name_features(args, model)
     save_model(args.model, model)
@@ -170,6 +172,7 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     check_labels(args.data, y)
     weigh_classes(model, args, y)
     take_costs(model, args, y)
+    take_offsets(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     name_features(args, model, model.best_estimator_)
     save_model(args.model, model)

@@ -13,7 +13,7 @@ from manyclass.cli.console import (
     positive,
     positive_int,
 )
-from manyclass.cli.input.costs import costs_option
+from manyclass.cli.input.costs import costs_option, offset_option, taxonomy_option
 from manyclass.cli.options import (
     LOGISTIC,
     data_options,
@@ -40,6 +40,8 @@ DUAL = {
     "regularize_intercept": False,
     "no_merge_columns": False,
     "costs": None,
+    "taxonomy": None,
+    "class_offset": None,
 }
 STOCHASTIC = {
     "alpha": 1e-4,
@@ -119,6 +121,8 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
         help="cost of a unit of loss (default 1); auto: see manyclass cv",
     )
     costs_option(group)
+    taxonomy_option(group, "whose distances are costs")
+    offset_option(group)
     group.add_argument(
         "--stopping",
         choices=["gap", "kkt"],
@@ -172,6 +176,7 @@ def _check_multilabel(args: argparse.Namespace) -> None:
         return
     lacking = ["formulation", "stopping", "checkpoint", "resume", "class_weight"]
     lacking += ["checkpoint_minutes", "regularize_intercept", "no_merge_columns", "costs"]
+    lacking += ["taxonomy", "class_offset"]
     given = [name for name in lacking if getattr(args, name)]
     given += ["C"] if args.C == AUTO else []
     given += ["solver"] if args.solver != "dual" else []
@@ -270,6 +275,7 @@ def _check_logistic(args: argparse.Namespace) -> None:
         "--stopping": args.stopping != "gap" and "logistic stops at a gap; leave out",
         "--weights": args.weights == "sparse" and "logistic holds W dense; leave out",
         "--costs": args.costs and "logistic trains no costs of mistakes; leave out",
+        "--taxonomy": args.taxonomy and "logistic trains no costs of mistakes; leave out",
     }
     for flag, why in refused.items():
         if why:

@@ -109,8 +109,10 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
             f"argument --formulation: logistic {started}; with --split rows each reads and trains "
             "on a share of the rows; or leave out mpiexec"
         )
-    if args.costs:
-        raise UsageError(f"argument --costs: {started}; leave out mpiexec")
+    for flag in ("costs", "taxonomy", "class_offset"):
+        if getattr(args, flag):
+            name = "--" + flag.replace("_", "-")
+            raise UsageError(f"argument {name}: {started}; leave out mpiexec")
     if args.multilabel:
         raise UsageError(f"argument --multilabel: {started}; leave out mpiexec")
     if args.C == AUTO:

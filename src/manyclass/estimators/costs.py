@@ -1,4 +1,4 @@
-"""Costs of mistakes, Delta(j, c) for predicting class c where j is true, and offsets of classes."""
+"""Costs of mistakes, Delta(j, c) for predicting class c where j is true."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from manyclass.problem.base_scores import BaseScores
-from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS, Formulation
 from manyclass.problem.taxonomy import Taxonomy
+from manyclass.problem.tree_scores import TreeScores
 from manyclass.utils.types import Array, Label
 
 if TYPE_CHECKING:
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 LARGEST_TABLE = 4096  # classes
 SMALLEST, LARGEST = 1e-9, 1e9  # of the largest cost: weights are of its size
 Numbers = NDArray[np.float64]
-# As users give them: a table or frame, by label, or distances of a tree; "logit_adjustment" or one
-# number for each class.
+# As users give them: a table or frame, by label, or distances of a tree.
 Costs: TypeAlias = "ArrayLike | Mapping[Label, Mapping[Label, float]] | Taxonomy | LabelledCosts"
-Offsets: TypeAlias = "str | ArrayLike | Mapping[Label, float]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,14 +67,22 @@ class LabelledCosts:
         return found
 
 
+def by_label(costs: Costs, classes: Array) -> LabelledCosts | Taxonomy:
+    """Return costs for models that know some of the classes: a table, or a tree of many."""
+    if isinstance(costs, Taxonomy) and (costs.scale or len(classes) > LARGEST_TABLE):
+        return costs.scaled_for(classes)
+    return LabelledCosts.of(costs, classes)
+
+
 def mean_cost(
-    costs: LabelledCosts, y: Array, predicted: Array, sample_weight: Array | None = None
+    costs: LabelledCosts | Taxonomy, y: Array, predicted: Array, sample_weight: Array | None = None
 ) -> float:
     """Return the mean cost of predictions.
 
     Parameters
     ----------
-    costs : LabelledCosts
+    costs : LabelledCosts or Taxonomy
+        As ``by_label`` returns them.
     y, predicted : ndarray of shape (n,)
         Labels.
     sample_weight : ndarray of shape (n,), default=None
@@ -94,17 +100,19 @@ def mean_cost(
     >>> mean_cost(costs, np.array(["ill", "well"]), np.array(["well", "well"]))
     5.0
     """
+    if isinstance(costs, Taxonomy):
+        return costs.mean_cost(y, predicted, sample_weight)
     return float(np.average(costs.of_predictions(y, predicted), weights=sample_weight))
 
 
 def base_of_costs(
     costs: Costs, classes: Array, labels: NDArray[np.int32], formulation: Formulation
-) -> BaseScores | None:
+) -> BaseScores | TreeScores | None:
     """Return what costs of mistakes add to the scores in training; None where all are 1.
 
     Parameters
     ----------
-    costs : array-like, dict of dicts or LabelledCosts
+    costs : array-like, dict of dicts, Taxonomy or LabelledCosts
     classes : ndarray of shape (n_classes,)
     labels : ndarray of shape (n_samples,), int32
     formulation : Formulation
@@ -121,6 +129,8 @@ def base_of_costs(
             f"costs are margins of the other classes, and formulation={name!r} asks for that of "
             "the true class alone; use another formulation"
         )
+    if len(classes) > LARGEST_TABLE and isinstance(costs, Taxonomy):
+        return costs.scores_of(classes, labels)
     table = cost_table(costs, classes)
     if (table + np.eye(len(table)) == 1).all():
         return None
@@ -132,86 +142,6 @@ def base_of_costs(
             f"costs: the largest is {largest:g}, and weights are of its size; scale it to about 1"
         )
     return BaseScores.of_costs(table, labels)
-
-
-def base_of_offsets(
-    offsets: Offsets, classes: Array, dataset: Dataset, base: BaseScores | None
-) -> BaseScores:
-    """Return what offsets of classes add to the scores in training, and costs before them.
-
-    Parameters
-    ----------
-    offsets : "logit_adjustment", array-like of shape (n_classes,) or dict
-    classes : ndarray of shape (n_classes,)
-    dataset : Dataset
-    base : BaseScores or None
-        Of costs of mistakes.
-
-    Raises
-    ------
-    ValueError
-        If they are no numbers of these classes.
-    """
-    if isinstance(offsets, str):
-        totals = np.bincount(dataset.labels, dataset.weights, len(classes))
-        numbers = np.log(totals / totals.sum())
-    else:
-        numbers = offsets_of(offsets, classes)
-    return (
-        BaseScores.of_offsets(numbers, dataset.n_examples) if base is None else base.plus(numbers)
-    )
-
-
-def offsets_of(offsets: Offsets, classes: Array) -> Numbers:
-    """Return the offset of each class, checked.
-
-    Parameters
-    ----------
-    offsets : array-like of shape (n_classes,), or dict by label
-        Classes that a dict lacks have the offset 0.
-    classes : ndarray of shape (n_classes,)
-
-    Raises
-    ------
-    ValueError
-        If there is another number of them, a label is no class, or one is no number of a size up
-        to 1e9.
-    """
-    k = len(classes)
-    try:
-        if isinstance(offsets, Mapping):
-            labels = classes.tolist()
-            unknown = [label for label in offsets if label not in set(labels)]
-            if unknown and not isinstance(offsets, LabelledOffsets):
-                raise ValueError(f"{unknown[0]!r} is no class")
-            offsets = [offsets.get(label, 0.0) for label in labels]
-        numbers = np.asarray(offsets, np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"class_offset must hold a number for each class: {error}") from error
-    if numbers.shape != (k,):
-        raise ValueError(
-            f"class_offset has the shape {numbers.shape}; one number for each of the {k} classes "
-            "is needed, in the order of classes_"
-        )
-    wrong = np.flatnonzero(~(np.abs(numbers) <= LARGEST))
-    if len(wrong):
-        raise ValueError(
-            f"class_offset of {classes.tolist()[wrong[0]]!r} is {numbers[wrong[0]]}; offsets are "
-            f"finite, of a size up to {LARGEST:g}"
-        )
-    return numbers
-
-
-class LabelledOffsets(dict[Label, float]):
-    """Offsets by label, for models that know some of the classes, such as those of folds."""
-
-
-def offsets_by_label(offsets: Offsets | None, classes: Array) -> str | LabelledOffsets | None:
-    """Return offsets as models of some of the classes take them."""
-    if offsets is None or isinstance(offsets, str):
-        return offsets
-    numbers = offsets_of(offsets, classes).tolist()
-    return LabelledOffsets(zip(classes.tolist(), numbers, strict=True))
 
 
 def cost_table(costs: Costs, classes: Array) -> Numbers:
@@ -244,7 +174,10 @@ def cost_table(costs: Costs, classes: Array) -> Numbers:
     """
     k = len(classes)
     if k > LARGEST_TABLE:
-        raise ValueError(f"costs are for up to {LARGEST_TABLE} classes, and there are {k}")
+        raise ValueError(
+            f"costs are for up to {LARGEST_TABLE} classes, and there are {k}; costs=Taxonomy(...) "
+            "of MulticlassSVC are for more"
+        )
     if isinstance(costs, LabelledCosts):
         return costs.of_classes(classes)
     if isinstance(costs, Taxonomy):

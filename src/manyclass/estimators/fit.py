@@ -18,7 +18,14 @@ from sklearn.utils import check_random_state
 
 from manyclass.estimators.coefficients import WRAPPERS, EpochCallbacks, FitTask, split_weights
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import check_parameters, check_size, training_data, validated
+from manyclass.estimators.offsets import with_base_scores
+from manyclass.estimators.validation import (
+    check_parameters,
+    check_size,
+    rows_with_weight,
+    training_data,
+    validated,
+)
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.merged_columns import MergedColumns, find_merged
 from manyclass.problem.problem import Problem
@@ -134,6 +141,8 @@ class Training:
     is_final : bool, default=True
         Whether the model is a result: a tolerance that it does not reach is warned of. Otherwise
         the state in which training ends is kept for another fit, in ``ended``.
+    base_scores : array-like of shape (n_samples, n_classes) or (n_classes,), default=None
+        Of ``fit``.
     """
 
     def __init__(
@@ -143,8 +152,10 @@ class Training:
         start: WarmStart | None = None,
         hooks: Sequence[Hook] = (),
         is_final: bool = True,
+        base_scores: ArrayLike | None = None,
     ) -> None:
         self.model, self.begin, self.hooks, self.is_final = model, start, hooks, is_final
+        self.base_scores = base_scores
         self.ended: WarmStart | None = None
         self.verbose = int(model.verbose)
 
@@ -182,6 +193,10 @@ class Training:
         dataset, classes = self.model._dataset(rows, targets, sample_weight)
         check_size(dataset)
         problem = self.model._problem(dataset, classes)
+        if self.base_scores is not None:
+            weights = sample_weight, self.model.class_weight
+            kept = rows_with_weight(targets, *weights)
+            problem = with_base_scores(problem, self.base_scores, len(targets), kept)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         return Given(rows, targets, metadata, problem, classes, *self.options(problem))
 

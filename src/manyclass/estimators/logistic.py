@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
 from manyclass.estimators.fit import ExactClassifier, Training
+from manyclass.estimators.offsets import base_of_offsets, refuse_several
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.validation import NEVER, check_parameters, input_restored, one_of
 from manyclass.problem.dataset import Dataset
@@ -29,7 +30,7 @@ from manyclass.utils.fingerprints import Facts
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, ClassWeight, Settings
+from manyclass.utils.types import Array, ClassWeight, Label, Settings
 
 
 class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, ExactClassifier):
@@ -61,6 +62,11 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
         n / (k n_c).
+    class_offset : "logit_adjustment", array-like of shape (n_classes,) or dict, default=None
+        Numbers that training adds to the scores of the classes, and prediction does not: a class
+        with a smaller one ends with higher scores. "logit_adjustment": the logarithm of the share
+        of each class in the weights of the rows, which helps rare classes (Menon et al. 2021). An
+        array in the order of ``classes_``; a dict by label, 0 for classes that it lacks.
     max_iter : int, default=1000
         Epochs at most: loops over all examples, or Newton steps.
     warm_start : bool, default=False
@@ -154,6 +160,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         "regularize_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [one_of(["balanced"]), dict, None],
+        "class_offset": [one_of(["logit_adjustment"]), "array-like", dict, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "merge_columns": [one_of(["auto"]), NEVER],
@@ -177,6 +184,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         regularize_intercept: bool = False,
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
+        class_offset: str | ArrayLike | dict[Label, float] | None = None,
         max_iter: int = 1000,
         warm_start: bool = False,
         merge_columns: str | bool = "auto",
@@ -195,6 +203,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         self.regularize_intercept = regularize_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.class_offset = class_offset
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.merge_columns = merge_columns
@@ -209,7 +218,14 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        base_scores: ArrayLike | None = None,
+    ) -> Self:
         """Train.
 
         Parameters
@@ -222,6 +238,11 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
             Classes: numbers or strings, at least two of them.
         sample_weight : array-like of shape (n_samples,), default=None
             Not negative; a weight of 2 equals two copies, of 0 no row.
+        base_scores : array-like of shape (n_samples, n_classes) or (n_classes,), default=None
+            Scores of another model, such as the logarithms of its probabilities, which training
+            adds to its own: this one learns what the other leaves. Columns in the order of
+            ``classes_``. ``decision_function`` and all predictions are without them: add those of
+            the rows to predict to ``decision_function``. In one process.
 
         Returns
         -------
@@ -231,16 +252,18 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         ------
         ValueError
             If X or y have the wrong shape, hold NaN or infinity, there are fewer than two classes,
-            or a weight is negative.
+            a weight is negative, or ``base_scores`` do not fit them.
         FloatingPointError
             If the weights overflow.
         MemoryError
             If W does not fit into memory.
         """
-        several = self.communicator is not None
-        make = plugin("rows") if several else Training
         with input_restored(self):
-            make(self).run(X, y, sample_weight)
+            if self.communicator is not None:
+                refuse_several(base_scores)
+                plugin("rows")(self).run(X, y, sample_weight)
+            else:
+                Training(self, base_scores=base_scores).run(X, y, sample_weight)
         return self
 
     def _validate_params(self) -> None:
@@ -253,8 +276,11 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         state: Settings = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_warm_start"}
 
-    def _problem(self, dataset: Dataset, _classes: Array) -> Problem:
-        return logistic_problem(dataset, float(self.C))
+    def _problem(self, dataset: Dataset, classes: Array) -> Problem:
+        problem = logistic_problem(dataset, float(self.C))
+        if self.class_offset is None:
+            return problem
+        return problem.with_base(base_of_offsets(self.class_offset, classes, dataset, None))
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, str]:
         options = Options(

@@ -12,8 +12,9 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
-from manyclass.estimators.costs import Costs, LabelledCosts, Offsets, base_of_costs, base_of_offsets
+from manyclass.estimators.costs import Costs, LabelledCosts, base_of_costs
 from manyclass.estimators.fit import Training
+from manyclass.estimators.offsets import Offsets, base_of_offsets, checked_base, refuse_several
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import NEVER, check_parameters, input_restored, one_of
@@ -280,7 +281,14 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        base_scores: ArrayLike | None = None,
+    ) -> Self:
         """Train.
 
         Parameters
@@ -293,6 +301,11 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
             Classes: numbers or strings, at least two of them.
         sample_weight : array-like of shape (n_samples,), default=None
             Not negative; a weight of 2 equals two copies, of 0 no row.
+        base_scores : array-like of shape (n_samples, n_classes) or (n_classes,), default=None
+            Scores of another model, which training adds to its own: this one learns what the other
+            leaves. Columns in the order of ``classes_``. ``decision_function`` and all
+            predictions are without them: add those of the rows to predict to
+            ``decision_function``. Not for binary "one_vs_rest"; in one process.
 
         Returns
         -------
@@ -302,7 +315,8 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         ------
         ValueError
             If X or y have the wrong shape, hold NaN or infinity, there are fewer than two classes,
-            or a weight is negative; if ``checkpoint`` and ``resume`` do not fit what is there.
+            a weight is negative, or ``base_scores`` do not fit them; if ``checkpoint`` and
+            ``resume`` do not fit what is there.
         OSError
             If ``checkpoint`` is no folder that can be written to.
         FloatingPointError
@@ -311,9 +325,13 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
             If W does not fit into memory, before training if that can be known.
         """
         several = self.communicator is not None or self.split is not None
-        make = plugin("communicator" if self.split is None else "rows") if several else Training
         with input_restored(self):
-            make(self).run(X, y, sample_weight)
+            if several:
+                refuse_several(base_scores)
+                make = plugin("communicator" if self.split is None else "rows")
+                make(self).run(X, y, sample_weight)
+            else:
+                Training(self, base_scores=base_scores).run(X, y, sample_weight)
         self.__dict__.pop("temperature_", None)
         return self
 
@@ -328,12 +346,8 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
             base = base_of_costs(self.costs, classes, dataset.labels, formulation)
         if self.class_offset is not None:
             base = base_of_offsets(self.class_offset, classes, dataset, base)
-        if base is not None and formulation.is_separable and len(classes) == 2:
-            raise ValueError(
-                "costs and class_offset make two different machines of formulation='one_vs_rest' "
-                "with two classes, and a binary model has one; use another formulation"
-            )
-        return Problem(dataset, formulation, float(self.C), self.loss, base)
+        problem = Problem(dataset, formulation, float(self.C), self.loss, base)
+        return problem if base is None else checked_base(problem)
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:
         check_solver(self.solver, problem, stopping=self.stopping, weights=self.weights)

@@ -327,6 +327,14 @@ def hold_out(
     return (X[kept], y[kept], weights[kept]), (X[held], y[held], weights[held])
 
 
+def rows_with_weight(
+    y: Array, sample_weight: ArrayLike | None, class_weight: ClassWeight
+) -> NDArray[np.intp]:
+    """Return the numbers of the rows that ``training_data`` keeps."""
+    kept, _, _ = _weighted(np.arange(len(y)), y, sample_weight, class_weight)
+    return np.asarray(kept)
+
+
 def _weighted(
     X: Rows,
     y: Array,

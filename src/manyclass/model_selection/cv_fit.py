@@ -26,8 +26,9 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
-from manyclass.estimators.costs import Costs, LabelledCosts, offsets_by_label
+from manyclass.estimators.costs import Costs, LabelledCosts, by_label
 from manyclass.estimators.linear import LinearClassifier
+from manyclass.estimators.offsets import offsets_by_label
 from manyclass.estimators.validation import class_weights, input_restored, one_of, validated
 from manyclass.model_selection.folds import (
     COST,
@@ -45,6 +46,7 @@ from manyclass.model_selection.folds import (
 )
 from manyclass.model_selection.path import check_range
 from manyclass.model_selection.search import OnColumn, Search, chosen, mean_model, search_paths
+from manyclass.problem.taxonomy import Taxonomy
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, ClassWeight, Settings
 
@@ -325,7 +327,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         score = {} if weights is None else {"sample_weight": weights}
         return Bunch(splitter=Bunch(split=params), scorer=Bunch(score=score))
 
-    def _scorer(self, costs: LabelledCosts | None = None) -> Scorer:
+    def _scorer(self, costs: LabelledCosts | Taxonomy | None = None) -> Scorer:
         if isinstance(self.scoring, str) and self.scoring == COST:
             known = costs or getattr(self, "costs", None)
             if known is None:
@@ -342,8 +344,8 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         weights = weights * class_weights(self.class_weight, y, weights)
         classes = np.unique(y[weights > 0])
         return {
-            "costs": None if costs is None else LabelledCosts.of(costs, classes),
-            "class_offset": offsets_by_label(offsets, classes),
+            **({} if costs is None else {"costs": by_label(costs, classes)}),
+            **({} if offsets is None else {"class_offset": offsets_by_label(offsets, classes)}),
         }
 
     def _warn(self, gap: float) -> None:

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from manyclass.estimators.costs import Costs, Offsets
+from manyclass.estimators.costs import Costs
 from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.offsets import Offsets
 from manyclass.estimators.probabilities import CalibrationMixin, ProbabilitiesMixin
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cv_fit import CrossValidationMixin
@@ -221,7 +222,8 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         of those of the folds, and ``certificate_`` is None.
     one_standard_error : bool, default=False
         Whether to choose the smallest C whose mean score is within one standard error of the best.
-    tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, max_iter
+    tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, class_offset, \
+            max_iter
         As in ``MultinomialLogisticRegression``.
     merge_columns : "auto" or False, default="auto"
         As in ``MultinomialLogisticRegression``; columns are looked for once in each fold.
@@ -298,6 +300,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
                 "regularize_intercept",
                 "intercept_scaling",
                 "class_weight",
+                "class_offset",
                 "max_iter",
                 "merge_columns",
                 "n_jobs",
@@ -323,6 +326,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         regularize_intercept: bool = False,
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
+        class_offset: Offsets | None = None,
         max_iter: int = 1000,
         merge_columns: str | bool = "auto",
         n_jobs: int | None = None,
@@ -341,6 +345,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         self.regularize_intercept = regularize_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.class_offset = class_offset
         self.max_iter = max_iter
         self.merge_columns = merge_columns
         self.n_jobs = n_jobs

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import check_scoring, get_scorer_names, log_loss
 from sklearn.model_selection import BaseCrossValidator
 
-from manyclass.estimators.costs import Costs, LabelledCosts, mean_cost
+from manyclass.estimators.costs import Costs, by_label, mean_cost
 from manyclass.estimators.fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
@@ -45,7 +45,7 @@ class CostScorer:
 
     Attributes
     ----------
-    costs : what ``cost_table`` takes
+    costs : what ``by_label`` takes or returns
         In the order of the classes of the estimator that is scored.
     """
 
@@ -59,7 +59,7 @@ class CostScorer:
         sample_weight: Array | None = None,
     ) -> float:
         """Score a model."""
-        known = LabelledCosts.of(self.costs, estimator.classes_)
+        known = by_label(self.costs, estimator.classes_)
         return -mean_cost(known, np.asarray(y), estimator.predict(X), sample_weight)
 
 

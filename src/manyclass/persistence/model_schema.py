@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
-from manyclass.estimators.costs import cost_table
+from manyclass.estimators.costs import LARGEST_TABLE, cost_table
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
@@ -27,6 +27,7 @@ from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name, named
 from manyclass.problem.solution import PARTS, Certificate, EpochRecord
+from manyclass.problem.taxonomy import Taxonomy
 from manyclass.solvers.sgd import StochasticRecord
 from manyclass.utils.types import Array, Settings
 
@@ -37,6 +38,7 @@ Estimator: TypeAlias = (
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 HISTORY = "history"
 COSTS = "costs"  # of mistakes
+TAXONOMY = "taxonomy"  # in place of costs of more classes than a table has
 # Parameters of a run, which are not stored.
 OF_A_RUN = ("solver", "communicator", "split", "checkpoint", "checkpoint_minutes", "resume")
 MAX_STEPS = 1 << 62  # leaves room to count more
@@ -88,7 +90,9 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
     if isinstance(estimator, MultilabelSVC):
         tensors["thresholds"] = estimator.thresholds_
     costs = getattr(estimator, "costs", None)
-    if costs is not None:
+    if isinstance(costs, Taxonomy) and len(classes) > LARGEST_TABLE:
+        model[TAXONOMY] = costs.as_dict()
+    elif costs is not None:
         tensors[COSTS] = cost_table(costs, classes)
     if getattr(estimator, "history_", None):
         tensors[HISTORY] = history_tensor(estimator.history_)
@@ -142,6 +146,8 @@ def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
         estimator.thresholds_ = _thresholds(tensors, len(classes))
     if COSTS in tensors and hasattr(estimator, "costs"):
         estimator.costs = _costs(tensors[COSTS], classes)
+    if TAXONOMY in model and hasattr(estimator, "costs"):
+        estimator.costs = Taxonomy.from_dict(model[TAXONOMY])
     if HISTORY in tensors:
         estimator.history_ = history_of(tensors[HISTORY], kind.record)
     estimator.n_features_in_ = coef.shape[1]

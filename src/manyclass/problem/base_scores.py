@@ -2,7 +2,8 @@
 
     s_ic = w_c . x_i + b_ic,  for all classes c, y_i among them
 
-Offsets o_c of classes are the same for all examples. Costs Delta(y, c) of predicting c where y is
+Offsets o_c of classes are the same for all examples; scores of another model have a row for each.
+Costs Delta(y, c) of predicting c where y is
 true ask for margins of their size (margin rescaling):
 
     Delta(y, c) - (w_y - w_c) . x = gamma - (s_y - s_c)    where b_c = Delta(y, c) - gamma, b_y = 0
@@ -14,10 +15,13 @@ Tsochantaridis et al., Large margin methods for structured and interdependent ou
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from manyclass.utils.types import Array, Settings
 
 Numbers = NDArray[np.float64]
 
@@ -58,13 +62,36 @@ class BaseScores:
         """Return those of offsets of the classes, shape (k,)."""
         return cls(offsets[None], np.zeros(n_examples, np.int32), 1.0)
 
-    def plus(self, offsets: Numbers) -> BaseScores:
-        """Return these with offsets of the classes, shape (k,), added."""
-        return replace(self, table=self.table + offsets)
+    @classmethod
+    def of_scores(cls, scores: Numbers) -> BaseScores:
+        """Return those of scores of the examples, shape (n, k)."""
+        return cls(scores, np.arange(len(scores), dtype=np.int32), 1.0)
 
-    def of(self, part: slice) -> Numbers:
+    def plus(self, numbers: Numbers) -> BaseScores:
+        """Return these with numbers added, of the classes, shape (k,), or of all, shape (n, k)."""
+        if numbers.ndim == 1:
+            return replace(self, table=self.table + numbers)
+        return replace(BaseScores.of_scores(self.of(slice(None)) + numbers), gamma=self.gamma)
+
+    def of(self, part: slice | NDArray[np.intp]) -> Numbers:
         """Return those of some examples, shape (rows, k)."""
         return np.asarray(self.table[self.rows[part]])
+
+    def at(self, rows: NDArray[np.intp], classes: NDArray[np.int32]) -> Numbers:
+        """Return one number of each of some examples."""
+        return np.asarray(self.table[self.rows[rows], classes])
+
+    def parts(self) -> Iterator[tuple[slice, Numbers]]:
+        """Yield the rows of the table, some after the others."""
+        yield slice(0, len(self.table)), self.table
+
+    def arrays(self) -> list[Array]:
+        """Return what identifies them."""
+        return [self.table, self.rows]
+
+    def core_arguments(self) -> Settings:
+        """Return what the core takes."""
+        return {"base_table": self.table, "base_rows": self.rows, "base_tree": None}
 
     def of_classes(self, classes: NDArray[np.int64]) -> BaseScores:
         """Return the same for some classes only."""

@@ -12,6 +12,7 @@ from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset, rows_in_region
 from manyclass.problem.formulations import Formulation
 from manyclass.problem.losses import LOSSES, Loss
+from manyclass.problem.tree_scores import TreeScores
 from manyclass.utils.core_class import core_class
 from manyclass.utils.machine import instruction_set
 from manyclass.utils.types import Settings
@@ -28,7 +29,7 @@ class Problem:
     C : float
         Positive; the cost of a unit of loss of an example of weight one.
     loss : {"hinge", "squared_hinge"}
-    base : BaseScores, default=None
+    base : BaseScores or TreeScores, default=None
         What is added to the scores of the examples, such as costs of mistakes ask for.
     costs : ndarray of shape (n,), float64
         C_i = C * weight_i.
@@ -38,7 +39,7 @@ class Problem:
     formulation: Formulation
     C: float
     loss: str = "hinge"
-    base: BaseScores | None = None
+    base: BaseScores | TreeScores | None = None
     costs: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,6 +66,10 @@ class Problem:
         """gamma_c of c != y, and gamma_y."""
         gamma, own = self.formulation.margins(self.dataset.n_classes)
         return gamma if self.base is None else self.base.gamma, own
+
+    def with_base(self, base: BaseScores | TreeScores | None) -> Problem:
+        """Return the same problem with other base scores."""
+        return Problem(self.dataset, self.formulation, self.C, self.loss, base)
 
     @property
     def slack_loss(self) -> Loss:
@@ -114,10 +119,9 @@ def problem_arguments(problem: Problem) -> Settings:
         "n_classes": data.n_classes,
         "costs": problem.costs,
         "instruction_set": instruction_set(),
-        "base_table": None if base is None else base.table,
-        "base_rows": None if base is None else base.rows,
         "sets": data.sets,
         "rows_in_region": rows_in_region(data),
+        **({} if base is None else base.core_arguments()),
     }
 
 

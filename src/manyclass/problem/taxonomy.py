@@ -13,16 +13,19 @@ Ramaswamy et al., Convex calibrated surrogates for hierarchical classification, 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from manyclass.utils.types import Array, Label
+from manyclass.problem.tree_scores import ClassRanges, TreeScores
+from manyclass.utils.types import Array, Label, Settings
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
+Range = tuple[float, float]
 Below: TypeAlias = "Mapping[Label, Below] | Collection[Label] | None"  # what is below a node
 ROWS_AT_A_TIME = 1 << 16
 NONE = -1  # no node
@@ -36,6 +39,19 @@ class WithProbabilities(Protocol):
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probabilities of the classes."""
         ...
+
+
+class ByDepth:
+    """A distance that is stored as its value at each depth."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self.values = np.array(values, np.float64, ndmin=1)
+
+    def __call__(self, depths: Numbers) -> Numbers:
+        """Return the distances at depths."""
+        if self.values.ndim != 1 or int(depths.max(initial=0)) >= len(self.values):
+            raise ValueError("a taxonomy needs a distance for each depth")
+        return np.asarray(self.values[depths.astype(np.int64)])
 
 
 class Taxonomy:
@@ -57,6 +73,8 @@ class Taxonomy:
         Labels, a parent before its children; the first one is the root.
     depths : ndarray of shape (n_nodes,)
         0 of the root.
+    scale : float or None
+        The distance whose cost is 1; None for the largest one of the classes at hand.
 
     Examples
     --------
@@ -78,6 +96,8 @@ class Taxonomy:
             raise ValueError("a taxonomy needs a dict of nodes and their parents, one at least")
         self.parents, self.distance = dict(parents), distance
         self.nodes, above = _in_order(self.parents)
+        self._above = np.array(above, np.int64)
+        self.scale: float | None = None  # of costs
         self._places = {node: place for place, node in enumerate(self.nodes)}
         self.depths = np.zeros(len(above), np.int64)
         for place, parent in enumerate(above[1:], 1):
@@ -144,6 +164,45 @@ class Taxonomy:
                     todo.append((node, below[node]))
         return cls(parents, distance=distance)
 
+    def as_dict(self) -> Settings:
+        """Return the tree, ready for JSON; of a function its value at each depth."""
+        depths = np.arange(int(self.depths.max()) + 1)
+        by_depth = self._of_depths(depths).tolist() if callable(self.distance) else None
+        nodes = [node.item() if isinstance(node, np.generic) else node for node in self.nodes]
+        if not all(isinstance(node, str | int | float | None) for node in nodes):
+            raise ValueError("nodes of a taxonomy must be numbers or text to be saved")
+        facts = {"nodes": nodes, "above": self._above.tolist()}
+        return {**facts, "distances": by_depth, "scale": self.scale}
+
+    @classmethod
+    def from_dict(cls, stored: Settings) -> Taxonomy:
+        """Return the tree of ``as_dict``, which may come from a hostile file.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            If it is none.
+        """
+        nodes, above, distances = stored["nodes"], stored["above"], stored["distances"]
+        kinds = all(type(node) in (str, int, float, type(None)) for node in nodes)
+        places = [type(p) is int and p < place for place, p in enumerate(above)]
+        if not kinds or not all(places) or len(nodes) != len(above) or len(nodes) < 2:
+            raise ValueError("a taxonomy needs its nodes, each behind its parent")
+        if (
+            None in nodes[1:]
+            or len(set(nodes)) < len(nodes)
+            or above[0] != NONE
+            or min(above[1:]) < 0
+        ):
+            raise ValueError("a taxonomy has one root, and every node once")
+        parents = {node: nodes[p] for node, p in zip(nodes[1:], above[1:], strict=True)}
+        tree = cls(parents, distance="edges" if distances is None else ByDepth(distances))
+        scale = stored["scale"]
+        if scale is not None and not (type(scale) is float and 0 < scale < np.inf):
+            raise ValueError("the scale of a taxonomy must be positive")
+        tree.scale = scale
+        return tree
+
     def costs_of(self, classes: ArrayLike) -> Numbers:
         """Return the distances of classes, scaled to a largest value of 1, shape (k, k).
 
@@ -154,8 +213,64 @@ class Taxonomy:
         """
         places = self._places_of(np.asarray(classes))
         found = np.stack([self._distances(np.full_like(places, c), places) for c in places])
-        largest = float(found.max(initial=0.0))
+        largest = self.scale or float(found.max(initial=0.0))
         return found / largest if largest else found
+
+    def scores_of(self, classes: ArrayLike, labels: NDArray[np.int32]) -> TreeScores | None:
+        """Return what costs of these classes add to the scores in training; None where all are 1.
+
+        As a table of ``costs_of`` would, in memory for the nodes of the tree.
+
+        Parameters
+        ----------
+        classes : array-like of shape (k,)
+        labels : ndarray of shape (n,), int32
+            y_i, a number of one of the classes.
+
+        Raises
+        ------
+        ValueError
+            If a class is no node, a distance is negative, infinite or NaN, or all are 0.
+        """
+        tree, of_node, of_class, (least, largest) = self._ranges_of(np.asarray(classes))
+        scale = self.scale or largest
+        if least == largest == scale:
+            return None
+        if largest == 0:
+            raise ValueError("costs: at least one mistake must cost something")
+        of_class, of_node = of_class / scale, of_node / scale
+        own = np.zeros(len(of_class))
+        return TreeScores(tree, of_node, of_class, of_class - 1.0, own, labels)
+
+    def scaled_for(self, classes: ArrayLike) -> Taxonomy:
+        """Return this tree with the scale of these classes, for costs of some of them."""
+        found = copy.copy(self)
+        found.scale = self.scale or self._ranges_of(np.asarray(classes))[-1][1]
+        return found
+
+    def mean_cost(
+        self, y: ArrayLike, predicted: ArrayLike, sample_weight: Array | None = None
+    ) -> float:
+        """Return the mean cost of predictions by a tree that has a scale."""
+        found = self.distances(y, predicted) / (self.scale or 1.0)
+        return float(np.average(found, weights=sample_weight))
+
+    def _ranges_of(self, classes: Array) -> tuple[ClassRanges, Numbers, Numbers, Range]:
+        """Return classes by ranges, their numbers, and the least and largest distance."""
+        places = self._places_of(classes)
+        tree = ClassRanges.of(self._above, places)
+        depths = self.depths[tree.kept]
+        if callable(self.distance):
+            of_node: Numbers = self._of_depths(depths)
+            of_class: Numbers = np.zeros(len(places))
+        else:
+            of_node = np.asarray(-2.0 * depths)
+            of_class = self.depths[places].astype(np.float64)
+        return tree, of_node, of_class, tree.extremes(of_class, of_node)
+
+    def __contains__(self, label: Label) -> bool:
+        """Whether a label is a node."""
+        return label in self._places
 
     def distances(self, y: ArrayLike, predicted: ArrayLike) -> Numbers:
         """Return the distance of each prediction from the true label, not scaled, shape (n,).
@@ -254,14 +369,18 @@ class Taxonomy:
             found[part] = ((one == other) & (one != NONE)).sum(axis=1)
         return found
 
+    def _of_depths(self, depths: Places) -> Numbers:
+        """Distances of nodes whose lowest common ancestors have these depths."""
+        assert callable(self.distance)
+        found = np.array(self.distance(depths.astype(np.float64)), np.float64)
+        if found.shape != depths.shape or not (found >= 0).all() or np.isinf(found).any():
+            raise ValueError("distance must return a finite number of at least 0 for each depth")
+        return found
+
     def _distances(self, first: Places, second: Places) -> Numbers:
         common = self._common(first, second)
         if callable(self.distance):
-            found = np.array(self.distance(common.astype(np.float64)), np.float64)
-            if found.shape != common.shape or not (found >= 0).all() or np.isinf(found).any():
-                raise ValueError(
-                    "distance must return a finite number of at least 0 for each depth"
-                )
+            found = self._of_depths(common)
             found[first == second] = 0
             return found
         return (self.depths[first] + self.depths[second] - 2 * common).astype(np.float64)

@@ -12,8 +12,8 @@ from sklearn.metrics import precision_recall_fscore_support
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from manyclass.estimators.costs import cost_table
-from manyclass.problem.taxonomy import WithProbabilities
+from manyclass.estimators.costs import by_label, mean_cost
+from manyclass.problem.taxonomy import Taxonomy, WithProbabilities
 from manyclass.reports.confusion import (
     ConfusionPairs,
     LabelCodes,
@@ -23,6 +23,7 @@ from manyclass.reports.confusion import (
     shown,
 )
 from manyclass.reports.coverage import TOP, Coverage, largest_leads, top_k_accuracy
+from manyclass.reports.tree_metrics import TreeMetrics
 from manyclass.utils.given_rows import is_sparse
 from manyclass.utils.types import Array, Label, Numbers, Rows, Settings
 
@@ -52,6 +53,8 @@ class Evaluation:
     mean_cost : float or None
         Mean cost of the predictions, of rows whose label is a class; None for a model without costs
         of mistakes, or without such a row.
+    tree : TreeMetrics or None
+        Scores by a taxonomy, where there is one.
     """
 
     codes: LabelCodes
@@ -61,6 +64,7 @@ class Evaluation:
     coverage: Coverage | None = None
     top_k: dict[int, float] = field(default_factory=dict)
     mean_cost: float | None = None
+    tree: TreeMetrics | None = None
 
     @property
     def n_rows(self) -> int:
@@ -84,6 +88,7 @@ class Evaluation:
             "micro_f1": self.accuracy,  # the same, as every row has one label and gets one
             "macro_f1": self.macro_f1,
             **({} if self.mean_cost is None else {"mean_cost": self.mean_cost}),
+            **({} if self.tree is None else self.tree.as_dict()),
             "n": self.n_rows,
         }
 
@@ -116,7 +121,12 @@ class Evaluation:
 
 
 def evaluate(
-    model: ClassifierMixin, X: ArrayLike, y: ArrayLike, *, confidence: bool = True
+    model: ClassifierMixin,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    confidence: bool = True,
+    taxonomy: Taxonomy | None = None,
 ) -> Evaluation:
     """Evaluate a model on labelled rows.
 
@@ -129,6 +139,9 @@ def evaluate(
     confidence : bool, default=True
         Whether to evaluate the best k classes, the confidence of the predictions, and the
         probabilities where the model has them.
+    taxonomy : Taxonomy, default=None
+        A tree whose nodes are the labels, for the mean distance of predictions, hierarchical F1 and
+        the accuracy of each level. None: the one that the model was trained with, if there is one.
 
     Returns
     -------
@@ -137,7 +150,7 @@ def evaluate(
     Raises
     ------
     ValueError
-        If X or y do not fit the model, or each other, or there is no row.
+        If X or y do not fit the model, or each other, there is no row, or a label is no node.
     """
     truth = as_labels(y, "y")
     X = X.tocsr() if is_sparse(X) else X
@@ -149,25 +162,46 @@ def evaluate(
     best = classifier.predict_top_k(X, k) if k > 1 else classifier.predict(X)[:, None]
     codes = label_codes(classifier.classes_, truth, best[:, 0])
     scores, pairs = ClassScores.of(codes), ConfusionPairs(codes)
-    cost = _mean_cost(classifier, codes)
+    cost, tree = _mean_cost(classifier, codes), _by_tree(classifier, codes, taxonomy)
     if not confidence:
-        return Evaluation(codes, scores, pairs, None, mean_cost=cost)
+        return Evaluation(codes, scores, pairs, None, mean_cost=cost, tree=tree)
     top_k = top_k_accuracy(classifier.classes_, best, codes)
     if not has_probabilities(classifier):
         right = codes.true == codes.predicted
         covered = Coverage.of("lead", largest_leads(classifier, X), right)
-        return Evaluation(codes, scores, pairs, None, covered, top_k, cost)
+        return Evaluation(codes, scores, pairs, None, covered, top_k, cost, tree)
     found, covered = calibration(classifier, X, codes)
-    return Evaluation(codes, scores, pairs, found, covered, top_k, cost)
+    return Evaluation(codes, scores, pairs, found, covered, top_k, cost, tree)
 
 
 def _mean_cost(classifier: ClassifierMixin, codes: LabelCodes) -> float | None:
     """Return the mean cost of predictions by the costs that a model was trained with."""
     if getattr(classifier, "costs", None) is None or codes.n_unseen == len(codes.true):
         return None
-    known, places = codes.true < codes.n_known, codes.columns()
-    table = cost_table(classifier.costs, classifier.classes_)
-    return float(table[places[codes.true[known]], places[codes.predicted[known]]].mean())
+    known, labels = codes.true < codes.n_known, classifier.classes_[codes.columns()]
+    costs = by_label(classifier.costs, classifier.classes_)
+    return mean_cost(costs, labels[codes.true[known]], labels[codes.predicted[known]])
+
+
+def _by_tree(
+    classifier: ClassifierMixin, codes: LabelCodes, taxonomy: Taxonomy | None
+) -> TreeMetrics | None:
+    """Return the scores by a tree that is given, or that a model was trained with.
+
+    By the latter, of rows whose label is a node.
+    """
+    own = getattr(classifier, "costs", None)
+    tree = own if taxonomy is None and isinstance(own, Taxonomy) else taxonomy
+    if tree is None:
+        return None
+    labels, rows = np.empty(len(codes.labels), object), np.arange(len(codes.true))
+    labels[:] = codes.labels
+    if taxonomy is None:
+        nodes = np.isin(np.arange(len(labels)), [i for i, x in enumerate(labels) if x in tree])
+        rows = rows[nodes[codes.true]]
+    if not len(rows):
+        return None
+    return TreeMetrics.of(tree, labels[codes.true[rows]], labels[codes.predicted[rows]])
 
 
 def _transformed(steps: Pipeline, X: object) -> ArrayLike:

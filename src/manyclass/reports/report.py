@@ -19,6 +19,7 @@ from manyclass.model_selection.multilabel import MultilabelSVCCV
 from manyclass.multilabel.label_sets import LabelSets
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.persistence.model_schema import KINDS, Estimator
+from manyclass.problem.taxonomy import Taxonomy
 from manyclass.reports import sections
 from manyclass.reports.evaluation import Evaluation, evaluate
 from manyclass.reports.html import Markup, document, element, facts, paragraph, percent
@@ -41,6 +42,7 @@ def write_report(
     *,
     feature_names: ArrayLike | None = None,
     top_features: int | None = None,
+    taxonomy: Taxonomy | None = None,
     title: str = "Model report",
     origin: str = "",
 ) -> None:
@@ -68,6 +70,8 @@ def write_report(
         ``feature_names_in_`` when None.
     top_features : int, default=None
         How many features to show for each class. None: 10 where they have names, else none.
+    taxonomy : Taxonomy, default=None
+        A tree whose nodes are the labels, for scores by it, as ``evaluate`` has them.
     title : str, default="Model report"
     origin : str, default=""
         A line below the title, such as the names of files.
@@ -103,6 +107,7 @@ def write_report(
         y,
         feature_names=feature_names,
         top_features=top_features,
+        taxonomy=taxonomy,
         title=title,
         origin=origin,
     )[0]
@@ -117,6 +122,7 @@ def report_page(
     *,
     feature_names: ArrayLike | None = None,
     top_features: int | None = None,
+    taxonomy: Taxonomy | None = None,
     title: str = "Model report",
     origin: str = "",
     steps: Pipeline | None = None,
@@ -142,15 +148,18 @@ def report_page(
     ]
     found = sets = None
     if isinstance(classifier, MultilabelSVC):
+        if taxonomy is not None:
+            raise ValueError("taxonomy= is for models whose rows have one class")
         if X is not None and y is not None:
             rows = model[:-1].transform(X) if isinstance(model, Pipeline) else X
             sets = judge_sets(classifier, rows, y)
             parts.append(labels_section(sets))
     elif X is not None and y is not None:
-        found = evaluate(model, X, cast("ArrayLike", y))
+        found = evaluate(model, X, cast("ArrayLike", y), taxonomy=taxonomy)
         parts += [sections.classes_section(found), sections.confusion_section(found)]
         confidence = sections.confidence_section(found)
         parts += [confidence] if confidence is not None else []
+        parts += [] if found.tree is None else [sections.levels_section(found.tree)]
         if found.calibration is not None:
             parts.append(sections.calibration_section(found.calibration))
     if n_top is not None:
@@ -211,10 +220,13 @@ def _judged(found: Evaluation | SetScores | None) -> list[tuple[str, str | None]
         scores = found.scores()
         shares = [(name, percent(scores[key], 2)) for key, name in OF_SETS.items()]
         return [*shares, ("rows judged", f"{found.n_rows:,}")]
+    tree = found.tree
     return [
         ("accuracy", percent(found.accuracy, 2)),
         ("macro F1", percent(found.macro_f1, 2)),
         ("mean cost", _number(found.mean_cost)),
+        ("tree distance", _number(None if tree is None else tree.mean_distance)),
+        ("tree F1", None if tree is None else percent(tree.f1, 2)),
         ("rows judged", f"{found.n_rows:,}"),
     ]
 

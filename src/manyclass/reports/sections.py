@@ -36,6 +36,7 @@ from manyclass.reports.html import (
     side_by_side,
     table,
 )
+from manyclass.reports.tree_metrics import TreeMetrics
 from manyclass.utils.types import Array, Label, Settings
 from manyclass.version import __version__
 
@@ -71,6 +72,10 @@ CONFIDENCE = {
     "probability": "Confidence is the largest probability.",
     "lead": "Confidence is the lead: the largest score less the second.",
 }
+LEVELS = (
+    "Of the rows whose true class is as deep, the share that is predicted below the same node of "
+    "this depth."
+)
 FEATURES = (
     "The features that speak most for each class, with their weights, the largest first. Weights "
     "compare only between features of about the same scale."
@@ -266,6 +271,18 @@ def _listed(scores: ClassScores, order: NDArray[np.int64]) -> NDArray[np.int64]:
     largest = np.argsort(-scores.support, kind="stable")[:LARGEST]
     others = order[WORST:]
     return np.concatenate([order[:WORST], others[np.isin(others, largest)]])
+
+
+def levels_section(found: TreeMetrics) -> Section:
+    """Return the accuracy of each level of a taxonomy."""
+    rows = [
+        [str(depth), percent(share)]
+        for depth, share in enumerate(found.by_level.tolist(), 1)
+        if not np.isnan(share)
+    ]
+    titles = ("depth", "below the same node")
+    whole = table("Accuracy by level", titles, rows, n_left=0)
+    return Section("levels", "Levels", "Levels of the taxonomy", [paragraph(LEVELS), whole])
 
 
 def confusion_section(found: Evaluation) -> Section:

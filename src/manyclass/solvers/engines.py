@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem, check_squared_norms, core_problem
 from manyclass.problem.solution import Certificate, Weights
+from manyclass.problem.tree_scores import TreeScores
 from manyclass.solvers.certificates import (
     NO_COMMON,
     Returned,
@@ -77,9 +78,16 @@ class Engine(_core.Engine):
         if storage != "tables":
             super().__init__(self.core, storage, n_jobs, lists=lists)
             return
-        order = (rng or np.random.default_rng(0)).permutation(self._k).astype(np.int32)
+        order = self._order_of_classes(rng or np.random.default_rng(0))
         n_jobs = min(n_jobs, cpu_count())  # more would only wait
         super().__init__(self.core, storage, n_jobs, order=order, dense_from=dense_from(problem))
+
+    def _order_of_classes(self, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Return a random order; with a taxonomy, that in which its subtrees are ranges."""
+        base = self.problem.base
+        if isinstance(base, TreeScores):
+            return base.ranges.classes
+        return rng.permutation(self._k).astype(np.int32)
 
     def certify(self, rounding: float) -> Certificate:
         """Compute P at W and D at z; `rounding` bounds ||W - W(z)||, as ``rebuild`` does."""

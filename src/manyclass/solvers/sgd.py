@@ -17,6 +17,8 @@ T_t the weight of the examples of steps 1 to t; with v_i = 1 and |A_t| = r that 
 of W_t: with weights T_t^2 (``average=True``: polynomial decay, Shamir and Zhang 2013), or with
 equal weights from some step on (suffix average: Rakhlin, Shamir, Sridharan 2012).
 
+With offsets o of the classes, w_c . x + o_c takes the place of w_c . x in l.
+
 A row is drawn without replacement: every epoch visits all rows once. alpha = 1/(n C) makes f of the
 hinge the Crammer-Singer objective divided by n C. The perceptron's f has its minimum, 0, at W = 0:
 what it learns is the direction of W, which does not depend on alpha.
@@ -169,7 +171,9 @@ class Stochastic:
             _core.StochasticLoss[plan.loss], plan.batch_size, n_threads_for(dataset, plan)
         )
         try:
-            return self.sums.steps(self._trainer_of(dataset), self.clock, passage, rows)
+            return self.sums.steps(
+                self._trainer_of(dataset, plan.offsets), self.clock, passage, rows
+            )
         except OverflowError:
             raise FloatingPointError(
                 "the weights may overflow; scale the features (and sample weights) to about one, "
@@ -181,13 +185,22 @@ class Stochastic:
                 "fewer features (hashing, selection) or fewer classes"
             ) from None
 
-    def _trainer_of(self, dataset: Dataset) -> _core.StochasticTrainer64:
+    def _trainer_of(
+        self, dataset: Dataset, offsets: NDArray[np.float64] | None
+    ) -> _core.StochasticTrainer64:
         """Return the examples as the core takes them; those of the last call are kept."""
         if self._trainer is None or self._trainer[0] is not dataset:
             self._trainer = None
             trainer_of = core_class("StochasticTrainer", self.shape.dtype)
             tables = self.sums if isinstance(self.sums, TableAccumulator) else None
             labels = dataset.labels if tables is None else tables.places_of(dataset.labels)
+            base: Settings = {}
+            if offsets is not None:
+                places = np.arange(len(offsets), dtype=np.int32)
+                table = np.empty((1, len(offsets)))
+                table[0, places if tables is None else tables.places_of(places)] = offsets
+                rows = np.zeros(dataset.n_examples, np.int32)
+                base = {"base_table": table, "base_rows": rows}
             problem = core_class("Problem", self.shape.dtype)(
                 None,
                 dataset.indptr,
@@ -199,6 +212,7 @@ class Stochastic:
                 dataset.n_classes,
                 dataset.weights / self.unit,
                 instruction_set(),
+                **base,
             )
             self._trainer = dataset, trainer_of(problem)
         return self._trainer[1]
@@ -334,12 +348,15 @@ class Plan:
         Whether each epoch has a random order (of the rows in memory); otherwise the given one.
     n_jobs : int
         Threads at most.
+    offsets : ndarray of shape (k,), float64, or None, default=None
+        Of the classes, added to the scores of the steps.
     """
 
     loss: str
     batch_size: int
     shuffle: bool
     n_jobs: int
+    offsets: NDArray[np.float64] | None = None
 
 
 class NoImprovement:

@@ -44,6 +44,7 @@ def stochastic_objective(
     coef: Coefficients,
     intercept: Array,
     n_jobs: int = 1,
+    offsets: NDArray[np.float64] | None = None,
 ) -> float:
     """Return f = alpha/2 ||W||^2 + sum_i v_i l_i / sum_i v_i, some rows at a time.
 
@@ -57,6 +58,8 @@ def stochastic_objective(
     intercept : ndarray of shape (k,) or (1,)
     n_jobs : int, default=1
         Threads.
+    offsets : ndarray of shape (k,), default=None
+        Added to the scores of the classes.
 
     Returns
     -------
@@ -71,6 +74,7 @@ def stochastic_objective(
         for begin in range(0, data.n_examples, step):
             part = slice(begin, begin + step)
             scores = scores_of(matrix[part], coef, intercept, n_jobs).astype(np.float64) * scale
+            scores = scores if offsets is None else scores + offsets
             total += float(data.weights[part] @ losses(loss, data.labels[part], scores))
         weight += float(data.weights.sum())
         bias = data.bias

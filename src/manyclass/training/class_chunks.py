@@ -29,6 +29,7 @@ from manyclass.problem.solution import (
     rounding_share,
     start_of,
 )
+from manyclass.problem.tree_scores import TreeScores
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import classes_in_group
 from manyclass.solvers.weights.storage_choice import groups_in_part
@@ -218,7 +219,7 @@ class Finished(Generic[P]):
         losses = self._losses_at_zero(base, n_classes)
         return float(costs @ losses), float(costs[may_gain] @ losses[may_gain])
 
-    def _losses_at_zero(self, base: BaseScores, n_classes: int) -> NDArray[np.float64]:
+    def _losses_at_zero(self, base: BaseScores | TreeScores, n_classes: int) -> NDArray[np.float64]:
         """Loss of each example on the last classes at W = 0."""
         problem, data = self.problem, self.problem.dataset
         first, (gamma, own) = data.n_classes - n_classes, problem.margins()
@@ -226,9 +227,10 @@ class Finished(Generic[P]):
         def loss(xi: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.asarray(problem.slack_loss.of_positive(np.maximum(xi, 0)))
 
-        found = loss(gamma + base.table[:, first:]).sum(axis=1)[base.rows]
+        parts = [loss(gamma + table[:, first:]).sum(axis=1) for _, table in base.parts()]
+        found = np.concatenate(parts)[base.rows]
         mine = np.flatnonzero(data.labels >= first)
-        of_own = base.table[base.rows[mine], data.labels[mine]]
+        of_own = base.at(mine, data.labels[mine])
         found[mine] += loss(own - of_own) - loss(gamma + of_own)
         return np.asarray(found)
 

@@ -8,6 +8,7 @@ from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS, LOGISTIC
 from manyclass.problem.problem import Problem
+from manyclass.problem.tree_scores import TreeScores
 from manyclass.utils.fingerprints import Facts, crc32, fingerprint, fingerprint_of
 from manyclass.utils.types import Array
 
@@ -47,8 +48,8 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
     }
 
 
-def _fingerprint_of_base(base: BaseScores) -> str:
-    return fingerprint(base.table, base.rows, np.array([base.gamma]))
+def _fingerprint_of_base(base: BaseScores | TreeScores) -> str:
+    return fingerprint(*base.arrays(), np.array([base.gamma]))
 
 
 ROWS_AT_A_TIME = 1 << 12

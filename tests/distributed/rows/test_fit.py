@@ -45,6 +45,8 @@ def test_parts_reach_the_optimum_of_one_process(size, rows):
         {"C": 100.0},
         {"C": 1e-3},
         {"intercept_scaling": 2.0, "n_jobs": 2},
+        {"class_offset": [0.5, -1.0, 2.0, 0.0, -3.0]},
+        {"class_offset": {1: 2.0}, "regularize_intercept": True},
     ],
 )
 def test_intercepts_and_costs(params):
@@ -53,6 +55,11 @@ def test_intercepts_and_costs(params):
     assert model.certificate_.relative_gap <= 1e-5
     assert model.certificate_.primal_objective == pytest.approx(alone.primal_objective, rel=2e-5)
     assert model.certificate_.dual_objective <= alone.primal_objective
+
+
+def test_no_part_knows_the_shares_of_the_classes():
+    errors = on_ranks(2, caught(lambda rank: fit(rank, X, Y, class_offset="logit_adjustment")))
+    assert all("shares of the classes" in str(error) for error in errors)
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0, 1: 0.0, 2: 0.5, 3: 1, 4: 1}])

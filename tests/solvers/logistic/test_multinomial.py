@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.solution import Status
 from manyclass.solvers.logistic import multinomial
 from tests.helpers.cases import each
@@ -29,13 +30,36 @@ def test_optimum_is_that_of_an_independent_solver(seed):
     assert certificate.primal_objective == pytest.approx(best, rel=1e-8)
 
 
+def with_scores(problem, seed=0):
+    data = problem.dataset
+    shape = data.n_examples, data.n_classes
+    scores = np.random.default_rng(seed).normal(scale=2, size=shape)
+    return problem.with_base(BaseScores.of_scores(scores))
+
+
+@each("seed", range(12))
+def test_scores_of_another_model_move_the_optimum_of_an_independent_solver(seed):
+    free = bool(seed % 2)
+    problem = with_scores(random_logistic(seed, bias=(1.0, 0.5, 0.0)[seed % 3]), seed)
+    found = trained(problem, free=free)
+    certificate, W = found.certificate, np.asarray(found.weights)
+    assert certificate.relative_gap <= 1e-9
+    assert certificate.primal_objective == pytest.approx(primal(problem, W, free=free), rel=1e-12)
+    best = optimum(problem, free=free)
+    assert certificate.dual_objective <= best * (1 + 1e-12)
+    assert certificate.primal_objective == pytest.approx(best, rel=1e-8)
+
+
 @pytest.mark.parametrize("shape", [(60, 5, 3), (80, 12, 70), (50, 260, 20)])
 @pytest.mark.parametrize("free", [False, True])
 @pytest.mark.parametrize("ways", ["descent", "newton"])
-def test_both_ways_reach_the_optimum(shape, free, ways, monkeypatch):
+@each("has_scores", [False, True])
+def test_both_ways_reach_the_optimum(shape, free, ways, has_scores, monkeypatch):
     if ways == "newton":
         monkeypatch.setattr(multinomial, "duals_fit", lambda _: False)
     problem = random_logistic(3, shape=shape)
+    if has_scores:
+        problem = with_scores(problem)
     found = trained(problem, free=free, tol=1e-8)
     assert found.status is Status.CONVERGED
     if ways == "newton":

@@ -1,4 +1,4 @@
-"""Costs of mistakes on the command line: a table in a file, with labels."""
+"""Costs of mistakes and offsets on the command line: a table or a tree in a file, with labels."""
 
 from __future__ import annotations
 
@@ -9,18 +9,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from manyclass.cli.console import CommandParser, UsageError
+from manyclass.cli.console import CommandParser, UsageError, finite
 from manyclass.cli.input.data import label_finder
 
 if TYPE_CHECKING:
     from manyclass.estimators.costs import Costs
-    from manyclass.utils.types import Array
+    from manyclass.estimators.offsets import Offsets
+    from manyclass.problem.taxonomy import Taxonomy
+    from manyclass.utils.types import Array, Label
+
+LOGIT_ADJUSTMENT = "logit_adjustment"
 
 
 class Costly(Protocol):
     """An estimator with costs of mistakes."""
 
     costs: Costs | None
+
+
+class Shifted(Protocol):
+    """An estimator with offsets of classes."""
+
+    class_offset: Offsets | None
 
 
 def costs_option(parser: CommandParser | argparse._ArgumentGroup) -> None:
@@ -33,6 +43,98 @@ def costs_option(parser: CommandParser | argparse._ArgumentGroup) -> None:
     )
 
 
+def taxonomy_option(parser: CommandParser | argparse._ArgumentGroup, use: str) -> None:
+    """Add the option of a tree of the classes."""
+    parser.add_argument(
+        "--taxonomy",
+        metavar="FILE",
+        help=f"tree of the classes, {use}: CSV with a line for each node: its label, and that of "
+        "its parent, which a root lacks",
+    )
+
+
+def offset_option(parser: CommandParser | argparse._ArgumentGroup) -> None:
+    """Add the option of offsets of classes."""
+    parser.add_argument(
+        "--class-offset",
+        type=class_offset,
+        action="append",
+        metavar="LABEL=O",
+        help="add O to the scores of this class while training, so that it ends with lower ones; "
+        "may be given several times. logit_adjustment: the logarithms of the classes' shares",
+    )
+
+
+def class_offset(text: str) -> str | tuple[str, float]:
+    """Return "logit_adjustment", or a label and its offset."""
+    label, found, offset = text.rpartition("=")
+    if text == LOGIT_ADJUSTMENT:
+        return text
+    if not found or not label:
+        raise argparse.ArgumentTypeError(f"must be {LOGIT_ADJUSTMENT} or LABEL=O; not {text!r}")
+    return label, finite(offset)
+
+
+def take_offsets(model: Shifted, args: argparse.Namespace, y: Array) -> None:
+    """Set the offsets of the command line.
+
+    Raises
+    ------
+    UsageError
+        If a label is none of DATA or is given twice, or others go with "logit_adjustment".
+    """
+    given = args.class_offset
+    if not given:
+        return
+    if LOGIT_ADJUSTMENT in given:
+        if len(given) > 1:
+            raise UsageError(f"argument --class-offset: {LOGIT_ADJUSTMENT} goes with no other")
+        model.class_offset = LOGIT_ADJUSTMENT
+        return
+    find, offsets = label_finder(y), {}
+    for text, offset in given:
+        label = find(text)
+        if label is None:
+            raise UsageError(
+                f"argument --class-offset: no row of {args.data} has the label {text!r}"
+            )
+        if label in offsets:
+            raise UsageError(f"argument --class-offset: {text} is given twice")
+        offsets[label] = offset
+    model.class_offset = offsets
+
+
+def read_taxonomy(path: str, labels: Array) -> Taxonomy:
+    """Read a tree; its nodes are labels where they name one, else text.
+
+    Raises
+    ------
+    UsageError
+        If a line is not as it should be, or the nodes are no tree.
+    OSError
+        If the file cannot be read.
+    """
+    from manyclass.problem.taxonomy import Taxonomy
+
+    find, parents = label_finder(labels), {}
+
+    def node_of(text: str) -> Label:
+        label = find(text)
+        return text if label is None else label
+
+    for number, cells in _lines(path, "--taxonomy"):
+        if len(cells) not in (1, 2) or not cells[0]:
+            raise _wrong(path, number, "must hold a node and its parent", "--taxonomy")
+        node, above = node_of(cells[0]), cells[1] if len(cells) > 1 else ""
+        if node in parents:
+            raise _wrong(path, number, f"the node {cells[0]} is there twice", "--taxonomy")
+        parents[node] = node_of(above) if above else None
+    try:
+        return Taxonomy(parents)
+    except ValueError as error:
+        raise UsageError(f"argument --taxonomy: {path}: {error}") from None
+
+
 def take_costs(model: Costly, args: argparse.Namespace, y: Array) -> None:
     """Set the costs of the command line; the file has the labels of DATA, in any order.
 
@@ -43,11 +145,16 @@ def take_costs(model: Costly, args: argparse.Namespace, y: Array) -> None:
     OSError
         If the file cannot be read.
     """
-    if not args.costs:
-        return
     import numpy as np
 
+    if args.costs and args.taxonomy:
+        raise UsageError("argument --taxonomy: takes the place of --costs; give one of them")
     classes = np.unique(y)
+    if args.taxonomy:
+        model.costs = read_taxonomy(args.taxonomy, classes)
+        _check_nodes(args, model.costs, classes)
+    if not args.costs:
+        return
     places = {label: place for place, label in enumerate(classes.tolist())}
     find, table = label_finder(y), np.zeros((len(places), len(places)))
 
@@ -71,7 +178,15 @@ def take_costs(model: Costly, args: argparse.Namespace, y: Array) -> None:
     model.costs = table
 
 
-def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
+def _check_nodes(args: argparse.Namespace, tree: Taxonomy, classes: Array) -> None:
+    """Refuse a tree that lacks labels of DATA."""
+    nodes = set(tree.nodes)
+    missing = [label for label in classes.tolist() if label not in nodes]
+    if missing:
+        raise UsageError(f"argument --taxonomy: {args.taxonomy} has no line of {missing[0]!r}")
+
+
+def _lines(path: str, flag: str = "--costs") -> Iterator[tuple[int, list[str]]]:
     """Yield the numbers and the cells of the lines that are not empty."""
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file)
@@ -80,7 +195,7 @@ def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
                 if cells:
                     yield reader.line_num, [cell.strip() for cell in cells]
         except (csv.Error, UnicodeDecodeError) as error:
-            raise _wrong(path, reader.line_num + 1, f"is no CSV: {error}") from None
+            raise _wrong(path, reader.line_num + 1, f"is no CSV: {error}", flag) from None
 
 
 def _number(path: str, line: int, text: str) -> float:
@@ -99,5 +214,5 @@ def _check_all(args: argparse.Namespace, line: int, places: list[int], classes: 
             raise _wrong(args.costs, line, f"the label {label} {what}")
 
 
-def _wrong(path: str | os.PathLike[str], line: int, why: str) -> UsageError:
-    return UsageError(f"argument --costs: {path}, line {line}: {why}")
+def _wrong(path: str | os.PathLike[str], line: int, why: str, flag: str = "--costs") -> UsageError:
+    return UsageError(f"argument {flag}: {path}, line {line}: {why}")

@@ -130,6 +130,11 @@ class RowsTraining(Training):
 
         def problem_here() -> Problem:
             check_size(dataset)
+            if isinstance(model.class_offset, str):
+                raise ValueError(
+                    f"class_offset={model.class_offset!r} needs the shares of the classes in all "
+                    "rows, and a process has its own; give an array of their logarithms"
+                )
             return model._problem(dataset, classes)
 
         problem = agreed(ranks, problem_here)

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, FitTask, with_callbacks
+from manyclass.estimators.offsets import Offsets
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.stochastic.fit import StochasticModel
 from manyclass.estimators.stochastic.run import Blocks, shape_of, two_at_least
@@ -86,6 +87,12 @@ class StochasticClassifier(
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out by ``fit``. "balanced" weights class c
         by n / (k n_c), in ``fit`` only.
+    class_offset : "logit_adjustment", array-like of shape (n_classes,) or dict, default=None
+        Numbers that training adds to the scores of the classes, and prediction does not: a class
+        with a smaller one ends with higher scores. "logit_adjustment", in ``fit`` only: the
+        logarithm of the share of each class in the weights of the rows, which helps rare classes
+        (Menon et al. 2021). An array in the order of ``classes_``; a dict by label, 0 for classes
+        that it lacks.
     warm_start : bool, default=False
         Whether the next fit with the same classes continues from this one. Also makes a fit
         that Ctrl-C stopped resumable.
@@ -169,6 +176,7 @@ class StochasticClassifier(
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither"), one_of(["auto"])],
         "class_weight": [one_of(["balanced"]), dict, None],
+        "class_offset": [one_of(["logit_adjustment"]), "array-like", dict, None],
         "warm_start": ["boolean"],
         "weights": [one_of(["auto", "dense", "sparse"])],
         "compute_objective": ["boolean"],
@@ -195,6 +203,7 @@ class StochasticClassifier(
         fit_intercept: bool = True,
         intercept_scaling: float | str = "auto",
         class_weight: ClassWeight = None,
+        class_offset: Offsets | None = None,
         warm_start: bool = False,
         weights: str = "auto",
         compute_objective: bool = False,
@@ -216,6 +225,7 @@ class StochasticClassifier(
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.class_offset = class_offset
         self.warm_start = warm_start
         self.weights = weights
         self.compute_objective = compute_objective

@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import unique_labels
 
 from manyclass.estimators.coefficients import WRAPPERS, FitTask, join_weights
 from manyclass.estimators.linear import LinearClassifier
+from manyclass.estimators.offsets import log_shares, offsets_of
 from manyclass.estimators.stochastic.run import (
     SPARSE_BIAS,
     Learnt,
@@ -130,15 +131,28 @@ class StochasticModel(LinearClassifier):
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _plan(self) -> Plan:
-        n_jobs = effective_n_jobs(self.n_jobs)
-        return Plan(self.loss, min(int(self.batch_size), MAX_INDEX), self.shuffle, n_jobs)
+    def _plan(self, blocks: Iterable[Dataset], classes: Array) -> Plan:
+        n_jobs, size = effective_n_jobs(self.n_jobs), min(int(self.batch_size), MAX_INDEX)
+        return Plan(self.loss, size, self.shuffle, n_jobs, self._offsets(blocks, classes))
+
+    def _offsets(self, blocks: Iterable[Dataset], classes: Array) -> NDArray[np.float64] | None:
+        """Return what training adds to the scores of the classes."""
+        if self.class_offset is None:
+            return None
+        if isinstance(self.class_offset, str):  # of ``fit``, which has one block
+            return log_shares(next(iter(blocks)))
+        return offsets_of(self.class_offset, classes)
 
     def _refuse_for(self, method: str) -> None:
         """Refuse parameters that need all rows at once."""
         if self.early_stopping:
             raise ValueError(
                 f"early_stopping must be False for {method}, which has no rows to hold out"
+            )
+        if isinstance(self.class_offset, str):
+            raise ValueError(
+                f"class_offset={self.class_offset!r} is not for {method}, which sees some rows at "
+                "a time; give an array of the logarithms of the classes' shares"
             )
         if self.class_weight == "balanced":
             raise ValueError(
@@ -214,11 +228,12 @@ class StochasticModel(LinearClassifier):
             show(epoch_line(record), None)
             return task.epoch(lambda: {**fitted_attributes(running), **given._input_attributes()})
 
+        plan = self._plan(blocks, running.classes)
         with progress(int(self.verbose)) as show, running.moving:
             history, status = train_stochastic(
                 running.run,
                 blocks,
-                self._plan(),
+                plan,
                 NoImprovement(self.tol, self.n_iter_no_change),
                 rng,
                 max_iter=self.max_iter,
@@ -229,7 +244,7 @@ class StochasticModel(LinearClassifier):
             learnt = None if self.warm_start else running.finish()
             given.__dict__.pop("objective_", None)
             if self.compute_objective:
-                given.objective_ = self._objective(blocks, learnt or running.learnt())
+                given.objective_ = self._objective(blocks, learnt or running.learnt(), plan)
             self._adopt(running, history, given, learnt)
         task.end()
         return status
@@ -237,9 +252,10 @@ class StochasticModel(LinearClassifier):
     def _train_once(self, dataset: Dataset, running: Running, given: Self) -> None:
         """Visit some rows once; steps that were made before Ctrl-C count."""
         began, steps, loss = time.perf_counter(), running.run.clock.steps, np.nan
+        plan = self._plan([dataset], running.classes)
         with running.moving:
             try:
-                loss = running.run.epoch([dataset], self._plan(), self._rng())
+                loss = running.run.epoch([dataset], plan, self._rng())
             finally:
                 made = running.run.clock.steps
                 if made > steps or not np.isnan(loss):  # else there was an error before any step
@@ -289,9 +305,9 @@ class StochasticModel(LinearClassifier):
 
         return score
 
-    def _objective(self, blocks: Iterable[Dataset], learnt: Learnt) -> float:
-        n_jobs = effective_n_jobs(self.n_jobs)
-        return stochastic_objective(blocks, self.loss, float(self.alpha), *learnt, n_jobs)
+    def _objective(self, blocks: Iterable[Dataset], learnt: Learnt, plan: Plan) -> float:
+        given = blocks, self.loss, float(self.alpha), *learnt
+        return stochastic_objective(*given, plan.n_jobs, plan.offsets)
 
     def _warn(self, status: Status) -> None:
         if status is not Status.MAX_ITER or self.tol is None:

@@ -1,8 +1,8 @@
 """Newton's method with conjugate gradients for the primal of multinomial logistic regression.
 
-    min_W  P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(w_c . x_i) - w_{y_i} . x_i)
+    min_W  P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),   s_i = W^T x_i + b_i
 
-    H V = V + sum_i C_i x_i (p_i * t_i - p_i (p_i . t_i))^T,  t_i = V^T x_i,  p_i = softmax(W^T x_i)
+    H V = V + sum_i C_i x_i (p_i * t_i - p_i (p_i . t_i))^T,  t_i = V^T x_i,  p_i = softmax(s_i)
 
 A step solves H V = -grad P inexactly, preconditioned (preconditioners.py), and halves V until P
 falls enough (Nocedal, Wright 2006, algorithm 7.1), to tenths after SHORT halvings. P is strongly
@@ -65,7 +65,7 @@ class LogisticNewton:
     def __init__(self, engine: PrimalEngine) -> None:
         self.engine = engine
         self.primal, self._gradient = engine.gradient(engine.W)
-        if not self.primal <= engine.total_cost * np.log(engine.problem.dataset.n_classes):
+        if not self.primal <= self._primal_at_zero():
             engine.W[:] = 0
             self.primal, self._gradient = engine.gradient(engine.W)
         self._size = self._size_of(self._gradient)
@@ -79,6 +79,12 @@ class LogisticNewton:
             n_products = self._step(tol)
         evaluations = (2 * n_products + 1) * engine.n_examples * engine.problem.dataset.n_classes
         return NewtonRound(self.primal, 0.5 * self._size**2, n_products, evaluations)
+
+    def _primal_at_zero(self) -> float:
+        engine = self.engine
+        if engine.problem.base is None:
+            return engine.total_cost * float(np.log(engine.problem.dataset.n_classes))
+        return engine.gradient(engine.new_weights())[0] if engine.W.any() else self.primal
 
     def _step(self, tol: float) -> int:
         """Step along the direction; return the products with the Hessian."""

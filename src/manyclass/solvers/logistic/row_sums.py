@@ -1,10 +1,10 @@
 """Sums over rows of multinomial logistic regression, from which its primal is minimised.
 
-    min_W  P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),   s_i = W^T x_i
+    min_W  P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),   s_i = W^T x_i + b_i
 
-Loss, gradient, Hessian products, the terms of the certificate (logistic/kernels.hpp), and what
-preconditioners are made of (preconditioners.py), with p_i = softmax(s_i), S_i = diag p_i - p_i
-p_i^T, t_i = tr S_i = 1 - ||p_i||^2:
+with base scores b_i, or 0. Loss, gradient, Hessian products, the terms of the certificate
+(logistic/kernels.hpp), and what preconditioners are made of (preconditioners.py), with
+p_i = softmax(s_i), S_i = diag p_i - p_i p_i^T, t_i = tr S_i = 1 - ||p_i||^2:
 
     squares     sum_i C_i x_ij^2
     variances   sum_i C_i p_ic (1 - p_ic) of some rows, and their C_i
@@ -195,7 +195,7 @@ class LogisticRows:
     ) -> None:
         """Add up C_i t_i x_i x_i^T of this part's share of the wanted rows, C_i scaled."""
         X, costs = self._sampled(n_all, wanted)
-        P = scipy.special.softmax(X @ self._matrix(W, class_major).astype(np.float64), axis=1)
+        P = self._sampled_probabilities(W, class_major, n_all, wanted)
         weights = (costs * scale) * (1 - (P * P).sum(axis=1))
         total += (X * weights[:, None]).T @ X
 
@@ -214,7 +214,7 @@ class LogisticRows:
         classes share: gradients have nothing there, and rounding would make it negative.
         """
         X, costs = self._sampled(n_all, wanted)
-        P = scipy.special.softmax(X @ self._matrix(W, class_major).astype(np.float64), axis=1)
+        P = self._sampled_probabilities(W, class_major, n_all, wanted)
         _add_curvature(X, P, costs * scale, total)
 
     def _matrix(self, W: Array, class_major: bool) -> Array:
@@ -235,6 +235,16 @@ class LogisticRows:
             self._sample = (n_all, wanted), X, self.problem.costs[rows]
         return self._sample[1:]
 
+    def _sampled_probabilities(
+        self, W: Array, class_major: bool, n_all: int, wanted: int
+    ) -> NDArray[np.float64]:
+        """Return p_i of these rows."""
+        X, _ = self._sampled(n_all, wanted)
+        scores = X @ self._matrix(W, class_major).astype(np.float64)
+        if self.problem.base is not None:
+            scores += self.problem.base.of(self._spread(n_all, wanted))
+        return np.asarray(scipy.special.softmax(scores, axis=1))
+
     def _probabilities(
         self, W: Array, class_major: bool, rows: NDArray[np.intp] | None
     ) -> Iterator[tuple[NDArray[np.float64], Array]]:
@@ -245,6 +255,8 @@ class LogisticRows:
             part = slice(begin, begin + step)
             some = part if rows is None else rows[part]
             scores = np.asarray(data.rows(some) @ matrix[:-1]) + data.bias * matrix[-1]
+            if self.problem.base is not None:
+                scores = scores + self.problem.base.of(some)
             yield self.problem.costs[some], scipy.special.softmax(scores, axis=1)
 
 

@@ -1,0 +1,200 @@
+"""Numbers that training adds to scores, and prediction does not: class offsets, base scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from manyclass.estimators.costs import LARGEST
+from manyclass.problem.base_scores import BaseScores
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.problem import Problem
+from manyclass.problem.tree_scores import TreeScores
+from manyclass.utils.machine import available_memory
+from manyclass.utils.types import Array, Label, Numbers
+
+# As users give them: "logit_adjustment", or one number for each class.
+Offsets: TypeAlias = "str | ArrayLike | Mapping[Label, float]"
+BYTES_OF_A_SCORE = 3 * 8  # as float64, and in the core, once more in another order
+
+
+def base_of_offsets(
+    offsets: Offsets, classes: Array, dataset: Dataset, base: BaseScores | TreeScores | None
+) -> BaseScores | TreeScores:
+    """Return what offsets of classes add to the scores in training, and costs before them.
+
+    Parameters
+    ----------
+    offsets : "logit_adjustment", array-like of shape (n_classes,) or dict
+    classes : ndarray of shape (n_classes,)
+    dataset : Dataset
+    base : BaseScores, TreeScores or None
+        Of costs of mistakes.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers of these classes.
+    """
+    numbers = log_shares(dataset) if isinstance(offsets, str) else offsets_of(offsets, classes)
+    return (
+        BaseScores.of_offsets(numbers, dataset.n_examples) if base is None else base.plus(numbers)
+    )
+
+
+def log_shares(dataset: Dataset) -> Numbers:
+    """Return the logarithm of the share of each class in the weights of the rows."""
+    totals = np.bincount(dataset.labels, dataset.weights, dataset.n_classes)
+    return np.asarray(np.log(totals / totals.sum()))
+
+
+def offsets_of(offsets: Offsets, classes: Array) -> Numbers:
+    """Return the offset of each class, checked.
+
+    Parameters
+    ----------
+    offsets : array-like of shape (n_classes,), or dict by label
+        Classes that a dict lacks have the offset 0.
+    classes : ndarray of shape (n_classes,)
+
+    Raises
+    ------
+    ValueError
+        If there is another number of them, a label is no class, or one is no number of a size up
+        to 1e9.
+    """
+    k = len(classes)
+    try:
+        if isinstance(offsets, Mapping):
+            labels = classes.tolist()
+            unknown = [label for label in offsets if label not in set(labels)]
+            if unknown and not isinstance(offsets, LabelledOffsets):
+                raise ValueError(f"{unknown[0]!r} is no class")
+            offsets = [offsets.get(label, 0.0) for label in labels]
+        numbers = np.asarray(offsets, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"class_offset must hold a number for each class: {error}") from error
+    if numbers.shape != (k,):
+        raise ValueError(
+            f"class_offset has the shape {numbers.shape}; one number for each of the {k} classes "
+            "is needed, in the order of classes_"
+        )
+    wrong = np.flatnonzero(~(np.abs(numbers) <= LARGEST))
+    if len(wrong):
+        raise ValueError(
+            f"class_offset of {classes.tolist()[wrong[0]]!r} is {numbers[wrong[0]]}; offsets are "
+            f"finite, of a size up to {LARGEST:g}"
+        )
+    return numbers
+
+
+class LabelledOffsets(dict[Label, float]):
+    """Offsets by label, for models that know some of the classes, such as those of folds."""
+
+
+def offsets_by_label(offsets: Offsets | None, classes: Array) -> str | LabelledOffsets | None:
+    """Return offsets as models of some of the classes take them."""
+    if offsets is None or isinstance(offsets, str):
+        return offsets
+    numbers = offsets_of(offsets, classes).tolist()
+    return LabelledOffsets(zip(classes.tolist(), numbers, strict=True))
+
+
+def with_base_scores(
+    problem: Problem, base_scores: ArrayLike, n_given: int, kept: Array
+) -> Problem:
+    """Return a problem with the ``base_scores`` of ``fit`` beside its costs and offsets.
+
+    Parameters
+    ----------
+    problem : Problem
+    base_scores : array-like of shape (n_given, n_classes) or (n_classes,)
+    n_given : int
+        Rows that ``fit`` was given.
+    kept : ndarray of shape (n_examples,)
+        Numbers of those with a positive weight.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    ValueError
+        If the shape is another one, or one is no number of a size up to 1e9.
+    MemoryError
+        If they do not fit into memory.
+    """
+    k = problem.dataset.n_classes
+    scores = _numbers_of(base_scores)
+    if scores.shape not in ((k,), (n_given, k)):
+        raise ValueError(
+            f"base_scores have the shape {scores.shape}; ({n_given}, {k}) or ({k},) is needed, a "
+            "column for each class in the order of classes_"
+        )
+    wrong = np.argwhere(~(np.abs(scores) <= LARGEST))
+    if len(wrong):
+        place = tuple(wrong[0].tolist())
+        raise ValueError(
+            f"base_scores{list(place)} is {scores[place]}; scores are finite, of a size up to "
+            f"{LARGEST:g}"
+        )
+    if scores.ndim == 2:
+        needed, free = scores.size * BYTES_OF_A_SCORE, available_memory()
+        if needed > free:
+            raise MemoryError(
+                f"base_scores of {n_given} rows and {k} classes need {needed / 1e9:.1f} GB; "
+                f"{free / 1e9:.1f} GB are free"
+            )
+        scores = scores[kept]
+    base = problem.base
+    if base is None:
+        zero = BaseScores.of_offsets(np.zeros(k), problem.dataset.n_examples)
+        base = BaseScores.of_scores(scores) if scores.ndim == 2 else zero.plus(scores)
+    else:
+        base = base.plus(scores)
+    return checked_base(problem.with_base(base))
+
+
+def checked_base(problem: Problem) -> Problem:
+    """Return a problem; refuse base scores that its model has no place for.
+
+    Raises
+    ------
+    ValueError
+    """
+    two = problem.dataset.n_classes == 2 and problem.formulation.is_separable
+    if two and problem.base is not None:
+        raise ValueError(
+            "costs, class_offset and base_scores make two different machines of "
+            "formulation='one_vs_rest' with two classes, and a binary model has one; use another "
+            "formulation"
+        )
+    return problem
+
+
+def refuse_several(base_scores: ArrayLike | None) -> None:
+    """Refuse base scores where several processes train.
+
+    Raises
+    ------
+    ValueError
+    """
+    if base_scores is not None:
+        raise ValueError("base_scores are trained by one process; leave out communicator=")
+
+
+def _numbers_of(base_scores: ArrayLike) -> Numbers:
+    try:
+        if sp.issparse(base_scores):
+            raise TypeError("a sparse matrix; use toarray()")
+        found = np.asarray(base_scores)
+        if found.dtype.kind == "c":
+            raise TypeError("it holds complex numbers")
+        return np.asarray(found, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"base_scores must be an array of numbers: {error}") from error

@@ -1,0 +1,89 @@
+"""Trees of classes and offsets on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+
+from manyclass import MulticlassSVC, Taxonomy, load_model, load_svmlight
+
+TREE = "a,letter\nb,letter\nc,late\nlate,letter\nletter,\n"
+
+
+def test_a_tree_of_labels(run, tiny, here):
+    X, y = load_svmlight("tiny")
+    (here / "tree.csv").write_text(TREE)
+    run.works("train", "tiny", "m", "--taxonomy", "tree.csv", "--dtype", "float64")
+    parents = {"a": "letter", "b": "letter", "c": "late", "late": "letter", "letter": None}
+    tree = Taxonomy(parents)
+    same = MulticlassSVC(costs=tree, random_state=0).fit(X.astype(np.float64), y)
+    np.testing.assert_array_equal(load_model("m").coef_, same.coef_)
+    (here / "more").write_text("a 1:1\nb 1:1\nc 3:1\nletter 1:1\n")
+    found = json.loads(
+        run("evaluate", "more", "m", "--json", "--report", "--taxonomy", "tree.csv")[1][0]
+    )
+    predicted = same.predict(load_svmlight("more", 3)[0])
+    assert found["mean_distance"] == tree.mean_distance(["a", "b", "c", "letter"], predicted)
+    shown = run.works("evaluate", "tiny", "m", "--taxonomy", "tree.csv")
+    assert any(line.startswith("distance") for line in shown)
+    shown = run.works("cv", "tiny", "--folds", "2", "-C", "1", "--taxonomy", "tree.csv",
+                      "--scoring", "cost", "--json")  # fmt: skip
+    assert 0 <= json.loads(shown[-1])["score"] <= 1
+
+
+def test_numbers_as_labels(run, corpus, here):
+    data = corpus / "train.txt"
+    labels = np.unique(load_svmlight(data)[1])
+    lines = [f"{label:.1f},{'even' if label % 2 == 0 else 'odd'}" for label in labels]
+    (here / "tree.csv").write_text("\n".join(["even", "odd", *lines]))
+    run.works("train", data, "m", "--taxonomy", "tree.csv")
+    assert set(load_model("m").costs.ravel()) == {0, 0.5, 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,x\nb,x\n", "has no line of 'c'"),
+        (TREE + "a,late\n", "line 6: the node a is there twice"),
+        ("a,b\nb,c\nc,a\n", "lead in a circle"),
+        ("a,b,c\n", "line 1: must hold a node and its parent"),
+        ("", "needs a dict|one at least"),
+    ],
+)
+def test_trees_that_are_none(run, tiny, here, text, message):
+    (here / "tree.csv").write_text(text)
+    error = run.fails("train", "tiny", "m", "--taxonomy", "tree.csv")
+    assert message.split("|")[-1] in error
+    assert "argument --taxonomy" in error
+
+
+def test_offsets_of_labels(run, tiny, here):
+    X, y = load_svmlight("tiny")
+    X = X.astype(np.float64)
+    run.works("train", "tiny", "m", "--class-offset", "a=-1.5", "--class-offset", "c=2",
+              "--dtype", "float64")  # fmt: skip
+    same = MulticlassSVC(class_offset={"a": -1.5, "c": 2.0}, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(load_model("m").coef_, same.coef_)
+    for flags in ([], ["--formulation", "logistic"]):
+        run.works("train", "tiny", "m", "--class-offset", "logit_adjustment", *flags)
+        assert load_model("m").class_offset == "logit_adjustment"
+    run.works("cv", "tiny", "--folds", "2", "-C", "1", "--class-offset", "a=1", "--json")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--class-offset", "z=1"], "no row of tiny has the label 'z'"),
+        (["--class-offset", "a"], "must be logit_adjustment or LABEL=O"),
+        (["--class-offset", "a=many"], "many"),
+        (["--class-offset", "a=1", "--class-offset", "a=2"], "a is given twice"),
+        (["--class-offset", "a=1", "--class-offset", "logit_adjustment"], "goes with no other"),
+        (["--class-offset", "a=1", "--multilabel"], "does not go with --multilabel"),
+        (["--taxonomy", "t", "--formulation", "logistic"], "trains no costs"),
+        (["--taxonomy", "t", "--costs", "t"], "takes the place of --costs"),
+        (["--taxonomy", "none.csv"], "none.csv"),
+        (["--taxonomy", "t", "--solver", "stochastic"], "goes with --solver dual"),
+    ],
+)
+def test_options_that_do_not_go_together(run, tiny, flags, message):
+    assert message in run.fails("train", "tiny", "m", *flags)
