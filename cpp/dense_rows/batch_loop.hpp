@@ -19,6 +19,16 @@ inline int most_threads(std::int64_t n_classes) {
   return static_cast<int>((n_classes + kClassBlock - 1) / kClassBlock);
 }
 
+// Threads that visits of so many rows are worth: between barriers each has little to do, and on few
+// rows that costs more than it gains.
+inline int threads_worth_visits(std::int64_t n_rows, std::int64_t n_features,
+                                std::int64_t n_classes) {
+  constexpr double kLeastWork = 1 << 28;  // multiply-adds of a thread, in a pass over the rows
+  const double work = static_cast<double>(n_rows) * static_cast<double>(n_features * n_classes);
+  const double most = std::min(work / kLeastWork, static_cast<double>(most_threads(n_classes)));
+  return std::max(1, static_cast<int>(most));
+}
+
 // First and last of the classes of a member of a team of `size`.
 inline std::pair<std::int64_t, std::int64_t> classes_of(int member, int size,
                                                         std::int64_t n_classes) {

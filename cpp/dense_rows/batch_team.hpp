@@ -72,7 +72,9 @@ class BatchTeam {
         batch_(n_classes, stride),
         scratch_(n_classes, score_stride<T>(n_classes)),
         team_(std::max(1, std::min(n_threads, most_threads(n_classes)))),
-        choice_(team_.capacity()) {}
+        choice_(
+            std::min(team_.capacity(),
+                     threads_worth_visits(examples.x.n_rows, examples.x.n_features, n_classes))) {}
 
   // Visit the examples `order` in batches, over all classes.
   SweepResult batched(const ClassMajorView<T>& w, DualLists<T>& z,

@@ -126,7 +126,8 @@ class LogisticTrainer {
   SweepResult visit_batches(const LogisticWeights<T>& w, T* v, bool fresh, Part part) {
     LogisticBatches<T> batches(problem_->examples(), {row_kernels_, kernels_}, w, v, fresh);
     ThreadTeam& team = this->team();
-    visits_.allow(std::min(team.capacity(), most_threads(w.n_classes)));
+    visits_.allow(std::min(team.capacity(),
+                           threads_worth_visits(problem_->n_rows(), w.n_features, w.n_classes)));
     in_parts(1, [&](std::int64_t begin, std::int64_t end) {
       batches.begin(part(begin, end));
       visits_.measure(static_cast<double>(end - begin), [&](int n_threads) {

@@ -17,6 +17,7 @@
 #include "data/examples.hpp"
 #include "data/loss.hpp"
 #include "data/visit_order.hpp"
+#include "dense_rows/batch_loop.hpp"
 #include "dual/problem.hpp"
 #include "duals/dual_lists.hpp"
 #include "engines/engine.hpp"
@@ -180,6 +181,13 @@ bool refused(Call call) {
   return false;
 }
 
+void test_threads_of_visits() {
+  check(threads_worth_visits(6412, 256, 105) == 1, "few rows are visited by one thread");
+  check(threads_worth_visits(25000, 256, 284) == 5, "many by one for 64 classes");
+  check(threads_worth_visits(50000, 256, 64) == 1, "of up to 64 classes by one");
+  check(threads_worth_visits(0, 0, 2) == 1, "without rows there is one");
+}
+
 void test_threads_of_logistic_regression() {
   check(threads_worth_sums(1e6, 1e5, 20, 4) == 2.5, "a thread needs four passes over W");
   check(threads_worth_sums(10, 1e5, 20, 4) == 1, "one thread at least");
@@ -224,6 +232,7 @@ int main() {
       }
     }
   }
+  test_threads_of_visits();
   test_threads_of_logistic_regression();
   test_refusals();
   return n_failed == 0 ? 0 : 1;
