@@ -4,7 +4,7 @@
 
 Two local workers of one thread, the rows in their memory, no intercept, and C = 0.01 for all: the
 same objective, which NumPy computes from the coefficients. Each runs at several tolerances; a table
-has the seconds of the first run of each that is within 1e-3 and 1e-5 of the least objective.
+has the seconds of the quickest run of each that is within 1e-3 and 1e-5 of the least objective.
 dask-ml (pip install dask-ml) knows two classes only. Writes results/cluster_peers.json and the
 table of docs/development/clusters_measured.md.
 """
@@ -38,10 +38,10 @@ Labels = NDArray[np.int64]
 Run = tuple[str, str, Callable[[], Rows]]  # name, setting, what returns W of shape (d, k)
 
 
-def made(n: int, k: int) -> tuple[Rows, Labels]:
-    """Draw rows whose classes follow a softmax."""
+def made(n: int, k: int, least: float) -> tuple[Rows, Labels]:
+    """Draw rows whose classes follow a softmax; features have sizes from 1 down to the least."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, N_FEATURES))
+    X = rng.standard_normal((n, N_FEATURES)) * np.geomspace(1, least, N_FEATURES)
     scores = X @ rng.standard_normal((N_FEATURES, k)) * (3 / N_FEATURES**0.5)
     return X, (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
 
@@ -141,10 +141,10 @@ def on_spark(X: Rows, y: Labels) -> Iterator[list[Run]]:
         yield runs
 
 
-def measure(engine: str, n: int, repeats: int) -> dict[str, Any]:
-    """Return the seconds of the first run of each that is within each level."""
+def measure(engine: str, n: int, repeats: int, smallest: float) -> dict[str, Any]:
+    """Return the seconds of the quickest run of each that is within each level."""
     k = 2 if engine == "dask" else N_CLASSES
-    X, y = made(n, k)
+    X, y = made(n, k, smallest)
     local = MultinomialLogisticRegression(C=C, tol=1e-9, fit_intercept=False).fit(X, y)
     least = local.certificate_.primal_objective
     found: dict[str, dict[str, Any]] = {}
@@ -160,9 +160,14 @@ def measure(engine: str, n: int, repeats: int) -> dict[str, Any]:
             print(f"{name} {setting}: {min(seconds):.2f} s, {over:.1e} above the least", flush=True)
             for level in LEVELS:
                 if over <= level:
-                    found.setdefault(name, {}).setdefault(f"{level:g}", min(seconds))
+                    of_name = found.setdefault(name, {})
+                    of_name[f"{level:g}"] = min([*seconds, of_name.get(f"{level:g}", np.inf)])
             found.setdefault(name, {})
-    return {"engine": engine, "rows": f"{n:,} x {N_FEATURES}, {k} classes", "seconds": found}
+    return {
+        "engine": engine,
+        "rows": f"{n:,} x {N_FEATURES}, {k} classes, sizes 1 to {smallest:g}",
+        "seconds": found,
+    }
 
 
 def table(runs: list[dict[str, Any]]) -> str:
@@ -182,11 +187,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("engine", choices=PEERS)
     parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--least", type=float, default=1.0)
     parser.add_argument("--repeats", type=int, default=2)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    kept = {run["engine"]: run for run in read_results(FILE).get("runs", [])}
-    kept[options.engine] = measure(options.engine, options.rows, options.repeats)
+    kept = {(run["engine"], run["rows"]): run for run in read_results(FILE).get("runs", [])}
+    found = measure(options.engine, options.rows, options.repeats, options.least)
+    kept[found["engine"], found["rows"]] = found
     about = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
     write_results(FILE, about | {"runs": list(kept.values())})
     write_between(PAGE, "peers", table(list(kept.values())))
