@@ -14,14 +14,13 @@ from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.formulations import FORMULATIONS, Formulation
 from manyclass.problem.taxonomy import Taxonomy
 from manyclass.problem.tree_scores import TreeScores
-from manyclass.utils.types import Array, Label
+from manyclass.utils.types import Array, Label, Numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST_TABLE = 4096  # classes
 SMALLEST, LARGEST = 1e-9, 1e9  # of the largest cost: weights are of its size
-Numbers = NDArray[np.float64]
 # As users give them: a table or frame, by label, or distances of a tree.
 Costs: TypeAlias = "ArrayLike | Mapping[Label, Mapping[Label, float]] | Taxonomy | LabelledCosts"
 

@@ -21,9 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.utils.types import Array, Settings
-
-Numbers = NDArray[np.float64]
+from manyclass.utils.types import Array, Numbers, Settings
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from manyclass.problem.tree_scores import ClassRanges, TreeScores
-from manyclass.utils.types import Array, Label, Settings
+from manyclass.utils.types import Array, Label, Numbers, Settings
 
-Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
 Range = tuple[float, float]
 Below: TypeAlias = "Mapping[Label, Below] | Collection[Label] | None"  # what is below a node
@@ -107,6 +106,10 @@ class Taxonomy:
         for place, parent in enumerate(above[1:], 1):
             self._lines[place] = self._lines[parent]
             self._lines[place, self.depths[place] - 1] = place
+
+    def __repr__(self) -> str:
+        """Sizes, as the whole dict may be long."""
+        return f"Taxonomy({len(self.nodes)} nodes, depth {int(self.depths.max())})"
 
     @classmethod
     def from_paths(
