@@ -14,7 +14,8 @@ from manyclass import (
     save_data,
     save_model,
 )
-from manyclass.solvers.logistic import engine, row_sums
+from manyclass.problem import dataset
+from manyclass.solvers.logistic import row_sums
 
 
 @pytest.fixture(scope="module")
@@ -155,10 +156,10 @@ def test_rows_on_disk_that_exceed_the_memory_are_read_in_passes(converted, tmp_p
         np.save(tmp_path / "data.npy", X)
         mapped = np.load(tmp_path / "data.npy", mmap_mode="r")
     monkeypatch.setattr(row_sums, "VALUES_AT_A_TIME", 900)
-    monkeypatch.setattr(engine, "available_memory", lambda: X.nbytes // 3)
+    monkeypatch.setattr(dataset, "available_memory", lambda: X.nbytes // 3)
     model = MultinomialLogisticRegression(tol=1e-5).fit(mapped, y)
     assert all(record.n_duals == 0 for record in model.history_)
     assert model.certificate_.primal_objective == pytest.approx(best, rel=1.1e-5)
     assert model.certificate_.relative_gap <= 1e-5
-    monkeypatch.setattr(engine, "available_memory", lambda: 10 * X.nbytes)
+    monkeypatch.setattr(dataset, "available_memory", lambda: 10 * X.nbytes)
     assert MultinomialLogisticRegression().fit(mapped, y).history_[0].n_duals
