@@ -36,8 +36,8 @@ def test_every_formulation_has_words_and_a_formula(name, loss):
 
 
 def test_formulas_are_those_of_the_catalogue():
-    def plain(name, loss="hinge"):
-        text = exact_objective(FORMULATIONS[name], loss, intercept=False)
+    def plain(name, loss="hinge", **given):
+        text = exact_objective(FORMULATIONS[name], loss, intercept=False, **given)
         for tag in ("sub", "sup", "i"):
             text = text.replace(f"<{tag}>", "").replace(f"</{tag}>", "")
         return text
@@ -47,6 +47,11 @@ def test_formulas_are_those_of_the_catalogue():
     assert "ℓ = [k − 1 − sy]+ + ∑c ≠ y [1 + sc]+</p>" in plain("reinforced")
     assert "ℓ = max([1 − sy]+, maxc ≠ y [1 + sc]+)</p>" in plain("atm")
     assert "ℓ = [1 − sy]+</p>" in plain("mmr")
+    assert "ℓ = maxc ≠ y [Δ(y, c) − (sy − sc)]+</p>" in plain("crammer_singer", costs=True)
+    sets = plain("one_vs_rest", "squared_hinge", of_sets=True)
+    assert "ℓ = ∑c ∈ y [1 − sc]+2 + ∑c ∉ y [1 + sc]+2</p>" in sets
+    assert "sc = wc · x + oc while training</p>" in plain("adm", offsets=True)
+    assert "Δ(y, c) + sc" in plain("lee_lin_wahba", costs=True, offsets=True)
 
 
 @pytest.mark.parametrize(

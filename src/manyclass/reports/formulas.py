@@ -63,27 +63,50 @@ LOSS = "<i>ℓ</i>"
 OF_ROW = f"{LOSS}(<i>x<sub>i</sub>, y<sub>i</sub></i>)"
 
 
-def exact_objective(machine: Formulation, loss: str, *, intercept: bool) -> Markup:
-    """Return the problem of a MulticlassSVC or of logistic regression, as paragraphs."""
+COSTS, OFFSETS = "<i>Δ</i>(<i>y</i>, <i>c</i>)", " + <i>o<sub>c</sub></i>"
+
+
+def exact_objective(
+    machine: Formulation,
+    loss: str,
+    *,
+    intercept: bool,
+    costs: bool = False,
+    offsets: bool = False,
+    of_sets: bool = False,
+) -> Markup:
+    """Return the problem of a MulticlassSVC or of logistic regression, as paragraphs.
+
+    With costs of mistakes, offsets of the classes, or a set of labels y for every row.
+    """
     problem = f"½ {NORM} + ∑<sub><i>i</i></sub> <i>C<sub>i</sub></i> {OF_ROW}"
     if machine.centred:
         problem += "  subject to ∑<sub><i>c</i></sub> <i>w<sub>c</sub></i> = 0"
     is_margin = machine != LOGISTIC
-    term = _margin_loss(machine, LOSSES[loss].power) if is_margin else LOGISTIC_LOSS
-    return _paragraphs(problem, term, is_margin, intercept)
+    power = LOSSES[loss].power if is_margin else 1
+    term = _margin_loss(machine, power, costs) if is_margin else LOGISTIC_LOSS
+    term = _loss_of_sets(power) if of_sets else term
+    return _paragraphs(problem, term, is_margin, intercept, offsets)
 
 
-def stochastic_objective(loss: str, *, intercept: bool) -> Markup:
+def stochastic_objective(loss: str, *, intercept: bool, offsets: bool = False) -> Markup:
     """Return the problem of a StochasticClassifier, as paragraphs."""
     problem = f"½ <i>α</i> {NORM} + mean<sub><i>i</i></sub> {OF_ROW}"
     margin = "1 − " if loss == "hinge" else ""
     rivals = MAX + _plus(f"{margin}({OWN} − {RIVAL})")
     is_margin = loss != "log_loss"
-    return _paragraphs(problem, rivals if is_margin else LOGISTIC_LOSS, is_margin, intercept)
+    term = rivals if is_margin else LOGISTIC_LOSS
+    return _paragraphs(problem, term, is_margin, intercept, offsets)
 
 
-def _margin_loss(machine: Formulation, power: int) -> str:
-    relative, absolute = f"1 − ({OWN} − {RIVAL})", f"1 + {RIVAL}"
+def _loss_of_sets(power: int) -> str:
+    has, lacks = (f"∑<sub><i>c</i> {sign} <i>y</i></sub> " for sign in "∈∉")
+    return f"{has}{_plus(f'1 − {RIVAL}', power)} + {lacks}{_plus(f'1 + {RIVAL}', power)}"
+
+
+def _margin_loss(machine: Formulation, power: int, costs: bool) -> str:
+    gamma = COSTS if costs else "1"
+    relative, absolute = f"{gamma} − ({OWN} − {RIVAL})", f"{gamma} + {RIVAL}"
     rival = _plus(relative if machine.is_relative else absolute, power)
     own = _plus(f"{'1' if machine.gamma_own == '1' else '<i>k</i> − 1'} − {OWN}", power)
     if machine.targets == "own":
@@ -98,9 +121,10 @@ def _plus(inside: str, power: int = 1) -> str:
     return f"[{inside}]<sub>+</sub>{exponent}"
 
 
-def _paragraphs(problem: str, loss: str, is_margin: bool, intercept: bool) -> Markup:
+def _paragraphs(problem: str, loss: str, is_margin: bool, intercept: bool, offsets: bool) -> Markup:
     scores = f"{RIVAL} = <i>w<sub>c</sub></i> · <i>x</i>"
     scores += " + <i>b<sub>c</sub></i>" if intercept else ""
+    scores += f"{OFFSETS} while training" if offsets else ""
     positive = "[<i>t</i>]<sub>+</sub> = max(0, <i>t</i>),  " if is_margin else ""
     return Markup(
         f'<p class="formula">{MINIMUM}{problem}</p>'

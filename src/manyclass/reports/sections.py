@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from manyclass.estimators.coefficients import coefficients_of
 from manyclass.io.tensors import one_line
+from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.persistence.model_schema import KINDS, Estimator
 from manyclass.prediction.scoring import count_nonzero
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
@@ -128,15 +129,20 @@ class About:
 def trained_section(about: About) -> Section:
     """Return the training problem: words, formula, parameters."""
     model, kind = about.model, about.facts["formulation"]
-    intercept = bool(model.fit_intercept)
+    given = {
+        "intercept": bool(model.fit_intercept),
+        "offsets": getattr(model, "class_offset", None) is not None,
+    }
     if kind is None:
         name = f"Linear classifier, {_loss(model.loss)}, by stochastic steps"
         words = formulas.STOCHASTIC_WORDS[model.loss]
-        formula = formulas.stochastic_objective(model.loss, intercept=intercept)
+        formula = formulas.stochastic_objective(model.loss, **given)
     else:
         name, words = formulas.FORMULATION_WORDS[kind]
         machine = LOGISTIC if kind == "logistic" else named(kind)
-        formula = formulas.exact_objective(machine, model.loss, intercept=intercept)
+        given["costs"] = getattr(model, "costs", None) is not None
+        given["of_sets"] = isinstance(model, MultilabelSVC)
+        formula = formulas.exact_objective(machine, model.loss, **given)
         if kind != "logistic":
             name = f"{name}, {_loss(model.loss)}"
     params = [
