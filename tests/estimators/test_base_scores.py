@@ -137,7 +137,7 @@ def test_scores_are_refused_where_there_is_no_place_for_them():
     two = Y < 2
     with pytest.raises(ValueError, match="binary model has one"):
         MulticlassSVC(formulation="ovr").fit(X[two], Y[two], base_scores=[0, 1])
-    with pytest.raises(ValueError, match="trains no costs"):
+    with pytest.raises(ValueError, match="without costs of mistakes, class_offset and base_scores"):
         MulticlassSVC(solver="most_violating").fit(X, Y, base_scores=SCORES)
     for model in (MulticlassSVC, MultinomialLogisticRegression):
         with pytest.raises(ValueError, match="one process"):

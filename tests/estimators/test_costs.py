@@ -249,7 +249,7 @@ def test_sparsify_knows_the_objective():
     ("costs", "settings", "message"),
     [
         (COSTS, {"formulation": "mmr"}, "another formulation"),
-        (COSTS, {"solver": "cutting_plane"}, "trains no costs"),
+        (COSTS, {"solver": "cutting_plane"}, "trains without costs"),
         (COSTS[:2], {}, "shape"),
         (COSTS - np.eye(3), {}, "a right prediction costs 0"),
         (-COSTS, {}, "at least 0"),

@@ -127,7 +127,7 @@ def test_checkpoints_are_of_their_offsets(tmp_path):
         ({7: 1.0}, {}, "7 is no class"),
         ({0: "x"}, {}, "must hold a number"),
         ("balanced", {}, "class_offset"),
-        (OFFSETS, {"solver": "most_violating"}, "no class_offset"),
+        (OFFSETS, {"solver": "most_violating"}, "without costs of mistakes, class_offset"),
     ],
 )
 def test_offsets_that_are_none(offset, settings, message):

@@ -15,7 +15,11 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+)
 
 from manyclass.estimators.validation import input_restored
 from manyclass.model_selection.folds import CV, Scoring, Split, checked_splits, scorer_of
@@ -209,8 +213,12 @@ class MultilabelSVCCV(MultilabelSVC):
         given, types = rows_as_given(X)
         rows: Rows = check_array(given, accept_sparse="csr", dtype=types)
         indicator, _ = encoded(y)
-        weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
-        check_consistent_length(rows, indicator, weights)
+        weights = (
+            None
+            if sample_weight is None
+            else _check_sample_weight(sample_weight, rows, dtype=np.float64)
+        )
+        check_consistent_length(rows, indicator)
         return rows, indicator, weights
 
     def _splits(

@@ -48,7 +48,7 @@ def encoded(
     """
     if holds_sets_of_labels(Y, bits=holds_sets):
         return _encoded_sets(Y, classes)
-    names = np.asarray(list(Y.columns)) if hasattr(Y, "columns") else None
+    names = _names(list(Y.columns)) if hasattr(Y, "columns") else None
     matrix = _matrix(Y)
     known = classes if classes is not None else names
     if known is None:
@@ -56,6 +56,16 @@ def encoded(
     if matrix.shape[1] != len(known):
         raise ValueError(f"Y has {matrix.shape[1]} columns, and there are {len(known)} labels")
     return matrix, known
+
+
+def _names(columns: list[Label]) -> Array:
+    """Return the names of a data frame's columns, the labels."""
+    twice = next((name for place, name in enumerate(columns) if name in columns[:place]), None)
+    if twice is not None:
+        raise ValueError(f"Y has the column {twice!r} twice; rename one")
+    if len({isinstance(name, str) for name in columns}) > 1:
+        raise ValueError("Y has columns named by numbers and by text; labels must be of one kind")
+    return np.asarray(columns)
 
 
 def decoded(indicator: CsrArray, classes: Array) -> list[set[Label]]:
@@ -121,7 +131,9 @@ def _matrix(Y: LabelSets) -> CsrArray:
                 f"every row; its shape is {dense.shape}. For one class per row use MulticlassSVC; "
                 "continuous targets are no labels"
             )
-        if dense.dtype.kind not in "biuf":
+        if dense.dtype.kind not in "biufO":
+            raise ValueError(f"Y must hold only 0 and 1 (or a set of labels); it is {dense.dtype}")
+        if dense.dtype.kind == "O":
             try:
                 dense = dense.astype(np.float64)
             except (TypeError, ValueError) as error:
@@ -155,6 +167,8 @@ def _encoded_sets(Y: Sets, classes: Array | None) -> tuple[CsrArray, Array]:
         raise ValueError(kinds)
     places = {label: place for place, label in enumerate(classes.tolist())}
     unknown = next((label for label in found if label not in places), None)
+    if unknown is not None and unknown != unknown:
+        raise ValueError("Y holds NaN, which is no label")
     if unknown is not None:
         raise ValueError(f"Y holds the label {unknown!r}, which is none of those in fit")
     indices = np.fromiter((places[label] for label in found), np.int32, len(found))

@@ -28,6 +28,7 @@ Range = tuple[float, float]
 Below: TypeAlias = "Mapping[Label, Below] | Collection[Label] | None"  # what is below a node
 ROWS_AT_A_TIME = 1 << 16
 NONE = -1  # no node
+LARGEST = 1 << 27  # numbers of the ancestors of all nodes: 1 GB
 
 
 class WithProbabilities(Protocol):
@@ -101,6 +102,11 @@ class Taxonomy:
         self.depths = np.zeros(len(above), np.int64)
         for place, parent in enumerate(above[1:], 1):
             self.depths[place] = self.depths[parent] + 1
+        if len(above) * int(self.depths.max()) > LARGEST:
+            raise ValueError(
+                f"a taxonomy of {len(above):,} nodes and depth {int(self.depths.max()):,} is too "
+                f"deep: their product may be {LARGEST:,}"
+            )
         # Row c: the ancestors of node c from depth 1 on, itself the last, then NONE.
         self._lines = np.full((len(above), int(self.depths.max())), NONE, np.int64)
         for place, parent in enumerate(above[1:], 1):

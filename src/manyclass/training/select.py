@@ -127,8 +127,8 @@ def check_solver(solver: str, problem: Problem, *, stopping: str, weights: str) 
         )
     if problem.base is not None:
         raise ValueError(
-            f"{name} trains no costs of mistakes and no class_offset; leave them out, or use "
-            "solver='sequential_dual'"
+            f"{name} trains without costs of mistakes, class_offset and base_scores; leave them "
+            "out, or use solver='sequential_dual'"
         )
     if problem.loss not in scope.losses:
         raise ValueError(
