@@ -237,7 +237,9 @@ def _as_numbers(costs: ArrayLike) -> Numbers:
             raise ValueError("it holds complex numbers")
         return table.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"costs must be a table of numbers or a dict of dicts: {error}") from error
+        raise ValueError(
+            f"costs must be a table of numbers, a data frame of pandas or a dict of dicts: {error}"
+        ) from error
 
 
 def _from_labels(costs: Mapping[Label, object], classes: Array) -> Numbers:

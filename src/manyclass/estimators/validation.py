@@ -127,6 +127,8 @@ def validated(
                 "y should be a 1d array, one class for each row; for sets of labels use "
                 "MultilabelSVC"
             ) from error
+        if y is not None and any(label is None for label in np.ravel(np.asarray(y, object))):
+            raise ValueError("y holds None; every row needs a class") from error
         explain_text(error)
         raise
     return rows, targets

@@ -108,7 +108,7 @@ def test_report(run, files):
         ),
         ("convert iris.csv out", "iris.csv: is a table, and one of its columns holds the labels;"),
         ("train iris.csv out --label kind", "iris.csv: has no column 'kind'; there are"),
-        ("train iris.csv out --label petal_width", "iris.csv: the column 'species' holds string"),
+        ("train iris.csv out --label petal_width", "iris.csv: the column 'species' holds text"),
         ("train iris.csv out --label species --features x", "iris.csv: has no column 'x'"),
         (
             "train iris.csv out --label species --sort",

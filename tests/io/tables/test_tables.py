@@ -181,7 +181,7 @@ BAD = [
         "a,y\n1,u\nx,v\n",
         "y",
         None,
-        "the column 'a' holds string, and features are numbers",
+        "the column 'a' holds text, and features are numbers",
     ),
     ("t.csv", "a,y\n1,u\n,v\n", "y", None, "row 1 of the column 'a' is empty"),
     ("t.csv", "a,y\n1,u\ninf,v\n", "y", None, "row 1 of the column 'a' holds inf, in float64"),

@@ -96,8 +96,9 @@ class ArrowTable:
     def _check_kinds(self, kinds: list[pa.DataType]) -> None:
         for name, kind in zip(self._features, kinds, strict=True):
             if not (is_number(self._arrow, kind) or is_vector(self._arrow, kind)):
+                what = "text" if str(kind) in TEXT else kind
                 raise ValueError(
-                    f"{self._where}: the column {name!r} holds {kind}, and features are numbers or "
+                    f"{self._where}: the column {name!r} holds {what}, and features are numbers or "
                     "lists of them; choose the columns with features="
                 )
 
