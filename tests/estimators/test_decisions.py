@@ -116,7 +116,7 @@ def test_leads_of_two_columns():
 
 HOSTILE = {
     "shape": ([[0, 1], [1, 0]], r"shape \(2, 2\); a row for each of the 3 true classes"),
-    "ragged": ([[0, 1], [1]], "must be a table of numbers or a dict of dicts"),
+    "ragged": ([[0, 1], [1]], "must be a table of numbers, a data frame of pandas or a dict"),
     "complex": (np.zeros((3, 3), complex), "it holds complex numbers"),
     "negative": ([[0, -1, 1], [1, 0, 1], [1, 1, 0]], "'versicolor' where 'setosa' is true"),
     "infinite": ([[0, np.inf, 1], [1, 0, 1], [1, 1, 0]], "costs are finite"),

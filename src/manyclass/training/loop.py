@@ -28,8 +28,10 @@ PROGRESS = 0.99
 HALVES = 0.9
 # Where training may continue in float64, float32 ends when a certificate that was computed because
 # the estimates met the rule does not lower the least proven gap to that part, or when the gap, once
-# below NEAR of P, has not fallen to FALL of the least before in SHORT epochs.
+# below NEAR of P or with violations of a few digits, has not fallen to FALL of the least before in
+# SHORT epochs.
 SHORT, NEAR, FALL = 6, 1e-4, 0.7
+ROUNDING = 8  # digits of a violation
 
 
 class Solver(Protocol):
@@ -186,7 +188,9 @@ def _epochs(
             next_try = n_new + min(pause, 16)
             lags = not certificate.gap < HALVES * best
             best = min(best, certificate.gap)
-        slows = lags or is_slowed(run.gaps, progress.record.primal_estimate)
+        is_rounding = progress.record.violation < ROUNDING * digit
+        near = np.inf if is_rounding else NEAR * progress.record.primal_estimate
+        slows = lags or is_slowed(run.gaps, near)
         if stop or (leaves_early and slows) or has_stalled(run.duals, run.gaps, digit):
             status = Status.STOPPED if stop else Status.STALLED
             break
@@ -194,9 +198,9 @@ def _epochs(
     return Status.CONVERGED if rule.met(certificate) else status, certificate
 
 
-def is_slowed(gaps: list[float], primal: float) -> bool:
-    """Whether the gap is small and its last ``SHORT`` epochs brought little."""
-    if len(gaps) <= SHORT or not gaps[-1] < NEAR * primal:
+def is_slowed(gaps: list[float], near: float) -> bool:
+    """Whether the gap is below `near` and its last ``SHORT`` epochs brought little."""
+    if len(gaps) <= SHORT or not gaps[-1] < near:
         return False
     return min(gaps[-SHORT:]) > FALL * min(gaps[:-SHORT])
 
