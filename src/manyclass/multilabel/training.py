@@ -115,7 +115,7 @@ def trained(
     ----------
     labelled : Labelled
     options : Options
-        ``n_jobs`` groups are trained at once, each by one thread.
+        ``n_jobs`` groups are trained at once; where there are fewer, threads share a group.
     seed : int
         From which the random orders of all groups are drawn.
     sparse : bool

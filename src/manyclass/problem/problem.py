@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.base_scores import BaseScores
-from manyclass.problem.dataset import Dataset, rows_in_region
+from manyclass.problem.dataset import Dataset, is_mapped, rows_in_region
 from manyclass.problem.formulations import Formulation
 from manyclass.problem.losses import LOSSES, Loss
 from manyclass.problem.tree_scores import TreeScores
@@ -120,7 +120,7 @@ def problem_arguments(problem: Problem) -> Settings:
         "costs": problem.costs,
         "instruction_set": instruction_set(),
         "sets": data.sets,
-        "rows_in_region": rows_in_region(data),
+        "rows_in_region": rows_in_region(data) if is_mapped(data.values) else 0,
         **({} if base is None else base.core_arguments()),
     }
 

@@ -214,8 +214,10 @@ def _left_in(folder: Path, files: CgroupFiles) -> Iterator[int]:
     for name in files.limits:
         text = "".join(_lines(folder / name))
         if text.isdecimal():  # not "max"
-            stat = (line.partition(" ") for line in _lines(folder / "memory.stat"))
-            used = sum(int(n) for name, _, n in stat if name in files.used and n.isdecimal())
+            used = 0
+            for line in _lines(folder / "memory.stat"):
+                entry, _, n = line.partition(" ")
+                used += int(n) if entry in files.used and n.isdecimal() else 0
             yield max(0, int(text[:LONGEST]) - used)
 
 

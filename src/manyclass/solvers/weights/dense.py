@@ -77,9 +77,10 @@ def squared_norm(W: Array) -> float:
 
 
 def _parts(W: Array) -> Iterator[slice]:
-    """Rows that are copied or summed at a time."""
+    """Yield rows that are copied or summed at a time."""
     step = max(1, ELEMENTS_AT_A_TIME * W.itemsize // max(W.strides[0], W[0].nbytes))
-    return (slice(begin, begin + step) for begin in range(0, len(W), step))
+    for begin in range(0, len(W), step):
+        yield slice(begin, begin + step)
 
 
 BLOCK_BYTES = _core.BLOCK_BYTES  # rows of W are padded to whole blocks
