@@ -129,8 +129,9 @@ def test_a_second_training_goes_on_from_the_weights(name, loss, dtype, at_once):
     problem = blobs(dtype, formulation=name, loss=loss)
     for solver in SOLVERS[name == "one_vs_rest"]:
         first = train(problem, solver, tol=1e-4)
-        # W(z) may happen to be as good.
-        assert first.start.weights is not None or name != "crammer_singer"
+        # W(z) is as good where rounds end at the optimum: hinge losses that are summed.
+        is_exact = loss == "hinge" and problem.formulation.aggregation == "sum"
+        assert first.start.weights is not None or is_exact or name in ("mmr", "reinforced")
         second = train(problem, solver, tol=1e-4, start=first.start)
         assert second.status is Status.CONVERGED
         assert len(second.history) - len(first.history) <= 2 < len(first.history)
