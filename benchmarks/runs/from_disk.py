@@ -50,7 +50,7 @@ def batches(kind: str, megabytes: int) -> Iterator[tuple[Any, Array]]:
     """Yield rows and labels: dense embeddings, or sparse text."""
     if kind == "sparse":
         n = megabytes * MB // BYTES_OF_TEXT
-        yield from iter_text_corpus(n, **TEXT, random_state=0)  # type: ignore[arg-type]
+        yield from iter_text_corpus(n, **TEXT, random_state=0)  # type: ignore[arg-type]  # settings of several types
         return
     rng = np.random.default_rng(0)
     spectrum = np.geomspace(1, 0.2, N_FEATURES, dtype=np.float32)

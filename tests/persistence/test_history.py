@@ -15,7 +15,7 @@ from manyclass import (
     save_model,
 )
 from manyclass.io.tensors import write_tensors
-from manyclass.persistence import model_file, model_schema
+from manyclass.persistence import history_table, model_file
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.model_files import X, Y, fitted
 
@@ -45,7 +45,7 @@ def test_round_trip(path, name):
 def test_long_histories_are_thinned(path, monkeypatch):
     model = fitted(C=100, tol=1e-6)
     assert model.n_iter_ > 8
-    monkeypatch.setattr(model_schema, "MAX_RECORDS", 5)
+    monkeypatch.setattr(history_table, "MAX_RECORDS", 5)
     save_model(path, model)
     kept = load_model(path).history_
     assert len(kept) == 5

@@ -8,12 +8,10 @@ column per field; a model without history has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
@@ -24,6 +22,7 @@ from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import check_ascending, class_names, strings
 from manyclass.multilabel.svc import MultilabelSVC
+from manyclass.persistence.history_table import history_of, history_tensor
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name, named
 from manyclass.problem.solution import PARTS, Certificate, EpochRecord
@@ -42,10 +41,6 @@ TAXONOMY = "taxonomy"  # in place of costs of more classes than a table has
 # Parameters of a run, which are not stored.
 OF_A_RUN = ("solver", "communicator", "split", "checkpoint", "checkpoint_minutes", "resume")
 MAX_STEPS = 1 << 62  # leaves room to count more
-Record: TypeAlias = EpochRecord | StochasticRecord
-R = TypeVar("R", EpochRecord, StochasticRecord)
-MAX_RECORDS = 400  # enough for a plot, 32 kB
-LARGEST_INT = 2.0**53  # up to which float64 holds every one
 
 
 def pack(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
@@ -359,63 +354,3 @@ KINDS = {
 }
 # Those whose rows have one class each.
 ONE_CLASS_KINDS = {name: kind for name, kind in KINDS.items() if not kind.is_multilabel}
-
-
-def history_tensor(history: Sequence[Record]) -> NDArray[np.float64]:
-    """Return the records as numbers; of more than ``MAX_RECORDS``, some, evenly spread.
-
-    The first and the last are always there. NaN stands for a score that is None.
-
-    Parameters
-    ----------
-    history : sequence of EpochRecord or of StochasticRecord
-        At least one.
-
-    Returns
-    -------
-    ndarray of shape (n_records, n_fields)
-    """
-    kept = np.unique(np.linspace(0, len(history) - 1, MAX_RECORDS).round().astype(int))
-    rows = [astuple(history[i]) for i in kept]
-    return np.array([[math.nan if v is None else v for v in row] for row in rows], np.float64)
-
-
-def history_of(table: Array, record: type[R]) -> list[R]:
-    """Return the records of a tensor that may come from a hostile file.
-
-    Parameters
-    ----------
-    table : ndarray
-    record : type
-        EpochRecord or StochasticRecord.
-
-    Returns
-    -------
-    list of EpochRecord or of StochasticRecord
-
-    Raises
-    ------
-    ValueError
-        If it holds no such records: another type or shape, too many rows, integers that are none,
-        seconds that are negative or infinite.
-    """
-    columns = fields(record)
-    fits = table.ndim == 2 and table.shape[1] == len(columns) and len(table) <= MAX_RECORDS
-    if not fits or table.dtype != np.float64:
-        raise ValueError(f"a history of type {table.dtype}, shape {table.shape}")
-    return [_record(row, record) for row in table.tolist()]
-
-
-def _record(row: list[float], record: type[R]) -> R:
-    values: Settings = {}
-    for field, value in zip(fields(record), row, strict=True):
-        kind = str(field.type)
-        if kind == "int":
-            if not (0 <= value <= LARGEST_INT and value == int(value)):
-                raise ValueError(f"{field.name} of the history must be integers of 0 and more")
-            values[field.name] = int(value)
-        else:
-            values[field.name] = None if "None" in kind and math.isnan(value) else value
-    if not 0 <= values["seconds"] < math.inf:
-        raise ValueError("seconds of the history must be finite and not negative")
-    return record(**values)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyclass.persistence.model_schema import Record
+from manyclass.persistence.history_table import Record
 from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.reports.evaluation import Calibration
 from manyclass.reports.html import Markup, element, joined
