@@ -25,7 +25,7 @@ from manyclass import (
     write_report,
 )
 from manyclass.problem.solution import Certificate
-from manyclass.reports import sections
+from manyclass.reports import evaluation_sections, model_sections
 from manyclass.reports.report import report_page
 
 X, Y = load_iris(return_X_y=True)
@@ -160,7 +160,7 @@ def test_histories_of_extreme_numbers(name, value):
                 page, _ = outline(model)
                 assert np.isfinite(value) or f"{value:.3g} s" not in page
             else:
-                sections.convergence_section(sections.About.of(model))
+                model_sections.convergence_section(model_sections.About.of(model))
 
 
 @pytest.mark.parametrize("primal", EXTREME)
@@ -172,9 +172,9 @@ def test_certificates_of_extreme_numbers(primal):
 
 
 def test_many_classes(monkeypatch):
-    monkeypatch.setattr(sections, "WORST", 30)
-    monkeypatch.setattr(sections, "LARGEST", 5)
-    monkeypatch.setattr(sections, "FEATURE_CLASSES", 7)
+    monkeypatch.setattr(evaluation_sections, "WORST", 30)
+    monkeypatch.setattr(evaluation_sections, "LARGEST", 5)
+    monkeypatch.setattr(model_sections, "FEATURE_CLASSES", 7)
     y = np.arange(120) % 60
     model = MulticlassSVC(random_state=0, tol=0.1).fit(np.eye(120)[:, :90] + 0.1, y)
     page, found = outline(model, np.eye(120)[:, :90], y, top_features=3)

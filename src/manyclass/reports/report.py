@@ -20,7 +20,7 @@ from manyclass.multilabel.label_sets import LabelSets
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.persistence.model_schema import KINDS, Estimator
 from manyclass.problem.taxonomy import Taxonomy
-from manyclass.reports import sections
+from manyclass.reports import evaluation_sections, model_sections
 from manyclass.reports.evaluation import Evaluation, evaluate
 from manyclass.reports.html import Markup, document, element, facts, paragraph, percent
 from manyclass.reports.label_sets import SetScores, judge_sets, labels_section
@@ -140,11 +140,11 @@ def report_page(
         feature_names, _known_names(classifier, steps), classifier.n_features_in_
     )
     n_top = TOP if top_features is None and names is not None else top_features
-    about = sections.About.of(classifier, steps)
+    about = model_sections.About.of(classifier, steps)
     parts = [
-        sections.trained_section(about),
-        sections.proven_section(about),
-        sections.convergence_section(about),
+        model_sections.trained_section(about),
+        model_sections.proven_section(about),
+        model_sections.convergence_section(about),
     ]
     found = sets = None
     if isinstance(classifier, MultilabelSVC):
@@ -156,15 +156,18 @@ def report_page(
             parts.append(labels_section(sets))
     elif X is not None and y is not None:
         found = evaluate(model, X, cast("ArrayLike", y), taxonomy=taxonomy)
-        parts += [sections.classes_section(found), sections.confusion_section(found)]
-        confidence = sections.confidence_section(found)
+        parts += [
+            evaluation_sections.classes_section(found),
+            evaluation_sections.confusion_section(found),
+        ]
+        confidence = evaluation_sections.confidence_section(found)
         parts += [confidence] if confidence is not None else []
-        parts += [] if found.tree is None else [sections.levels_section(found.tree)]
+        parts += [] if found.tree is None else [evaluation_sections.levels_section(found.tree)]
         if found.calibration is not None:
-            parts.append(sections.calibration_section(found.calibration))
+            parts.append(evaluation_sections.calibration_section(found.calibration))
     if n_top is not None:
-        parts.append(sections.features_section(classifier, n_top, names))
-    parts += [sections.weights_section(about), sections.versions_section()]
+        parts.append(model_sections.features_section(classifier, n_top, names))
+    parts += [model_sections.weights_section(about), model_sections.versions_section()]
     page = document(title, _header(about, found or sets, title, origin), parts)
     return page.encode("utf-8", "backslashreplace"), found
 
@@ -232,7 +235,7 @@ def _judged(found: Evaluation | SetScores | None) -> list[tuple[str, str | None]
 
 
 def _header(
-    about: sections.About, found: Evaluation | SetScores | None, title: str, origin: str
+    about: model_sections.About, found: Evaluation | SetScores | None, title: str, origin: str
 ) -> Markup:
     model, proof = about.model, about.proof
     history = getattr(model, "history_", None)
