@@ -48,3 +48,25 @@ def weights_like(engine, problem, rng, size=0.3):
 
 def digits_of(problem):
     return 2e-4 if problem.dataset.dtype == np.float32 else 1e-10
+
+
+def projection(point, upper, *, simplex):
+    """Of every row onto the box, or onto {z >= 0, sum z <= upper} by bisection."""
+    if not simplex:
+        return np.clip(point, 0, upper[:, None])
+    low, high = np.zeros(len(point)), np.maximum(point.max(axis=1), 0)
+    for _ in range(200):
+        middle = (low + high) / 2
+        large = np.maximum(point - middle[:, None], 0).sum(axis=1) > upper
+        low, high = np.where(large, middle, low), np.where(large, high, middle)
+    return np.maximum(point - high[:, None], 0)
+
+
+def expected_response(problem, centre, weights, epsilon):
+    """The z of every example that maximises its part of phi."""
+    xi = objective.slacks(problem, weights)
+    ridge = 1 / (2 * problem.costs[:, None]) if problem.loss == "squared_hinge" else 0.0
+    point = centre + (xi - ridge * centre) / (epsilon + ridge)
+    upper = np.full(len(xi), np.inf) if problem.loss == "squared_hinge" else problem.costs
+    z = projection(point, upper, simplex=problem.formulation.aggregation == "max")
+    return z * objective._has_features(problem)[:, None]

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyclass.distributed.clusters.part import Answers, Like, Model, Plan, Ready
-from manyclass.distributed.rows.admm import LOG_LOSS, ConsensusAdmm, consensus_options
+from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.data import common_of, dataset_of, facts_of_parts
+from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.estimators.fit import Given, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
@@ -136,7 +137,7 @@ class OnWorkers(OneProcess):
         parts = RemoteParts(self.cluster, self.plan)
         if problem.loss != LOG_LOSS:
             seed = int(rng.integers(2**31))
-            return ConsensusAdmm(problem, parts, start, seed=seed, began=began)
+            return SvmOnRows(problem, parts, start, seed=seed, began=began)
         engine = PrimalEngine(problem, parts, regularize_intercept=options.regularize_intercept)
         return NewtonLogistic(engine, start, tol=options.tol, began=began)
 

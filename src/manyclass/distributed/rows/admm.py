@@ -109,6 +109,7 @@ class ConsensusAdmm:
         self._moved = math.inf  # rho sqrt(R) ||V - V_before||
         self._gaps: list[float] = []  # since rho is as it is
         self.best = self.V  # the one with the least P
+        self._of_duals = np.zeros(shape)  # W(z) of all parts
         self._at_best: Certificate | None = None
         self._found: Certificate | None = None
         sizes = np.zeros(2, np.int64)
@@ -130,6 +131,7 @@ class ConsensusAdmm:
         if self.V.shape[1] == 2:
             antisymmetric(self.V)
         self.parts.same(self.V)
+        self._of_duals = of_duals
         loops, evaluations, active, apart, rounding = counts.sum(axis=0).tolist()
         found = self._found = self._best_of(self._inspect(of_duals, rounding))
         self._pace(found.relative_gap, math.sqrt(apart))

@@ -28,9 +28,10 @@ from manyclass.distributed.consensus import (
     facts_of_rank,
     of_first,
 )
-from manyclass.distributed.rows.admm import LOG_LOSS, ConsensusAdmm, consensus_options
+from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.data import facts_of_parts, part_of, weights_of
 from manyclass.distributed.rows.parts import RanksParts
+from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.estimators.fit import Given, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
@@ -60,7 +61,7 @@ class RowsOnRanks(Ranks):
         if problem.loss != LOG_LOSS:
             part = SvmRows(problem, options.n_jobs, number=ranks.rank)
             seed = int(rng.integers(2**31))
-            return ConsensusAdmm(problem, RanksParts(ranks, part), start, seed=seed, began=began)
+            return SvmOnRows(problem, RanksParts(ranks, part), start, seed=seed, began=began)
         rows = agreed(ranks, lambda: LogisticRows(problem, options.n_jobs))
         engine = PrimalEngine(
             problem, RanksParts(ranks, rows), regularize_intercept=options.regularize_intercept

@@ -5,6 +5,8 @@
 has the solution W = A + W(z), with z of the dual for costs C_i / rho and W that begins at A: visits
 of the sequential dual method on the engine's W, to which A is added. rho z is feasible for all rows
 together. rho is a power of 2, so that nothing is rounded by it.
+
+Newton's method (proximal_newton.py) asks for sums around z, which ``settle`` moves.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from manyclass.distributed.rows.proximal_rows import ProximalRows
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start, exact_sum
 from manyclass.solvers.sequential_dual import SequentialDual
@@ -50,6 +54,7 @@ class SvmRows:
         self._rho, self._round, self._seed = 1.0, -1, 0
         self._U = self._relaxed = np.empty((0, 0))  # _relaxed: What_r of the last round
         self._counts = np.zeros(COUNTS)
+        self._around: ProximalRows | None = None  # z; made of it where it is asked for
 
     def count(self, sizes: NDArray[np.int64]) -> None:
         """Count rows and numbers of X."""
@@ -107,6 +112,57 @@ class SvmRows:
             terms[self.number, 0] = np.inf
         terms[self.number, len(sums)] = max(one.max_violation for one in found)
 
+    def squared_duals(self, total: NDArray[np.float64]) -> None:
+        """Add ||z||^2."""
+        total += self._proximal().squared_duals()
+
+    def respond(
+        self,
+        W: NDArray[np.float64],
+        epsilon: float,
+        total: NDArray[np.float64],
+        terms: NDArray[np.float64],
+    ) -> None:
+        """Add the response to W, and its terms (``ProximalRows.respond``)."""
+        self._proximal().respond(W, epsilon, total, terms)
+
+    def slopes(
+        self,
+        W: NDArray[np.float64],
+        step: NDArray[np.float64],
+        epsilon: float,
+        lengths: NDArray[np.float64],
+        total: NDArray[np.float64],
+    ) -> None:
+        """Add the slopes at W + t step (``ProximalRows.slopes``)."""
+        self._proximal().slopes(W, step, epsilon, lengths, total)
+
+    def hessian(self, W: NDArray[np.float64], epsilon: float, blocks: NDArray[np.float64]) -> None:
+        """Add the blocks of the Hessian (``ProximalRows.hessian``)."""
+        self._proximal().hessian(W, epsilon, blocks)
+
+    def settle(
+        self,
+        number: float,
+        W: NDArray[np.float64],
+        epsilon: float,
+        length: float,
+        of_duals: NDArray[np.float64],
+        counts: NDArray[np.float64],
+    ) -> None:
+        """Move z by so much of the way to the response to W; add W(z), as ``round`` does."""
+        if self._round != number:
+            self._round = int(number)
+            if self.problem.dataset.n_examples:
+                z = self._proximal().moved(W, epsilon, length)
+                engine = self._visits_for(1.0).engine
+                engine.load(sp.csr_array(z))
+                self._counts[4] = engine.rebuild()
+                self._around = None
+        if self.problem.dataset.n_examples:
+            of_duals += _matrix(self._visits_for(1.0))
+        counts[self.number] = self._counts
+
     def duals(self) -> CsrArray:
         """Return z of these rows for the problem of all, shape (n, k)."""
         if self._visits is None:
@@ -118,13 +174,21 @@ class SvmRows:
         return z
 
     def __sizeof__(self) -> int:
-        """Return the bytes of U, What_r, W(z) and z."""
+        """Return the bytes of U, What_r, W(z), z, and what Newton's method keeps."""
         engine = 0 if self._visits is None else self._visits.engine.n_duals * 8 + self._U.nbytes
-        return int(self._U.nbytes + self._relaxed.nbytes + engine)
+        around = 0 if self._around is None else self._around.n_bytes
+        return int(self._U.nbytes + self._relaxed.nbytes + engine + around)
 
     def __getstate__(self) -> Settings:
         """Keep z in place of what visits the rows."""
-        return {**vars(self), "_visits": None, "_z": self.duals()}
+        return {**vars(self), "_visits": None, "_around": None, "_z": self.duals()}
+
+    def _proximal(self) -> ProximalRows:
+        """Return the rows around their z."""
+        if self._around is None:
+            z = self.duals().toarray().astype(np.float64)
+            self._around = ProximalRows(self.problem, z)
+        return self._around
 
     def _settle(self, V: Array, rho: float) -> None:
         """Move U by what the last round left between What_r and V; scale it to another rho."""
@@ -139,6 +203,7 @@ class SvmRows:
 
     def _visit(self, A: Array, rho: float) -> Array:
         """Run an epoch of visits from A + W(z); return A + W(z)."""
+        self._around = None
         visits = self._visits_for(rho)
         W = _matrix(visits)
         W += A

@@ -1,0 +1,141 @@
+"""The solver of support vector machines whose rows are in parts: consensus, then Newton's method.
+
+Begins with rounds of consensus (admm.py). Where these fall behind, and W has few numbers, Newton's
+method (proximal_newton.py) continues from the best V and the z of all parts. Both end with the
+certificate of all rows.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from manyclass.distributed.rows.admm import ConsensusAdmm
+from manyclass.distributed.rows.proximal_newton import ProximalNewton, is_small
+from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Certificate, EpochRecord, Start
+from manyclass.solvers.logistic.row_sums import Parts
+from manyclass.solvers.stopping import Found, GapRule, StoppingRule
+from manyclass.solvers.weights.dense import antisymmetric, subtract_means
+
+# Newton's method begins once consensus, at the pace of its last SEEN rounds, needs more rounds than
+# Newton's method takes (measured on digits, usps, letter and covtype), the squared hinge's and the
+# hinge's. For the hinge it begins near the optimum, or after FAR rounds.
+SEEN = 3
+MOST_BESIDE_SQUARED, MOST_BESIDE_HINGE = 10, 25
+NEAR, FAR = 0.5, 12
+
+
+class SvmOnRows(ConsensusAdmm):
+    """Solver of an SVM whose rows are in parts.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of all rows, or without them: its features, classes and formulation.
+    parts : Parts
+        Of SvmRows.
+    start : Start or None
+        Its W is where V begins.
+    seed : int
+        Orders the visits.
+    began : float
+        When training began, by ``time.perf_counter``.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        parts: Parts,
+        start: Start | None,
+        *,
+        seed: int = 0,
+        began: float | None = None,
+    ) -> None:
+        super().__init__(problem, parts, start, seed=seed, began=began)
+        self._phase: ProximalNewton | None = None
+        self._is_settled = True  # whether z is that of the last step
+        self._proven: list[float] = []  # gaps of the rounds of consensus
+
+    def epoch(self, rule: StoppingRule) -> EpochRecord:
+        """Run a round of consensus, or of Newton's method."""
+        if self._phase is None and self._is_slow(rule):
+            found = self.certify()
+            W = self.best.astype(np.float64)
+            self._phase = ProximalNewton(self.problem, self.parts, W, found.gap)
+        if self._phase is not None:
+            return self._newton_round(self._phase)
+        record = super().epoch(rule)
+        self._proven.append(record.gap_estimate)
+        return record
+
+    def promising(self, rule: StoppingRule) -> bool:
+        """Whether the rule may be met."""
+        if self._is_settled:
+            return super().promising(rule)
+        assert self._phase is not None
+        return rule.promising(Found(self._phase.gap, 0.0), self._phase.primal)
+
+    def certify(self) -> Certificate:
+        """Return the certificate of the last round."""
+        if not self._is_settled:
+            self._settle()
+        return super().certify()
+
+    def _is_slow(self, rule: StoppingRule) -> bool:
+        """Whether Newton's method takes fewer rounds to the end."""
+        gaps = self._proven
+        if len(gaps) < SEEN or not (isinstance(rule, GapRule) and is_small(self.problem)):
+            return False
+        P = self.certify().primal_objective
+        is_squared = self.problem.slack_loss.has_ridge
+        if not is_squared and gaps[-1] > NEAR * P and len(gaps) < FAR:
+            return False
+        if not 0 < gaps[-1] < np.inf:
+            return False
+        left = rule.distance(Found(gaps[-1], 0.0), P)
+        rate = np.log(gaps[-SEEN] / gaps[-1]) / (SEEN - 1)
+        return bool(left > (MOST_BESIDE_SQUARED if is_squared else MOST_BESIDE_HINGE) * rate)
+
+    def _newton_round(self, phase: ProximalNewton) -> EpochRecord:
+        self._n_rounds += 1
+        n_steps = phase.round(self._of_duals)
+        self._is_settled = False
+        if phase.is_smooth:
+            primal, gap = phase.primal, phase.gap
+        else:
+            found = self.certify()
+            primal, gap = found.primal_objective, found.gap
+            phase.follow(n_steps)
+        data = self.problem.dataset
+        return EpochRecord(
+            epoch=self._n_rounds,
+            seconds=time.perf_counter() - self._began,
+            primal_estimate=primal,
+            gap_estimate=gap,
+            violation=0.0 if self._found is None else self._found.max_violation,
+            active_share=phase.n_zone / max(1, self.n_examples),
+            loops=n_steps,
+            evaluations=phase.n_passes * self.n_examples * data.n_classes,
+            n_weights=self.V.size,
+            n_duals=0,
+        )
+
+    def _settle(self) -> None:
+        """Move z of all parts, and certify W."""
+        assert self._phase is not None
+        phase, counts = self._phase, np.zeros((self.parts.n_parts, COUNTS))
+        of_duals = np.zeros(self.V.shape)
+        given = self._n_rounds, phase.W, phase.epsilon, phase.length
+        self.parts.add(SvmRows.settle, given, (of_duals, counts))
+        self.V = phase.W.astype(self.V.dtype)
+        if self.problem.formulation.centred:
+            subtract_means(self.V)
+            subtract_means(of_duals)
+        if self.V.shape[1] == 2:
+            antisymmetric(self.V)
+        self.parts.same(self.V)
+        self._of_duals, self._is_settled = of_duals, True
+        self._found = self._best_of(self._inspect(of_duals, float(counts[:, 4].sum())))
