@@ -1,32 +1,31 @@
 #pragma once
 // Visits of batches of dense rows by a team of threads. Each owns a range of classes for the
 // products and the updates. The first visits the batch's examples one after the other, while the
-// last packs the next batch. The result does not depend on the number of threads.
+// others prepare the next batches, and it helps them afterwards. The result does not depend on the
+// number of threads.
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
+#include "dense_rows/class_major.hpp"
 #include "threads/thread_team.hpp"
 
 namespace manyclass {
 
-// Classes of a thread are whole blocks of these.
-inline constexpr std::int64_t kClassBlock = 64;
+// Classes of a thread are whole blocks of these: whole tiles of products (row_product.hpp).
+inline constexpr std::int64_t kClassBlock = 12;
 
-// Threads that have classes at all.
-inline int most_threads(std::int64_t n_classes) {
-  return static_cast<int>((n_classes + kClassBlock - 1) / kClassBlock);
-}
-
-// Threads that visits of so many rows are worth: between barriers each has little to do, and on few
-// rows that costs more than it gains.
+// Threads that visits are worth: between barriers each should have some microseconds of products.
 inline int threads_worth_visits(std::int64_t n_rows, std::int64_t n_features,
                                 std::int64_t n_classes) {
-  constexpr double kLeastWork = 1 << 28;  // multiply-adds of a thread, in a pass over the rows
-  const double work = static_cast<double>(n_rows) * static_cast<double>(n_features * n_classes);
-  const double most = std::min(work / kLeastWork, static_cast<double>(most_threads(n_classes)));
-  return std::max(1, static_cast<int>(most));
+  constexpr std::int64_t kLeastWork = 1 << 18;  // multiply-adds of a thread for a batch
+  constexpr std::int64_t kLeastBatches = 16;
+  if (n_rows < kLeastBatches * kBatchRows) return 1;
+  const std::int64_t blocks = (n_classes + kClassBlock - 1) / kClassBlock;
+  const std::int64_t most = std::min(kBatchRows * n_features * n_classes / kLeastWork, blocks);
+  return static_cast<int>(std::max<std::int64_t>(1, most));
 }
 
 // First and last of the classes of a member of a team of `size`.
@@ -39,21 +38,54 @@ inline std::pair<std::int64_t, std::int64_t> classes_of(int member, int size,
   return {at(member), at(member + 1)};
 }
 
-// `steps` has pack(t), score(t, first, last), visit(t) and update(t, first, last) for batch t and
-// classes [first, last); all ends when visit returns false.
+// Rows of a batch that a thread prepares at a time.
+inline constexpr std::int64_t kSharedRows = 4;
+
+// Parts of the rows of a batch, which threads take as they find time: each once.
+class SharedParts {
+ public:
+  void reset() { next_.store(0, std::memory_order_relaxed); }
+
+  // Call each(first, last) for the rows of the parts that are left.
+  template <class Each>
+  void take(Each each) {
+    for (;;) {
+      const std::int64_t first = kSharedRows * next_.fetch_add(1, std::memory_order_relaxed);
+      if (first >= kBatchRows) return;
+      each(first, first + kSharedRows);
+    }
+  }
+
+ private:
+  alignas(64) std::atomic<std::int64_t> next_{0};
+};
+
+// `steps` has, for batch t, rows or classes [first, last): copy(t, first, last), which needs none of
+// the other calls; prepare(t, first, last) after the copies of batch t; score(t, first, last);
+// visit(t); update(t, first, last). Rows beyond the end, and of batches beyond it, are to be
+// ignored. All ends when visit returns false.
 template <class Steps>
 void run_batches(ThreadTeam& team, std::size_t n_batches, std::int64_t n_classes, Steps& steps) {
   Barrier barrier(team.size());
+  // Those of a batch are reset while another batch's are taken, with barriers between them.
+  SharedParts parts[3];
+  const auto prepare = [&](std::size_t t) {  // batch t, and the rows of the one after it
+    parts[t % 3].take([&](std::int64_t first, std::int64_t last) {
+      steps.copy(t + 1, first, last);
+      steps.prepare(t, first, last);
+    });
+  };
   team.run([&](int member) {
-    const bool packs = member == team.size() - 1;
     const auto [first, last] = classes_of(member, team.size(), n_classes);
-    if (packs && n_batches > 0) steps.pack(0);
+    parts[2].take([&](std::int64_t from, std::int64_t to) { steps.copy(0, from, to); });
     barrier.arrive_and_wait(true);
+    prepare(0);
     for (std::size_t t = 0; t < n_batches; ++t) {
       if (first < last) steps.score(t, first, last);
       barrier.arrive_and_wait(true);
+      if (member == 0) parts[(t + 2) % 3].reset();
       const bool goes_on = member != 0 || steps.visit(t);
-      if (packs && t + 1 < n_batches) steps.pack(t + 1);
+      prepare(t + 1);
       if (!barrier.arrive_and_wait(goes_on)) return;
       if (first < last) steps.update(t, first, last);
     }

@@ -21,13 +21,14 @@
 
 namespace manyclass {
 
-// The memory that RowBatch points to: rows for two batches, the rest for one.
+// The memory that RowBatch points to: rows for three batches, their products for two, the rest for
+// one.
 template <class T>
 class OwnedBatch {
  public:
   OwnedBatch(std::int32_t n_classes, std::int64_t stride)
       : stride_(stride),
-        rows_(2 * kRows * stride),
+        rows_(3 * kRows * stride),
         gram_(2 * kRows * kRows),
         scores_(kRows * score_stride<T>(n_classes)),
         mean_step_(stride),
@@ -35,10 +36,11 @@ class OwnedBatch {
         class_begins_(n_classes + 1),
         class_steps_(kRows * n_classes) {}
 
-  RowBatch<T> view(std::span<const std::int32_t> order, std::size_t slot) {
+  // The t-th batch, of the examples `order`.
+  RowBatch<T> view(std::span<const std::int32_t> order, std::size_t t) {
     return {.order = order,
-            .rows = rows_.data() + slot * kRows * stride_,
-            .gram = gram_.data() + slot * kRows * kRows,
+            .rows = rows_.data() + t % 3 * kRows * stride_,
+            .gram = gram_.data() + t % 2 * kRows * kRows,
             .scores = scores_.data(),
             .steps = steps_.data(),
             .ends = ends_.data(),
@@ -71,7 +73,7 @@ class BatchTeam {
         kernels_(kernels),
         batch_(n_classes, stride),
         scratch_(n_classes, score_stride<T>(n_classes)),
-        team_(std::max(1, std::min(n_threads, most_threads(n_classes)))),
+        team_(n_threads),
         choice_(
             std::min(team_.capacity(),
                      threads_worth_visits(examples.x.n_rows, examples.x.n_features, n_classes))) {}
@@ -112,7 +114,12 @@ class BatchTeam {
     std::exception_ptr error{};
 
     RowBatch<T> batch(std::size_t t) { return team.view(order, t); }
-    void pack(std::size_t t) { team.kernels_.pack(team.examples_.x, batch(t), w.stride); }
+    void copy(std::size_t t, std::int64_t first, std::int64_t last) {
+      team.kernels_.copy(team.examples_.x, batch(t), w.stride, first, last);
+    }
+    void prepare(std::size_t t, std::int64_t first, std::int64_t last) {
+      team.kernels_.multiply(batch(t), w.stride, first, last);
+    }
     void score(std::size_t t, std::int64_t first, std::int64_t last) {
       team.kernels_.score(batch(t), w, first, last);
     }
@@ -140,7 +147,7 @@ class BatchTeam {
 
   RowBatch<T> view(std::span<const std::int32_t> order, std::int64_t t) {
     const std::int64_t begin = std::min(t * kRows, std::ssize(order));
-    return batch_.view(order.subspan(begin, std::min(kRows, std::ssize(order) - begin)), t % 2);
+    return batch_.view(order.subspan(begin, std::min(kRows, std::ssize(order) - begin)), t);
   }
 
   const Examples<T>& examples_;

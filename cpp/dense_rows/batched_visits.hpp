@@ -7,7 +7,7 @@
 //     the subproblem of example i, exactly             -> delta_i
 //   W += Delta^T X_B
 //
-// The result is that of single visits in the same order, to rounding. Given: a packed batch, z, and
+// The result is that of single visits in the same order, to rounding. Given: a batch with its rows and G, z, and
 // W(z) with a row per class. Returned: sums over the visits, z and the steps; then W.
 #include <algorithm>
 #include <cstddef>
@@ -27,15 +27,24 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// The rows of the batch, and their products with those before them.
+// Rows [first, last) of the batch, those that there are.
 template <class T>
-void pack_batch(const Csr<T>& x, const RowBatch<T>& batch, std::int64_t stride) {
-  for (std::int64_t b = 0; b < batch.size(); ++b) {
-    fetch_row(x, batch.order[std::min(b + 2, batch.size() - 1)]);
+void copy_rows(const Csr<T>& x, const RowBatch<T>& batch, std::int64_t stride, std::int64_t first,
+               std::int64_t last) {
+  const std::int64_t end = std::min(last, batch.size()), ahead = last - first;
+  for (std::int64_t b = first; b < end; ++b) {
+    fetch_row(x, batch.order[std::min(b + ahead, batch.size() - 1)]);
     pack_row(x, batch.order[b], stride, batch.rows + b * stride);
   }
-  for (std::int64_t b = 0; b < batch.size(); b += kTileRows) {
-    const std::int64_t n = std::min<std::int64_t>(kTileRows, batch.size() - b);
+}
+
+// The products of copied rows [first, last) with those before them; `first` is that of a tile.
+template <class T>
+void multiply_rows(const RowBatch<T>& batch, std::int64_t stride, std::int64_t first,
+                   std::int64_t last) {
+  const std::int64_t end = std::min(last, batch.size());
+  for (std::int64_t b = first; b < end; b += kTileRows) {
+    const std::int64_t n = std::min<std::int64_t>(kTileRows, end - b);
     row_product(batch.rows + b * stride, n, stride, batch.rows, b + n, stride, stride,
                 batch.gram + b * kBatchRows, kBatchRows);
   }

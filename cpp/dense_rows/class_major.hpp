@@ -37,7 +37,7 @@ struct BatchStep {
   T delta;
 };
 
-// A batch between packing and the update of W. The arrays are the caller's.
+// A batch between the copies of its rows and the update of W. The arrays are the caller's.
 template <class T>
 struct RowBatch {
   std::span<const std::int32_t> order;  // the examples, kBatchRows at most

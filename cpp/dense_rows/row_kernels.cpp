@@ -11,9 +11,9 @@ namespace manyclass::MANYCLASS_ISA {
 
 template <class T>
 struct TableOf<RowKernels<T>> {
-  static constexpr RowKernels<T> value{pack_batch<T>,     score_batch<T>,   visit_batch<T>,
-                                       update_classes<T>, single_visits<T>, inspect_rows<T>,
-                                       rebuild_class<T>};
+  static constexpr RowKernels<T> value{copy_rows<T>,    multiply_rows<T>,  score_batch<T>,
+                                       visit_batch<T>,  update_classes<T>, single_visits<T>,
+                                       inspect_rows<T>, rebuild_class<T>};
 };
 
 template const RowKernels<float>& kernel_table();

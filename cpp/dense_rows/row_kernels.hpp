@@ -27,7 +27,9 @@ inline constexpr std::int64_t kWidened = 12;
 
 template <class T>
 struct RowKernels {
-  void (*pack)(const Csr<T>&, const RowBatch<T>&, std::int64_t stride);
+  void (*copy)(const Csr<T>&, const RowBatch<T>&, std::int64_t stride, std::int64_t first,
+               std::int64_t last);
+  void (*multiply)(const RowBatch<T>&, std::int64_t stride, std::int64_t first, std::int64_t last);
   void (*score)(const RowBatch<T>&, const ClassMajorView<T>&, std::int64_t first,
                 std::int64_t last);
   SweepResult (*visit)(const Examples<T>&, const ClassMajorView<T>&, const RowBatch<T>&,

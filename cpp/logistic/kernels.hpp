@@ -37,7 +37,7 @@ struct LogisticMemory {
   U* rows;    // kBatchRows x stride of a class-major W, else null
   U* gram;    // kBatchRows x kBatchRows
   U* scores;  // kBatchRows x score_stride
-  U* other;   // kBatchRows x score_stride
+  U* other;   // (kBatchRows + 1) x score_stride
   U* values;  // as many as the longest row has, of another type than X
 };
 
@@ -80,9 +80,12 @@ struct LogisticKernels {
   // score_stride numbers.
   SweepResult (*visit)(const Examples<T>&, const LogisticWeights<T>&, T* v, bool fresh,
                        const LogisticMemory<T>&, std::span<const std::int32_t> order);
-  // The same for a batch of dense rows. Given their scores and `gram`, the products of each with
-  // those before it; the scores become the steps C_i (u_before - u). `update` adds them to classes
-  // [first, last) of a class-major W.
+  // The same for a batch of dense rows, of which `prepare` computes what depends on v alone, for
+  // examples [first, last). Given their scores and `gram`, the products of each with those before
+  // it; the scores become the steps C_i (u_before - u). `update` adds them to classes [first, last)
+  // of a class-major W.
+  void (*prepare)(std::int32_t n_classes, const T* v, bool fresh, const LogisticMemory<T>&,
+                  std::span<const std::int32_t> batch, std::int64_t first, std::int64_t last);
   SweepResult (*visit_batch)(const Examples<T>&, std::int32_t n_classes, T* v, bool fresh,
                              const LogisticMemory<T>&, std::span<const std::int32_t> batch);
   void (*update)(const LogisticWeights<T>&, const LogisticMemory<T>&, std::int64_t n,

@@ -2,7 +2,6 @@
 // Memory for visits of multinomial logistic regression, and visits in batches of dense rows by a team
 // of threads (dense_rows/batch_loop.hpp).
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,7 +22,7 @@ class OwnedLogisticMemory {
       : rows_(w.class_major ? kRows * w.stride : 0),
         gram_(kRows * kRows),
         scores_(kRows * score_stride<U>(w.n_classes)),
-        other_(kRows * score_stride<U>(w.n_classes)),
+        other_((kRows + 1) * score_stride<U>(w.n_classes)),
         values_(longest_row) {}
   LogisticMemory<U> view() const {
     return {rows_.data(), gram_.data(), scores_.data(), other_.data(), values_.data()};
@@ -77,8 +76,8 @@ struct LogisticBatchKernels {
   const LogisticKernels<T>& logistic;
 };
 
-// Callbacks of run_batches for the examples `order`. Two batches have memory: one is packed while
-// the other is visited.
+// Callbacks of run_batches for the examples `order`. There is memory for the rows of three batches,
+// what is prepared of two, and the scores of one.
 template <class T>
 class LogisticBatches {
  public:
@@ -90,12 +89,22 @@ class LogisticBatches {
         class_major_{w.data, w.n_features, w.n_classes, w.stride},
         v_(v),
         fresh_(fresh),
-        memory_{OwnedLogisticMemory<T>(w, 0), OwnedLogisticMemory<T>(w, 0)} {}
+        ld_(score_stride<T>(w.n_classes)),
+        rows_(3 * kRows * w.stride),
+        gram_(2 * kRows * kRows),
+        scores_(kRows * ld_),
+        other_(2 * (kRows + 1) * ld_) {}
 
   void begin(std::span<const std::int32_t> order) { order_ = order; }
   std::size_t size() const { return (order_.size() + kRows - 1) / kRows; }
 
-  void pack(std::size_t t) { kernels_.rows.pack(examples_.x, batch(t), w_.stride); }
+  void copy(std::size_t t, std::int64_t first, std::int64_t last) {
+    kernels_.rows.copy(examples_.x, batch(t), w_.stride, first, last);
+  }
+  void prepare(std::size_t t, std::int64_t first, std::int64_t last) {
+    kernels_.rows.multiply(batch(t), w_.stride, first, last);
+    kernels_.logistic.prepare(w_.n_classes, v_, fresh_, memory(t), rows_of(t), first, last);
+  }
   void score(std::size_t t, std::int64_t first, std::int64_t last) {
     kernels_.rows.score(batch(t), class_major_, first, last);
   }
@@ -118,7 +127,10 @@ class LogisticBatches {
     const std::int64_t begin = std::min(t * kRows, std::ssize(order_));
     return order_.subspan(begin, std::min(kRows, std::ssize(order_) - begin));
   }
-  LogisticMemory<T> memory(std::size_t t) const { return memory_[t % 2].view(); }
+  LogisticMemory<T> memory(std::size_t t) const {
+    return {rows_.data() + t % 3 * kRows * w_.stride, gram_.data() + t % 2 * kRows * kRows,
+            scores_.data(), other_.data() + t % 2 * (kRows + 1) * ld_, nullptr};
+  }
   RowBatch<T> batch(std::size_t t) const {
     const LogisticMemory<T> memory = this->memory(t);
     RowBatch<T> found{};
@@ -135,7 +147,8 @@ class LogisticBatches {
   ClassMajorView<T> class_major_;
   T* v_;
   bool fresh_;
-  std::array<OwnedLogisticMemory<T>, 2> memory_;
+  std::int64_t ld_;
+  AlignedArray<T> rows_, gram_, scores_, other_;
   std::span<const std::int32_t> order_;
   SweepResult result_;
 };

@@ -24,19 +24,34 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
+// The u before the visits of examples [first, last) of a batch, rows of memory.other.
+template <class T>
+void logistic_prepare(std::int32_t n_classes, const T* v, bool fresh,
+                      const LogisticMemory<T>& memory, std::span<const std::int32_t> batch,
+                      std::int64_t first, std::int64_t last) {
+  if (fresh) return;  // e_{y_i}
+  const std::int64_t ld = score_stride<T>(n_classes);
+  for (std::int64_t b = first; b < std::min(last, std::ssize(batch)); ++b) {
+    const T* from = v + batch[b] * ld;
+    T* u = memory.other + b * ld;
+    for (std::int64_t c = 0; c < ld; c += kLanes<T>) store(u + c, exponential<T>(load(from + c)));
+  }
+}
+
 template <class T>
 class LogisticVisitor {
  public:
-  LogisticVisitor(const Examples<T>& examples, std::int32_t n_classes, T* v, bool fresh, T* old)
+  // `u` is memory of a row of scores.
+  LogisticVisitor(const Examples<T>& examples, std::int32_t n_classes, T* v, bool fresh, T* u)
       : examples_(examples),
         n_classes_(n_classes),
         n_(score_stride<T>(n_classes)),
         v_(v),
         fresh_(fresh),
-        old_(old) {}
+        u_(u) {}
 
-  // `s`: w_c . x of example i; they become its step, C_i (u_before - u).
-  void visit(std::int64_t i, T* s, T* u, SweepResult& result) {
+  // `s`: w_c . x of example i; they become its step, C_i (u_before - u). `old`: u_before, prepared.
+  void visit(std::int64_t i, T* s, T* old, SweepResult& result) {
     T* v = v_ + i * static_cast<std::int64_t>(n_);
     const auto y = examples_.labels[i];
     const double cost = examples_.costs[i];
@@ -44,40 +59,38 @@ class LogisticVisitor {
     std::fill(s + n_classes_, s + n_, kNoClass<T>);
     const double log_sum = log_sum_exp(s, n_), s_y = static_cast<double>(s[y]);
     result.loss += cost * (log_sum - s_y);
-    result.gap += cost * std::max(0.0, log_sum - begin(y, s, v, u));
+    result.gap += cost * std::max(0.0, log_sum - begin(y, s, v, old));
     const T a = static_cast<T>(cost * examples_.norms[i]);
     for (std::size_t c = 0; c < n_; c += kLanes<T>) {
-      store(s + c, load(s + c) + a * load(old_ + c));
+      store(s + c, load(s + c) + a * load(old + c));
     }
-    solve_log_simplex(s, a, n_, v, u);
+    solve_log_simplex(s, a, n_, v, u_);
     std::fill(v + n_classes_, v + n_, kNoLog<T>);
     const T by = static_cast<T>(cost);
     for (std::size_t c = 0; c < n_; c += kLanes<T>) {
-      store(s + c, by * (load(old_ + c) - load(u + c)));
+      store(s + c, by * (load(old + c) - load(u_ + c)));
     }
     std::fill(s + n_classes_, s + n_, T{0});
     ++result.steps;
   }
 
  private:
-  // Fill in the u before the visit, and where the search for the new one begins. Returns
-  // sum_c u_c (s_c - v_c).
-  double begin(std::size_t y, const T* s, T* v, T* u) {
+  // Fill in where the search for the new u begins. Returns sum_c u_c (s_c - v_c) of the old one.
+  double begin(std::size_t y, const T* s, T* v, T* old) {
     if (fresh_) {
-      std::fill_n(old_, n_, T{0});
-      old_[y] = 1;
+      std::fill_n(old, n_, T{0});
+      old[y] = 1;
       const double rest = std::max<double>(1, static_cast<double>(n_classes_) - 1);
       std::fill_n(v, n_, static_cast<T>(std::log(0.5 / rest)));
       std::fill(v + n_classes_, v + n_, kNoLog<T>);
       v[y] = static_cast<T>(std::log(0.5));
-      for (std::size_t c = 0; c < n_; c += kLanes<T>) store(u + c, exponential<T>(load(v + c)));
+      for (std::size_t c = 0; c < n_; c += kLanes<T>) store(u_ + c, exponential<T>(load(v + c)));
       return static_cast<double>(s[y]);
     }
     Vector<T> sum = {};
     for (std::size_t c = 0; c < n_; c += kLanes<T>) {
-      const Vector<T> uc = exponential<T>(load(v + c));
-      store(old_ + c, uc);
-      store(u + c, uc);
+      const Vector<T> uc = load(old + c);
+      store(u_ + c, uc);
       sum += uc * (load(s + c) - load(v + c));
     }
     return total<T>(sum);
@@ -87,7 +100,7 @@ class LogisticVisitor {
   std::size_t n_classes_, n_;
   T* v_;
   bool fresh_;
-  T* old_;
+  T* u_;
 };
 
 // s_b += sum_{j before b} G_bj step_j
@@ -110,13 +123,13 @@ SweepResult logistic_visits(const Examples<T>& examples, const LogisticWeights<T
                             bool fresh, const LogisticMemory<T>& memory,
                             std::span<const std::int32_t> order) {
   const std::int64_t ld = score_stride<T>(w.n_classes);
-  T* u = memory.other;
   LogisticVisitor<T> visitor(examples, w.n_classes, v, fresh, memory.other + ld);
   SweepResult result;
   for (const std::int32_t i : order) {
     const auto row = [i](std::int64_t) { return i; };
     scores_of_rows(examples.x, w, memory, 1, row, memory.scores, ld);
-    visitor.visit(i, memory.scores, u, result);
+    logistic_prepare(w.n_classes, v, fresh, memory, std::span(&i, 1), 0, 1);
+    visitor.visit(i, memory.scores, memory.other, result);
     add_rows(examples.x, w, memory, 1, row, memory.scores, ld);
   }
   result.evaluations = std::ssize(order) * w.n_classes;
@@ -129,13 +142,12 @@ SweepResult logistic_visit_batch(const Examples<T>& examples, std::int32_t n_cla
                                  bool fresh, const LogisticMemory<T>& memory,
                                  std::span<const std::int32_t> batch) {
   const std::int64_t ld = score_stride<T>(n_classes);
-  T* u = memory.other;
-  LogisticVisitor<T> visitor(examples, n_classes, v, fresh, memory.other + ld);
+  LogisticVisitor<T> visitor(examples, n_classes, v, fresh, memory.other + kBatchRows * ld);
   SweepResult result;
   for (std::size_t b = 0; b < batch.size(); ++b) {
     const auto at = static_cast<std::int64_t>(b);
     correct_scores(memory, at, ld);
-    visitor.visit(batch[b], memory.scores + at * ld, u, result);
+    visitor.visit(batch[b], memory.scores + at * ld, memory.other + at * ld, result);
   }
   result.evaluations = std::ssize(batch) * n_classes;
   return result;

@@ -182,9 +182,10 @@ bool refused(Call call) {
 }
 
 void test_threads_of_visits() {
-  check(threads_worth_visits(6412, 256, 105) == 1, "few rows are visited by one thread");
-  check(threads_worth_visits(25000, 256, 284) == 5, "many by one for 64 classes");
-  check(threads_worth_visits(50000, 256, 64) == 1, "of up to 64 classes by one");
+  check(threads_worth_visits(6412, 256, 105) == 3, "a thread has 2^18 multiply-adds of a batch");
+  check(threads_worth_visits(25000, 1000, 30) == 3, "a thread has a block of classes");
+  check(threads_worth_visits(500, 256, 284) == 1, "few rows are visited by one thread");
+  check(threads_worth_visits(50000, 64, 100) == 1, "small products are computed by one thread");
   check(threads_worth_visits(0, 0, 2) == 1, "without rows there is one");
 }
 

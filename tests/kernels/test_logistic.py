@@ -62,14 +62,20 @@ class Setting:
         return self.X.T @ (self.problem.costs[:, None] * (np.eye(u.shape[1])[y] - u))
 
 
-def of_each_shape(test):
+def of_shapes(shapes):
     """Run a test of a setting for each shape."""
 
-    @each("shape", SHAPES)
-    def looped(shape, class_major, dtype, instruction_set):
-        test(Setting(shape, class_major, dtype, instruction_set))
+    def decorate(test):
+        @each("shape", shapes)
+        def looped(shape, class_major, dtype, instruction_set):
+            test(Setting(shape, class_major, dtype, instruction_set))
 
-    return looped
+        return looped
+
+    return decorate
+
+
+of_each_shape = of_shapes(SHAPES)
 
 
 @of_each_shape
@@ -239,7 +245,7 @@ def test_threads_change_rounding_alone(setting):
     assert found[0].loss == pytest.approx(found[1].loss, rel=1e-9)
 
 
-@of_each_shape
+@of_shapes([*SHAPES, (530, 140, 200)])  # the last is worth three threads
 def test_visits_do_not_depend_on_threads(setting):
     results = []
     for n_threads in (1, 3):
