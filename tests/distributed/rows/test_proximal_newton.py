@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from manyclass import MulticlassSVC
 from manyclass.distributed.rows import svm
 from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.proximal_newton import ProximalNewton, is_small
@@ -22,7 +23,8 @@ from manyclass.solvers.stopping import GapRule, ViolationRule
 from tests.helpers.catalog import PAIRS, make_problem, random_problem
 from tests.helpers.dual_kernels import random_data
 from tests.helpers.newton_kernels import expected_response
-from tests.helpers.parts import ends
+from tests.helpers.parts import X, Y, ends
+from tests.helpers.ranks import on_ranks
 from tests.helpers.reference import optimal_objective
 
 formulations = pytest.mark.parametrize(("name", "loss"), PAIRS)
@@ -158,9 +160,10 @@ def test_it_reaches_the_quadratic_program(name, loss, size, at_once):
 def test_the_certificate_is_that_of_numpy(name, loss, dtype, at_once):
     problem = blobs(dtype=dtype, formulation=name, loss=loss)
     parts = parts_of(problem, ends(7))
-    solver = train(problem, parts, solver_tol(dtype))
+    tol = 1e-5 if dtype == np.float32 else 1e-8
+    solver = train(problem, parts, tol)
     proof = solver.certify()
-    assert proof.relative_gap <= solver_tol(dtype)
+    assert proof.relative_gap <= tol
     z = sp.vstack([part.duals() for part in parts], format="csr")
     expected = objective.certificate(problem, solver.V, z)
     digits = 1e-5 if dtype == np.float32 else 1e-10
@@ -168,10 +171,6 @@ def test_the_certificate_is_that_of_numpy(name, loss, dtype, at_once):
     assert proof.dual_objective == pytest.approx(expected.dual_objective, rel=digits)
     assert at_once
     assert solver.weights().dtype == dtype
-
-
-def solver_tol(dtype):
-    return 1e-5 if dtype == np.float32 else 1e-8
 
 
 @pytest.mark.parametrize(("name", "loss"), [("crammer_singer", "hinge"), PAIRS[-1]])
@@ -222,6 +221,28 @@ def asked_of(part, W):
     total, terms = np.zeros_like(W), np.zeros(RESPONSE_TERMS)
     part.respond(W, 0.5, total, terms)
     return total, terms
+
+
+@pytest.mark.parametrize(("name", "loss"), [("crammer_singer", "hinge"), PAIRS[-1]])
+@pytest.mark.parametrize("size", [2, 7])
+def test_ranks_end_with_the_same_weights(name, loss, size):
+    params = {"formulation": name, "loss": loss, "tol": 1e-7, "C": 3.0}
+    best = MulticlassSVC(**params).fit(X, Y).certificate_
+    cuts = ends(size)
+
+    def fit(rank):
+        mine = slice(*cuts[rank.rank : rank.rank + 2])
+        return MulticlassSVC(communicator=rank, split="rows", **params).fit(X[mine], Y[mine])
+
+    models = on_ranks(size, fit)
+    for model in models:
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+        assert model.certificate_ == models[0].certificate_
+    proof = models[0].certificate_
+    assert proof.relative_gap <= 1e-7
+    assert proof.dual_objective <= best.primal_objective
+    assert proof.primal_objective >= best.dual_objective
+    assert len(models[0].history_) < 40
 
 
 def test_it_begins_where_consensus_is_slow():
