@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from manyclass import MultilabelSVC, load_model, load_svmlight
+from manyclass import MultilabelSVC, MultilabelSVCCV, load_model, load_svmlight
 from manyclass.multilabel import f1_scores
 
 TEXT = "3,7 1:1 2:1\n3 1:2\n7 2:3\n 3:1\n3,7 1:3 2:2\n 3:2\n"
@@ -44,7 +44,7 @@ def test_train_predict_evaluate(run, here, data, threshold):
     ("given", "message"),
     [
         (["--formulation", "ww"], "argument --formulation: does not go with --multilabel"),
-        (["-C", "auto"], "argument -C: does not go with --multilabel"),
+        (["-C", "auto", "--prune", "-1"], "argument --prune"),
         (["--solver", "stochastic"], "argument --solver: does not go with --multilabel"),
         (["--class-weight", "balanced"], "argument --class-weight: does not go"),
         (["--checkpoint", "x"], "argument --checkpoint: does not go"),
@@ -58,6 +58,8 @@ def test_train_refuses(run, data, given, message):
 def test_other_refusals(run, here, data):
     fails = run.fails("train", data, "model", "--threshold", "1")
     assert fails == "argument --threshold: goes with --multilabel"
+    fails = run.fails("train", data, "model", "--prune", "1")
+    assert fails == "argument --prune: goes with --multilabel"
     run.works("train", data, "model", "--multilabel", "--quiet")
     assert "leave it out" in run.fails("predict", data, "model", "out", "--top-k", "2")
     (here / "other").write_text("3,9 1:1\n")
@@ -77,3 +79,50 @@ def test_scores_of_labels(run, here, data):
     assert "Labels, the most frequent first" in (here / "page").read_text("utf-8")
     (here / "other").write_text("3,9 1:1\n")
     assert "1 label that model does not have" in run.fails("report", "model", "other", "-o", "p")
+
+
+def test_prune(run, data):
+    out = run.works("train", data, "model", "--multilabel", "--prune", "0.3")
+    assert "nothing is proven" in out[1]
+    model = load_model("model")
+    assert model.certificate_ is None
+    weights = model.coef_[model.coef_ != 0]
+    assert len(weights)
+    assert abs(weights).min() >= 0.3
+
+
+def test_choice_of_C(run, data):
+    given = "--multilabel", "-C", "0.1,1", "--folds", "2", "--scoring", "macro_f1"
+    found = json.loads(run.works("cv", data, *given, "--json")[0])
+    X, y = load_svmlight(data, multilabel=True)
+    search = MultilabelSVCCV(Cs=[0.1, 1], cv=2, scoring="f1_macro", random_state=0).fit(X, y)
+    assert found["C"] == search.C_
+    np.testing.assert_array_equal(found["scores"], search.scores_)
+    assert found["score"] == search.best_score_
+    lines = run.works("cv", data, *given)
+    assert [line.split()[:2] for line in lines[1:3]] == [["C", "0.1"], ["C", "1"]]
+    assert lines[-1].startswith("chosen: C = ")
+
+
+def test_train_with_the_best_C(run, data):
+    out = run.works("train", data, "model", "--multilabel", "-C", "auto")
+    assert out[1].startswith("chosen: C = ")
+    X, y = load_svmlight(data, multilabel=True)
+    loaded, search = load_model("model"), MultilabelSVCCV(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(loaded.scores_, search.scores_)
+    np.testing.assert_array_equal(loaded.coef_, search.coef_)
+    assert len(run.works("evaluate", data, "model")) == 5
+    assert run.works("predict", data, "model", "out") == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--multilabel", "--path"], "argument --path: does not go with --multilabel"),
+        (["--multilabel", "--formulation", "ww"], "argument --formulation: does not go"),
+        (["--multilabel", "--scoring", "log_loss"], "argument --scoring: with --multilabel one of"),
+        (["--scoring", "micro_f1"], "argument --scoring: micro_f1 goes with --multilabel"),
+    ],
+)
+def test_cv_refuses(run, data, given, message):
+    assert message in run.fails("cv", data, *given)

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from manyclass import (
     MulticlassSVC,
     MulticlassSVCCV,
+    MultilabelSVCCV,
     MultinomialLogisticRegressionCV,
     load_model,
     save_model,
@@ -194,3 +195,30 @@ def test_the_weights_of_now_are_saved(path):
     np.testing.assert_array_equal(loaded.decision_function(X), search.decision_function(X))
     assert not hasattr(loaded, "temperature_")
     assert loaded.certificate_ is None
+
+
+def test_search_over_sets_of_labels(path):
+    sets = [{"a", "b"} if row[0] > 6 else {"b"} if row[2] > 2 else set() for row in X]
+    search = MultilabelSVCCV(Cs=[0.01, 0.1, 1.0], cv=3, threshold=0.2, random_state=0).fit(X, sets)
+    save_model(path, search)
+    loaded = load_model(path)
+    assert type(loaded) is MultilabelSVCCV
+    assert loaded.get_params() == search.get_params()
+    assert loaded.predict_labels(X) == search.predict_labels(X)
+    np.testing.assert_array_equal(loaded.predict(X).toarray(), search.predict(X).toarray())
+    for name in ("C_", "Cs_", "scores_", "gaps_", "fit_times_", "best_score_", "refit_time_"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(search, name))
+    assert repr(loaded.certificates_) == repr(search.certificates_)
+    assert loaded.best_estimator_.get_params() == search.best_estimator_.get_params()
+    assert loaded.certificate_ == search.certificate_
+    np.testing.assert_array_equal(loaded.fit(X, sets).coef_, search.coef_)
+
+
+def test_search_over_pruned_weights(path):
+    sets = [{"a"} if row[2] > 2 else set() for row in X]
+    search = MultilabelSVCCV(Cs=[0.1, 1.0], prune=0.01, random_state=0).fit(X, sets)
+    save_model(path, search)
+    loaded = load_model(path)
+    assert loaded.certificate_ is None
+    assert np.isnan(loaded.gaps_).all()
+    np.testing.assert_array_equal(loaded.decision_function(X), search.decision_function(X))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from manyclass.cli.console import CommandParser, UsageError, positive, positive_int, say, silent
 from manyclass.cli.input.costs import (
@@ -42,15 +43,18 @@ if TYPE_CHECKING:
 
 SCORINGS = {
     "accuracy": "accuracy",
+    "micro_f1": "f1_micro",
     "macro_f1": "f1_macro",
     "log_loss": "neg_log_loss",
     "cost": "cost",
 }
+OF_SETS = ("accuracy", "micro_f1", "macro_f1")  # for rows with sets of labels
 CV_EPILOG = """\
 Every C is trained to 1 % of the optimum first; those that are not significantly worse than the best
 one (corrected resampled t-test, 5 %) are trained to T, and C is chosen among them. Larger C are not
 trained any more after two that are significantly worse. "gap" is what is proven of the fits, in the
-worst fold. manyclass train -C auto does the same, and trains a model with the C that it chose.
+worst fold. manyclass train -C auto does the same, and trains a model with the C that it chose. With
+--multilabel every C is trained to T at once, on folds at random.
 """
 
 
@@ -80,9 +84,8 @@ def cv_options(parser: CommandParser) -> None:
         "--scoring",
         type=scoring,
         choices=list(SCORINGS),
-        default="accuracy",
-        help="default accuracy; f1_macro and neg_log_loss, as in scikit-learn, are known, too; "
-        "cost: the mean cost of mistakes, by --costs or --taxonomy",
+        help="default accuracy, with --multilabel micro_f1; f1_macro and neg_log_loss, as in "
+        "scikit-learn, are known, too; cost: the mean cost of mistakes, by --costs or --taxonomy",
     )
     costs_option(parser)
     taxonomy_option(parser, "whose distances are costs")
@@ -95,13 +98,17 @@ def cv_options(parser: CommandParser) -> None:
     add(
         "--formulation",
         type=formulation_or_logistic,
-        default="crammer_singer",
         metavar="F",
         help=f"which machine: {formulation_names()}; or logistic; default crammer_singer",
     )
     add("--loss", choices=list(LOSSES), help="default hinge")
     add("--tol", type=positive, default=1e-3, metavar="T", help="relative gap (default 0.001)")
     estimator_options(parser)
+    add(
+        "--multilabel",
+        action="store_true",
+        help="rows have sets of labels, as in 3,7,12 5:0.3 9:1: one C for all of them",
+    )
     add("--json", action="store_true", help="print JSON")
     add("--plot", metavar="FILE", help="draw scores against C: .png, .svg or .pdf")
 
@@ -118,14 +125,55 @@ def positives(text: str) -> list[float]:
 
 def cv(args: argparse.Namespace) -> None:
     """Run ``manyclass cv``."""
+    _check(args)
+    log = silent if args.quiet or args.json else say
+    choice, seconds = (_choose_of_sets if args.multilabel else _choose)(args, log)
+    best = float(choice.scores[:, choice.best].mean())
+    if args.json:
+        say(json.dumps(_as_json(choice, args.scoring, seconds)))
+    elif not args.quiet:
+        log_choice(choice.C, best, seconds, log)
+    if args.plot:
+        _plot(choice, args.scoring, args.plot)
+        log(f"saved {args.plot}")
+
+
+class Choice(Protocol):
+    """What a search has found; tables of shape (n_folds, n_Cs)."""
+
+    @property
+    def C(self) -> float:
+        """The chosen C."""
+
+    @property
+    def Cs(self) -> Array:
+        """All, ascending."""
+
+    @property
+    def best(self) -> int:
+        """Place of the chosen C."""
+
+    @property
+    def scores(self) -> Array:
+        """NaN where nothing was trained, as in the others."""
+
+    @property
+    def gaps(self) -> Array:
+        """Relative gaps."""
+
+    @property
+    def seconds(self) -> Array:
+        """Of each fit."""
+
+
+def _choose(args: argparse.Namespace, log: Say) -> tuple[Choice, float]:
+    """Choose C for rows of one class each; return the seconds, too."""
     import numpy as np
     from sklearn.utils import check_random_state
 
     from manyclass.model_selection.cv_fit import choose
 
-    _check(args)
     model = estimator(args, _search(args))
-    log = silent if args.quiet or args.json else say
     model.verbose = 0
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
@@ -142,14 +190,28 @@ def cv(args: argparse.Namespace) -> None:
     found: list[SearchResult] = []
     random = check_random_state(args.seed)
     seconds = timed(args, lambda: found.append(choose(model, X, y, random, on_column)))
-    choice = found[0]
-    if args.json:
-        say(json.dumps(_as_json(choice, args.scoring, seconds)))
-    elif not args.quiet:
-        log_choice(choice.C, float(choice.scores[:, choice.best].mean()), seconds, log)
-    if args.plot:
-        _plot(choice, args.scoring, args.plot)
-        log(f"saved {args.plot}")
+    return found[0], seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ChoiceOfSets:
+    C: float
+    Cs: Array
+    best: int
+    scores: Array
+    gaps: Array
+    seconds: Array
+
+
+def _choose_of_sets(args: argparse.Namespace, log: Say) -> tuple[Choice, float]:
+    """Choose C for rows with sets of labels; return the seconds, too."""
+    from manyclass.cli.multilabel import search_of_sets
+
+    verbose = int(not args.quiet and not args.json)
+    model, seconds = search_of_sets(args, log, {**_search(args), "verbose": verbose})
+    best = int(model.Cs_.searchsorted(model.C_))
+    tables = model.scores_, model.gaps_, model.fit_times_
+    return _ChoiceOfSets(model.C_, model.Cs_, best, *tables), seconds
 
 
 def estimator(
@@ -220,6 +282,15 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("argument --path: takes the place of -C; give its --range")
     if args.range and not args.range[0] < args.range[1]:
         raise UsageError("argument --range: MIN must be less than MAX")
+    if args.multilabel:
+        _check_of_sets(args)
+    elif args.scoring == "micro_f1":
+        raise UsageError(
+            "argument --scoring: micro_f1 goes with --multilabel; of one class for each row it is "
+            "accuracy"
+        )
+    args.scoring = args.scoring or ("micro_f1" if args.multilabel else "accuracy")
+    args.formulation = args.formulation or "crammer_singer"
     _check_formulation(args)
     if args.plot:
         _check_plot(args, check_target)
@@ -246,6 +317,19 @@ def _check_formulation(args: argparse.Namespace) -> None:
             raise UsageError("argument --regularize-intercept: goes with --formulation logistic")
         args.loss = args.loss or "hinge"
         check_loss(args.formulation, args.loss)
+
+
+def _check_of_sets(args: argparse.Namespace) -> None:
+    """Refuse options that searches for rows with sets of labels lack."""
+    lacking = ["path", "formulation", "costs", "taxonomy", "class_offset", "class_weight"]
+    lacking += ["no_merge_columns", "regularize_intercept"]
+    given = next((name for name in lacking if getattr(args, name)), None)
+    if given:
+        flag = "--" + given.replace("_", "-")
+        raise UsageError(f"argument {flag}: does not go with --multilabel; leave it out")
+    if args.scoring and args.scoring not in OF_SETS:
+        raise UsageError(f"argument --scoring: with --multilabel one of {', '.join(OF_SETS)}")
+    args.formulation = "one_vs_rest"
 
 
 def _check_plot(args: argparse.Namespace, check_target: Callable[..., None]) -> None:
@@ -278,7 +362,7 @@ def _search(args: argparse.Namespace) -> Settings:
     return settings
 
 
-def _as_json(choice: SearchResult, scoring: str, seconds: float) -> Settings:
+def _as_json(choice: Choice, scoring: str, seconds: float) -> Settings:
     import numpy as np
 
     def rows(values: Array) -> list[list[float | None]]:
@@ -297,7 +381,7 @@ def _as_json(choice: SearchResult, scoring: str, seconds: float) -> Settings:
     }
 
 
-def _plot(choice: SearchResult, scoring: str, file: str) -> None:
+def _plot(choice: Choice, scoring: str, file: str) -> None:
     from matplotlib import pyplot as plt
 
     from manyclass.displays import CPathDisplay

@@ -11,34 +11,61 @@ from manyclass.cli.console import UsageError, count, proven, say, shows_progress
 from manyclass.cli.input.data import Say, format_options, read_for, timed
 from manyclass.cli.input.tables import is_table
 from manyclass.cli.options import parameters
+from manyclass.cli.train_options import AUTO
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
+    from manyclass.model_selection.multilabel import MultilabelSVCCV
     from manyclass.multilabel.svc import MultilabelSVC
-    from manyclass.utils.types import CsrArray, DType, Label, Rows
+    from manyclass.utils.types import CsrArray, DType, Label, Rows, Settings
 
 ROWS_AT_A_TIME = 1 << 16
 
 
 def train_sets(args: argparse.Namespace, log: Say) -> None:
-    """Train a model of sets of labels."""
+    """Train a model of sets of labels; with ``-C auto`` choose C first."""
     import numpy as np
 
     from manyclass.multilabel.svc import MultilabelSVC
     from manyclass.persistence.model_file import save_model
 
-    settings = parameters(args)
-    del settings["class_weight"], settings["verbose"]
-    model = MultilabelSVC(C=args.C, threshold=args.threshold or "zero", **settings)
-    X, y = read_sets(args, np.dtype(args.dtype), log, args.n_features)
-    seconds = timed(args, lambda: model.fit(X, y))
+    model: MultilabelSVC
+    if args.C == AUTO:
+        model, seconds = search_of_sets(args, log, {})
+        log(f"chosen: C = {model.C_:.6g}, mean score {model.best_score_:.4f}")
+    else:
+        model = MultilabelSVC(C=args.C, **_settings(args))
+        X, y = read_sets(args, np.dtype(args.dtype), log, args.n_features)
+        seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
     proof = model.certificate_
-    assert proof is not None
-    log(
-        f"trained {count(len(model.classes_), 'label')} in {seconds:.2f} s: "
-        f"objective {proof.primal_objective:.6g}, proven {proven(proof.relative_gap)}"
+    found = (
+        f"weights below {args.prune:g} left out, nothing is proven"
+        if proof is None
+        else f"objective {proof.primal_objective:.6g}, proven {proven(proof.relative_gap)}"
     )
+    log(f"trained {count(len(model.classes_), 'label')} in {seconds:.2f} s: {found}")
+
+
+def search_of_sets(
+    args: argparse.Namespace, log: Say, search: Settings
+) -> tuple[MultilabelSVCCV, float]:
+    """Read rows, choose C for them and train; return the seconds, too."""
+    import numpy as np
+
+    from manyclass.model_selection.multilabel import MultilabelSVCCV
+
+    model = MultilabelSVCCV(**_settings(args), **search)
+    X, y = read_sets(args, np.dtype(args.dtype), log, args.n_features)
+    return model, timed(args, lambda: model.fit(X, y))
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    """Return the parameters that the estimators of sets share."""
+    settings = parameters(args)
+    del settings["class_weight"], settings["verbose"]
+    own = {"threshold": getattr(args, "threshold", None), "prune": getattr(args, "prune", None)}
+    return {**settings, **{name: value for name, value in own.items() if value is not None}}
 
 
 def read_sets(

@@ -166,19 +166,25 @@ def _multilabel_options(group: argparse._ArgumentGroup) -> None:
         help="score above which a label is predicted (default 0); tuned: by cross-validation, for "
         "each label",
     )
+    group.add_argument(
+        "--prune",
+        type=positive,
+        metavar="P",
+        help="leave out smaller weights, for very many labels; nothing is proven then",
+    )
 
 
 def _check_multilabel(args: argparse.Namespace) -> None:
     """Refuse options that models of sets of labels lack; set those of MultilabelSVC."""
-    if args.threshold is not None and not args.multilabel:
-        raise UsageError("argument --threshold: goes with --multilabel")
+    for flag in ("threshold", "prune"):
+        if getattr(args, flag) is not None and not args.multilabel:
+            raise UsageError(f"argument --{flag}: goes with --multilabel")
     if not args.multilabel:
         return
     lacking = ["formulation", "stopping", "checkpoint", "resume", "class_weight"]
     lacking += ["checkpoint_minutes", "regularize_intercept", "no_merge_columns", "costs"]
     lacking += ["taxonomy", "class_offset"]
     given = [name for name in lacking if getattr(args, name)]
-    given += ["C"] if args.C == AUTO else []
     given += ["solver"] if args.solver != "dual" else []
     if given:
         flag = FLAGS.get(given[0], "--" + given[0].replace("_", "-"))

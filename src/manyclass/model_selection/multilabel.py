@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterable
 from numbers import Integral
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from manyclass.model_selection.search import chosen, has_passed
 from manyclass.multilabel.label_sets import encoded
 from manyclass.multilabel.metrics import f1_scores
 from manyclass.multilabel.svc import MultilabelSVC
+from manyclass.problem.solution import Certificate
 from manyclass.utils.advice import OF_MULTILABEL
 from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.scikit_learn import explains
@@ -35,6 +36,19 @@ from manyclass.utils.types import Array, CsrArray, Rows, Settings
 N_FOLDS = 5
 SCORES = ("f1_micro", "f1_macro")  # computed here: scikit-learn's need a second matrix
 CONSTANT = r"\d+ of \d+ labels are those of all rows or of none"
+
+
+class Fit(NamedTuple):
+    """What came of a fold at a C."""
+
+    score: float
+    certificate: Certificate | None
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """The proven relative gap, or NaN."""
+        return np.nan if self.certificate is None else self.certificate.relative_gap
 
 
 class MultilabelSVCCV(MultilabelSVC):
@@ -75,8 +89,14 @@ class MultilabelSVCCV(MultilabelSVC):
         Mean of the folds' scores at `C_`.
     gaps_ : ndarray of shape (n_folds, n_Cs)
         Relative gap that is proven for each of these fits; NaN where `prune` is not 0.
+    certificates_ : ndarray of shape (n_folds, n_Cs)
+        What proves it; None where nothing does.
+    fit_times_ : ndarray of shape (n_folds, n_Cs)
+        Seconds of each fit.
+    refit_time_ : float
+        Seconds of the training on all rows.
     best_estimator_ : MultilabelSVC
-        The fitted model, which ``save_model`` takes.
+        The fitted model.
     classes_, coef_, intercept_, thresholds_, certificate_, n_iter_, n_features_in_
         Its attributes, and the others of ``MultilabelSVC``.
 
@@ -111,6 +131,9 @@ class MultilabelSVCCV(MultilabelSVC):
     Cs_: NDArray[np.float64]
     scores_: NDArray[np.float64]
     gaps_: NDArray[np.float64]
+    fit_times_: NDArray[np.float64]
+    certificates_: NDArray[np.object_]
+    refit_time_: float
     best_score_: float
     best_estimator_: MultilabelSVC
 
@@ -178,16 +201,18 @@ class MultilabelSVCCV(MultilabelSVC):
             rows, indicator, weights = self._checked(X, y, sample_weight)
             splits = self._splits(rows, indicator, random)
             seeds = random.randint(2**31 - 1, size=(len(splits) + 1, len(Cs)))
-            table: list[list[tuple[float, float]]] = []
+            table: list[list[Fit]] = []
             for j, C in enumerate(Cs.tolist()):
                 table.append(self._column(rows, indicator, weights, splits, C, seeds[:, j]))
-                scores = np.array([[score for score, _ in column] for column in table]).T
+                scores = np.array([[fit.score for fit in column] for column in table]).T
                 if has_passed(scores, _test_share(splits)):
                     break
             best = chosen(scores, one_standard_error=self.one_standard_error)
             C = float(Cs[best])
+            began = time.perf_counter()
             model = self._model(C, int(seeds[-1, best])).fit(X, y, sample_weight)
-            self._set_fitted(model, Cs, np.array(table), C, float(scores[:, best].mean()))
+            self.refit_time_ = time.perf_counter() - began
+            self._set_fitted(model, Cs, table, C, float(scores[:, best].mean()))
         return self
 
     def to_sklearn(self) -> OneVsRestClassifier:
@@ -243,26 +268,28 @@ class MultilabelSVCCV(MultilabelSVC):
         splits: list[Split],
         C: float,
         seeds: NDArray[np.int64],
-    ) -> list[tuple[float, float]]:
-        """Return score and proven gap of every fold at a C."""
-        began, column = time.perf_counter(), []
+    ) -> list[Fit]:
+        """Train and score every fold at a C."""
+        column: list[Fit] = []
         for number, ((train, test), seed) in enumerate(zip(splits, seeds, strict=False), 1):
             model = self._model(C, int(seed))
+            began = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", CONSTANT, UserWarning)  # of a fold
                 model.fit(
                     rows[train], indicator[train], None if weights is None else weights[train]
                 )
+            seconds = time.perf_counter() - began
             score = self._score(model, rows[test], indicator[test])
             if not np.isfinite(score):
                 raise ValueError(f"fold {number}: the score is {score}; check scoring")
-            proof = model.certificate_
-            column.append((score, np.nan if proof is None else proof.relative_gap))
+            column.append(Fit(score, model.certificate_, seconds))
         if self.verbose:
-            found, seconds = np.array(column), time.perf_counter() - began
+            scores = np.array([fit.score for fit in column])
             print(
-                f"C {C:.4g}  score {found[:, 0].mean():.4f} (+-{found[:, 0].std():.4f})  "
-                f"gap {found[:, 1].max():.1e}  {seconds:.2f} s",
+                f"C {C:.4g}  score {scores.mean():.4f} (+-{scores.std():.4f})  "
+                f"gap {max(fit.gap for fit in column):.1e}  "
+                f"{sum(fit.seconds for fit in column):.2f} s",
                 flush=True,
             )
         return column
@@ -278,20 +305,26 @@ class MultilabelSVCCV(MultilabelSVC):
         self,
         model: MultilabelSVC,
         Cs: NDArray[np.float64],
-        table: NDArray[np.float64],
+        table: list[list[Fit]],
         C: float,
         score: float,
     ) -> None:
         """Set the fitted attributes, all at once; of the model all that ``fit`` gave it."""
-        found = np.full((table.shape[1], len(Cs), 2), np.nan)
-        found[:, : len(table)] = table.transpose(1, 0, 2)
+        shape = len(table[0]), len(Cs)
+        numbers, proofs = np.full((3, *shape), np.nan), np.full(shape, None, object)
+        for j, column in enumerate(table):
+            for fold, fit in enumerate(column):
+                numbers[:, fold, j] = fit.score, fit.gap, fit.seconds
+                proofs[fold, j] = fit.certificate
         params = model.get_params()
         fitted: Settings = {name: v for name, v in vars(model).items() if name not in params}
         own = {
             "C_": C,
             "Cs_": Cs,
-            "scores_": found[..., 0],
-            "gaps_": found[..., 1],
+            "scores_": numbers[0],
+            "gaps_": numbers[1],
+            "fit_times_": numbers[2],
+            "certificates_": proofs,
             "best_score_": score,
             "best_estimator_": model,
         }

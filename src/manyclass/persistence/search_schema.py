@@ -21,6 +21,8 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cv_fit import FITTED, current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
+from manyclass.model_selection.multilabel import MultilabelSVCCV
+from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.persistence.model_schema import (
     COSTS,
     KINDS,
@@ -34,12 +36,18 @@ from manyclass.persistence.model_schema import (
 from manyclass.problem.solution import PARTS, Certificate
 from manyclass.utils.types import Array, Settings
 
-Search: TypeAlias = MulticlassSVCCV | MultinomialLogisticRegressionCV
+Search: TypeAlias = MulticlassSVCCV | MultinomialLogisticRegressionCV | MultilabelSVCCV
 Classifier: TypeAlias = Estimator | Search
 SEARCHES: dict[str, type[Search]] = {
     "MulticlassSVCCV": MulticlassSVCCV,
     "MultinomialLogisticRegressionCV": MultinomialLogisticRegressionCV,
+    "MultilabelSVCCV": MultilabelSVCCV,
 }
+# What a search has of its best estimator.
+COPIED = (
+    *(*FITTED, "n_features_in_", "feature_names_in_", "temperature_"),
+    *("thresholds_", "predicts_sparse_", "learnt_from_sets_"),
+)
 # What a model file holds, by name.
 CLASSIFIERS = {**{name: kind.estimator for name, kind in KINDS.items()}, **SEARCHES}
 TABLES = {"search.scores": "scores_", "search.gaps": "gaps_", "search.seconds": "fit_times_"}
@@ -125,17 +133,18 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
         return unpack(tensors, entry)
     search = _new_search(entry)
     best = unpack(tensors, entry["best"])
-    is_exact = isinstance(best, MulticlassSVC | MultinomialLogisticRegression)
+    is_exact = isinstance(best, MulticlassSVC | MultinomialLogisticRegression | MultilabelSVC)
     if not is_exact or type(best).__name__ + "CV" != name:
         raise ValueError(f"the best estimator of a {name} is a {type(best).__name__}")
     Cs = tensors["search.Cs"]
     tables = {attribute: tensors[table] for table, attribute in TABLES.items()}
     _check_tables(Cs, list(tables.values()))
     C, score, seconds = (_number(entry, key) for key in ("C", "best_score", "refit_time"))
-    is_plain = isinstance(search.cv, int | None) and len(search.C_range) == 2
+    has_range = isinstance(search, MultilabelSVCCV) or len(search.C_range) == 2
+    is_plain = isinstance(search.cv, int | None) and has_range
     if C not in Cs or best.C != C or not 0 <= seconds < math.inf or not is_plain:
         raise ValueError("what was chosen does not fit the search")
-    for attribute in (*FITTED, "n_features_in_", "feature_names_in_", "temperature_"):
+    for attribute in COPIED:
         if hasattr(best, attribute):
             setattr(search, attribute, getattr(best, attribute))
     if isinstance(search, MulticlassSVCCV) and isinstance(best, MulticlassSVC):
@@ -173,7 +182,8 @@ def _params(search: Search) -> Settings:
         params["scoring"] = None
     if not isinstance(params["Cs"], int | str):
         params["Cs"] = np.asarray(list(params["Cs"]), np.float64).tolist()
-    params["C_range"] = [float(C) for C in params["C_range"]]
+    if "C_range" in params:
+        params["C_range"] = [float(C) for C in params["C_range"]]
     return params
 
 
