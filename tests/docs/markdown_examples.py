@@ -25,7 +25,7 @@ SAME, ABOUT = (
     0.2,
 )  # numbers differ by at most the sum of this, and this share of the shown one
 MOST = 76  # characters in a line of code
-MARK = re.compile(r"<!-- (not run|needs): (.+) -->\s*\Z")
+MARK = re.compile(r"<!-- (not run|needs|engine): (.+) -->\s*\Z")
 ROWS = [f"{1 + i % 3} {1 + i % 3}:1 {4 + i % 5}:0.{1 + i % 7}" for i in range(60)]
 # The names of data files on the pages.
 DATA_FILES = ("DATA", "train.txt", "test.txt", "news20.scale.bz2", "news20.t.scale.bz2")
@@ -53,13 +53,26 @@ def blocks(page: Path) -> list[Block]:
     text, found = page.read_text(), []
     for match in BLOCK.finditer(text):
         mark = MARK.search(text[: match.start()])
-        if mark and (mark[1] == "not run" or importlib.util.find_spec(mark[2]) is None):
+        if mark and (mark[1] != "needs" or importlib.util.find_spec(mark[2]) is None):
             continue
         line = text.count("\n", 0, match.start()) + 2
         output = OUTPUT.match(text, match.end() + 1) if match[1] == "python" else None
         shown = output[1] if output and not command_lines(output[1]) else None
         found.append(Block(match[1], match[2], line, shown))
     return found
+
+
+def engine_blocks(page: Path, engine: str) -> tuple[list[str], list[str]]:
+    """Return the Python blocks, and the lines of commands, that are to run on an engine."""
+    text = page.read_text()
+    marked: list[re.Match[str]] = []
+    for match in BLOCK.finditer(text):
+        mark = MARK.search(text[: match.start()])
+        if mark and (mark[1], mark[2]) == ("engine", engine):
+            marked.append(match)
+    python = [match[2] for match in marked if match[1] == "python"]
+    lines = [line for match in marked if not match[1] for line in match[2].splitlines()]
+    return python, [line for line in lines if line.startswith("mpiexec ")]
 
 
 def command_lines(block: str) -> list[str]:

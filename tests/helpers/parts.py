@@ -8,6 +8,10 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from manyclass import MultinomialLogisticRegression
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.formulations import named
+from manyclass.problem.objective import primal as primal_of
+from manyclass.problem.problem import Problem
 
 N, D, K = 160, 7, 5
 RNG = np.random.default_rng(0)
@@ -41,3 +45,20 @@ def check_certificate(model, X, y, C=1.0, *, free=True):
         C=C, tol=1e-9, regularize_intercept=not free, fit_intercept=bool(model.intercept_.any())
     ).fit(sp.csr_array(X, dtype=np.float64), y)
     assert model.certificate_.dual_objective <= best.certificate_.primal_objective * (1 + 1e-12)
+
+
+def primal(model, X, y, weights=None):
+    """P of a support vector machine at its weights, in NumPy."""
+    codes = np.searchsorted(model.classes_, y)
+    weights = np.ones(len(y)) if weights is None else weights
+    data = Dataset.from_matrix(
+        X, codes, n_classes=len(model.classes_), weights=weights, bias=float(model.fit_intercept)
+    )
+    problem = Problem(data, named(model.formulation), model.C, model.loss)
+    coef, intercept = model.coef_, model.intercept_
+    if len(model.classes_) == 2:
+        coef, intercept = np.vstack([-coef, coef]) / 2, np.concatenate([-intercept, intercept]) / 2
+        if problem.formulation.is_separable:
+            coef, intercept = 2 * coef, 2 * intercept
+    W = np.vstack([coef.T, intercept]).astype(np.float64)
+    return primal_of(problem, W)

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import math
 import time
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
@@ -26,6 +28,7 @@ from manyclass.solvers.newton_phase import NewtonPhase, Pace
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, StoppingRule
 from manyclass.solvers.weights.dense import squared_norm
+from manyclass.utils.types import CsrArray
 
 # In the shrunk loops an example waits for the next full loop once its gap is below the engine's
 # `negligible` times an active example's part of the gap that they aim at: most of the effort then
@@ -40,6 +43,13 @@ FAST = 1.5
 SKIPPED = 1
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
 REBUILD_EVERY = 16
+
+
+class Active(NamedTuple):
+    """Epochs so far, and the examples whose z may still move."""
+
+    n_epochs: int
+    examples: NDArray[np.int32]
 
 
 class SequentialDual:
@@ -161,6 +171,17 @@ class SequentialDual:
             self.engine.take(self._phase.weights)
         self._phase = None
         return self.engine.release()
+
+    def active(self) -> Active:
+        """Return where the shrunk loops are, for another run with this z."""
+        return Active(self._n_earlier + self._n_epochs, self._active[: self._n_active].copy())
+
+    def resume(self, z: CsrArray, active: Active) -> float:
+        """Continue from another run; return the bound of the distance from W to W(z)."""
+        self._n_earlier, self._n_active = active.n_epochs, len(active.examples)
+        self._active[: self._n_active] = active.examples
+        self.engine.load(z)
+        return self.engine.rebuild()
 
     def stop(self) -> None:
         """End the loop that another thread runs, between two visits."""

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 import scipy.sparse as sp
-
-from manyclass import MultinomialLogisticRegression
-from manyclass.distributed.clusters import cluster as cluster_module
-from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate
-
-pytest.importorskip("pyspark", reason="needs PySpark: pip install 'manyclass[spark]'")
-if shutil.which("java") is None:
-    pytest.skip("needs Java 17", allow_module_level=True)
-
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.feature import VectorAssembler
-from pyspark.ml.linalg import Vectors
-from pyspark.sql import SparkSession
 
+from manyclass import MultinomialLogisticRegression
 from manyclass.distributed.clusters import spark_parts
 from manyclass.distributed.clusters.part import Part
 from manyclass.spark import SparkMultinomialLogisticRegression
+from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate
+from tests.helpers.spark import (
+    at_question,
+    fit_while_an_executor_is_lost,
+    frame,
+    kill_python,
+    local_spark,
+)
 
 # Warnings are Spark's own.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -40,40 +33,8 @@ NAMES = [f"f{i}" for i in range(D)]
 
 @pytest.fixture(scope="module", name="spark")
 def spark_fixture():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        make = SparkSession.builder.master("local[2, 4]")
-        for name, value in {
-            "spark.ui.enabled": "false",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.host": "127.0.0.1",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.driver.memory": "1g",
-        }.items():
-            make = make.config(name, value)
-        session = make.getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
+    with local_spark() as session:
         yield session
-        session.stop()
-
-
-def frame(spark, rows, y, weights=None, parts=3, kind="double"):
-    """A DataFrame in parts; sparse rows become sparse vectors."""
-    if sp.issparse(rows):
-        features = [
-            Vectors.sparse(rows.shape[1], row.indices.tolist(), row.data.tolist())
-            for row in (rows[[i]].tocsr() for i in range(rows.shape[0]))
-        ]
-        schema = None
-    else:
-        features = [row.tolist() for row in rows]
-    w = np.ones(len(y)) if weights is None else weights
-    records = list(zip(features, y.tolist(), w.tolist(), strict=True))
-    name = "string" if y.dtype.kind == "U" else "int"
-    schema = f"features array<{kind}>, label {name}, weight double"
-    if sp.issparse(rows):
-        schema = ["features", "label", "weight"]
-    return spark.createDataFrame(spark.sparkContext.parallelize(records, parts), schema)
 
 
 @pytest.mark.parametrize(("parts", "rows"), [(2, "dense"), (3, "sparse"), (5, "float32")])
@@ -149,26 +110,9 @@ def test_arguments_that_are_no_rows_are_refused(spark):
         SparkMultinomialLogisticRegression().fit(table.limit(0))
 
 
-def at_question(monkeypatch, number, action):
-    """Take an action before a question of the training; the numbers of the questions."""
-    asked, original = [], cluster_module.RemoteParts.add
-
-    def add(self, *arguments):
-        asked.append(len(asked))
-        if len(asked) == number:
-            action(self)
-        original(self, *arguments)
-
-    monkeypatch.setattr(cluster_module.RemoteParts, "add", add)
-    return asked
-
-
 def kill_processes_and_remove_files(parts):
     """Lose the processes of Python that have mapped the parts, and the files."""
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            if "pyspark.daemon" in " ".join(process.cmdline()):
-                process.kill()
+    kill_python()
     for row in parts.cluster.files.collect():
         Path(row.file).unlink()
 
@@ -201,63 +145,10 @@ def test_ctrl_c_removes_the_files(spark, monkeypatch):
     assert model.certificate_.relative_gap <= 1e-3
 
 
-EXECUTORS = """
-import contextlib, os, sys
-import numpy as np, psutil
-from pyspark.sql import SparkSession
-from manyclass.distributed.clusters.cluster import RemoteParts
-from manyclass.spark import SparkMultinomialLogisticRegression
-
-make = SparkSession.builder.master("local-cluster[2,1,1024]")
-for name, value in {
-    "spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1", "spark.executor.memory": "1g",
-}.items():
-    make = make.config(name, value)
-spark = make.getOrCreate()
-spark.sparkContext.setLogLevel("OFF")
-asked, original = [], RemoteParts.add
-
-def add(self, *arguments):
-    asked.append(len(asked))
-    if len(asked) == 4:
-        for process in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline()):
-                    process.kill()
-                    print("killed", flush=True)
-                    break
-    original(self, *arguments)
-
-RemoteParts.add = add
-X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
-records = list(zip(X.tolist(), y.tolist()))
-rows = spark.sparkContext.parallelize(records, 2)
-table = spark.createDataFrame(rows, "features array<double>, label int")
-model = SparkMultinomialLogisticRegression(tol=1e-3).fit(table)
-print(len(asked), model.certificate_.primal_objective, model.certificate_.relative_gap)
-spark.stop()
-"""
-
-
-def test_an_executor_that_is_lost_costs_its_parts_only(tmp_path, monkeypatch):
-    """Two executors of their own processes: Spark starts another one, which reads the rows."""
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    np.save(tmp_path / "X.npy", X[:40])
-    np.save(tmp_path / "y.npy", Y[:40])
-    done = subprocess.run(
-        [sys.executable, "-c", EXECUTORS, tmp_path / "X.npy", tmp_path / "y.npy"],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    killed, found = done.stdout.splitlines()
-    assert killed == "killed"
-    asked, P, gap = map(float, found.split())
+def test_an_executor_that_is_lost_costs_its_parts_only(tmp_path):
+    fit = "SparkMultinomialLogisticRegression(tol=1e-3)"
+    P, gap = fit_while_an_executor_is_lost(tmp_path, fit, X[:40], Y[:40])
     best = MultinomialLogisticRegression(tol=1e-9).fit(X[:40], Y[:40]).certificate_
-    assert asked > 4
     assert gap <= 1e-3
     assert best.dual_objective <= P <= best.primal_objective * (1 + 1e-3)
 

@@ -119,7 +119,7 @@ class Part:
 
     def ready(self, plan: Plan) -> Ready:
         """Make the problem of the part."""
-        error = self._tried(lambda: self._planned(plan))
+        error = self._tried(lambda: self.planned(plan))
         if self._problem is None:
             return Ready(self.number, 0, math.inf, 0.0, error)
         costs = self._problem.costs
@@ -128,15 +128,33 @@ class Part:
 
     def facts(self, plan: Plan) -> Facts:
         """Return what identifies the problem of the part."""
-        return facts_of_problem(self._planned(plan).problem, plan.common.classes)
+        return facts_of_problem(self.planned(plan).problem, plan.common.classes)
 
     def add(
         self, plan: Plan, question: str, given: Sequence[object], into: Sequence[Array]
     ) -> None:
         """Add the answer to a question, a method of LogisticRows or SvmRows, to arrays."""
         with self._lock:
-            rows = self._planned(plan)
+            rows = self.planned(plan)
             getattr(rows, question)(*given, *into)
+
+    def planned(self, plan: Plan) -> PartOfRows:
+        """Return what answers questions."""
+        if self._problem is None:
+            assert self._given is not None
+            dataset = dataset_of(*self._given, plan.common)
+            check_size(dataset)
+            self._problem = plan.model._problem(dataset, plan.common.classes)
+            self._given = None
+        if self._rows is None:
+            n_jobs = effective_n_jobs(plan.model.n_jobs)
+            if self._problem.loss == LOG_LOSS:
+                self._rows = LogisticRows(self._problem, n_jobs)
+            else:
+                self._rows = SvmRows(self._problem, n_jobs, number=self.number)
+        if plan.firsts:
+            self._rows.first = plan.firsts[self.number]
+        return self._rows
 
     def __sizeof__(self) -> int:
         """Return the bytes of its rows and dual variables, which clusters ask for."""
@@ -184,24 +202,6 @@ class Part:
         about = about_rows(rows, targets, weights, None if names is None else list(names))
         self.about = {**about, "part": self.number}
         self._given = rows, targets, weights
-
-    def _planned(self, plan: Plan) -> PartOfRows:
-        """Return what answers questions."""
-        if self._problem is None:
-            assert self._given is not None
-            dataset = dataset_of(*self._given, plan.common)
-            check_size(dataset)
-            self._problem = plan.model._problem(dataset, plan.common.classes)
-            self._given = None
-        if self._rows is None:
-            n_jobs = effective_n_jobs(plan.model.n_jobs)
-            if self._problem.loss == LOG_LOSS:
-                self._rows = LogisticRows(self._problem, n_jobs)
-            else:
-                self._rows = SvmRows(self._problem, n_jobs, number=self.number)
-        if plan.firsts:
-            self._rows.first = plan.firsts[self.number]
-        return self._rows
 
 
 def _as_given(*rows: ArrayLike) -> tuple[ArrayLike, ...]:

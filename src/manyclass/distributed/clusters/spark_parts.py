@@ -2,7 +2,8 @@
 
 A task writes each partition to a file of its executor, once, and the tasks of a question map it:
 what Spark caches is the name of the file. Executors that are lost lose that as well, so that Spark
-reads their partitions again. W is broadcast; sums are added in groups of parts, in their order.
+reads their partitions again. Dual variables are in files beside them (spark_state.py). W is
+broadcast; sums are added in groups of parts, in their order.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark import SparkFiles, StorageLevel, TaskContext
 from pyspark.errors import PySparkException
 
-from manyclass.distributed.clusters.part import Answers, Like, Part, added, answer, called
+from manyclass.distributed.clusters.part import Answers, Like, Part, added, called
+from manyclass.distributed.clusters.spark_state import HELD, answer_of, states
 from manyclass.distributed.rows.parts import ALIGNMENT
 from manyclass.utils.types import Array, Rows
 
@@ -49,15 +51,21 @@ class SparkParts:
 
     def __init__(self, rows: DataFrame) -> None:
         self.rows, self.session = rows, rows.sparkSession
+        self.name = f"manyclass-{uuid.uuid4().hex}"  # of the files
         self.n_parts = 0
         self.files: RDD | None = None
         self.sent: list[Broadcast] = []
 
     def load(self) -> None:
-        """Write each partition to a file of its executor."""
+        """Write each partition to a file of its executor, which may be there already."""
         if self.files is not None:
             self.files.unpersist()
-        files = self.rows.mapInArrow(written, "number int, file string").rdd
+        name = self.name
+
+        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return written(batches, name)
+
+        files = self.rows.mapInArrow(write, "number int, file string").rdd
         self.files = files.persist(StorageLevel.MEMORY_AND_DISK)
         self.n_parts = self.files.count()
         if not self.n_parts:
@@ -92,7 +100,7 @@ class SparkParts:
         def ask(files: Iterator[Row]) -> Iterator[Sums]:
             of_all, *rest = (one.value if b else one for one, b in zip(told, there, strict=True))
             for row in files:
-                yield row.number, answer([opened(row)], question, like, of_all, *rest)
+                yield row.number, answer_of(opened(row), row.file, question, like, of_all, *rest)
 
         def summed(files: RDD) -> RDD:
             sums = files.mapPartitions(ask)
@@ -126,17 +134,19 @@ class SparkParts:
         self.files, self.sent = None, []
 
 
-def written(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Load the part of a task, and write it to a file of the executor."""
+def written(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:
+    """Load the part of a task, and write it to a file of the executor, unless it is there."""
     context = TaskContext.get()
     assert context is not None
     filled = [batch for batch in batches if batch.num_rows]
     if not filled:
         return
     number = context.partitionId()
-    part = Part(number, filled, read=rows_of)
-    file = Path(SparkFiles.getRootDirectory(), f"manyclass-{uuid.uuid4().hex}")
-    dump(part, file)
+    file = Path(SparkFiles.getRootDirectory(), f"{name}-{number}")
+    if not file.exists():
+        whole = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
+        dump(Part(number, filled, read=rows_of), whole)
+        whole.replace(file)
     yield pa.RecordBatch.from_pydict(
         {"number": pa.array([number], pa.int32()), "file": [str(file)]}
     )
@@ -152,9 +162,11 @@ def opened(row: Row) -> Part:
 
 
 def removed(row: Row) -> None:
-    """Remove the file of a part."""
+    """Remove the files of a part."""
     PARTS.pop(row.file, None)
-    Path(row.file).unlink(missing_ok=True)
+    HELD.release()
+    for file in (Path(row.file), *states(Path(row.file))):
+        file.unlink(missing_ok=True)
 
 
 def dump(part: Part, path: Path) -> None:

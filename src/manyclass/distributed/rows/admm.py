@@ -112,6 +112,7 @@ class ConsensusAdmm:
         self._of_duals = np.zeros(shape)  # W(z) of all parts
         self._at_best: Certificate | None = None
         self._found: Certificate | None = None
+        self._marks = np.zeros(parts.n_parts)  # of z, as the last round left it in each part
         sizes = np.zeros(2, np.int64)
         parts.add(SvmRows.count, (), (sizes,))
         self.n_examples = int(sizes[0])
@@ -132,7 +133,8 @@ class ConsensusAdmm:
             antisymmetric(self.V)
         self.parts.same(self.V)
         self._of_duals = of_duals
-        loops, evaluations, active, apart, rounding = counts.sum(axis=0).tolist()
+        self._marks = counts[:, -1]
+        loops, evaluations, active, apart, rounding = counts[:, :-1].sum(axis=0).tolist()
         found = self._found = self._best_of(self._inspect(of_duals, rounding))
         self._pace(found.relative_gap, math.sqrt(apart))
         self._moved = self.rho * math.sqrt(R) * distance(self.V, before)
@@ -177,9 +179,10 @@ class ConsensusAdmm:
         at = as_returned(self.problem, self.V)
         n, k = self.n_examples, self.problem.dataset.n_classes
         terms = np.zeros((self.parts.n_parts, TERMS))
-        given = self._n_rounds, self.V, at.common, at.norm(k)
-        self.parts.add(SvmRows.inspect, given, (terms,))
+        self.parts.add(SvmRows.inspect, (self.V, at.common, at.norm(k)), (terms,))
         gap, loss, most_loss = (exact_sum(terms[:, i].tolist()) for i in range(3))
+        if (terms[:, 4] != self._marks).any():
+            gap = math.inf  # a part was lost after the round: its z is another
         added = self.parts.n_parts * UNIT * math.sqrt(squared_norm(of_duals))
         apart = distance(self.V, of_duals) + rounding + added + at.moved
         penalty = half_square(at, k)

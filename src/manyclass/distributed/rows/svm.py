@@ -137,5 +137,5 @@ class SvmOnRows(ConsensusAdmm):
         if self.V.shape[1] == 2:
             antisymmetric(self.V)
         self.parts.same(self.V)
-        self._of_duals, self._is_settled = of_duals, True
+        self._of_duals, self._marks, self._is_settled = of_duals, counts[:, -1], True
         self._found = self._best_of(self._inspect(of_duals, float(counts[:, 4].sum())))

@@ -11,6 +11,7 @@ Newton's method (proximal_newton.py) asks for sums around z, which ``settle`` mo
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
 
 import numpy as np
@@ -20,16 +21,19 @@ from numpy.typing import NDArray
 from manyclass.distributed.rows.proximal_rows import ProximalRows
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start, exact_sum
-from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.sequential_dual import Active, SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.weights.dense import squared_norm
 from manyclass.utils.types import Array, CsrArray, Settings
 
 GAP_SUMS = ("gap", "loss", "most_loss")
-TERMS = len(GAP_SUMS) + 1  # of a part; the last: the largest violation
+TERMS = len(GAP_SUMS) + 2  # of a part; the last two: the largest violation, the mark of its z
 # Of a part: loops, scores computed, examples that are active; ||What_r - V||^2 of the round before;
-# a bound of the distance between its W(z) as it is held and as it is.
-COUNTS = 5
+# a bound of the distance between its W(z) as it is held and as it is; the mark of its z: a number
+# that another z does not have, but 0 has 0.
+COUNTS = 6
+# What the rounds leave in a part, beside its rows.
+STATE = ("_z", "_active", "_rho", "_round", "_seed", "_U", "_relaxed", "_counts")
 
 
 class SvmRows:
@@ -49,12 +53,31 @@ class SvmRows:
 
     def __init__(self, problem: Problem, n_jobs: int = 1, first: int = 0, number: int = 0) -> None:
         self.problem, self.n_jobs, self.first, self.number = problem, n_jobs, first, number
+        self.begin()
+
+    def begin(self) -> None:
+        """Leave all that the rounds have made: z and U are 0."""
         self._visits: SequentialDual | None = None
         self._z: CsrArray | None = None  # for the problem of all, where there are no visits
+        self._active: Active | None = None  # likewise
         self._rho, self._round, self._seed = 1.0, -1, 0
         self._U = self._relaxed = np.empty((0, 0))  # _relaxed: What_r of the last round
         self._counts = np.zeros(COUNTS)
         self._around: ProximalRows | None = None  # z; made of it where it is asked for
+
+    def state(self) -> Settings:
+        """Return what the rounds have made, without the rows."""
+        kept = self.__getstate__()
+        return {name: kept[name] for name in STATE}
+
+    def resume(self, state: Settings) -> None:
+        """Take over what the rounds have made of the same rows."""
+        vars(self).update({**state, "_visits": None, "_around": None})
+
+    @property
+    def last_round(self) -> int:
+        """Number of the last round; -1 before the first."""
+        return self._round
 
     def count(self, sizes: NDArray[np.int64]) -> None:
         """Count rows and numbers of X."""
@@ -81,6 +104,7 @@ class SvmRows:
             W = self._visit(A, rho) if self.problem.dataset.n_examples else A
             self._relaxed = relaxation * W + (1 - relaxation) * V
             self._rho, self._round = rho, int(number)
+            self._counts[5] = secrets.randbits(53) if self.problem.dataset.n_examples else 0
         total += self._relaxed
         total += self._U
         if self.problem.dataset.n_examples:
@@ -90,16 +114,12 @@ class SvmRows:
 
     def inspect(
         self,
-        number: float,
         V: Array,
         common: NDArray[np.float64],
         norm: float,
         terms: NDArray[np.float64],
     ) -> None:
-        """Write the terms of the gap at V and z, and of P(V), in the place of this part.
-
-        The gap is infinite if z is not that of the round: the part was lost after it.
-        """
+        """Write the terms of the gap at V and z, and of P(V), in the place of this part."""
         if not self.problem.dataset.n_examples:
             return
         engine = self._visits_for(self._rho).engine
@@ -108,9 +128,8 @@ class SvmRows:
         found = engine.gap_sums(common, norm, at)
         sums = [exact_sum(getattr(one, name) for one in found) for name in GAP_SUMS]
         terms[self.number, : len(sums)] = self._rho * np.array(sums)
-        if number > 0 and self._round != number:
-            terms[self.number, 0] = np.inf
-        terms[self.number, len(sums)] = max(one.max_violation for one in found)
+        most = max(one.max_violation for one in found)
+        terms[self.number, len(sums) :] = most, self._counts[5]
 
     def squared_duals(self, total: NDArray[np.float64]) -> None:
         """Add ||z||^2."""
@@ -158,6 +177,7 @@ class SvmRows:
                 engine = self._visits_for(1.0).engine
                 engine.load(sp.csr_array(z))
                 self._counts[4] = engine.rebuild()
+                self._counts[5] = secrets.randbits(53)
                 self._around = None
         if self.problem.dataset.n_examples:
             of_duals += _matrix(self._visits_for(1.0))
@@ -180,8 +200,10 @@ class SvmRows:
         return int(self._U.nbytes + self._relaxed.nbytes + engine + around)
 
     def __getstate__(self) -> Settings:
-        """Keep z in place of what visits the rows."""
-        return {**vars(self), "_visits": None, "_around": None, "_z": self.duals()}
+        """Keep z, and where the loops are, in place of what visits the rows."""
+        active = self._active if self._visits is None else self._visits.active()
+        made = {"_visits": None, "_around": None, "_z": self.duals(), "_active": active}
+        return {**vars(self), **made}
 
     def _proximal(self) -> ProximalRows:
         """Return the rows around their z."""
@@ -219,14 +241,14 @@ class SvmRows:
             return self._visits
         problem = self.problem
         local = replace(problem, C=problem.C / rho)
-        rng = np.random.default_rng([self._seed, self.number])
+        rng = np.random.default_rng([self._seed, self.number, max(0, self._round)])
         visits = SequentialDual(local, None, rng, self.n_jobs, ascent_only=True, rebuilds=False)
-        if self._visits is not None or self._z is not None:
+        active = self._active if self._visits is None else self._visits.active()
+        if active is not None:
             z = self.duals()
             z.data /= rho
-            visits.engine.load(z)
-            self._counts[4] = rho * visits.engine.rebuild()
-        self._visits, self._z, self._rho = visits, None, rho
+            self._counts[4] = rho * visits.resume(z, active)
+        self._visits, self._z, self._active, self._rho = visits, None, None, rho
         return visits
 
 

@@ -1,0 +1,146 @@
+"""What the rounds of support vector machines leave in a part on Spark: a file beside its rows.
+
+A task may run in any process of the executor that has the rows, and more than once. So z and U of
+a part are what a file says, of the number of the round, and of a round the first file counts:
+
+    round r      from the file of r - 1, or z = U = 0 where there is none, to that of r;
+                 a task that finds the file of r answers from it
+    any other    from the file of the last round
+
+A process keeps z and U of one part, and takes them for the file's while this is the same file.
+Files that are lost cost their part its z and U: the certificate stays true (admm.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from manyclass.distributed.clusters.part import Like, Part, Plan, answer
+from manyclass.distributed.rows.svm_rows import SvmRows
+from manyclass.utils.types import Array
+
+KEPT = 2  # files of the last rounds
+ROUND = SvmRows.round.__name__
+
+
+class Held:
+    """The part whose z and U this process holds.
+
+    Attributes
+    ----------
+    rows : SvmRows or None
+    file : tuple of int, or None
+        Identity of the file that says the same; None where no file does.
+    """
+
+    def __init__(self) -> None:
+        self.rows: SvmRows | None = None
+        self.file: tuple[int, int] | None = None
+
+    def take(self, rows: SvmRows) -> None:
+        """Hold a part, and no other one."""
+        if self.rows is not rows:
+            self.release()
+            self.rows = rows
+            rows.begin()
+
+    def read(self, file: Path) -> bool:
+        """Take over a file; return whether there is one."""
+        try:
+            with file.open("rb") as opened:
+                status = os.fstat(opened.fileno())
+                found = status.st_ino, status.st_mtime_ns
+                if self.file != found:
+                    assert self.rows is not None
+                    self.rows.resume(pickle.load(opened))
+        except FileNotFoundError:
+            return False
+        self.file = found
+        return True
+
+    def write(self, file: Path) -> bool:
+        """Write a file, whole; return False where there is one by now."""
+        assert self.rows is not None
+        part = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
+        with part.open("wb") as opened:
+            pickle.dump(self.rows.state(), opened, protocol=5)
+        try:
+            os.link(part, file)
+        except FileExistsError:
+            return False
+        finally:
+            part.unlink()
+        status = file.stat()
+        self.file = status.st_ino, status.st_mtime_ns
+        return True
+
+    def release(self) -> None:
+        """Hold nothing: what was held is in its file."""
+        if self.rows is not None:
+            self.rows.begin()
+        self.rows, self.file = None, None
+
+    def begin(self) -> None:
+        """Leave z = U = 0."""
+        assert self.rows is not None
+        self.rows.begin()
+        self.file = None
+
+
+HELD = Held()
+
+
+def answer_of(
+    part: Part, file: str, question: str, like: Sequence[Like], plan: Plan, *given: object
+) -> list[Array]:
+    """Return what a part answers whose rows are in a file."""
+    rows = part.planned(plan)
+    if not isinstance(rows, SvmRows):
+        return answer([part], question, like, plan, *given)
+    held, rows_file = HELD, Path(file)
+    held.take(rows)
+    if question != ROUND:
+        _resume(held, rows_file)
+        return answer([part], question, like, plan, *given)
+    assert isinstance(given[0], int)
+    number = given[0]
+    after = of_round(rows_file, number)
+    if held.read(after):
+        return answer([part], question, like, plan, *given)
+    if not held.read(of_round(rows_file, number - 1)):
+        held.begin()
+    found = answer([part], question, like, plan, *given)
+    if not held.write(after) and held.read(after):
+        found = answer([part], question, like, plan, *given)
+    for old in states(rows_file):
+        if _number(old) <= number - KEPT:
+            old.unlink(missing_ok=True)
+    return found
+
+
+def states(file: Path) -> list[Path]:
+    """Return the files of all rounds of the part of a file."""
+    return [path for path in file.parent.glob(f"{file.name}.round-*") if _number(path) >= 0]
+
+
+def of_round(file: Path, number: int) -> Path:
+    """Return the file of a round."""
+    return file.with_name(f"{file.name}.round-{number}")
+
+
+def _number(file: Path) -> int:
+    """Return the number of the round; -1 where the file is not whole."""
+    with contextlib.suppress(ValueError):
+        return int(file.name.rpartition("-")[2])
+    return -1
+
+
+def _resume(held: Held, file: Path) -> None:
+    """Take over the file of the last round."""
+    if not any(map(held.read, sorted(states(file), key=_number, reverse=True))):
+        held.begin()
