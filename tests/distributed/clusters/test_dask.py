@@ -384,3 +384,22 @@ def test_parts_are_asked_as_many_at_once_as_the_memory_holds(client, monkeypatch
     }.items():
         parts.most = {"a": most}
         assert parts._held_at_once("a") == pieces
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_parts_that_exceed_the_memory_of_a_worker_are_mapped_from_its_disk(monkeypatch, kind):
+    seen, original = [], dask_parts.on_disk
+
+    def on_disk(part, folder):
+        seen.append(part.number)
+        return original(part, folder)
+
+    monkeypatch.setattr(dask_parts, "on_disk", on_disk)
+    monkeypatch.setattr(dask_parts, "SHARE_IN_MEMORY", 1e-12)
+    limited = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GB"}
+    with LocalCluster(processes=False, dashboard_address=":0", **limited) as few, Client(few):
+        model = fit(DATA[kind], Y, size=3, tol=1e-5)
+        machine = fit_svm(DATA[kind], Y, size=3)
+    assert sorted(seen) == [0, 0, 1, 1, 2, 2]
+    check_certificate(model, DATA[kind], Y)
+    assert machine.certificate_.relative_gap <= 1e-3

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.feature import VectorAssembler
 
 from manyclass import MultinomialLogisticRegression
 from manyclass.distributed.clusters import spark_parts
-from manyclass.distributed.clusters.part import Part
 from manyclass.spark import SparkMultinomialLogisticRegression
 from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate
 from tests.helpers.spark import (
@@ -151,11 +149,3 @@ def test_an_executor_that_is_lost_costs_its_parts_only(tmp_path):
     best = MultinomialLogisticRegression(tol=1e-9).fit(X[:40], Y[:40]).certificate_
     assert gap <= 1e-3
     assert best.dual_objective <= P <= best.primal_objective * (1 + 1e-3)
-
-
-def test_parts_are_mapped_from_their_files(tmp_path):
-    for rows in (X, sp.csr_array(X), X[:1]):
-        part = Part(0, rows, Y[: rows.shape[0]])
-        spark_parts.dump(part, tmp_path / "part")
-        again = spark_parts.load(tmp_path / "part")
-        assert again.known()[0] == part.known()[0]

@@ -11,7 +11,7 @@ import pytest
 from pyspark.ml import Pipeline, PipelineModel
 
 from manyclass import MulticlassSVC
-from manyclass.distributed.clusters import spark_parts, spark_state
+from manyclass.distributed.clusters import mapped, spark_parts, spark_state
 from manyclass.distributed.clusters.part import Like, Part, Plan
 from manyclass.distributed.rows.data import common_of
 from manyclass.distributed.rows.svm_rows import COUNTS, TERMS
@@ -155,8 +155,10 @@ class Asked:
     def loaded(self):
         """The part as another process has it."""
         if not self.file.exists():
-            spark_parts.dump(Part(0, X, Y), self.file)
-        return spark_parts.load(self.file)
+            with self.file.open("wb") as file:
+                mapped.dump(Part(0, X, Y), file)
+        with self.file.open("rb") as file:
+            return mapped.load(file)
 
     def round(self, part, number):
         """What_r + U_r, W(z) and counts."""

@@ -1,7 +1,8 @@
 """Parts of the rows on the workers of Dask.
 
 Parts are futures, each on one worker: Dask loads the part of a worker that dies again, from its
-graph. W is scattered; sums come back added in a tree of tasks.
+graph. W is scattered; sums come back added in a tree of tasks. Parts that exceed the memory of a
+worker are mapped from its disk (mapped.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import distributed
 from dask import delayed
 from distributed.comm import CommClosedError
 
+from manyclass.distributed.clusters.mapped import on_disk
 from manyclass.distributed.clusters.part import Answers, Like, Part, added, answer, called
 from manyclass.utils.types import Array
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 WAIT, LONGEST_WAIT = 2.0, 64.0  # seconds until workers that do not answer are looked for
 MOST_LOSSES = 10  # of workers, during one question
 SHARE_OF_MEMORY = 0.2  # of a worker's, for parts that are asked together
+SHARE_IN_MEMORY = 0.3  # of a worker's, for the rows of its parts; larger ones are mapped from disk
 
 
 class Scattered:
@@ -115,9 +118,10 @@ class DaskParts:
 
     def _submit(self) -> None:
         token = uuid.uuid4().hex
+        beside = -(-self.n_parts // max(1, len(self.client.nthreads())))
         for number, (block, home) in enumerate(zip(self.blocks, self._homes(), strict=True)):
             name = f"manyclass_part-{token}-{number}"
-            part = delayed(Part, pure=False)(number, *block, dask_key_name=name)
+            part = delayed(loaded, pure=False)(beside, number, *block, dask_key_name=name)
             loose = {"workers": [home], "allow_other_workers": True} if home else {}
             self.parts.append(self.client.compute(part, **loose))
 
@@ -240,3 +244,13 @@ class DaskParts:
             if sent.future is None:
                 at = {"workers": homes, "broadcast": True, "hash": False}
                 sent.future = self.client.scatter(sent.value, **at)
+
+
+def loaded(n_beside: int, number: int, *rows: object) -> Part:
+    """Return a part, of so many on this worker: mapped from disk where they exceed its memory."""
+    part = Part(number, *rows)
+    worker = distributed.get_worker()
+    limit = worker.memory_manager.memory_limit
+    if limit and n_beside * part.__sizeof__() > SHARE_IN_MEMORY * limit:
+        return on_disk(part, worker.local_directory)
+    return part

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import mmap
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -100,6 +101,8 @@ class Part:
         What is wrong with the rows.
     about : dict
         What the others must know of them.
+    pages : mmap or None
+        Of the rows, where they are dropped after each answer.
     """
 
     def __init__(self, number: int, *rows: object, read: Read | None = None) -> None:
@@ -109,6 +112,7 @@ class Part:
         self._given: tuple[Rows, Array, NDArray[np.float64]] | None = None  # until it is planned
         self._problem: Problem | None = None
         self._rows: PartOfRows | None = None
+        self.pages: mmap.mmap | None = None
         self._lock = threading.Lock()
         reads: Read = read or _as_given
         self.error = self._tried(lambda: self._load(*reads(*rows)))
@@ -137,6 +141,8 @@ class Part:
         with self._lock:
             rows = self.planned(plan)
             getattr(rows, question)(*given, *into)
+            if self.pages is not None and hasattr(mmap, "MADV_DONTNEED"):
+                self.pages.madvise(mmap.MADV_DONTNEED)
 
     def planned(self, plan: Plan) -> PartOfRows:
         """Return what answers questions."""
@@ -158,9 +164,11 @@ class Part:
 
     def __sizeof__(self) -> int:
         """Return the bytes of its rows and dual variables, which clusters ask for."""
+        own = self._rows.__sizeof__() if isinstance(self._rows, SvmRows) else 0
+        if self.pages is not None:
+            return own
         if self._problem is not None:
-            data, rows = self._problem.dataset, self._rows
-            own = rows.__sizeof__() if isinstance(rows, SvmRows) else 0
+            data = self._problem.dataset
             return own + int(data.values.nbytes + data.indices.nbytes + data.indptr.nbytes)
         X = None if self._given is None else self._given[0]
         if X is None or isinstance(X, np.ndarray):
@@ -172,7 +180,7 @@ class Part:
 
         A cluster that is short of memory writes parts to disk.
         """
-        state: Settings = {**vars(self), "_rows": None, "_lock": None}
+        state: Settings = {**vars(self), "_rows": None, "_lock": None, "pages": None}
         if isinstance(self._rows, SvmRows) and self._lock.acquire(timeout=PATIENCE):
             try:
                 state["_rows"] = copy.copy(self._rows)

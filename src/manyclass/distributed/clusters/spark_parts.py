@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import mmap
-import pickle
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -25,9 +23,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark import SparkFiles, StorageLevel, TaskContext
 from pyspark.errors import PySparkException
 
+from manyclass.distributed.clusters.mapped import dump, load
 from manyclass.distributed.clusters.part import Answers, Like, Part, added, called
 from manyclass.distributed.clusters.spark_state import HELD, answer_of, states
-from manyclass.distributed.rows.parts import ALIGNMENT
 from manyclass.utils.types import Array, Rows
 
 if TYPE_CHECKING:
@@ -145,7 +143,8 @@ def written(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordB
     file = Path(SparkFiles.getRootDirectory(), f"{name}-{number}")
     if not file.exists():
         whole = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
-        dump(Part(number, filled, read=rows_of), whole)
+        with whole.open("wb") as opened_file:
+            dump(Part(number, filled, read=rows_of), opened_file)
         whole.replace(file)
     yield pa.RecordBatch.from_pydict(
         {"number": pa.array([number], pa.int32()), "file": [str(file)]}
@@ -157,7 +156,8 @@ def opened(row: Row) -> Part:
     if row.file not in PARTS:
         for old in [file for file in PARTS if not Path(file).exists()]:
             del PARTS[old]
-        PARTS[row.file] = load(Path(row.file))
+        with Path(row.file).open("rb") as file:
+            PARTS[row.file] = load(file)
     return PARTS[row.file]
 
 
@@ -167,33 +167,6 @@ def removed(row: Row) -> None:
     HELD.release()
     for file in (Path(row.file), *states(Path(row.file))):
         file.unlink(missing_ok=True)
-
-
-def dump(part: Part, path: Path) -> None:
-    """Write a part so that its arrays can be mapped: the rest of it, their places, then they."""
-    buffers: list[pickle.PickleBuffer] = []
-    rest = pickle.dumps(part, protocol=5, buffer_callback=buffers.append)
-    raw = [buffer.raw() for buffer in buffers]
-    ends = np.cumsum([0] + [-(-one.nbytes // ALIGNMENT) * ALIGNMENT for one in raw]).tolist()
-    head = pickle.dumps((rest, [(end, one.nbytes) for end, one in zip(ends, raw, strict=False)]))
-    with path.open("wb") as file:
-        begin = -(-(8 + len(head)) // ALIGNMENT) * ALIGNMENT
-        file.write(begin.to_bytes(8, "little") + head)
-        for end, one in zip(ends, raw, strict=False):
-            file.seek(begin + end)
-            file.write(one)
-        file.truncate(begin + ends[-1] + 1)
-
-
-def load(path: Path) -> Part:
-    """Read what ``dump`` wrote."""
-    with path.open("rb") as file:
-        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    begin = int.from_bytes(mapped[:8], "little")
-    rest, places = pickle.loads(mapped[8:begin])
-    buffers = [mapped[begin + at : begin + at + size] for at, size in places]
-    part: Part = pickle.loads(rest, buffers=buffers)
-    return part
 
 
 def rows_of(batches: list[pa.RecordBatch]) -> tuple[ArrayLike, ...]:

@@ -1,0 +1,51 @@
+"""Parts whose arrays are mapped from a file, which holds them as they lie in memory.
+
+The system may drop pages of a file when memory is short, and reads them again: nothing is written.
+"""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+import tempfile
+from typing import BinaryIO
+
+import numpy as np
+
+from manyclass.distributed.clusters.part import Part
+from manyclass.distributed.rows.parts import ALIGNMENT
+
+
+def dump(part: Part, file: BinaryIO) -> None:
+    """Write a part: the places of its arrays and the rest of it, then the arrays."""
+    buffers: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(part, protocol=5, buffer_callback=buffers.append)
+    raw = [buffer.raw() for buffer in buffers]
+    ends = np.cumsum([0] + [-(-one.nbytes // ALIGNMENT) * ALIGNMENT for one in raw]).tolist()
+    head = pickle.dumps((rest, [(end, one.nbytes) for end, one in zip(ends, raw, strict=False)]))
+    begin = -(-(8 + len(head)) // ALIGNMENT) * ALIGNMENT
+    file.write(begin.to_bytes(8, "little") + head)
+    for end, one in zip(ends, raw, strict=False):
+        file.seek(begin + end)
+        file.write(one)
+    file.truncate(begin + ends[-1] + 1)
+    file.flush()
+
+
+def load(file: BinaryIO, *, drops: bool = False) -> Part:
+    """Read what ``dump`` wrote; with `drops`, pages are dropped after each answer."""
+    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    mapped = memoryview(pages)
+    begin = int.from_bytes(mapped[:8], "little")
+    rest, places = pickle.loads(mapped[8:begin])
+    buffers = [mapped[begin + at : begin + at + size] for at, size in places]
+    part: Part = pickle.loads(rest, buffers=buffers)
+    part.pages = pages if drops else None
+    return part
+
+
+def on_disk(part: Part, folder: str) -> Part:
+    """Return a part whose arrays are in a file without a name, which ends with it."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        dump(part, file)
+        return load(file, drops=True)
