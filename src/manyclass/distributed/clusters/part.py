@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from manyclass.distributed.rows.admm import LOG_LOSS
+from manyclass.distributed.rows.averaged_newton import NewtonRows
 from manyclass.distributed.rows.data import Common, about_rows, dataset_of, weights_of
 from manyclass.distributed.rows.parts import ALIGNMENT, PartOfRows, zeros_like
 from manyclass.distributed.rows.svm_rows import SvmRows
@@ -26,7 +27,6 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_size, validated
 from manyclass.problem.problem import Problem
-from manyclass.solvers.logistic.row_sums import LogisticRows
 from manyclass.training.identity import facts_of_problem
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs, one_blas_thread
@@ -141,8 +141,7 @@ class Part:
         with self._lock:
             rows = self.planned(plan)
             getattr(rows, question)(*given, *into)
-            if self.pages is not None and hasattr(mmap, "MADV_DONTNEED"):
-                self.pages.madvise(mmap.MADV_DONTNEED)
+            self.drop_pages()
 
     def planned(self, plan: Plan) -> PartOfRows:
         """Return what answers questions."""
@@ -155,12 +154,17 @@ class Part:
         if self._rows is None:
             n_jobs = effective_n_jobs(plan.model.n_jobs)
             if self._problem.loss == LOG_LOSS:
-                self._rows = LogisticRows(self._problem, n_jobs)
+                self._rows = NewtonRows(self._problem, n_jobs)
             else:
                 self._rows = SvmRows(self._problem, n_jobs, number=self.number)
         if plan.firsts:
             self._rows.first = plan.firsts[self.number]
         return self._rows
+
+    def drop_pages(self) -> None:
+        """Give up the memory of pages that can be read again from the file."""
+        if self.pages is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self.pages.madvise(mmap.MADV_DONTNEED)
 
     def __sizeof__(self) -> int:
         """Return the bytes of its rows and dual variables, which clusters ask for."""
@@ -218,7 +222,9 @@ def _as_given(*rows: ArrayLike) -> tuple[ArrayLike, ...]:
 
 def called(part: Part, method: str, *arguments: object) -> object:
     """Return what a method of a part returns."""
-    return getattr(part, method)(*arguments)
+    found: object = getattr(part, method)(*arguments)
+    part.drop_pages()
+    return found
 
 
 def answer(
