@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from manyclass.distributed.clusters.part import Answers, Like, Model, Plan, Ready
 from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
+from manyclass.distributed.rows.averaged_newton import AveragedNewton
 from manyclass.distributed.rows.data import common_of, dataset_of, facts_of_parts
 from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.estimators.fit import Given, Training
@@ -27,7 +28,7 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.solvers.logistic.engine import PrimalEngine
-from manyclass.solvers.logistic.newton import NewtonLogistic
+from manyclass.solvers.logistic.newton import LogisticNewton, NewtonLogistic
 from manyclass.solvers.logistic.row_sums import Given as Arguments
 from manyclass.solvers.logistic.row_sums import Question
 from manyclass.solvers.weights.storage_choice import Choice
@@ -42,7 +43,15 @@ INLINE, KEPT = 1 << 16, 3
 
 
 class Cluster(Protocol):
-    """Parts of the rows on the workers of an engine."""
+    """Parts of the rows on the workers of an engine.
+
+    Attributes
+    ----------
+    asks_slowly : bool
+        Whether a question takes longer than sums of some ten thousand rows.
+    """
+
+    asks_slowly: bool
 
     @property
     def n_parts(self) -> int:
@@ -139,7 +148,8 @@ class OnWorkers(OneProcess):
             seed = int(rng.integers(2**31))
             return SvmOnRows(problem, parts, start, seed=seed, began=began)
         engine = PrimalEngine(problem, parts, regularize_intercept=options.regularize_intercept)
-        return NewtonLogistic(engine, start, tol=options.tol, began=began)
+        steps = AveragedNewton if self.cluster.asks_slowly else LogisticNewton
+        return NewtonLogistic(engine, start, tol=options.tol, began=began, steps=steps)
 
     def may_continue(self, _problem: Problem, _options: Options) -> bool:
         """Return False: training in float32 ends where rounding stalls it."""

@@ -52,6 +52,8 @@ class DaskParts:
         Rows that workers have already.
     """
 
+    asks_slowly = False
+
     def __init__(
         self, client: Client, blocks: list[tuple[Delayed, ...]], held: list[Future]
     ) -> None:

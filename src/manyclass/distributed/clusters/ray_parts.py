@@ -75,6 +75,8 @@ class RayParts:
         Threads of each actor.
     """
 
+    asks_slowly = False
+
     def __init__(
         self, blocks: list[tuple[ray.ObjectRef, ...]], read: Read, n_jobs: int | None
     ) -> None:

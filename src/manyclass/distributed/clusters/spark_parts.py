@@ -47,6 +47,8 @@ class SparkParts:
         Of columns X (numbers, or the fields of a vector), y and perhaps w.
     """
 
+    asks_slowly = True
+
     def __init__(self, rows: DataFrame) -> None:
         self.rows, self.session = rows, rows.sparkSession
         self.name = f"manyclass-{uuid.uuid4().hex}"  # of the files

@@ -24,7 +24,7 @@ import numpy as np
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
 from manyclass.solvers.logistic.certificate import certify_weights
 from manyclass.solvers.logistic.engine import PrimalEngine, dot
-from manyclass.solvers.logistic.preconditioners import preconditioner_for
+from manyclass.solvers.logistic.preconditioners import Preconditioner, preconditioner_for
 from manyclass.solvers.stopping import Found, StoppingRule
 from manyclass.utils.machine import one_blas_thread
 from manyclass.utils.types import Array
@@ -69,7 +69,7 @@ class LogisticNewton:
             engine.W[:] = 0
             self.primal, self._gradient = engine.gradient(engine.W)
         self._size = self._size_of(self._gradient)
-        self._inverse = preconditioner_for(engine)
+        self._inverse: Preconditioner | None = None  # until it is needed
 
     def round(self, tol: float) -> NewtonRound:
         """Make one step; `tol` is asked of the size of the gradient."""
@@ -91,47 +91,21 @@ class LogisticNewton:
         engine = self.engine
         accuracy = min(0.1, np.sqrt(self._size / max(1.0, abs(self.primal))))
         goal = max(accuracy * self._size, 0.3 * tol)
-        product, precondition = self._product(), self._preconditioning()
+        self._inverse = self._inverse or preconditioner_for(engine)
+        product, precondition = hessian_product(engine), preconditioning(engine, self._inverse)
         direction, n_products = conjugate_gradients(
             product, precondition, self._gradient, self._size_of, goal, engine.dot
         )
         self._search(direction)
         return n_products
 
-    def _product(self) -> Callable[[Array], Array]:
-        """Return the product with the Hessian at W; its result is overwritten by the next one."""
-        engine = self.engine
-        along, out = engine.new_weights(), engine.new_weights()
-
-        def product(V: Array) -> Array:
-            along[:] = V
-            out[:] = V
-            if engine.is_free:
-                engine.bias(out)[:] = 0
-            engine.curvature(along, out)
-            return out
-
-        return product
-
-    def _preconditioning(self) -> Callable[[Array], Array]:
-        """Return the product with the preconditioner at W."""
-        engine, inverse = self.engine, self._inverse
-        inverse.update(engine)
-
-        def precondition(R: Array) -> Array:
-            scaled = np.zeros_like(R)
-            engine.matrix(scaled)[:] = inverse(engine.matrix(R))
-            return scaled
-
-        return precondition
-
-    def _search(self, direction: Array) -> None:
-        """Move W along a direction until P falls enough."""
+    def _search(self, direction: Array, most_trials: int = MOST_TRIALS) -> bool:
+        """Move W along a direction until P falls enough; return whether it has moved."""
         engine, W = self.engine, self.engine.new_weights()
         slope = engine.dot(direction, self._gradient)
         noise = 10 * float(np.finfo(self._gradient.dtype).eps) * abs(self.primal)
         length = 1.0
-        for trial in range(MOST_TRIALS):
+        for trial in range(most_trials):
             W[:] = engine.W + W.dtype.type(length) * direction
             _centre(engine.matrix(W))
             engine.parts.same(W)
@@ -143,8 +117,9 @@ class LogisticNewton:
                 engine.W[:] = W
                 self.primal, self._gradient = primal, gradient
                 self._size = self._size_of(gradient)
-                return
+                return True
             length *= 0.5 if trial < SHORT else 0.1
+        return False
 
     def _size_of(self, R: Array) -> float:
         """Return the norm of a gradient or residual, as the gap has it."""
@@ -167,13 +142,21 @@ class NewtonLogistic:
         The relative gap to which Newton steps are solved.
     began : float
         When training began, by ``time.perf_counter``.
+    steps : type, default=LogisticNewton
+        What makes the steps.
     """
 
     def __init__(
-        self, engine: PrimalEngine, start: Start | None, *, tol: float, began: float
+        self,
+        engine: PrimalEngine,
+        start: Start | None,
+        *,
+        tol: float,
+        began: float,
+        steps: type[LogisticNewton] = LogisticNewton,
     ) -> None:
         self.engine, self.problem, self.tol = engine, engine.problem, tol
-        self._began = began
+        self._began, self._steps = began, steps
         self._phase: LogisticNewton | None = None
         self._n_epochs = self._n_certificates = 0
         self._primal = self._gap = math.inf  # estimates of the last epoch
@@ -216,7 +199,7 @@ class NewtonLogistic:
     def loop(self, _rule: StoppingRule) -> tuple[int, int]:
         """Make a Newton step; return its products with the Hessian, and the scores computed."""
         if self._phase is None:
-            self._phase = LogisticNewton(self.engine)
+            self._phase = self._steps(self.engine)
             self._n_certificates = 0  # those of descent say nothing of Newton steps
         tol = TIGHTER**self._n_certificates * math.sqrt(2 * self.tol * abs(self._phase.primal))
         found = self._phase.round(tol)
@@ -258,6 +241,33 @@ class NewtonLogistic:
 def found_of(gap: float) -> Found:
     """Return a gap and the distance to the optimum that it bounds."""
     return Found(gap, math.sqrt(2 * max(0.0, gap)))
+
+
+def hessian_product(engine: PrimalEngine) -> Callable[[Array], Array]:
+    """Return the product with the Hessian at W; its result is overwritten by the next one."""
+    along, out = engine.new_weights(), engine.new_weights()
+
+    def product(V: Array) -> Array:
+        along[:] = V
+        out[:] = V
+        if engine.is_free:
+            engine.bias(out)[:] = 0
+        engine.curvature(along, out)
+        return out
+
+    return product
+
+
+def preconditioning(engine: PrimalEngine, inverse: Preconditioner) -> Callable[[Array], Array]:
+    """Return the product with the preconditioner at W."""
+    inverse.update(engine)
+
+    def precondition(R: Array) -> Array:
+        scaled = np.zeros_like(R)
+        engine.matrix(scaled)[:] = inverse(engine.matrix(R))
+        return scaled
+
+    return precondition
 
 
 def conjugate_gradients(
