@@ -1,4 +1,4 @@
-"""What the rounds of support vector machines leave in a part on Spark: a file beside its rows.
+"""Files of z and U of support vector machines on Spark, one beside the rows of each part.
 
 A task may run in any process of the executor that has the rows, and more than once. So z and U of
 a part are what a file says, of the number of the round, and of a round the first file counts:

@@ -6,7 +6,7 @@
 Given: the gradient of all rows, and parts. Each takes its rows for a sample of all and solves its
 system by conjugate gradients: a step takes two questions, this one and the gradient. Where parts
 are alike and have many more rows than features V is near Newton's direction; elsewhere it is not,
-and once a step has not divided the gradient by LESS, conjugate gradients over all parts go on.
+and once a step has not divided the gradient by LESS, conjugate gradients over all parts follow.
 Source: Wang, Roosta-Khorasani, Xu, Mahoney 2018 (GIANT), algorithm 1.
 """
 
