@@ -3,9 +3,9 @@
 A task may run in any process of the executor that has the rows, and more than once. So z and U of
 a part are what a file says, of the number of the round, and of a round the first file counts:
 
-    round r      from the file of r - 1, or z = U = 0 where there is none, to that of r;
-                 a task that finds the file of r answers from it
-    any other    from the file of the last round
+    round, settle   from the file of the last round before, or z = U = 0 where there is none, to
+                    that of this one; a task that finds this one answers from it
+    any other       from the file of the last round
 
 A process keeps z and U of one part, and takes them for the file's while this is the same file.
 Files that are lost cost their part its z and U: the certificate stays true (admm.py).
@@ -25,7 +25,7 @@ from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.utils.types import Array
 
 KEPT = 2  # files of the last rounds
-ROUND = SvmRows.round.__name__
+MOVES = {SvmRows.round.__name__, SvmRows.settle.__name__}  # questions that change z
 
 
 class Held:
@@ -104,28 +104,29 @@ def answer_of(
         return answer([part], question, like, plan, *given)
     held, rows_file = HELD, Path(file)
     held.take(rows)
-    if question != ROUND:
-        _resume(held, rows_file)
+    known = states(rows_file)
+    if question not in MOVES:
+        _resume(held, known)
         return answer([part], question, like, plan, *given)
     assert isinstance(given[0], int)
     number = given[0]
     after = of_round(rows_file, number)
     if held.read(after):
         return answer([part], question, like, plan, *given)
-    if not held.read(of_round(rows_file, number - 1)):
-        held.begin()
+    before = [state for state in known if _number(state) < number]
+    _resume(held, before)
     found = answer([part], question, like, plan, *given)
     if not held.write(after) and held.read(after):
         found = answer([part], question, like, plan, *given)
-    for old in states(rows_file):
-        if _number(old) <= number - KEPT:
-            old.unlink(missing_ok=True)
+    for old in before[KEPT - 1 :]:
+        old.unlink(missing_ok=True)
     return found
 
 
 def states(file: Path) -> list[Path]:
-    """Return the files of all rounds of the part of a file."""
-    return [path for path in file.parent.glob(f"{file.name}.round-*") if _number(path) >= 0]
+    """Return the files of all rounds of the part of a file, the last round first."""
+    found = [path for path in file.parent.glob(f"{file.name}.round-*") if _number(path) >= 0]
+    return sorted(found, key=_number, reverse=True)
 
 
 def of_round(file: Path, number: int) -> Path:
@@ -140,7 +141,7 @@ def _number(file: Path) -> int:
     return -1
 
 
-def _resume(held: Held, file: Path) -> None:
-    """Take over the file of the last round."""
-    if not any(map(held.read, sorted(states(file), key=_number, reverse=True))):
+def _resume(held: Held, files: list[Path]) -> None:
+    """Take over the first of some files that is there."""
+    if not any(map(held.read, files)):
         held.begin()
