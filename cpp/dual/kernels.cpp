@@ -3,6 +3,7 @@
 #include "dual/kernels.hpp"
 
 #include "certificate/gap.hpp"
+#include "dual/column_sweep.hpp"
 #include "dual/dense_sweep.hpp"
 #include "dual/lane_sweep.hpp"
 #include "duals/dual_lanes.hpp"
@@ -37,6 +38,13 @@ struct TableOf<Kernels<T, DualLanes<T>>> {
                                                   inspect<T, DualLanes<T>>, squared_norms<T>};
 };
 
+template <class T>
+struct TableOf<ColumnKernels<T>> {
+  static constexpr ColumnKernels<T> value{column_sweep<T>};
+};
+
+template const ColumnKernels<float>& kernel_table();
+template const ColumnKernels<double>& kernel_table();
 template const Kernels<float, DualLists<float>>& kernel_table();
 template const Kernels<float, DualLanes<float>>& kernel_table();
 template const Kernels<double, DualLists<double>>& kernel_table();

@@ -1,6 +1,6 @@
 #pragma once
-// The table of the kernels of the sequential dual method (dual/dense_sweep.hpp,
-// dual/lane_sweep.hpp).
+// The tables of the kernels of the sequential dual method (dual/dense_sweep.hpp,
+// dual/lane_sweep.hpp, dual/column_sweep.hpp).
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -9,6 +9,7 @@
 
 #include "certificate/gap_sums.hpp"
 #include "data/examples.hpp"
+#include "duals/dual_lanes.hpp"
 #include "subproblem/scratch.hpp"
 #include "weights/weights_view.hpp"
 
@@ -30,6 +31,21 @@ struct Kernels {
   Inspect inspect;     // gap, loss and violation of rows [begin, end), in double; changes nothing
   // q of every row.
   void (*squared_norms)(const Csr<T>&, double* norms);
+};
+
+// The weights of a class, one after the other.
+template <class T>
+struct Column {
+  T* data;            // of the features
+  double* intercept;  // in double: every visit changes it
+  std::int32_t label;
+};
+
+template <class T>
+struct ColumnKernels {
+  // Visit the examples `order`, of each the z of one class alone.
+  SweepResult (*sweep)(const Examples<T>&, const Column<T>&, DualLanes<T>&,
+                       std::span<const std::int32_t> order, double min_gap, std::int32_t* active);
 };
 
 }  // namespace manyclass

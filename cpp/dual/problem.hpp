@@ -122,6 +122,8 @@ class Problem {
   std::int64_t n_rows() const { return examples_.x.n_rows; }
   std::int64_t n_features() const { return examples_.x.n_features; }
   const std::vector<double>& norms() const { return norms_; }
+  // Whether X is read region by region, as it does not fit into memory.
+  bool in_regions() const { return rows_in_region_ > 0; }
   const std::string& instruction_set() const { return instruction_set_; }
 
   // End all training of this problem, from another thread.

@@ -11,6 +11,7 @@
 #include "certificate/rebuild_kernels.hpp"
 #include "data/array_views.hpp"
 #include "data/examples.hpp"
+#include "dual/column_loops.hpp"
 #include "dual/kernels.hpp"
 #include "dual/problem.hpp"
 #include "dual/shrinking_loops.hpp"
@@ -102,6 +103,21 @@ class DenseEngine final : public FeatureEngine<AnyDenseEngine, T, Duals> {
   DenseEngine(const std::shared_ptr<const Problem<T>>& problem, int n_threads)
       : FeatureEngine<AnyDenseEngine, T, Duals>(
             problem, problem->examples().formulation.centred && !kLanes, n_threads) {}
+
+  // Class by class, where classes are independent and few z are free.
+  ShrunkResult shrunk_loops(std::span<std::int32_t> active, std::int64_t n_active,
+                            const ShrunkGoal& goal, std::uint64_t seed) override {
+    if constexpr (kLanes) {
+      const Problem<T>& problem = this->problem();
+      problem.check_active(active, n_active);
+      ColumnLoops<T> columns(problem, this->view(), this->z());
+      if (ColumnLoops<T>::serves(problem) && columns.find(active.first(n_active))) {
+        const auto& kernels = kernels_for<ColumnKernels<T>>(problem.instruction_set());
+        return columns.run(kernels, goal, n_active, seed);
+      }
+    }
+    return FeatureEngine<AnyDenseEngine, T, Duals>::shrunk_loops(active, n_active, goal, seed);
+  }
 
   std::int64_t effort(const Extent& extent) const override {
     return this->full_loops(kLanes ? 10 : 5, extent);  // Keerthi et al. 2008; twice that in lanes

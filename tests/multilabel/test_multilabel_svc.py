@@ -242,3 +242,24 @@ def test_scaling_that_vanishes_in_float32():
     X = np.eye(3, dtype=np.float32)
     with pytest.raises(ValueError, match="intercept_scaling"):
         MultilabelSVC(intercept_scaling=1e-60).fit(X, np.eye(3))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rare_labels_equal_binary_machines(loss, dtype):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1500, 12)).astype(dtype)
+    scores = X @ rng.normal(size=(12, 9)) + 0.3 * rng.normal(size=(1500, 9))
+    Y = (scores > np.quantile(scores, 0.985, axis=0)).astype(int)  # few free dual variables
+    model = MultilabelSVC(C=5, loss=loss, tol=1e-5, random_state=0).fit(X, Y)
+    assert model.certificate_.relative_gap <= 1e-5
+    wide = np.hstack([X, np.ones((1500, 1))]).astype(np.float64)
+    W = np.hstack([model.coef_, model.intercept_[:, None]]).astype(np.float64)
+    xi = np.maximum(0, 1 - (2 * Y - 1) * (wide @ W.T))
+    primal = 0.5 * (W**2).sum() + 5 * (xi if loss == "hinge" else xi**2).sum()
+    assert model.certificate_.primal_objective == pytest.approx(primal, rel=1e-5)
+    for c in range(9):
+        one = MulticlassSVC(
+            formulation="one_vs_rest", C=5, loss=loss, tol=1e-6, random_state=0
+        ).fit(X.astype(np.float64), Y[:, c])
+        np.testing.assert_allclose(model.coef_[c], one.coef_[0], atol=0.02 * abs(one.coef_).max())
