@@ -100,12 +100,12 @@ class HeldProblem : private HeldArrays<T>, public Problem<T> {
               Vector<const double> costs, const std::string& instruction_set,
               const std::optional<Matrix<const double>>& base_table, OptionalRows base_rows,
               std::optional<Vector<const std::uint64_t>> sets, std::int64_t rows_in_region,
-              const TreeArrays* base_tree)
+              const TreeArrays* base_tree, const std::optional<Matrix<const double>>& factors)
       : HeldArrays<T>{indptr, indices, values, labels, costs, base_rows, sets},
         Problem<T>({formulation ? *formulation : Formulation{}, view_of(indptr), view_of(indices),
                     view_of(values), n_features, bias, view_of(labels), n_classes, view_of(costs),
                     numbers_of(base_table, n_classes), rows_of(base_rows), rows_of(sets),
-                    rows_in_region, base_tree},
+                    rows_in_region, base_tree, numbers_of(factors, n_classes)},
                    instruction_set, check_signals) {}
 
  private:
@@ -113,7 +113,7 @@ class HeldProblem : private HeldArrays<T>, public Problem<T> {
                                             std::int32_t n_classes) {
     if (!table) return {};
     require(static_cast<std::int64_t>(table->shape(1)) == n_classes,
-            "base scores must have a column for each class");
+            "base scores and factors must have a column for each class");
     return {table->data(), table->size()};
   }
   template <class N>

@@ -97,11 +97,12 @@ void bind_problem(nb::module_& m, const char* name) {
                     Vector<const T>, std::int64_t, T, Vector<const std::int32_t>, std::int32_t,
                     Vector<const double>, const std::string&,
                     const std::optional<Matrix<const double>>&, OptionalRows,
-                    std::optional<Vector<const std::uint64_t>>, std::int64_t, const TreeArrays*>(),
+                    std::optional<Vector<const std::uint64_t>>, std::int64_t, const TreeArrays*,
+                    const std::optional<Matrix<const double>>&>(),
            "formulation"_a.none(), "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "bias"_a,
            "labels"_a, "n_classes"_a, "costs"_a, "instruction_set"_a, "base_table"_a = nb::none(),
            "base_rows"_a = nb::none(), "sets"_a = nb::none(), "rows_in_region"_a = 0,
-           "base_tree"_a.none() = nb::none())
+           "base_tree"_a.none() = nb::none(), "factors"_a = nb::none())
       .def("squared_norms", [](const Held& p) { return to_numpy(p.norms()); })
       .def("stop", [](Held& p) { p.stop(); })
       .def(

@@ -17,6 +17,7 @@ void bind_constants(nanobind::module_& m) {
   using namespace manyclass;
   m.attr("BLOCK_BYTES") = kRowBlockBytes;
   m.attr("ELSEWHERE") = kElsewhere;
+  m.attr("EXCLUDED") = kExcluded;
   m.attr("AT_BOUND32") = kAtBound<float>;
   m.attr("AT_BOUND64") = kAtBound<double>;
   m.attr("TABLE_ROW_BYTES") = sizeof(HashTables<float>::Row);

@@ -22,8 +22,10 @@ void each_feasible(const Examples<T>& examples, const Duals& z, std::int64_t i, 
     z.each(i, [&](std::int32_t c, T value) { f(c, scale * static_cast<double>(value)); });
     return;
   }
-  const double upper = formulation.loss.upper(cost);
-  z.each(i, [&](std::int32_t c, T value) { f(c, std::min(static_cast<double>(value), upper)); });
+  const ExampleCosts costs = examples.costs_of(i);
+  z.each(i, [&](std::int32_t c, T value) {
+    f(c, std::min(static_cast<double>(value), formulation.loss.upper(costs.of(c))));
+  });
 }
 
 // sigma_i = sum_c v_ic z_ic of absolute margins: v_ic = 1 for c = y_i, else -1.

@@ -3,7 +3,8 @@
 //
 //     P - D = sum_i [C_i loss(xi_i) - z_i . xi_i + R_i] + 1/2 ||W - W(z)||^2,   xi_i at W,
 //
-// R_i = sum_c z_ic^2 / (4 C_i) for the squared hinge, else 0. It holds for every W and feasible z.
+// R_i = sum_c z_ic^2 / (4 C_i) for the squared hinge, else 0; costs of mistakes may scale the C_i of
+// each class (ExampleCosts in data/examples.hpp). It holds for every W and feasible z.
 // Every xi is known to within +-e, so that gap_i = C_i loss(xi_i + e) - z_i . (xi_i - e) + R_i >= 0
 // is no less than the exact term, and C_i loss(xi_i) - gap_i no more than the exact z_i . xi_i -
 // R_i: P is at most the computed P plus the gap, and the computed P less the gap is at most D. What
@@ -45,7 +46,7 @@ double slack_error(const Formulation& f, double largest_base, const Row<T>& row,
 
 // Sums over the classes of an example.
 struct Terms {
-  double losses = 0;       // sum of the targets' losses
+  double losses = 0;       // sum of the targets' losses, times their factors
   double most_losses = 0;  // ... at xi + e
   double gap = 0;          // upper bound of the sum of C loss - z xi [+ z^2 / (4 C)]
   double n_duals = 0;
@@ -69,7 +70,8 @@ class GapCertificate {
            GapSums& result) const {
     const Formulation& f = examples_.formulation;
     const Row<T> row = examples_.x.row(i);
-    const double cost = examples_.costs[i], q = examples_.norms[i];
+    const ExampleCosts costs = examples_.costs_of(i);
+    const double q = examples_.norms[i];
     const double shift = common_score(row);
     const double e = slack_error(f, examples_.base.largest, row, q, at_);
     const std::int32_t y = examples_.labels[i];
@@ -80,25 +82,25 @@ class GapCertificate {
     const Slacks slacks(f, s_y, shift);
     Terms terms;
     if (examples_.sets) {
-      add_set(i, z, shift, e, cost, s, terms);
-      add_rest(s, n, slacks.offset(), e, cost, terms);
-      return sum_up(terms, e, cost, q > 0, result);
+      add_set(i, z, shift, e, costs, s, terms);
+      add_rest(s, n, slacks.offset(), e, costs, terms);
+      return sum_up(terms, e, costs.all, q > 0, result);
     }
     double z_own = 0;
     each_feasible(examples_, z, i, [&](std::int32_t c, double value) {
       if (c == y) {
         z_own = value;
       } else {
-        add_class(value, slacks.other(s[c]), e, cost, terms);
+        add_class(c, value, slacks.other(s[c]), e, costs, terms);
         s[c] = -kInfinity;
       }
     });
     if (y != kElsewhere) s[y] = -kInfinity;
     if (f.own && y != kElsewhere) {
-      add_class(z_own, slacks.own(), e, cost, terms);
+      add_class(y, z_own, slacks.own(), e, costs, terms);
     }
-    if (f.others) add_rest(s, n, slacks.offset(), e, cost, terms);
-    sum_up(terms, e, cost, q > 0, result);
+    if (f.others) add_rest(s, n, slacks.offset(), e, costs, terms);
+    sum_up(terms, e, costs.all, q > 0, result);
   }
 
  private:
@@ -111,16 +113,18 @@ class GapCertificate {
     return sum;
   }
 
-  void add_class(double z, double xi, double e, double cost, Terms& terms) const {
+  void add_class(std::int32_t c, double z, double xi, double e, const ExampleCosts& costs,
+                 Terms& terms) const {
     const Formulation& f = examples_.formulation;
+    const double cost = costs.of(c);
     ++terms.n_duals;
     terms.z_dot_xi += z * xi;
     terms.sum_z += z;
     terms.xi_max = std::max(terms.xi_max, xi);
     if (z > 0) terms.xi_min = std::min(terms.xi_min, xi);
     if (f.maximum) return;
-    terms.losses += f.loss(xi);
-    terms.most_losses += f.loss(xi + e);
+    costs.add_loss(c, f.loss(xi), terms.losses);
+    costs.add_loss(c, f.loss(xi + e), terms.most_losses);
     terms.gap += f.loss.term(z, xi + e, cost) + 2 * e * z;
     const double gradient = f.loss.gradient(z, xi, cost);
     if (z < f.loss.upper(cost) * kAtBound<T>) terms.violation = std::max(terms.violation, gradient);
@@ -129,12 +133,12 @@ class GapCertificate {
 
   // The classes of the set of example i, and the others with z > 0.
   template <class Duals>
-  void add_set(std::int64_t i, const Duals& z, double shift, double e, double cost, double* s,
-               Terms& terms) const {
+  void add_set(std::int64_t i, const Duals& z, double shift, double e, const ExampleCosts& costs,
+               double* s, Terms& terms) const {
     const auto add = [&](std::int32_t c, double value) {
       const Slacks slacks(examples_.formulation, s[c], shift);
       const double xi = examples_.owns(i, c) ? slacks.own() : slacks.other(s[c]);
-      add_class(value, xi, e, cost, terms);
+      add_class(c, value, xi, e, costs, terms);
       s[c] = -kInfinity;
     };
     std::uint64_t left = examples_.sets[i];
@@ -146,16 +150,20 @@ class GapCertificate {
   }
 
   // The classes with z = 0.
-  void add_rest(const double* s, std::size_t n, double offset, double e, double cost,
+  void add_rest(const double* s, std::size_t n, double offset, double e, const ExampleCosts& costs,
                 Terms& terms) const {
     const Formulation& f = examples_.formulation;
     const double best = offset + largest(s, n);
     terms.xi_max = std::max(terms.xi_max, best);
     if (f.maximum || best + e <= 0) return;
-    terms.losses += sum_of_losses(s, n, offset, f.loss);
-    const double most_losses = sum_of_losses(s, n, offset + e, f.loss);
+    const auto losses = [&](double from) {
+      return costs.factors ? sum_of_losses(s, n, from, f.loss, costs.factors)
+                           : sum_of_losses(s, n, from, f.loss);
+    };
+    terms.losses += losses(offset);
+    const double most_losses = losses(offset + e);
     terms.most_losses += most_losses;
-    terms.gap += cost * most_losses;
+    terms.gap += costs.all * most_losses;
     terms.violation = std::max(terms.violation, best);
   }
 

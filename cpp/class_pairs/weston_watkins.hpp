@@ -99,7 +99,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     for (const DualEntry<T>& entry : z) {
       if (!is_in(entry.label, slot)) continue;
       T& score = s[entry.label - first(slot)];
-      this->add_other(entry, static_cast<double>(score), examples_.costs[i], found);
+      this->add_other(entry, static_cast<double>(score), examples_.costs_of(i), found);
       score = kNone;
     }
     this->add_rest(s, pair_.width, found);
@@ -119,7 +119,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     std::size_t at = 0;
     for (const DualEntry<T>& entry : z) {
       if (!is_in(entry.label, slot)) continue;
-      this->add_other(entry, static_cast<double>(s[at++]), examples_.costs[i], found);
+      this->add_other(entry, static_cast<double>(s[at++]), examples_.costs_of(i), found);
     }
     std::fill_n(s, pair_.width, kNone);
   }
@@ -132,7 +132,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     const std::size_t size = largest_scores(scratch_.scores, n, 0, wanted, w_.best());
     for (std::size_t m = 0; m < size; ++m) {
       const Scored<T>& next = w_.best()[m];
-      this->add_other({next.label, T{0}}, static_cast<double>(next.score), examples_.costs[i],
+      this->add_other({next.label, T{0}}, static_cast<double>(next.score), examples_.costs_of(i),
                       found);
     }
     found.xi_others = -kInfinity;

@@ -40,10 +40,10 @@ class MostViolating : public ExampleSubproblem<T> {
     s[y] = kNone;
     BlockSummary found = this->begin(s_y, 0.0);
     for (const DualEntry<T>& entry : z) {
-      this->add_other(entry, static_cast<double>(s[entry.label]), examples_.costs[i], found);
+      this->add_other(entry, static_cast<double>(s[entry.label]), examples_.costs_of(i), found);
       s[entry.label] = kNone;
     }
-    this->add_rest(all_.stride, found);
+    this->add_rest(scratch_.scores, all_.stride, found);
     return found;
   }
 

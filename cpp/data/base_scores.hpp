@@ -4,6 +4,7 @@
 //
 //   Delta(y, c) - (w_y . x - w_c . x) = gamma - (s_y - s_c),    b_c = Delta(y, c) - gamma, b_y = 0
 //
+// A class whose number is kExcluded is no target of the example: its slack is never positive.
 // Source: Tsochantaridis et al. 2005, sec. 2.2.2 (margin rescaling).
 #include <algorithm>
 #include <cmath>
@@ -16,8 +17,10 @@
 
 namespace manyclass {
 
+inline constexpr double kExcluded = -1e30;  // safe to calculate with in float, too
+
 // A table, and the row of it that belongs to each example, or a tree, and the class of each example;
-// neither adds nothing. A row of the table is `stride` numbers, whole blocks of 64 bytes, with zeros
+// neither adds nothing. A row of the table is `stride` numbers, whole blocks of 64 bytes, with padding
 // after the classes.
 template <class T>
 struct BaseScores {
@@ -26,7 +29,7 @@ struct BaseScores {
   const std::int32_t* rows = nullptr;
   std::int64_t stride = 0;
   std::int32_t n_classes = 0;
-  double largest = 0;  // at least the largest absolute value
+  double largest = 0;  // at least the largest absolute value of those that are not kExcluded
   bool has_tree = false;
   TreeView<T> tree{};
 
@@ -40,18 +43,19 @@ struct BaseScores {
   }
 };
 
-// The memory that BaseScores points to, but for the rows.
+// The memory that BaseScores points to, but for the rows. Whole vectors may be loaded from any class
+// on: a block follows the last row.
 template <class T>
 class BaseTable {
  public:
   // `numbers`: n_rows x n_classes.
-  BaseTable(std::span<const double> numbers, std::int32_t n_classes)
-      : BaseTable(std::ssize(numbers) / n_classes, n_classes) {
+  BaseTable(std::span<const double> numbers, std::int32_t n_classes, double padding = 0)
+      : BaseTable(std::ssize(numbers) / n_classes, n_classes, padding) {
     fill([&](std::int64_t r, std::int32_t c) { return numbers[r * n_classes + c]; });
   }
   // The same for classes in another order: column p is the other's column order[p].
   BaseTable(const BaseTable& other, std::span<const std::int32_t> order)
-      : BaseTable(other.n_rows_, other.n_classes_) {
+      : BaseTable(other.n_rows_, other.n_classes_, other.padding_) {
     fill([&](std::int64_t r, std::int32_t c) {
       return other.exact_.data()[r * stride_ + order[c]];
     });
@@ -65,25 +69,27 @@ class BaseTable {
  private:
   static constexpr std::int64_t kBlock = 64 / sizeof(T);
 
-  BaseTable(std::int64_t n_rows, std::int32_t n_classes)
+  BaseTable(std::int64_t n_rows, std::int32_t n_classes, double padding)
       : n_classes_(n_classes),
+        padding_(padding),
         n_rows_(n_rows),
         stride_((n_classes + kBlock - 1) / kBlock * kBlock),
-        exact_(n_rows * stride_),
-        rounded_(sizeof(T) == sizeof(double) ? 0 : n_rows * stride_) {}
+        exact_(n_rows * stride_ + kBlock),
+        rounded_(sizeof(T) == sizeof(double) ? 0 : n_rows * stride_ + kBlock) {}
 
   // value(r, c)
   template <class Value>
   void fill(Value value) {
     for (std::int64_t r = 0; r < n_rows_; ++r) {
       for (std::int32_t c = 0; c < n_classes_; ++c) put(r * stride_ + c, value(r, c));
+      for (std::int64_t c = n_classes_; c < stride_; ++c) put(r * stride_ + c, padding_);
     }
   }
 
   void put(std::int64_t at, double value) {
     exact_.data()[at] = value;
     if constexpr (sizeof(T) != sizeof(double)) rounded_.data()[at] = static_cast<T>(value);
-    largest_ = std::max(largest_, std::abs(value));
+    if (value > kExcluded) largest_ = std::max(largest_, std::abs(value));
   }
   const T* table() const {
     if constexpr (sizeof(T) == sizeof(double)) {
@@ -94,6 +100,7 @@ class BaseTable {
   }
 
   std::int32_t n_classes_;
+  double padding_;  // what rows have after the classes
   std::int64_t n_rows_;
   std::int64_t stride_;
   AlignedArray<double> exact_;

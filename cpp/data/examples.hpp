@@ -54,8 +54,46 @@ inline constexpr std::int32_t kElsewhere = -1;
 template <class T>
 inline constexpr double kAtBound = 1 - (sizeof(T) == 4 ? 1e-6 : 1e-12);
 
+// The costs of the machines of one example: C_i, or C_i Delta(y_i, c) where costs of mistakes scale
+// the losses (slack rescaling, of sums of losses under relative margins).
+// Source: Tsochantaridis et al. 2005, sec. 2.2.1.
+struct ExampleCosts {
+  double all;             // C_i
+  const double* factors;  // Delta(y_i, c), or null: 1
+
+  [[gnu::always_inline]] double of(std::int32_t c) const {
+    return factors ? all * factors[c] : all;
+  }
+  // The same for sums of terms of classes, before C_i multiplies losses or divides squares. Without
+  // factors, every term is one expression with its sum.
+  [[gnu::always_inline]] void add_loss(std::int32_t c, double loss, double& sum) const {
+    if (factors) {
+      sum += factors[c] * loss;
+    } else {
+      sum += loss;
+    }
+  }
+  [[gnu::always_inline]] void add_square(std::int32_t c, double z, double& sum) const {
+    if (factors) {
+      sum += z * (z / factors[c]);
+    } else {
+      sum += z * z;
+    }
+  }
+  // z^2 less that before a step.
+  [[gnu::always_inline]] void add_change(std::int32_t c, double z, double before,
+                                         double& sum) const {
+    if (factors) {
+      sum += (z - before) * ((z + before) / factors[c]);
+    } else {
+      sum += z * z - before * before;
+    }
+  }
+};
+
 // The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i, the formulation, and
-// what is added to their scores. With `sets`, of one-vs-rest, an example has several classes, or
+// what is added to their scores. With `factors`, a table of the same kind, losses are scaled; its
+// padding is 1, as are the factors of classes that base scores exclude (kExcluded). With `sets`, of one-vs-rest, an example has several classes, or
 // none: those whose bits are set, and all labels are kElsewhere.
 template <class T>
 struct Examples {
@@ -66,7 +104,11 @@ struct Examples {
   const double* costs;
   BaseScores<T> base{};
   const std::uint64_t* sets = nullptr;
+  BaseScores<T> factors{};
 
+  [[gnu::always_inline]] ExampleCosts costs_of(std::int64_t i) const {
+    return {costs[i], factors.exact_of(i)};
+  }
   // Whether c is the class of example i, or one of them.
   [[gnu::always_inline]] bool owns(std::int64_t i, std::int32_t c) const {
     return sets ? (sets[i] >> c & 1) != 0 : labels[i] == c;

@@ -63,10 +63,10 @@ class Loss {
   [[gnu::always_inline]] double gradient(double z, double xi, double cost) const {
     return squared_ ? xi - z / (2 * cost) : xi;
   }
-  // Of lanes of T.
-  template <class T, class Lanes>
-  [[gnu::always_inline]] Lanes gradient(const Lanes& z, const Lanes& xi, double cost) const {
-    return squared_ ? xi - z * static_cast<T>(ridge(cost)) : xi;
+  // Of the lanes of an example (subproblem/lane_subproblem.hpp): z may be another one than e.z.
+  template <class Lanes, class View>
+  [[gnu::always_inline]] Lanes gradient_of(const Lanes& z, const View& e) const {
+    return squared_ ? e.xi - z * e.of_costs([this](double C) { return ridge(C); }) : e.xi;
   }
 
   // C loss(xi) - z xi + R(z), without cancellation.
@@ -75,12 +75,13 @@ class Loss {
     const double half = z / (2 * cost);
     return xi > 0 ? cost * (xi - half) * (xi - half) : z * (half / 2 - xi);
   }
-  // The same of lanes of T, given max(0, xi), to the rounding of its three parts.
-  template <class T, class Lanes>
-  [[gnu::always_inline]] Lanes term(const Lanes& z, const Lanes& xi, const Lanes& positive,
-                                    double cost) const {
-    const Lanes difference = of_positive(positive) * static_cast<T>(cost) - z * xi;
-    return squared_ ? difference + z * z * static_cast<T>(1 / (4 * cost)) : difference;
+  // The same of lanes, given max(0, xi), to the rounding of its three parts.
+  template <class Lanes, class View>
+  [[gnu::always_inline]] Lanes term_of(const View& e, const Lanes& positive) const {
+    const Lanes costs = e.of_costs([](double C) { return C; });
+    const Lanes difference = of_positive(positive) * costs - e.z * e.xi;
+    if (!squared_) return difference;
+    return difference + e.z * e.z * e.of_costs([](double C) { return 1 / (4 * C); });
   }
 
  private:

@@ -76,9 +76,10 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
     batch_.means[b] = 0;
     batch_.ends[b] = begin_of(b);
     correct(b);
-    const double gap_before = result.gap, cost = examples_.costs[i];
+    const double gap_before = result.gap;
+    const ExampleCosts costs = examples_.costs_of(i);
     const BlockSummary found = this->summarise(i, std::as_const(z).row(i), 0, stride_);
-    const double violation = this->tally(found, cost, result);
+    const double violation = this->tally(found, costs.all, result);
     if (result.gap - gap_before < min_gap) return;
     if (violation > 0) {
       const std::span<const Coordinate> block = this->solve(i, found);
@@ -88,7 +89,7 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
       result.dual_gain += solved.gain;
       ++result.steps;
     }
-    if (this->is_active(std::as_const(z).row(i), cost)) active[result.n_active++] = i;
+    if (this->is_active(std::as_const(z).row(i), costs)) active[result.n_active++] = i;
   }
 
  private:

@@ -86,15 +86,15 @@ SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T
     fetch(p);
     const std::int32_t i = order[p];
     const BlockSummary found = score(i, std::as_const(z).row(i), result);
-    const double cost = examples.costs[i];
+    const ExampleCosts costs = examples.costs_of(i);
     const double gap_before = result.gap;
-    const double violation = visitor.tally(found, cost, result);
+    const double violation = visitor.tally(found, costs.all, result);
     if (result.gap - gap_before < min_gap) continue;
     if (violation > 0) {
       result.dual_gain += visitor.move(i, found, z);
       ++result.steps;
     }
-    if (visitor.is_active(std::as_const(z).row(i), cost)) active[result.n_active++] = i;
+    if (visitor.is_active(std::as_const(z).row(i), costs)) active[result.n_active++] = i;
   }
   return result;
 }

@@ -72,6 +72,7 @@ class LaneVisitor {
     View e;
     e.q = examples_.norms[i];
     e.cost = examples_.costs[i];
+    e.factors = examples_.factors.of(i);
     e.z = Lanes::at(duals_.lanes(i));
     e.own = own_of(i);
     const T off = less(e.own);
@@ -102,7 +103,7 @@ class LaneVisitor {
   std::pair<double, bool> solve_by(std::int64_t i, const View& e, StepOf step_of) const {
     const Lanes z = subproblem_.solve(e);
     const Lanes delta = z - e.z;
-    const bool active = is_active(z, e.cost);
+    const bool active = is_active(e, z);
     if (((delta > zero()).bits() | (zero() > delta).bits()) == 0) return {0, active};
     z.put(duals_.lanes(i));
     const double sum_v = static_cast<double>(f_.relative ? delta.sum() : (e.v * delta).sum());
@@ -110,14 +111,16 @@ class LaneVisitor {
     const Lanes gains = delta * (e.xi - delta * static_cast<T>(0.5 * e.q));
     double gain = static_cast<double>(gains.sum()) - 0.5 * e.q * sigma_ * sum_v * sum_v;
     if (!f_.loss.has_ridge()) return {gain, active};
-    const double squares = static_cast<double>((delta * (z + e.z)).sum());
-    return {gain - f_.loss.regularizer(squares, e.cost), active};
+    const auto over_factors = [&] { return e.of_costs([&](double C) { return e.cost / C; }); };
+    const T squares =
+        e.factors ? (delta * over_factors() * (z + e.z)).sum() : (delta * (z + e.z)).sum();
+    return {gain - f_.loss.regularizer(static_cast<double>(squares), e.cost), active};
   }
 
-  bool is_active(const Lanes& z, double cost) const {
+  bool is_active(const View& e, const Lanes& z) const {
     const std::uint64_t support = (z > zero()).bits();
     if (f_.maximum && std::popcount(support) != 1) return support != 0;
-    return (support & (bound(cost) > z).bits()) != 0;
+    return (support & (bound(e) > z).bits()) != 0;
   }
 
   // W += the contribution of the z of example i.
@@ -158,10 +161,12 @@ class LaneVisitor {
 
   ExampleGap estimate_sum(const View& e) const {
     const Lanes positive = max(e.xi, zero());
-    const double loss = e.cost * static_cast<double>(f_.loss.of_positive(positive).sum());
-    const Lanes gaps = f_.loss.template term<T>(e.z, e.xi, positive, e.cost);
-    const Lanes gradient = f_.loss.template gradient<T>(e.z, e.xi, e.cost);
-    const Lanes violation = max(select(bound(e.cost) > e.z, gradient, zero()),
+    const Lanes losses = f_.loss.of_positive(positive);
+    const T sum = e.factors ? (losses * Lanes::at(e.factors)).sum() : losses.sum();
+    const double loss = e.cost * static_cast<double>(sum);
+    const Lanes gaps = f_.loss.term_of(e, positive);
+    const Lanes gradient = f_.loss.gradient_of(e.z, e);
+    const Lanes violation = max(select(bound(e) > e.z, gradient, zero()),
                                 select(e.z > zero(), zero() - gradient, zero()));
     return {loss, static_cast<double>(gaps.sum()), static_cast<double>(violation.largest())};
   }
@@ -178,8 +183,8 @@ class LaneVisitor {
   }
 
   // From here on z counts as at its bound.
-  Lanes bound(double cost) const {
-    return Lanes::all(static_cast<T>(f_.loss.upper(cost) * kAtBound<T>));
+  Lanes bound(const View& e) const {
+    return e.of_costs([this](double C) { return f_.loss.upper(C) * kAtBound<T>; });
   }
 
   T* feature(std::int64_t j) const { return w_.data + j * kStride; }
@@ -246,7 +251,7 @@ SweepResult sweep_lanes(const Visitor& visitor, std::int32_t n_classes,
       ++result.steps;
       stays = is_active;
     } else {
-      stays = visitor.is_active(e.z, e.cost);
+      stays = visitor.is_active(e, e.z);
     }
     if (stays) active[result.n_active++] = i;
   }

@@ -50,6 +50,8 @@ struct ExampleArrays {
   std::int64_t rows_in_region = 0;  // 0: X is in memory; else see Regions
   // Base scores of a taxonomy in place of a table, copied as well; null: none.
   const TreeArrays* base_tree = nullptr;
+  // Delta(y, c), n_classes x n_classes, of costs of mistakes that scale the losses, or empty; copied.
+  std::span<const double> factors{};
 };
 
 template <class T>
@@ -87,6 +89,7 @@ class Problem {
     if (!arrays.base_rows.empty()) take_base(arrays);
     if (!arrays.sets.empty()) take_sets(arrays);
     if (arrays.base_tree) take_tree(arrays);
+    if (!arrays.factors.empty()) take_factors(arrays);
     kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)
         .squared_norms(examples_.x, norms_.data());
   }
@@ -113,6 +116,9 @@ class Problem {
     } else if (other.tree_) {
       take_tree(std::make_unique<const ClassTree<T>>(*other.tree_, order));
     }
+    if (!other.factors_) return;
+    factors_ = std::make_unique<const BaseTable<T>>(*other.factors_, order);
+    examples_.factors = factors_->view(examples_.factors.rows);
   }
   Problem(const Problem&) = delete;
   Problem& operator=(const Problem&) = delete;
@@ -190,8 +196,11 @@ class Problem {
   void check_rows(std::span<const std::int32_t> rows) const {
     require(in_range(rows, n_rows()), "row out of range");
   }
-  // For what adds nothing to scores.
-  void check_no_base() const { require(!base_ && !tree_, "base scores are not for this trainer"); }
+  // For what adds nothing to scores, and scales no losses.
+  void check_no_base() const {
+    require(!base_ && !tree_, "base scores are not for this trainer");
+    require(!factors_, "factors of losses are not for this trainer");
+  }
   // For engines that know of one class for each example.
   void check_no_sets() const {
     require(examples_.sets == nullptr, "sets of classes are for engines with z in lanes");
@@ -272,6 +281,17 @@ class Problem {
     examples_.base = base_->view(arrays.base_rows.data());
   }
 
+  void take_factors(const ExampleArrays<T>& arrays) {
+    const Formulation& f = arrays.formulation;
+    require(f.relative && !f.maximum, "factors are for sums of losses under relative margins");
+    check_all_labelled();
+    require(std::ssize(arrays.factors) == std::int64_t{n_classes_} * n_classes_,
+            "factors must have a row and a column for each class");
+    require_none(flaw_of_costs(arrays.factors));
+    factors_ = std::make_unique<const BaseTable<T>>(arrays.factors, n_classes_, 1.0);
+    examples_.factors = factors_->view(examples_.labels);
+  }
+
   // Of few classes, kernels want a table.
   void take_tree(const ExampleArrays<T>& arrays) {
     require(!base_, "base scores are in a table or in a tree");
@@ -334,6 +354,7 @@ class Problem {
   bool has_runs_ = false;
   std::unique_ptr<const BaseTable<T>> base_;
   std::unique_ptr<const ClassTree<T>> tree_;
+  std::unique_ptr<const BaseTable<T>> factors_;
   Examples<T> examples_;
   mutable std::atomic<bool> stopped_{false};
 };

@@ -134,19 +134,20 @@ class TableEngine final : public SparseEngine {
     }
     return {sum};
   }
-  // Every margin of such an example loses 1, without base scores.
+  // Every margin of such an example loses 1, without base scores and factors.
   double constant_loss() override {
     const Examples<T>& examples = problem().examples();
+    const bool is_varied = examples.base || examples.factors;
     CompensatedSum costs, losses;
     std::optional<ShardTeam<T>> team;
     for (std::int64_t i = 0; i < examples.x.n_rows; ++i) {
       if (examples.norms[i] > 0) continue;
       costs.add(examples.costs[i]);
-      if (!examples.base) continue;
+      if (!is_varied) continue;
       if (!team) team.emplace(kernels_, w_);
       losses.add(team->inspect(examples, z_, {nullptr, 0.0}, i, i + 1).loss);
     }
-    if (examples.base) return losses.value();
+    if (is_varied) return losses.value();
     return costs.value() * (examples.formulation.maximum ? 1 : problem().n_classes() - 1);
   }
 

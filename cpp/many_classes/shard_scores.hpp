@@ -54,7 +54,9 @@ class ShardScorer {
     if (f.maximum) return;
     const T s_y = has(y) ? score.own : own_score(row, y) + base_of(base, i, y);
     const Slacks slacks(f, static_cast<double>(s_y), 0);
-    score.losses = sum_of_losses(s, n, static_cast<T>(slacks.offset()), f.loss);
+    const T offset = static_cast<T>(slacks.offset()), *factors = examples_.factors.of(i);
+    score.losses = factors ? sum_of_losses(s, n, offset, f.loss, factors + first_)
+                           : sum_of_losses(s, n, offset, f.loss);
   }
 
   // Those of the shard's classes with z > 0, and y.

@@ -50,16 +50,16 @@ class BatchVisitor : public ExampleSubproblem<T> {
   // Of example b, the scores brought up to date by the steps before it.
   BlockSummary summarise(std::size_t b, std::span<const DualEntry<T>> z) {
     const std::int64_t i = rows_[b];
-    const double cost = this->examples_.costs[i];
+    const ExampleCosts costs = this->examples_.costs_of(i);
     const std::int32_t y = this->examples_.labels[i];
     const T own = batch_.score(b, y / shard_size_).own;
     BlockSummary found = this->begin(static_cast<double>(own) + scratch_.moved[y], 0);
     for (std::size_t m = 0; m < z.size(); ++m) {
       const double score = static_cast<double>(batch_.support[b][m]) + scratch_.moved[z[m].label];
-      this->add_other(z[m], score, cost, found);
+      this->add_other(z[m], score, costs, found);
     }
     const double losses = found.losses;
-    enter(b, n_entering(z.size()), cost, found);
+    enter(b, n_entering(z.size()), costs, found);
     found.losses = losses;
     for (int shard = 0; shard < batch_.n_shards; ++shard) {
       found.losses += batch_.score(b, shard).losses;
@@ -112,7 +112,7 @@ class BatchVisitor : public ExampleSubproblem<T> {
   }
 
   // The classes that violate most, of all shards.
-  void enter(std::size_t b, std::size_t wanted, double cost, BlockSummary& found) {
+  void enter(std::size_t b, std::size_t wanted, const ExampleCosts& costs, BlockSummary& found) {
     for (int shard = 0; shard < batch_.n_shards; ++shard) scratch_.taken[shard] = 0;
     for (std::size_t n = 0; n < wanted; ++n) {
       const Scored<T>* best = nullptr;
@@ -128,7 +128,7 @@ class BatchVisitor : public ExampleSubproblem<T> {
       if (!best) return;
       ++scratch_.taken[of];
       const double score = static_cast<double>(best->score) + scratch_.moved[best->label];
-      this->add_coordinate({best->label, 0, found.offset + score, this->v_others_, 0, 0}, cost,
+      this->add_coordinate({best->label, 0, found.offset + score, this->v_others_, 0, 0}, costs,
                            found);
     }
   }
@@ -149,12 +149,12 @@ SweepResult solve_batch(const Examples<T>& examples, const DualLists<T>& z,
   SweepResult result;
   for (std::size_t b = 0; b < rows.size(); ++b) {
     const std::span<const DualEntry<T>> list = z.row(rows[b]);
-    const double cost = examples.costs[rows[b]];
+    const ExampleCosts costs = examples.costs_of(rows[b]);
     visitor.bring_up_to_date(b);
     const BlockSummary found = visitor.summarise(b, list);
     visitor.forget(b);
     const double gap_before = result.gap;
-    const double violation = visitor.tally(found, cost, result);
+    const double violation = visitor.tally(found, costs.all, result);
     result.evaluations += shrunk ? std::ssize(list) + 1 : std::int64_t{batch.n_classes};
     const bool is_open = result.gap - gap_before >= min_gap;
     const bool solves = is_open && violation > 0;
@@ -163,7 +163,7 @@ SweepResult solve_batch(const Examples<T>& examples, const DualLists<T>& z,
       ++result.steps;
     }
     visitor.end(b, solves);
-    const bool active = visitor.is_active(solves ? visitor.duals_of(b) : list, cost);
+    const bool active = visitor.is_active(solves ? visitor.duals_of(b) : list, costs);
     scratch.active[b] = is_open && active;
     result.n_active += scratch.active[b];
   }

@@ -156,8 +156,7 @@ void gram_zone(const Proximal<T>& problem, const Response<T>& response, T* a, st
   for (std::int64_t m = begin; m < end; ++m) {
     const std::int32_t i = response.zone[m];
     const auto e = visitor.view_of(i, Visitor::zero());
-    const double trace =
-        proximal.trace(e, proximal.n_free(e, e.z), static_cast<double>(response.share[m]), k);
+    const double trace = proximal.trace(e, e.z, static_cast<double>(response.share[m]), k);
     const Row<T> row = examples.x.row(i);
     if (kSparse * row.nnz < size) {
       add_square(row, examples.x.n_features, static_cast<T>(trace / k), a, size);
@@ -234,11 +233,13 @@ void for_each_pair(const Proximal<T>& problem, const LaneVisitor<T, B>& visitor,
   const bool relative = problem.examples.formulation.relative;
   const std::int32_t y = problem.examples.labels[i];
   const auto e = visitor.view_of(i, Visitor::zero());
-  const double scale = static_cast<double>(proximal.scale(e));
+  alignas(kBlockBytes) T scales[Visitor::kStride];
+  proximal.scale(e).put(scales);
   const std::uint64_t free =
       (proximal.at_free(e, e.z, Visitor::Lanes::all(1)) > Visitor::zero()).bits();
   for (std::uint64_t left = free; left != 0; left &= left - 1) {
     const std::int32_t b = std::countr_zero(left);
+    const auto scale = static_cast<double>(scales[b]);
     add(b, b, scale * (1 - share));
     if (share == 0) {
       if (relative) add(std::min(b, y), std::max(b, y), -scale);
@@ -250,7 +251,9 @@ void for_each_pair(const Proximal<T>& problem, const LaneVisitor<T, B>& visitor,
       add(b, c, -scale * share * signs);
     }
   }
-  if (relative && share == 0) add(y, y, scale * std::popcount(free));
+  if (!relative || share > 0) return;
+  const int n = std::popcount(free);
+  add(y, y, proximal.mean_scale(e, e.z, n) * n);
 }
 
 template <class T, int B>

@@ -4,7 +4,8 @@
 //     phi(W) = 1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - epsilon/2 ||z - zbar_i||^2
 //                                                  - r_i/2 ||z||^2],
 //
-// Z_i the box or the simplex of example i; r_i = 1 / (2 C_i) for the squared hinge, else 0. The
+// Z_i the box or the simplex of example i; r_i = 1 / (2 C_i) for the squared hinge, else 0;
+// costs of mistakes may scale the C_i of each class. The
 // maximiser is a projection, z_i = P(zbar_i + (xi_i - r_i zbar_i) / (epsilon + r_i)); the gradient
 // is W - W(z); a Hessian is I + sum_i (B_i^T J_i B_i) (x) x_i x_i^T, where B_i takes scores to
 // slacks and J_i is the derivative of the projection: on the free z, I or (where their sum is at
@@ -43,9 +44,19 @@ class ProximalVisitor {
   explicit ProximalVisitor(const Proximal<T>& problem)
       : problem_(problem), f_(problem.examples.formulation) {}
 
-  double ridge(const View& e) const { return f_.loss.ridge(e.cost); }
+  // r_i of each class.
+  Lanes ridge(const View& e) const {
+    return e.of_costs([this](double C) { return f_.loss.ridge(C); });
+  }
+  // sum_c r_ic delta_c^2, given sum_c delta_c^2.
+  double sum_of_ridges(const View& e, const Lanes& delta, double square) const {
+    if (!e.factors) return f_.loss.ridge(e.cost) * square;
+    return static_cast<double>((delta * delta * ridge(e)).sum());
+  }
   // Slope of the projection on the free z.
-  T scale(const View& e) const { return static_cast<T>(1 / (problem_.epsilon + ridge(e))); }
+  [[gnu::always_inline]] Lanes scale(const View& e) const {
+    return e.of_costs([this](double C) { return 1 / (problem_.epsilon + f_.loss.ridge(C)); });
+  }
   Lanes centre(std::int64_t i) const { return Lanes::at(problem_.centre.lanes(i)); }
 
   // Whether no z of the example is positive: most examples, which need no projection.
@@ -80,10 +91,17 @@ class ProximalVisitor {
     return static_cast<double>(f_.relative ? z.sum() : (e.v * z).sum());
   }
   // tr(B^T J B)
-  double trace(const View& e, int n, double share, int n_classes) const {
+  double trace(const View& e, const Lanes& z, double share, int n_classes) const {
+    const int n = n_free(e, z);
     const double own = !f_.relative || share > 0 ? 0 : n;
     const double kept = f_.centred ? 1 - 1.0 / n_classes : 1.0;
-    return (n * (1 - share) + own) * kept * static_cast<double>(scale(e));
+    return (n * (1 - share) + own) * kept * mean_scale(e, z, n);
+  }
+  // The mean slope of n free z.
+  double mean_scale(const View& e, const Lanes& z, int n) const {
+    const Lanes slopes = scale(e);
+    if (!e.factors) return static_cast<double>(slopes.part[0][0]);
+    return static_cast<double>(at_free(e, z, slopes).sum()) / std::max(n, 1);
   }
   // Entries b <= c of B^T J B that are not 0.
   double pairs(int n, double share) const {
@@ -94,9 +112,11 @@ class ProximalVisitor {
 
  private:
   Lanes unbounded(const View& e, const Lanes& centre) const {
-    return centre + f_.loss.template gradient<T>(centre, e.xi, e.cost) * scale(e);
+    return centre + f_.loss.gradient_of(centre, e) * scale(e);
   }
-  Lanes upper(const View& e) const { return Lanes::all(f_.loss.template finite_upper<T>(e.cost)); }
+  Lanes upper(const View& e) const {
+    return e.of_costs([this](double C) { return f_.loss.template finite_upper<T>(C); });
+  }
 
   // max(0, b - theta), theta the least >= 0 with a sum of at most C, for b = zbar + xi / epsilon.
   // All is measured from the largest xi: its quotient by a small epsilon would lose digits.
@@ -160,11 +180,11 @@ ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& respo
       ++result.moved;
     }
     const Lanes delta = z - centre;
-    const double ridge = proximal.ridge(e);
+    const Lanes ridge = proximal.ridge(e);
     const double square = static_cast<double>((delta * delta).sum());
-    result.ascent += static_cast<double>((delta * (e.xi - centre * static_cast<T>(ridge))).sum());
+    result.ascent += static_cast<double>((delta * (e.xi - centre * ridge)).sum());
     result.distance += square;
-    result.ridge += ridge * square;
+    result.ridge += proximal.sum_of_ridges(e, delta, square);
     const int n = proximal.n_free(e, z);
     const T share = proximal.share(e, z, n);
     if (n == 0 || (n == 1 && share > 0)) continue;
@@ -193,7 +213,7 @@ void hessian_product(const Proximal<T>& problem, const Response<T>& response,
     if (response.share[m] > 0) {
       d = proximal.at_free(e, e.z, d - Lanes::all(d.sum() * response.share[m]));
     }
-    d = d * -proximal.scale(e);  // the step of W for z is -B^T z
+    d = d * (proximal.scale(e) * T{-1});  // the step of W for z is -B^T z
     to.add(row, to.step(e, d, proximal.sum_v(e, d)));
   }
 }

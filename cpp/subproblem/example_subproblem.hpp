@@ -49,8 +49,12 @@ class ExampleSubproblem : public ExampleSummary<T> {
     std::span<Coordinate> block;
     if (f_.relative && f_.maximum) {
       block = solve_crammer_singer(found, q, cost);
+    } else if (examples_.factors) {
+      block = solve_box(found, q,
+                        FactorBox<T>{sigma_, f_.loss.ridge(cost * q), f_.loss.upper(cost),
+                                     examples_.factors.exact_of(i), examples_.factors.of(i)});
     } else {
-      block = solve_box(found, q, cost);
+      block = solve_box(found, q, Box{sigma_, 1 + f_.loss.ridge(cost * q), f_.loss.upper(cost)});
       if (f_.maximum) cap_sum(block, found.sum_vz, sigma_, q, cost);
     }
     round(block);
@@ -69,6 +73,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
 
   // Effect of a solved block of example i.
   BlockStep step(std::int64_t i, std::span<const Coordinate> block) const {
+    const ExampleCosts costs = examples_.costs_of(i);
     double gain = 0, squares = 0, sum_v = 0, sum_z2 = 0;
     std::size_t n_steps = 0;
     for (const Coordinate& c : block) {
@@ -78,11 +83,11 @@ class ExampleSubproblem : public ExampleSummary<T> {
       gain += delta * c.xi;
       squares += delta * delta;
       sum_v += c.v * delta;
-      sum_z2 += c.z_new * c.z_new - c.z * c.z;
+      costs.add_change(c.label, c.z_new, c.z, sum_z2);
     }
     if (n_steps == 0) return {};
     n_steps = close_step(examples_.labels[i], sum_v, n_steps);
-    const double ridge = f_.loss.regularizer(sum_z2, examples_.costs[i]);
+    const double ridge = f_.loss.regularizer(sum_z2, costs.all);
     gain -= 0.5 * examples_.norms[i] * (squares + sigma_ * sum_v * sum_v) + ridge;
     return {gain, sum_v, {scratch_.step, n_steps}};
   }
@@ -108,8 +113,8 @@ class ExampleSubproblem : public ExampleSummary<T> {
   }
 
   // Sum formulations; also the maximum ones as long as their sum stays free.
-  std::span<Coordinate> solve_box(const BlockSummary& found, double q, double cost) {
-    const Box box{sigma_, 1 + f_.loss.ridge(cost * q), f_.loss.upper(cost)};
+  template <class AnyBox>
+  std::span<Coordinate> solve_box(const BlockSummary& found, double q, const AnyBox& box) {
     const auto set_b = [&](std::span<Coordinate> block) {
       for (Coordinate& c : block) c.b = c.z + sigma_ * c.v * found.sum_vz + c.xi / q;
     };
@@ -117,7 +122,8 @@ class ExampleSubproblem : public ExampleSummary<T> {
     double xi_wanted = sigma_ < 0 ? -kInfinity : 0;
     if (sigma_ > 0 && found.xi_others > -q * t) {
       // The root of some coordinates is a lower bound: the classes below it stay at zero.
-      scratch_.block[found.size] = {0, 0, found.xi_others, 1, 0, 0};
+      const std::int32_t best = box.has_classes ? class_of_best(found) : 0;
+      scratch_.block[found.size] = {best, 0, found.xi_others, 1, 0, 0};
       const std::span<Coordinate> some(scratch_.block, found.size + 1);
       set_b(some);
       t = box_root(some, box, t);
@@ -130,6 +136,13 @@ class ExampleSubproblem : public ExampleSummary<T> {
     if (sigma_ != 0) t = box_root(block, box, t);
     for (Coordinate& c : block) c.z_new = box.z(c, t);
     return block;
+  }
+
+  // The first class with xi_others.
+  std::int32_t class_of_best(const BlockSummary& found) const {
+    std::int32_t c = 0;
+    while (found.offset + static_cast<double>(scratch_.scores[c]) < found.xi_others) ++c;
+    return c;
   }
 
   OtherScores<T> others(const BlockSummary& found, double q) const {

@@ -37,14 +37,15 @@ class ExampleSummary {
     return found;
   }
 
-  void add_other(const DualEntry<T>& entry, double score, double cost, BlockSummary& found) {
+  void add_other(const DualEntry<T>& entry, double score, const ExampleCosts& costs,
+                 BlockSummary& found) {
     const double xi = found.offset + score;
-    add_coordinate({entry.label, static_cast<double>(entry.value), xi, v_others_, 0, 0}, cost,
+    add_coordinate({entry.label, static_cast<double>(entry.value), xi, v_others_, 0, 0}, costs,
                    found);
   }
 
-  void add_own(std::int32_t y, double z, double cost, BlockSummary& found) {
-    add_coordinate({y, z, found.xi_own, 1, 0, 0}, cost, found);
+  void add_own(std::int32_t y, double z, const ExampleCosts& costs, BlockSummary& found) {
+    add_coordinate({y, z, found.xi_own, 1, 0, 0}, costs, found);
   }
 
   // The block of example i from the scores of all classes, which scratch.scores has: `stride`
@@ -59,19 +60,19 @@ class ExampleSummary {
     const double s_y = y == kElsewhere ? 0 : static_cast<double>(s[y]);
     for (std::int64_t c = n_classes_; c < stride; ++c) s[c] = kNone;
     if (y != kElsewhere) s[y] = kNone;
-    const double cost = examples_.costs[i];
+    const ExampleCosts costs = examples_.costs_of(i);
     BlockSummary found = begin(s_y, centre);
     double z_own = 0;
     for (const DualEntry<T>& entry : z) {
       if (entry.label == y) {
         z_own = static_cast<double>(entry.value);
       } else {
-        add_other(entry, static_cast<double>(s[entry.label]), cost, found);
+        add_other(entry, static_cast<double>(s[entry.label]), costs, found);
         s[entry.label] = kNone;
       }
     }
-    if (f_.own && y != kElsewhere) add_own(y, z_own, cost, found);
-    if (f_.others) add_rest(stride, found);
+    if (f_.own && y != kElsewhere) add_own(y, z_own, costs, found);
+    if (f_.others) add_rest(s, stride, found, examples_.factors.of(i));
     return found;
   }
 
@@ -93,35 +94,35 @@ class ExampleSummary {
         s[m] += base_of(examples_.base, i, scratch_.labels[m]);
       }
     }
-    const double s_y = static_cast<double>(s[z.size()]), cost = examples_.costs[i];
+    const double s_y = static_cast<double>(s[z.size()]);
+    const ExampleCosts costs = examples_.costs_of(i);
     BlockSummary found = begin(s_y, centre);
     double z_own = 0;
     for (std::size_t m = 0; m < z.size(); ++m) {
       if (z[m].label == y) {
         z_own = static_cast<double>(z[m].value);
       } else {
-        add_other(z[m], static_cast<double>(s[m]), cost, found);
+        add_other(z[m], static_cast<double>(s[m]), costs, found);
       }
     }
-    if (f_.own && y != kElsewhere) add_own(y, z_own, cost, found);
+    if (f_.own && y != kElsewhere) add_own(y, z_own, costs, found);
     return found;
   }
 
-  // The classes with z = 0, whose scores are those among the first n that are not -inf; n is a
-  // multiple of the lanes.
-  void add_rest(std::size_t n, BlockSummary& found) const { add_rest(scratch_.scores, n, found); }
-
-  // The same for n scores of some classes, after others.
-  void add_rest(const T* s, std::size_t n, BlockSummary& found) const {
+  // Classes with z = 0, whose scores are those among n that are not -inf; n is a multiple of the
+  // lanes. `factors` are theirs (data/examples.hpp), or null.
+  void add_rest(const T* s, std::size_t n, BlockSummary& found, const T* factors = nullptr) const {
     const double best = found.offset + static_cast<double>(largest(s, n));
     found.xi_others = std::max(found.xi_others, best);
     found.xi_max = std::max(found.xi_max, best);
     if (f_.maximum || best <= 0) return;
-    found.losses += sum_of_losses(s, n, static_cast<T>(found.offset), f_.loss);
+    const T offset = static_cast<T>(found.offset);
+    found.losses += factors ? sum_of_losses(s, n, offset, f_.loss, factors)
+                            : sum_of_losses(s, n, offset, f_.loss);
     found.violation = std::max(found.violation, best);
   }
 
-  void add_coordinate(const Coordinate& c, double cost, BlockSummary& found) {
+  void add_coordinate(const Coordinate& c, const ExampleCosts& costs, BlockSummary& found) {
     scratch_.block[found.size++] = c;
     found.sum_z += c.z;
     found.sum_vz += c.v * c.z;
@@ -129,9 +130,9 @@ class ExampleSummary {
     found.xi_max = std::max(found.xi_max, c.xi);
     if (c.z > 0) found.xi_min = std::min(found.xi_min, c.xi);
     if (f_.maximum) return;
-    found.losses += f_.loss(c.xi);
-    found.squares += c.z * c.z;
-    found.violation = std::max(found.violation, violation(c, cost));
+    costs.add_loss(c.label, f_.loss(c.xi), found.losses);
+    costs.add_square(c.label, c.z, found.squares);
+    found.violation = std::max(found.violation, violation(c, costs.of(c.label)));
   }
 
   // Of one coordinate of a sum formulation (Keerthi et al. 2008, eq. 18).
@@ -158,10 +159,10 @@ class ExampleSummary {
   }
 
   // An example stays active while its z could still move within its non-zero entries.
-  bool is_active(std::span<const DualEntry<T>> z, double cost) const {
+  bool is_active(std::span<const DualEntry<T>> z, const ExampleCosts& costs) const {
     if (f_.maximum && z.size() != 1) return !z.empty();
-    const double bound = f_.loss.upper(cost) * kAtBound<T>;
     for (const DualEntry<T>& entry : z) {
+      const double bound = f_.loss.upper(costs.of(entry.label)) * kAtBound<T>;
       if (static_cast<double>(entry.value) < bound) return true;
     }
     return false;

@@ -31,8 +31,21 @@ struct LaneView {
   WideMask<T, kV> own;
   double q;
   double cost;
-  double xi_max = 0;  // maximum formulations
+  const T* factors = nullptr;  // of the classes (data/examples.hpp), or null
+  double xi_max = 0;           // maximum formulations
   double sum_z = 0;
+
+  // of(C) in lanes, C the cost of each class's machine.
+  template <class Of>
+  [[gnu::always_inline]] Lanes of_costs(Of of) const {
+    if (!factors) return Lanes::all(static_cast<T>(of(cost)));
+    constexpr int kNumbers = kV * static_cast<int>(kLanes<T>);
+    alignas(kBlockBytes) T numbers[kNumbers];
+    for (int c = 0; c < kNumbers; ++c) {
+      numbers[c] = static_cast<T>(of(cost * static_cast<double>(factors[c])));
+    }
+    return Lanes::at(numbers);
+  }
 };
 
 // `sigma` is that of the subproblem's matrix, a I + sigma v v^T.
@@ -89,9 +102,15 @@ class LaneSubproblem {
   // exact once two values in a row have the same coordinates free and at their bounds.
   Lanes box(const View& e) const {
     const Lanes r = e.z * static_cast<T>(e.q) + e.xi;
+    const Lanes scale = e.of_costs([&](double C) { return inverse(e.q + f_.loss.ridge(C)); });
+    const Lanes upper = e.of_costs([&](double C) { return f_.loss.template finite_upper<T>(C); });
+    // sigma sum_c 1 / (q a) over the free coordinates.
     const double ridge = f_.loss.ridge(e.cost);
-    const Lanes scale = Lanes::all(inverse(e.q + ridge));
-    const Lanes upper = Lanes::all(f_.loss.template finite_upper<T>(e.cost));
+    const auto curvature = [&](const Lanes& z, std::uint64_t free) {
+      if (!e.factors) return sigma_ * std::popcount(free) / (e.q + ridge);
+      const Lanes inner = select(upper > z, scale, zero());
+      return sigma_ * static_cast<double>(select(z > zero(), inner, zero()).sum());
+    };
     const auto clipped = [&](const Lanes& x) { return min(max(x * scale, zero()), upper); };
     if (sigma_ == 0) return clipped(r);
     const Lanes signs = f_.relative ? Lanes::all(1) : e.v;
@@ -110,7 +129,7 @@ class LaneSubproblem {
       const double h = static_cast<double>((signs * z).sum()) - sum_old - omega / e.q;
       if (h == 0) break;
       (h > 0 ? low : high) = omega;
-      const double slope = 1 / e.q + sigma_ * std::popcount(free) / (e.q + ridge);
+      const double slope = 1 / e.q + curvature(z, free);
       double next = omega + h / slope;
       if (slope * e.q < 1e-12) {  // ATS, RM with every coordinate free: flat up to a bound
         stride = 2 * std::max(stride, std::abs(h) * e.q);

@@ -101,27 +101,87 @@ inline ClippedSum clipped_sum(const T* s, std::size_t n, T from, T top) {
   return {total(sum), total(above), total(free) - (static_cast<double>(n) - total(above))};
 }
 
+// The z of the other classes at x = q (t - sum_vz), times `scale`; n_free as of Box::free.
+template <class T>
+struct RestOfBox {
+  RestOfBox(const Box& box, const OtherScores<T>& others)
+      : others(others), scale(others.q * box.a), top(static_cast<T>(box.upper * scale)) {}
+
+  ClippedSum at(double x) const {
+    return clipped_sum(others.s, others.n, static_cast<T>(x - others.offset), top);
+  }
+
+  const OtherScores<T>& others;
+  double scale;
+  T top;
+};
+
+// The same for factors of the classes: clip((s_c - from) / a_c, 0, top factor_c), with
+// 1 / a_c = factor_c / (factor_c + ridge).
+template <class T>
+struct RestOfFactorBox {
+  RestOfFactorBox(const FactorBox<T>& box, const OtherScores<T>& others)
+      : others(others),
+        scale(others.q),
+        top(static_cast<T>(std::min(box.upper * others.q, kMost))),
+        ridge(static_cast<T>(box.ridge)),
+        factors(box.rounded) {}
+
+  ClippedSum at(double x) const {
+    const T from = static_cast<T>(x - others.offset);
+    const Vector<T> zero = {}, one = zero + 1;
+    Vector<T> sum = {}, above = {}, free = {};
+    for (std::size_t c = 0; c < others.n; c += kLanes<T>) {
+      const Vector<T> d = maximum<T>(load(others.s + c) - from, zero), f = load(factors + c);
+      const Vector<T> share = f / (f + ridge), z = d * share, most = f * top;
+      sum += z < most ? z : most;
+      above += d > zero ? one : zero;
+      free += (d > zero) & (z < most) ? share : zero;
+    }
+    const auto total = [](const Vector<T>& v) {
+      return static_cast<double>(lane_total<T, kVectorBytes>(&v));
+    };
+    return {total(sum), total(above), total(free)};
+  }
+
+  static constexpr double kMost = static_cast<double>(std::numeric_limits<T>::max()) / 1e12;
+  const OtherScores<T>& others;
+  double scale;
+  T top;
+  T ridge;
+  const T* factors;
+};
+
+template <class T>
+RestOfBox<T> rest_of(const Box& box, const OtherScores<T>& others) {
+  return {box, others};
+}
+template <class T>
+RestOfFactorBox<T> rest_of(const FactorBox<T>& box, const OtherScores<T>& others) {
+  return {box, others};
+}
+
 // Weston-Watkins (sigma = v = 1): t of box_root, or less, for a block (whose b are set) and the
 // other classes. h is decreasing, so a t with h(t) >= 0, by more than rounding may add, is such a
 // bound. Given: one of them, `t`.
-template <class T>
+template <class T, class AnyBox>
 inline double lower_box_root(std::span<const Coordinate> block, const OtherScores<T>& others,
-                             const Box& box, double sum_vz, double t) {
+                             const AnyBox& box, double sum_vz, double t) {
   constexpr int kSteps = 8;
   constexpr double kFew = 4;
   constexpr auto kEpsilon = static_cast<double>(std::numeric_limits<T>::epsilon());
-  const double scale = others.q * box.a;
-  const T top = static_cast<T>(box.upper * scale);
+  const auto at_zero = rest_of(box, others);
+  const double scale = at_zero.scale;
   const double terms = static_cast<double>(others.n / kLanes<T>) + 8;
   double proven = t;
   for (int step = 0; step < kSteps; ++step) {
     const double x = others.q * (t - sum_vz);
-    const ClippedSum rest = clipped_sum(others.s, others.n, static_cast<T>(x - others.offset), top);
+    const ClippedSum rest = at_zero.at(x);
     double sum = rest.sum / scale, n_free = rest.n_free;
     for (const Coordinate& c : block) {
       const double z = box.z(c, t);
       sum += z;
-      n_free += z > 0 && z < box.upper ? 1 : 0;
+      n_free += box.free(c, z);
     }
     const double noise =
         kEpsilon * (terms * rest.sum + 2 * rest.n_above * (std::abs(x) + std::abs(others.offset))) /
@@ -130,7 +190,7 @@ inline double lower_box_root(std::span<const Coordinate> block, const OtherScore
     if (!(h >= 0)) return proven;
     proven = t;
     if (rest.n_above <= kFew) return proven;
-    t += h / (1 + n_free / box.a);
+    t += h / (1 + box.curvature(n_free));
   }
   return proven;
 }

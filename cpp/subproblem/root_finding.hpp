@@ -12,7 +12,8 @@
 //   OVR                +1 at y, -1 elsewhere  0       0 <= z <= cost
 //
 //   b = (I + sigma v v^T) z_old + xi / q,  xi_c = gamma_c - mu_c(x, y);  a = 1, and for the squared
-//   hinge 1 + 1 / (2 cost q), with no upper bound.
+//   hinge 1 + 1 / (2 cost q), with no upper bound. With factors of the classes (ExampleCosts in
+//   data/examples.hpp), the box of WW and the a of each coordinate are those of its own cost.
 //
 // Sources: Keerthi et al. 2008, eq. 10 and 21 (CS, WW); Dogan, Glasmachers, Igel 2016 (the family);
 // Wang, Scott 2021 (the exact WW step).
@@ -80,6 +81,7 @@ inline double projection_root(std::span<const Coordinate> block, double total) {
 
 // The box: z_c = clip((b_c - sigma v_c t) / a, 0, upper), t = v^T z.
 struct Box {
+  static constexpr bool has_classes = false;
   double sigma;
   double a;
   double upper;
@@ -87,11 +89,35 @@ struct Box {
   double z(const Coordinate& c, double t) const {
     return std::clamp((c.b - sigma * c.v * t) / a, 0.0, upper);
   }
+  // sum_c 1 / a over the free z is n / a: what a coordinate adds to n, if z is its own.
+  double free(const Coordinate&, double z) const { return z > 0 && z < upper ? 1 : 0; }
+  double curvature(double n) const { return sigma * n / a; }
+};
+
+// The same with factors of the classes: a = 1 + ridge / factor, upper times factor.
+template <class T>
+struct FactorBox {
+  static constexpr bool has_classes = true;
+  double sigma;
+  double ridge;
+  double upper;
+  const double* factors;
+  const T* rounded;  // the same
+
+  double a(std::int32_t c) const { return 1 + ridge / factors[c]; }
+  double z(const Coordinate& c, double t) const {
+    return std::clamp((c.b - sigma * c.v * t) / a(c.label), 0.0, upper * factors[c.label]);
+  }
+  double free(const Coordinate& c, double z) const {
+    return z > 0 && z < upper * factors[c.label] ? 1 / a(c.label) : 0;
+  }
+  double curvature(double n) const { return sigma * n; }
 };
 
 // t, the one root of h(t) = v^T clip((b - sigma v t) / a, 0, upper) - t. h is decreasing and
 // piecewise linear: Newton's method, kept inside a bracket by bisection.
-inline double box_root(std::span<const Coordinate> block, const Box& box, double t) {
+template <class AnyBox>
+inline double box_root(std::span<const Coordinate> block, const AnyBox& box, double t) {
   double low = -kInfinity;
   double high = kInfinity;
   double stride = 0;
@@ -101,12 +127,12 @@ inline double box_root(std::span<const Coordinate> block, const Box& box, double
     for (const Coordinate& c : block) {
       const double z = box.z(c, t);
       sum += c.v * z;
-      n_free += z > 0 && z < box.upper ? 1 : 0;
+      n_free += box.free(c, z);
     }
     const double h = sum - t;
     if (h == 0) return t;
     (h > 0 ? low : high) = t;
-    const double slope = 1 + box.sigma * n_free / box.a;
+    const double slope = 1 + box.curvature(n_free);
     double next = t + h / slope;
     if (slope < 1e-12) {  // ATS, RM with every coordinate free: flat up to a bound
       stride = 2 * std::max(stride, std::abs(h));

@@ -8,6 +8,7 @@
 // The shift is what is taken off every score: that of the mean of W, where it is stored separately.
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include "data/examples.hpp"
 #include "data/loss.hpp"
@@ -61,25 +62,41 @@ struct BlockSummary {
   double sum_z = 0;               // sum_c z_c
   double sum_vz = 0;              // v^T z
   double z_dot_xi = 0;            // sum_c z_c xi_c
-  double squares = 0;             // sum_c z_c^2
+  double squares = 0;             // sum_c z_c^2, over the factor of c (data/examples.hpp)
   double xi_others = -kInfinity;  // largest xi of the others
   double xi_max = -kInfinity;     // largest xi of the targets
   double xi_min = kInfinity;      // smallest xi with z > 0
-  double losses = 0;              // sum of the targets' losses
+  double losses = 0;              // sum of the targets' losses, times their factors
   double violation = 0;           // largest violation of a coordinate (sum formulations)
 };
 
-// sum_c loss(s_c + offset); n is a multiple of the lanes.
-template <class T>
-inline double sum_of_losses(const T* s, std::size_t n, T offset, Loss loss) {
+// sum_c times(loss(s_c + offset), c); n is a multiple of the lanes.
+template <class T, class Times>
+inline double sum_of_losses_by(const T* s, std::size_t n, T offset, Loss loss, Times times) {
   Vector<T> sum = {};
   const Vector<T> zero = {};
   for (std::size_t c = 0; c < n; c += kLanes<T>) {
-    sum += loss.of_positive(maximum<T>(load(s + c) + offset, zero));
+    sum += times(loss.of_positive(maximum<T>(load(s + c) + offset, zero)), c);
   }
   double total = 0;
   for (std::size_t lane = 0; lane < kLanes<T>; ++lane) total += static_cast<double>(sum[lane]);
   return total;
+}
+
+// sum_c loss(s_c + offset); n is a multiple of the lanes.
+template <class T>
+inline double sum_of_losses(const T* s, std::size_t n, T offset, Loss loss) {
+  return sum_of_losses_by(s, n, offset, loss, [](const Vector<T>& l, std::size_t) { return l; });
+}
+
+// The same times the factors of the classes, which need not be aligned.
+template <class T>
+inline double sum_of_losses(const T* s, std::size_t n, T offset, Loss loss, const T* factors) {
+  return sum_of_losses_by(s, n, offset, loss, [factors](const Vector<T>& l, std::size_t c) {
+    Vector<T> f;
+    std::memcpy(&f, factors + c, sizeof(f));
+    return l * f;
+  });
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

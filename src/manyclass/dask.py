@@ -174,7 +174,8 @@ class DaskMulticlassSVC(OnDask, ClusterSVC):
 
     Parameters
     ----------
-    formulation, C, loss, stopping, fit_intercept, intercept_scaling, class_weight, costs
+    formulation, C, loss, stopping, fit_intercept, intercept_scaling, class_weight, costs, \
+            cost_scaling
         As of ``MulticlassSVC``. Classes are those of all chunks together.
     tol : float, default=1e-2
         The relative duality gap at which training stops.

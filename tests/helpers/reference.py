@@ -13,7 +13,10 @@ from tests.helpers.dense_data import rows_with_bias
 
 
 def optimal_objective(
-    problem: Problem, costs: Array | None = None, offsets: Array | None = None
+    problem: Problem,
+    costs: Array | None = None,
+    offsets: Array | None = None,
+    factors: Array | None = None,
 ) -> float:
     """Optimum of 1/2 ||W||^2 + sum C_i loss_i, one slack per example (max) or target (sum).
 
@@ -21,15 +24,20 @@ def optimal_objective(
     sum_c w_c = 0 where the formulation asks for it. With ``costs`` Delta of shape (k, k), gamma_c
     of c != y is Delta(y, c); with ``offsets`` o of shape (k,) or (n, k), s_c + o_c takes the place
     of s_c.
-    The problem's own base scores are not looked at.
+    With ``factors`` Delta of shape (k, k), the loss of c counts Delta(y, c) times, perhaps 0.
+    The problem's own base scores and factors are not looked at.
     """
     data = problem.dataset
     X = rows_with_bias(data)
     d, k = X.shape[1], data.n_classes
     pairs = np.argwhere(targets(problem))
+    if factors is not None:
+        pairs = pairs[factors[data.labels[pairs[:, 0]], pairs[:, 1]] > 0]
     together = problem.formulation.aggregation == "max"
     slack_of = pairs[:, 0] if together else np.arange(len(pairs))
     slack_cost = problem.costs if together else problem.costs[pairs[:, 0]]
+    if factors is not None:
+        slack_cost = slack_cost * factors[data.labels[pairs[:, 0]], pairs[:, 1]]
     n_slacks = len(slack_cost)
     rows, bounds = [], []
     for (i, c), slack in zip(pairs, slack_of, strict=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from manyclass.cli.console import CommandParser, UsageError, positive, positive_int, say, silent
 from manyclass.cli.input.costs import (
+    check_cost_scaling,
     costs_option,
     offset_option,
     take_costs,
@@ -307,6 +308,7 @@ def _check_formulation(args: argparse.Namespace) -> None:
             raise UsageError(
                 f"argument {flag}: logistic trains no costs of mistakes; leave out {flag}"
             )
+    check_cost_scaling(args)
     if args.formulation == LOGISTIC:
         if args.loss:
             raise UsageError(f"argument --loss: {args.loss} is not the loss of logistic; leave out")

@@ -13,7 +13,12 @@ from manyclass.cli.console import (
     positive,
     positive_int,
 )
-from manyclass.cli.input.costs import costs_option, offset_option, taxonomy_option
+from manyclass.cli.input.costs import (
+    check_cost_scaling,
+    costs_option,
+    offset_option,
+    taxonomy_option,
+)
 from manyclass.cli.options import (
     LOGISTIC,
     data_options,
@@ -40,6 +45,7 @@ DUAL = {
     "regularize_intercept": False,
     "no_merge_columns": False,
     "costs": None,
+    "cost_scaling": None,
     "taxonomy": None,
     "class_offset": None,
 }
@@ -183,7 +189,7 @@ def _check_multilabel(args: argparse.Namespace) -> None:
         return
     lacking = ["formulation", "stopping", "checkpoint", "resume", "class_weight"]
     lacking += ["checkpoint_minutes", "regularize_intercept", "no_merge_columns", "costs"]
-    lacking += ["taxonomy", "class_offset"]
+    lacking += ["taxonomy", "class_offset", "cost_scaling"]
     given = [name for name in lacking if getattr(args, name)]
     given += ["solver"] if args.solver != "dual" else []
     if given:
@@ -244,6 +250,7 @@ def settle(args: argparse.Namespace) -> None:
     settle_estimator(args)
     if args.C == AUTO:
         _check_auto(args)
+    check_cost_scaling(args)
     logistic = args.formulation == LOGISTIC
     if args.split == "classes" and logistic:
         raise UsageError("argument --split: logistic splits rows; give --split rows")

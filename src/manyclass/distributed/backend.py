@@ -101,7 +101,7 @@ def check_formulation(problem: Problem) -> None:
     ------
     ValueError
     """
-    if problem.base is not None:
+    if problem.base is not None or problem.factors is not None:
         raise ValueError(
             "costs of mistakes and class_offset are trained by one process; leave out "
             "communicator, or them"

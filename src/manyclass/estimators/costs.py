@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LARGEST_TABLE = 4096  # classes
 SMALLEST, LARGEST = 1e-9, 1e9  # of the largest cost: weights are of its size
+COST_SCALINGS = ("margin", "slack")
+NOTHING_COSTS = "costs: at least one mistake must cost something"
 # As users give them: a table or frame, by label, or distances of a tree.
 Costs: TypeAlias = "ArrayLike | Mapping[Label, Mapping[Label, float]] | Taxonomy | LabelledCosts"
 
@@ -135,12 +137,62 @@ def base_of_costs(
         return None
     largest = float(table.max())
     if largest == 0:
-        raise ValueError("costs: at least one mistake must cost something")
+        raise ValueError(NOTHING_COSTS)
     if not SMALLEST <= largest <= LARGEST:
         raise ValueError(
             f"costs: the largest is {largest:g}, and weights are of its size; scale it to about 1"
         )
     return BaseScores.of_costs(table, labels)
+
+
+def factors_of_costs(
+    costs: Costs, classes: Array, labels: NDArray[np.int32], formulation: Formulation
+) -> tuple[BaseScores | None, Numbers | None]:
+    """Return what costs of mistakes change in training where they scale the losses.
+
+    Parameters
+    ----------
+    costs, classes, labels, formulation
+        As of ``base_of_costs``.
+
+    Returns
+    -------
+    base : BaseScores or None
+        What excludes mistakes that cost nothing.
+    factors : ndarray of shape (n_classes, n_classes), float64, or None
+        Of the losses; None where all costs are 1.
+
+    Raises
+    ------
+    ValueError
+        If they are no costs of these classes, are all 0 or of an extreme size, there are too many
+        classes for a table, or the formulation is another one than "weston_watkins".
+    """
+    if formulation is not FORMULATIONS["weston_watkins"]:
+        raise ValueError(
+            "cost_scaling='slack' scales the loss of each class, which formulation="
+            "'weston_watkins' sums; use that, or cost_scaling='margin'"
+        )
+    if len(classes) > LARGEST_TABLE:
+        raise ValueError(
+            f"cost_scaling='slack' is for up to {LARGEST_TABLE} classes, and there are "
+            f"{len(classes)}; use cost_scaling='margin' with a Taxonomy"
+        )
+    table = cost_table(costs, classes)
+    own = np.eye(len(table), dtype=bool)
+    if (table + own == 1).all():
+        return None, None
+    if not table.any():
+        raise ValueError(NOTHING_COSTS)
+    least, largest = float(table[table > 0].min()), float(table.max())
+    if not SMALLEST <= least <= largest <= LARGEST:
+        raise ValueError(
+            f"costs: they are from {least:g} to {largest:g}, and scale the losses; scale them to "
+            f"about 1, and those below {SMALLEST:g} to 0"
+        )
+    free = (table == 0) & ~own
+    base = BaseScores.of_excluded(free, labels) if free.any() else None
+    return base, np.where(table > 0, table, 1.0)
 
 
 def cost_table(costs: Costs, classes: Array) -> Numbers:

@@ -12,18 +12,26 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
-from manyclass.estimators.costs import Costs, LabelledCosts, base_of_costs
+from manyclass.estimators.costs import (
+    COST_SCALINGS,
+    Costs,
+    LabelledCosts,
+    base_of_costs,
+    factors_of_costs,
+)
 from manyclass.estimators.fit import Training
 from manyclass.estimators.offsets import Offsets, base_of_offsets, checked_base, refuse_several
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import NEVER, check_parameters, input_restored, one_of
+from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, named
 from manyclass.problem.losses import LOSSES
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Weights
 from manyclass.problem.taxonomy import Taxonomy
+from manyclass.problem.tree_scores import TreeScores
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.weights.storage_choice import Choice, choose_weights
 from manyclass.training.options import Options
@@ -32,7 +40,7 @@ from manyclass.utils.advice import OF_SVC
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, ClassWeight, Settings
+from manyclass.utils.types import Array, ClassWeight, Numbers, Settings
 
 
 class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
@@ -95,6 +103,10 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         classes. They are the margins that training asks for: the loss is
         max(0, max_{c != y_i} costs[y_i, c] - (w_{y_i} - w_c) . x_i) of Crammer-Singer. For all
         formulations but "mmr", and binary "one_vs_rest"; up to 4,096 classes, in one process.
+    cost_scaling : {"margin", "slack"}, default="margin"
+        What `costs` do: "margin": they are the margins that training asks for. "slack": margins
+        are 1, and costs multiply the losses (Tsochantaridis et al. 2005), for "weston_watkins":
+        sum_{c != y_i} costs[y_i, c] loss(1 - (w_{y_i} - w_c) . x_i).
     class_offset : "logit_adjustment", array-like of shape (n_classes,) or dict, default=None
         Numbers that training adds to the scores of the classes, and prediction does not: a class
         with a smaller one ends with higher scores. "logit_adjustment": the logarithm of the share
@@ -212,6 +224,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [one_of(["balanced"]), dict, None],
         "costs": ["array-like", dict, Taxonomy, LabelledCosts, None],
+        "cost_scaling": [one_of(COST_SCALINGS)],
         "class_offset": [one_of(["logit_adjustment"]), "array-like", dict, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
@@ -241,6 +254,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
         costs: Costs | None = None,
+        cost_scaling: str = "margin",
         class_offset: Offsets | None = None,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -265,6 +279,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.costs = costs
+        self.cost_scaling = cost_scaling
         self.class_offset = class_offset
         self.max_iter = max_iter
         self.warm_start = warm_start
@@ -341,12 +356,18 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
             check_parameters(self)
 
     def _problem(self, dataset: Dataset, classes: Array) -> Problem:
-        formulation, base = named(self.formulation), None
+        formulation = named(self.formulation)
+        base: BaseScores | TreeScores | None = None
+        factors: Numbers | None = None
         if self.costs is not None:
-            base = base_of_costs(self.costs, classes, dataset.labels, formulation)
+            given = self.costs, classes, dataset.labels, formulation
+            if self.cost_scaling == "slack":
+                base, factors = factors_of_costs(*given)
+            else:
+                base = base_of_costs(*given)
         if self.class_offset is not None:
             base = base_of_offsets(self.class_offset, classes, dataset, base)
-        problem = Problem(dataset, formulation, float(self.C), self.loss, base)
+        problem = Problem(dataset, formulation, float(self.C), self.loss, base, factors)
         return problem if base is None else checked_base(problem)
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:

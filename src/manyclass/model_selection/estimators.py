@@ -49,7 +49,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     one_standard_error : bool, default=False
         Whether to choose the smallest C whose mean score is within one standard error of the best.
     formulation, loss, solver, tol, fit_intercept, intercept_scaling, class_weight, costs, \
-            class_offset, max_iter, weights
+            cost_scaling, class_offset, max_iter, weights
         As in ``MulticlassSVC``.
     merge_columns : "auto" or False, default="auto"
         As in ``MulticlassSVC``; columns are looked for once in each fold.
@@ -130,6 +130,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
                 "intercept_scaling",
                 "class_weight",
                 "costs",
+                "cost_scaling",
                 "class_offset",
                 "max_iter",
                 "weights",
@@ -163,6 +164,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
         costs: Costs | None = None,
+        cost_scaling: str = "margin",
         class_offset: Offsets | None = None,
         max_iter: int = 1000,
         weights: str = "auto",
@@ -186,6 +188,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.costs = costs
+        self.cost_scaling = cost_scaling
         self.class_offset = class_offset
         self.max_iter = max_iter
         self.weights = weights

@@ -8,9 +8,10 @@ true ask for margins of their size (margin rescaling):
 
     Delta(y, c) - (w_y - w_c) . x = gamma - (s_y - s_c)    where b_c = Delta(y, c) - gamma, b_y = 0
 
-with gamma the largest cost; absolute margins likewise. Where all costs are 1, b = 0. Source:
-Tsochantaridis et al., Large margin methods for structured and interdependent output variables, JMLR
-6, 2005, sec. 2.2.2; Menon et al., Long-tail learning via logit adjustment, ICLR 2021, eq. 10.
+with gamma the largest cost; absolute margins likewise. Where all costs are 1, b = 0. A class with
+b = EXCLUDED is no target of the example: its slack is never positive. Source: Tsochantaridis et
+al., Large margin methods for structured and interdependent output variables, JMLR 6, 2005, sec.
+2.2.2; Menon et al., Long-tail learning via logit adjustment, ICLR 2021, eq. 10.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from manyclass import _core
 from manyclass.utils.types import Array, Numbers, Settings
+
+EXCLUDED = _core.EXCLUDED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +58,11 @@ class BaseScores:
         table = costs - gamma
         np.fill_diagonal(table, 0.0)
         return cls(table, labels, gamma)
+
+    @classmethod
+    def of_excluded(cls, excluded: NDArray[np.bool_], labels: NDArray[np.int32]) -> BaseScores:
+        """Return those that exclude classes: row y, column c, shape (k, k)."""
+        return cls(np.where(excluded, EXCLUDED, 0.0), labels, 1.0)
 
     @classmethod
     def of_offsets(cls, offsets: Numbers, n_examples: int) -> BaseScores:

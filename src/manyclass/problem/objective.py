@@ -66,7 +66,10 @@ def losses_of(problem: Problem, s: NDArray[np.float64], part: slice = ALL) -> ND
     """Loss of some rows before their cost, from their scores w_c . x."""
     positive = np.maximum(0, slacks_of(problem, s, part))
     together = np.max if problem.formulation.takes_maximum else np.sum
-    return np.asarray(together(problem.slack_loss.of_positive(positive), axis=1))
+    of_classes = problem.slack_loss.of_positive(positive)
+    if problem.factors is not None:
+        of_classes = of_classes * problem.factors[problem.dataset.labels[part]]
+    return np.asarray(together(of_classes, axis=1))
 
 
 def losses(problem: Problem, weights: Array) -> NDArray[np.float64]:
@@ -116,7 +119,7 @@ def dual(problem: Problem, duals: CsrArray) -> float:
     W = weights_of(problem, duals)
     z = duals.toarray().astype(np.float64)
     gamma = np.where(targets(problem), slacks(problem, np.zeros_like(W)), 0.0)
-    ridge = problem.slack_loss.ridge(z, problem.costs[:, None]).sum(axis=1)
+    ridge = problem.slack_loss.ridge(z, _costs(problem)).sum(axis=1)
     constant = problem.costs * losses(problem, np.zeros_like(W)) * ~_has_features(problem)
     return float(np.sum(gamma * z) - 0.5 * np.sum(W * W) + np.sum(constant - ridge))
 
@@ -126,11 +129,11 @@ def max_violation(problem: Problem, weights: Array, duals: CsrArray) -> float:
 
     agg = max: max(0, max_c xi) - min {xi_c : z_c > 0, and 0 where sum z is below its bound}.
     agg = sum: with the gradient g = xi (squared hinge: xi - z / (2 C_i)), |g| where z is free,
-    max(0, g) at z = 0, max(0, -g) at z = C_i.
+    max(0, g) at z = 0, max(0, -g) at z = C_i (with factors, at their products).
     """
     z = duals.toarray().astype(np.float64)
     xi = slacks(problem, weights)
-    costs = problem.costs[:, None]
+    costs = _costs(problem)
     bound = costs * (1 - (1e-6 if duals.dtype == np.float32 else 1e-12))  # rounding
     if problem.formulation.takes_maximum:
         lowest = np.where(z > 0, xi, np.inf).min(axis=1)
@@ -148,6 +151,15 @@ def certificate(problem: Problem, weights: Array, duals: CsrArray) -> Certificat
     """Compute the certificate of W and z, each number on its own."""
     p, d = primal(problem, weights), dual(problem, duals)
     return Certificate(p, d, p - d, relative(p - d, p), max_violation(problem, weights, duals))
+
+
+def _costs(problem: Problem) -> NDArray[np.float64]:
+    """Return the cost of the machine of each class, shape (n, k) or (n, 1)."""
+    costs = problem.costs[:, None]
+    if problem.factors is None:
+        return costs
+    targets_only = np.where(np.eye(len(problem.factors), dtype=bool), 1.0, problem.factors)
+    return np.asarray(costs * targets_only[problem.dataset.labels])
 
 
 def _has_features(problem: Problem) -> NDArray[np.bool_]:

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.problem.base_scores import BaseScores
+from manyclass.problem.base_scores import EXCLUDED, BaseScores
 from manyclass.problem.dataset import Dataset, is_mapped, rows_in_region
 from manyclass.problem.formulations import Formulation
 from manyclass.problem.losses import LOSSES, Loss
 from manyclass.problem.tree_scores import TreeScores
 from manyclass.utils.core_class import core_class
 from manyclass.utils.machine import instruction_set
-from manyclass.utils.types import Settings
+from manyclass.utils.types import Numbers, Settings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +31,10 @@ class Problem:
     loss : {"hinge", "squared_hinge"}
     base : BaseScores or TreeScores, default=None
         What is added to the scores of the examples, such as costs of mistakes ask for.
+    factors : ndarray of shape (k, k), float64, default=None
+        Delta(y, c) > 0 that multiplies the loss of class c where y is true (slack rescaling,
+        Tsochantaridis et al. 2005, sec. 2.2.1), of a sum of losses under relative margins; any
+        number for classes that ``base`` excludes. Bounds are C_i Delta(y_i, c).
     costs : ndarray of shape (n,), float64
         C_i = C * weight_i.
     """
@@ -40,6 +44,7 @@ class Problem:
     C: float
     loss: str = "hinge"
     base: BaseScores | TreeScores | None = None
+    factors: Numbers | None = None
     costs: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,7 +58,11 @@ class Problem:
             )
         with np.errstate(over="ignore", under="ignore"):
             costs = self.C * self.dataset.weights
-        if not (np.isfinite(costs).all() and (costs > 0).all()):
+            ends = np.array(
+                [1.0] if self.factors is None else [self.factors.min(), self.factors.max()]
+            )
+            bounds = np.multiply.outer(ends, [costs.min(initial=1.0), costs.max(initial=1.0)])
+        if not (np.isfinite(bounds).all() and (bounds > 0).all()):
             raise ValueError("C times a sample weight overflows or vanishes; scale the weights")
         object.__setattr__(self, "costs", costs)
 
@@ -69,7 +78,21 @@ class Problem:
 
     def with_base(self, base: BaseScores | TreeScores | None) -> Problem:
         """Return the same problem with other base scores."""
-        return Problem(self.dataset, self.formulation, self.C, self.loss, base)
+        return replace(self, base=base)
+
+    def costs_of(self, rows: NDArray[np.intp], classes: NDArray[np.int32]) -> Numbers:
+        """Return the cost of the machine of one class of each of some examples."""
+        costs = self.costs[rows]
+        if self.factors is None:
+            return costs
+        return np.asarray(costs * self.factors[self.dataset.labels[rows], classes])
+
+    def upper(self, rows: NDArray[np.intp], classes: NDArray[np.int32]) -> Numbers:
+        """Return upper bounds of z, of a sum of losses, of one class of each of some examples."""
+        bounds = np.asarray(self.slack_loss.upper(self.costs_of(rows, classes)))
+        if self.factors is None or not isinstance(self.base, BaseScores):
+            return bounds
+        return np.where(self.base.at(rows, classes) > EXCLUDED, bounds, 0.0)
 
     @property
     def slack_loss(self) -> Loss:
@@ -89,7 +112,7 @@ def problem_of(problem: Problem, classes: slice | NDArray[np.int64]) -> Problem:
     sets = None if data.sets is None else _sets_of(data.sets, some)
     dataset = replace(data, labels=numbers[data.labels], n_classes=len(some), sets=sets)
     base = None if problem.base is None else problem.base.of_classes(some)
-    return Problem(dataset, problem.formulation, problem.C, problem.loss, base)
+    return replace(problem, dataset=dataset, base=base)
 
 
 def _sets_of(sets: NDArray[np.uint64], some: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -122,6 +145,7 @@ def problem_arguments(problem: Problem) -> Settings:
         "sets": data.sets,
         "rows_in_region": rows_in_region(data) if is_mapped(data.values) else 0,
         **({} if base is None else base.core_arguments()),
+        "factors": problem.factors,
     }
 
 

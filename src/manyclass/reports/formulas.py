@@ -71,13 +71,14 @@ def exact_objective(
     loss: str,
     *,
     intercept: bool,
-    costs: bool = False,
+    costs: str | None = None,
     offsets: bool = False,
     of_sets: bool = False,
 ) -> Markup:
     """Return the problem of a MulticlassSVC or of logistic regression, as paragraphs.
 
-    With costs of mistakes, offsets of the classes, or a set of labels y for every row.
+    With costs of mistakes and how they scale, offsets of the classes, or a set of labels y for
+    every row.
     """
     problem = f"½ {NORM} + ∑<sub><i>i</i></sub> <i>C<sub>i</sub></i> {OF_ROW}"
     if machine.centred:
@@ -104,10 +105,10 @@ def _loss_of_sets(power: int) -> str:
     return f"{has}{_plus(f'1 − {RIVAL}', power)} + {lacks}{_plus(f'1 + {RIVAL}', power)}"
 
 
-def _margin_loss(machine: Formulation, power: int, costs: bool) -> str:
-    gamma = COSTS if costs else "1"
+def _margin_loss(machine: Formulation, power: int, costs: str | None) -> str:
+    gamma, factor = COSTS if costs == "margin" else "1", f"{COSTS} " if costs == "slack" else ""
     relative, absolute = f"{gamma} − ({OWN} − {RIVAL})", f"{gamma} + {RIVAL}"
-    rival = _plus(relative if machine.is_relative else absolute, power)
+    rival = factor + _plus(relative if machine.is_relative else absolute, power)
     own = _plus(f"{'1' if machine.gamma_own == '1' else '<i>k</i> − 1'} − {OWN}", power)
     if machine.targets == "own":
         return own

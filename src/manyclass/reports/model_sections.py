@@ -102,9 +102,10 @@ def trained_section(about: About) -> Section:
     else:
         name, words = formulas.FORMULATION_WORDS[kind]
         machine = LOGISTIC if kind == "logistic" else named(kind)
-        given["costs"] = getattr(model, "costs", None) is not None
+        has_costs = getattr(model, "costs", None) is not None
+        costs = model.cost_scaling if has_costs else None
         given["of_sets"] = isinstance(model, MultilabelSVC)
-        formula = formulas.exact_objective(machine, model.loss, **given)
+        formula = formulas.exact_objective(machine, model.loss, costs=costs, **given)
         if kind != "logistic":
             name = f"{name}, {_loss(model.loss)}"
     params = [

@@ -181,11 +181,11 @@ def _check_feasible(z: CsrArray, problem: Problem) -> None:
         raise ValueError("z is not 0 where a class is no target")
     if not (np.isfinite(z.data).all() and (z.data >= 0).all()):
         raise ValueError("z is negative or not finite")
-    bound = problem.slack_loss.upper(problem.costs) * (1 + ROUNDING[z.dtype.itemsize])
+    rounding = 1 + ROUNDING[z.dtype.itemsize]
     if problem.formulation.takes_maximum:
-        feasible = z.sum(axis=1, dtype=np.float64) <= bound
+        feasible = z.sum(axis=1, dtype=np.float64) <= problem.costs * rounding
     else:
-        feasible = z.data <= bound[rows]
+        feasible = z.data <= problem.upper(rows, z.indices) * rounding
     if not feasible.all():
         raise ValueError("z exceeds its bounds")
 

@@ -32,6 +32,8 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
     names = np.frombuffer(repr(classes.tolist()).encode(), np.uint8)
     base = problem.base
     added = {} if base is None else {"costs and offsets of classes": _fingerprint_of_base(base)}
+    if problem.factors is not None:
+        added["factors of losses"] = fingerprint(problem.factors)
     return {
         "formulation": next(known),
         "loss": problem.loss,

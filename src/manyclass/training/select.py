@@ -125,7 +125,7 @@ def check_solver(solver: str, problem: Problem, *, stopping: str, weights: str) 
             f"{name} trains formulation={', '.join(names[:-1])} or {names[-1]}; for the others "
             "use solver='sequential_dual'"
         )
-    if problem.base is not None:
+    if problem.base is not None or problem.factors is not None:
         raise ValueError(
             f"{name} trains without costs of mistakes, class_offset and base_scores; leave them "
             "out, or use solver='sequential_dual'"

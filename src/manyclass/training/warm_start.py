@@ -17,7 +17,7 @@ from manyclass.problem.formulations import Formulation
 from manyclass.problem.merged_columns import MergedColumns
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +34,8 @@ class WarmStart:
     labels : ndarray of shape (n,), int32, or None
         None where W alone is known.
     costs : ndarray of shape (n,), float64, or None
+    factors : ndarray of shape (k, k), float64, or None
+        As of ``Problem``.
     columns : MergedColumns, default=None
         Columns of the same X that were trained as one.
     """
@@ -45,6 +47,7 @@ class WarmStart:
     n_features: int
     labels: NDArray[np.int32] | None = None
     costs: NDArray[np.float64] | None = None
+    factors: Numbers | None = None
     columns: MergedColumns | None = None
 
     @classmethod
@@ -59,6 +62,7 @@ class WarmStart:
             data.n_features,
             data.labels,
             problem.costs,
+            problem.factors,
         )
 
     def start_for(self, problem: Problem, classes: Array) -> Start | None:
@@ -81,11 +85,18 @@ class WarmStart:
         return self._scaled(problem) if same_rows else None
 
     def _scaled(self, problem: Problem) -> Start | None:
-        """Return z scaled to the costs of a problem, and W; None where z is not finite."""
+        """Return z scaled to the costs of a problem, feasible; None where z is not finite."""
         assert self.costs is not None
         with np.errstate(over="ignore"):
             scaled = sp.csr_array(sp.diags_array(problem.costs / self.costs) @ self.start.duals)
-        return Start(scaled, self.start.weights) if np.isfinite(scaled.data).all() else None
+        if not np.isfinite(scaled.data).all():
+            return None
+        if problem.factors is not None or self.factors is not None:
+            rows = np.repeat(np.arange(scaled.shape[0]), np.diff(scaled.indptr))
+            bounds = problem.upper(rows, scaled.indices).astype(scaled.dtype)
+            scaled.data = np.minimum(scaled.data, bounds)
+            scaled.eliminate_zeros()
+        return Start(scaled, self.start.weights)
 
     def _logistic_start(self, problem: Problem, *, same_rows: bool) -> Start | None:
         """Return W, and v where the examples are the same; None where W is not finite."""

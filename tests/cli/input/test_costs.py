@@ -77,3 +77,27 @@ def test_training_without_costs_refuses_them(run, tiny, options, message):
 
 def test_scoring_by_cost_needs_costs(run, tiny):
     assert "give them" in run.fails("cv", "tiny", "--scoring", "cost")
+
+
+def test_costs_that_multiply_losses(run, here):
+    (here / "costs.csv").write_text(",a,b\na,0,1\nb,3,0\n")
+    flags = ["--costs", "costs.csv", "--cost-scaling", "slack", "--formulation", "ww"]
+    (here / "two").write_text("a 1:1\nb 1:-1\na 2:1\nb 1:0.5 2:-1\n")
+    run.works("train", "two", "m", *flags)
+    assert load_model("m").cost_scaling == "slack"
+    run.works("cv", "two", "--folds", "2", "-C", "1", "--scoring", "cost", *flags)
+    run.works("train", "two", "other", *flags[:2])
+    assert load_model("other").cost_scaling == "margin"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cost-scaling", "slack"], "goes with --costs or --taxonomy"),
+        (["--costs", "c.csv", "--cost-scaling", "slack"], "with --formulation weston_watkins"),
+        (["--cost-scaling", "both"], "invalid choice: 'both'"),
+        (["--multilabel", "--cost-scaling", "slack"], "does not go with --multilabel"),
+    ],
+)
+def test_scalings_that_do_not_go(run, tiny, options, message):
+    assert message in run.fails("train", "tiny", "m", *options)

@@ -323,6 +323,7 @@ def fit_svm(X, y, weights=None, size=3, **params):
     [
         (2, {"formulation": "weston_watkins", "loss": "squared_hinge"}),
         (7, {"costs": np.abs(np.subtract.outer(np.arange(K), np.arange(K))) / 4.0}),
+        (2, {"formulation": "ww", "costs": 2 - 2 * np.eye(K), "cost_scaling": "slack"}),
         (3, {"formulation": "one_vs_rest", "class_weight": "balanced"}),
         (3, {"formulation": "lee_lin_wahba"}),
         (7, {"formulation": "one_vs_rest", "loss": "squared_hinge", "tol": 1e-7}),

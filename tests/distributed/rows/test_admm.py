@@ -20,6 +20,7 @@ from manyclass.problem.formulations import named
 from manyclass.problem.objective import certificate
 from manyclass.problem.problem import Problem
 from manyclass.solvers.stopping import GapRule
+from tests.helpers.cases import each
 from tests.helpers.parts import DATA, WEIGHTS, WIDE, N, X, Y, ends, primal
 from tests.helpers.ranks import caught, on_ranks
 
@@ -276,11 +277,14 @@ def test_a_round_that_is_asked_for_again_is_answered_as_before():
         np.testing.assert_array_equal(one, other)
 
 
-def test_costs_of_mistakes():
+@each("given", [{}, {"formulation": "weston_watkins", "cost_scaling": "slack"}])
+def test_costs_of_mistakes(given):
     costs = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) / 4.0
-    best = alone(X, Y, costs=costs).certificate_
+    costs[1, 0] = 0
+    given = {**given, "costs": costs}
+    best = alone(X, Y, **given).certificate_
     for size in (2, 7):
-        proof = on_ranks(size, lambda rank: fit(rank, X, Y, costs=costs))[0].certificate_
+        proof = on_ranks(size, lambda rank: fit(rank, X, Y, **given))[0].certificate_
         assert proof.relative_gap <= TOL
         assert proof.dual_objective <= best.primal_objective
         assert proof.primal_objective >= best.dual_objective

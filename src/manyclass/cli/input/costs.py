@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from manyclass.utils.types import Array, Label
 
 LOGIT_ADJUSTMENT = "logit_adjustment"
+COST_SCALINGS = ("margin", "slack")  # what costs do
 
 
 class Costly(Protocol):
     """An estimator with costs of mistakes."""
 
     costs: Costs | None
+    cost_scaling: str
 
 
 class Shifted(Protocol):
@@ -40,6 +42,12 @@ def costs_option(parser: CommandParser | argparse._ArgumentGroup) -> None:
         metavar="FILE",
         help="costs of mistakes: CSV with the predicted labels in the first line, and then a line "
         "for each true label: the label, and the cost of each prediction",
+    )
+    parser.add_argument(
+        "--cost-scaling",
+        choices=COST_SCALINGS,
+        help="what --costs and --taxonomy do: margin (default): they are the margins that are "
+        "asked for; slack: they multiply the losses of --formulation weston_watkins",
     )
 
 
@@ -149,6 +157,7 @@ def take_costs(model: Costly, args: argparse.Namespace, y: Array) -> None:
 
     if args.costs and args.taxonomy:
         raise UsageError("argument --taxonomy: takes the place of --costs; give one of them")
+    model.cost_scaling = args.cost_scaling or COST_SCALINGS[0]
     classes = np.unique(y)
     if args.taxonomy:
         model.costs = read_taxonomy(args.taxonomy, classes)
@@ -176,6 +185,21 @@ def take_costs(model: Costly, args: argparse.Namespace, y: Array) -> None:
         table[rows[-1], columns] = [_number(args.costs, number, cell) for cell in cells]
     _check_all(args, number, rows, classes)
     model.costs = table
+
+
+def check_cost_scaling(args: argparse.Namespace) -> None:
+    """Refuse --cost-scaling where it does not go with other options.
+
+    Raises
+    ------
+    UsageError
+    """
+    if args.cost_scaling is None:
+        return
+    if not (args.costs or args.taxonomy):
+        raise UsageError("argument --cost-scaling: goes with --costs or --taxonomy")
+    if args.cost_scaling == "slack" and args.formulation != "weston_watkins":
+        raise UsageError("argument --cost-scaling: slack goes with --formulation weston_watkins")
 
 
 def _check_nodes(args: argparse.Namespace, tree: Taxonomy, classes: Array) -> None:

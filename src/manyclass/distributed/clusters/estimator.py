@@ -196,6 +196,7 @@ class ClusterSVC(OnCluster, MulticlassSVC):
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
         costs: Costs | None = None,
+        cost_scaling: str = "margin",
         max_iter: int = 1000,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -209,6 +210,7 @@ class ClusterSVC(OnCluster, MulticlassSVC):
         self.C = C
         self.loss = loss
         self.costs = costs
+        self.cost_scaling = cost_scaling
         self.tol = tol
         self.stopping = stopping
         self.fit_intercept = fit_intercept
