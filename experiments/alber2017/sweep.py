@@ -108,7 +108,7 @@ def measured(split: Split, machine: str, power: float, max_iter: int = 1000) -> 
     alphas = None if certificate is None else 100 * model.history_[-1].n_duals / n_duals
     return {
         "error": round(100 * float((predicted != split.y_test).mean()), 2),
-        "macro_f1": round(100 * f1_score(split.y_test, predicted, average="macro"), 2),
+        "f1_macro": round(100 * f1_score(split.y_test, predicted, average="macro"), 2),
         "density": round(share_of_weights(model), 3),
         "seconds": round(seconds, 2),
         "gap": None if certificate is None else float(certificate.relative_gap),
@@ -130,7 +130,7 @@ def tables(results: dict[str, Any]) -> str:
             machine, power = name.rsplit(maxsplit=1)
             gap = "" if run["gap"] is None else f"{run['gap']:.1g}"
             lines.append(
-                f"| {machine} | {power} | {run['error']:.2f} | {run['macro_f1']:.2f} | "
+                f"| {machine} | {power} | {run['error']:.2f} | {run['f1_macro']:.2f} | "
                 f"{run['density']:.2f} | {run['seconds']:.1f} | {gap} |"
             )
         parts.append("\n".join(lines))
@@ -146,7 +146,7 @@ def table5(runs: dict[str, Any]) -> str:
     for power in TABLE5:
         run = runs[f"LLW {power}"]
         lines.append(
-            f"| {power} | {run['error']:.2f} | {100 - run['error']:.2f} | {run['macro_f1']:.2f} | "
+            f"| {power} | {run['error']:.2f} | {100 - run['error']:.2f} | {run['f1_macro']:.2f} | "
             f"{run['density']:.2f} | {run['alpha_density']:.2f} |"
         )
     return "\n".join(lines)

@@ -25,7 +25,7 @@ def test_prints_a_table_and_the_choice(run, data):
 
 def test_json_holds_what_the_estimator_holds(run, data):
     (line,) = run.works(
-        "cv", data, "-C", "1,0.1", "--folds", "3", "--scoring", "macro_f1", "--json"
+        "cv", data, "-C", "1,0.1", "--folds", "3", "--scoring", "f1_macro", "--json"
     )
     found = json.loads(line)
     X, y = load_svmlight(data)
@@ -99,3 +99,16 @@ def test_what_does_not_go_with_auto(run, data, here, options, message):
 def test_other_words_for_c_are_refused(run, data, here):
     told = run.fails("train", data, "model", "-C", "best")
     assert told.startswith("argument -C/-c: must be a positive number or auto, not 'best'")
+
+
+def test_the_best_classes_are_a_score(run, data):
+    given = ["-C", "1,0.1", "--folds", "3", "--scoring", "top_2_accuracy"]
+    X, y = load_svmlight(data)
+    model = MulticlassSVCCV(Cs=[0.1, 1], cv=3, scoring="top_2_accuracy", random_state=0)
+    (line,) = run.works("cv", data, *given, "--json")
+    np.testing.assert_allclose(json.loads(line)["scores"], model.fit(X, y).scores_)
+    lines = run.works("cv", data, *given)
+    assert lines[1].split()[1] == "top_2_accuracy"
+    assert len({len(line) for line in lines[1:4]}) == 1
+    message = run.fails("cv", data, "--scoring", "top_accuracy")
+    assert "must be accuracy, f1_micro, f1_macro, log_loss, cost or top_3_accuracy" in message

@@ -28,7 +28,7 @@ ROOT = os.geteuid() == 0
         ("trian tiny m", "did you mean 'train'?; see manyclass --help"),
         ("train tiny m --formulaton cs", "did you mean '--formulation'?; see manyclass train"),
         ("train tiny m --formulation crammer-singr", "; did you mean 'crammer_singer'?"),
-        ("cv tiny --scoring f1macro", "did you mean 'macro_f1'?"),
+        ("cv tiny --scoring f1macro", "did you mean 'f1_macro'?"),
         ("train tiny m -s 4", "-s; of LIBLINEAR's options -s is --formulation (4: crammer"),
         ("train tiny m -q -B 1 -w-2 3", "-q is --quiet, -B is --bias, -w-2 is --class-weight"),
         ("train tiny m -v 5", "-v is manyclass cv --folds N; see manyclass train --help"),

@@ -19,8 +19,8 @@ def test_evaluate_agrees_with_scikit_learn(run, corpus, here):
     predicted = load_model(corpus / "model").predict(X)
     assert scores["n"] == len(y)
     assert scores["accuracy"] == pytest.approx(accuracy_score(y, predicted))
-    assert scores["micro_f1"] == pytest.approx(f1_score(y, predicted, average="micro"))
-    assert scores["macro_f1"] == pytest.approx(f1_score(y, predicted, average="macro"))
+    assert scores["f1_micro"] == pytest.approx(f1_score(y, predicted, average="micro"))
+    assert scores["f1_macro"] == pytest.approx(f1_score(y, predicted, average="macro"))
 
 
 def test_evaluate_in_words(run, tiny):
@@ -43,7 +43,7 @@ def test_labels_unseen_in_training_are_errors(run, tiny):
     y, predicted = list("abde"), list("abca")
     scores = json.loads(out[0])
     assert scores["accuracy"] == 0.5
-    assert scores["macro_f1"] == pytest.approx(
+    assert scores["f1_macro"] == pytest.approx(
         f1_score(y, predicted, average="macro", zero_division=0)
     )
 
@@ -85,7 +85,7 @@ def test_classes_of_the_same_number_count_as_one_when_the_file_has_numbers(run, 
     Path("test").write_text("1 1:1\n1 2:1\n")
     run.works("train", "train", "m", "--quiet", "-C", "10")
     scores = json.loads(run.works("evaluate", "test", "m", "--json")[0])
-    assert scores == {"accuracy": 1, "micro_f1": 1, "macro_f1": 1, "n": 2}
+    assert scores == {"accuracy": 1, "f1_micro": 1, "f1_macro": 1, "n": 2}
 
 
 def test_a_model_with_classes_of_python_strings(run, tiny):

@@ -35,7 +35,7 @@ def test_train_predict_evaluate(run, here, data, threshold):
     (shown,) = run.works("evaluate", data, "model", "--json")
     found = json.loads(shown)
     f1 = f1_scores(y, model.predict_labels(X), model.classes_)
-    assert (found["micro_f1"], found["macro_f1"]) == pytest.approx(tuple(f1))
+    assert (found["f1_micro"], found["f1_macro"]) == pytest.approx(tuple(f1))
     assert found["accuracy"] == model.score(X, y)
     assert len(run.works("evaluate", data, "model")) == 5
 
@@ -92,7 +92,7 @@ def test_prune(run, data):
 
 
 def test_choice_of_C(run, data):
-    given = "--multilabel", "-C", "0.1,1", "--folds", "2", "--scoring", "macro_f1"
+    given = "--multilabel", "-C", "0.1,1", "--folds", "2", "--scoring", "f1_macro"
     found = json.loads(run.works("cv", data, *given, "--json")[0])
     X, y = load_svmlight(data, multilabel=True)
     search = MultilabelSVCCV(Cs=[0.1, 1], cv=2, scoring="f1_macro", random_state=0).fit(X, y)
@@ -121,7 +121,7 @@ def test_train_with_the_best_C(run, data):
         (["--multilabel", "--path"], "argument --path: does not go with --multilabel"),
         (["--multilabel", "--formulation", "ww"], "argument --formulation: does not go"),
         (["--multilabel", "--scoring", "log_loss"], "argument --scoring: with --multilabel one of"),
-        (["--scoring", "micro_f1"], "argument --scoring: micro_f1 goes with --multilabel"),
+        (["--scoring", "f1_micro"], "argument --scoring: f1_micro goes with --multilabel"),
     ],
 )
 def test_cv_refuses(run, data, given, message):

@@ -129,7 +129,7 @@ def test_evaluate_report_as_json(run, corpus):
     arguments = "evaluate", corpus / "test.txt", corpus / "model", "--json"
     plain = json.loads(run.works(*arguments)[0])
     whole = json.loads(run.works(*arguments, "--report")[0])
-    assert set(plain) == {"accuracy", "micro_f1", "macro_f1", "n"}
+    assert set(plain) == {"accuracy", "f1_micro", "f1_macro", "n"}
     assert plain.items() <= whole.items()
     X, y = load_svmlight(corpus / "test.txt", 400)
     predicted = load_model(corpus / "model").predict(X)

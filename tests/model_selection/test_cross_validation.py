@@ -7,7 +7,13 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer, log_loss, make_scorer, recall_score
+from sklearn.metrics import (
+    get_scorer,
+    log_loss,
+    make_scorer,
+    recall_score,
+    top_k_accuracy_score,
+)
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 
 from manyclass import (
@@ -16,6 +22,7 @@ from manyclass import (
     MultinomialLogisticRegression,
     MultinomialLogisticRegressionCV,
 )
+from manyclass.model_selection.scorers import top_k_scorer
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:300] / 16, y[:300]
@@ -297,3 +304,31 @@ def test_results_as_grid_search_has_them():
     best = int(np.flatnonzero(found["rank_test_score"] == 1)[0])
     assert found["mean_test_score"][best] == np.nanmax(model.scores_.mean(axis=0))
     np.testing.assert_array_equal(found["split1_test_score"], model.scores_[1])
+
+
+@BOTH
+def test_labels_among_the_best_classes_are_a_score(kind):
+    search = made(kind, Cs=[1e-3, 0.1], scoring="top_3_accuracy").fit(X, y)
+    weights = np.random.default_rng(0).integers(1, 3, len(y)).astype(float)
+    known = [
+        top_k_accuracy_score(y, search.decision_function(X), k=3, sample_weight=w)
+        for w in (None, weights)
+    ]
+    assert search.score(X, y) == pytest.approx(known[0])
+    assert top_k_scorer("top_3_accuracy")(search, X, y, weights) == pytest.approx(known[1])
+    first = made(kind, Cs=[1e-3], tol=1e-6).fit(X, y).scores_[:, 0]
+    assert (search.scores_[:, 0] >= first).all()
+
+
+def test_folds_that_lack_classes_have_best_ones():
+    """scikit-learn's score refuses labels that a model does not know."""
+    labels = np.array(["a", "b", "c"])[y % 3]
+    labels[:5] = "rare"
+    folds = [(np.arange(5, 300), np.arange(10)), (np.arange(300), np.arange(5))]
+    search = made(MulticlassSVCCV, Cs=[1.0], scoring="top_3_accuracy", cv=folds)
+    assert search.fit(X, labels).scores_[0, 0] == 0.5
+    with pytest.raises(ValueError, match="is 1 for every model of 4 classes"):
+        made(MulticlassSVCCV, scoring="top_4_accuracy").fit(X, labels)
+    for wrong in ("top_0_accuracy", "top_x_accuracy"):
+        with pytest.raises(ValueError, match="is no score of scikit-learn"):
+            made(MulticlassSVCCV, scoring=wrong).fit(X, labels)

@@ -107,7 +107,7 @@ def test_labels_unseen_have_no_log_loss(model):
 
 def test_json(model):
     about = json.loads(json.dumps(evaluate(model, X[600:], Y[600:]).as_dict()))
-    assert {"accuracy", "macro_f1", "log_loss", "ece", "confused_pairs"} <= set(about)
+    assert {"accuracy", "f1_macro", "log_loss", "ece", "confused_pairs"} <= set(about)
     assert set(about["classes"][0]) == {"label", "precision", "recall", "f1", "support"}
     pair = about["confused_pairs"][0]
     assert pair["true"] != pair["predicted"]

@@ -38,7 +38,7 @@ def test_scores_are_those_of_scikit_learn(y, at_once, monkeypatch):
     ):
         np.testing.assert_allclose(ours, theirs)
     scores = found.scores()
-    assert (scores["micro_f1"], scores["macro_f1"]) == pytest.approx(f1_scores(truth, predicted))
+    assert (scores["f1_micro"], scores["f1_macro"]) == pytest.approx(f1_scores(truth, predicted))
     assert scores["accuracy"] == pytest.approx(model.score(X, y))
     for k in (1, 3, 5):
         expected_at = precision_at_k(truth, model.decision_function(X), k)

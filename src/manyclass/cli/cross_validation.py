@@ -31,6 +31,7 @@ from manyclass.cli.options import (
 )
 from manyclass.cli.train_options import check_loss
 from manyclass.problem.losses import LOSSES
+from manyclass.utils.advice import TOP_K, meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,12 +45,12 @@ if TYPE_CHECKING:
 
 SCORINGS = {
     "accuracy": "accuracy",
-    "micro_f1": "f1_micro",
-    "macro_f1": "f1_macro",
+    "f1_micro": "f1_micro",
+    "f1_macro": "f1_macro",
     "log_loss": "neg_log_loss",
     "cost": "cost",
 }
-OF_SETS = ("accuracy", "micro_f1", "macro_f1")  # for rows with sets of labels
+OF_SETS = ("accuracy", "f1_micro", "f1_macro")  # for rows with sets of labels
 CV_EPILOG = """\
 Every C is trained to 1 % of the optimum first; those that are not significantly worse than the best
 one (corrected resampled t-test, 5 %) are trained to T, and C is chosen among them. Larger C are not
@@ -84,9 +85,10 @@ def cv_options(parser: CommandParser) -> None:
     add(
         "--scoring",
         type=scoring,
-        choices=list(SCORINGS),
-        help="default accuracy, with --multilabel micro_f1; f1_macro and neg_log_loss, as in "
-        "scikit-learn, are known, too; cost: the mean cost of mistakes, by --costs or --taxonomy",
+        metavar="S",
+        help=f"{', '.join(SCORINGS)}, or top_3_accuracy: labels among the 3 (or another number) "
+        "best classes; default accuracy, with --multilabel f1_micro; cost: the mean cost of "
+        "mistakes, by --costs or --taxonomy",
     )
     costs_option(parser)
     taxonomy_option(parser, "whose distances are costs")
@@ -116,7 +118,13 @@ def cv_options(parser: CommandParser) -> None:
 
 def scoring(name: str) -> str:
     """Return the name of a score, which may be given as scikit-learn has it."""
-    return next((ours for ours, theirs in SCORINGS.items() if name == theirs), name)
+    ours = next((ours for ours, theirs in SCORINGS.items() if name == theirs), name)
+    if ours not in SCORINGS and not TOP_K.fullmatch(name):
+        known = [*SCORINGS, "top_3_accuracy"]
+        raise argparse.ArgumentTypeError(
+            f"must be {', '.join(known[:-1])} or {known[-1]}, not {name!r}{meant(name, known)}"
+        )
+    return ours
 
 
 def positives(text: str) -> list[float]:
@@ -247,7 +255,9 @@ class _Table:
 
     def __init__(self, scoring: str, tol: float) -> None:
         self.sign, self.tol, self.last = _sign(scoring), tol, 0.0
-        say(f"{'C':>10}  {scoring:>10}  {'deviation':>9}  {'seconds':>8}  {'gap':>8}")
+        self.width = max(10, len(scoring))
+        score = f"{scoring:>{self.width}}"
+        say(f"{'C':>10}  {score}  {'deviation':>9}  {'seconds':>8}  {'gap':>8}")
 
     def __call__(self, C: float, column: Column) -> None:
         import numpy as np
@@ -259,14 +269,14 @@ class _Table:
         gap = max(entry.certificate.relative_gap for entry in column)
         seconds = sum(entry.seconds for entry in column)
         say(
-            f"{C:>10.4g}  {self.sign * scores.mean():>10.4f}  {scores.std():>9.4f}  "
+            f"{C:>10.4g}  {self.sign * scores.mean():>{self.width}.4f}  {scores.std():>9.4f}  "
             f"{seconds:>8.2f}  {gap:>8.1e}"
         )
 
 
 def _sign(scoring: str) -> int:
     """Return -1 for a loss, which scikit-learn negates."""
-    return -1 if SCORINGS[scoring].startswith("neg_") or scoring == "cost" else 1
+    return -1 if scoring in ("log_loss", "cost") else 1
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -285,12 +295,12 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("argument --range: MIN must be less than MAX")
     if args.multilabel:
         _check_of_sets(args)
-    elif args.scoring == "micro_f1":
+    elif args.scoring == "f1_micro":
         raise UsageError(
-            "argument --scoring: micro_f1 goes with --multilabel; of one class for each row it is "
+            "argument --scoring: f1_micro goes with --multilabel; of one class for each row it is "
             "accuracy"
         )
-    args.scoring = args.scoring or ("micro_f1" if args.multilabel else "accuracy")
+    args.scoring = args.scoring or ("f1_micro" if args.multilabel else "accuracy")
     args.formulation = args.formulation or "crammer_singer"
     _check_formulation(args)
     if args.plot:
@@ -354,7 +364,7 @@ def _search(args: argparse.Namespace) -> Settings:
     settings: Settings = {
         "Cs": "path" if args.path else args.C or 10,
         "cv": args.folds,
-        "scoring": SCORINGS[args.scoring],
+        "scoring": SCORINGS.get(args.scoring, args.scoring),
         "one_standard_error": args.one_standard_error,
     }
     if args.range:

@@ -189,7 +189,7 @@ def evaluate(args: argparse.Namespace) -> None:
         say(json.dumps(found.as_dict() if args.report else found.scores()))
         return
     say(f"accuracy  {100 * found.accuracy:6.2f} %  (and micro F1: one label per row)")
-    say(f"macro F1  {100 * found.macro_f1:6.2f} %")
+    say(f"macro F1  {100 * found.f1_macro:6.2f} %")
     if found.mean_cost is not None:
         say(f"mean cost {found.mean_cost:7.3f}")
     if found.tree is not None:

@@ -31,20 +31,24 @@ from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.offsets import offsets_by_label
 from manyclass.estimators.validation import class_weights, input_restored, one_of, validated
 from manyclass.model_selection.folds import (
-    COST,
     CV,
-    Classifier,
     Column,
-    CostScorer,
     Folds,
-    Scorer,
-    Scoring,
     SearchResult,
     checked_splits,
-    scorer_of,
     scores_of,
 )
 from manyclass.model_selection.path import check_range
+from manyclass.model_selection.scorers import (
+    COST,
+    Classifier,
+    CostScorer,
+    Scorer,
+    Scoring,
+    check_top_k,
+    scorer_of,
+    top_k_scorer,
+)
 from manyclass.model_selection.search import OnColumn, Search, chosen, mean_model, search_paths
 from manyclass.problem.taxonomy import Taxonomy
 from manyclass.utils.machine import effective_n_jobs
@@ -214,6 +218,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         splits = checked_splits(splitter.split(rows, targets, **routed.splitter.split), targets)
         own = self._by_label(targets, weights)
         scorer = self._scorer(own.get("costs"))
+        check_top_k(scorer, len(np.unique(targets)))
         folds = Folds(rows, targets, weights, splits, scorer, routed.scorer.score, own)
         Cs, table, among = self._searched(folds, Cs, random, on_column)
         scores = scores_of(table)[:, among]
@@ -333,7 +338,9 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
             if known is None:
                 raise ValueError("scoring='cost' is the mean cost of mistakes; give costs")
             return CostScorer(known)
-        return scorer_of(self._model_class(), self.scoring or "accuracy")
+        return top_k_scorer(self.scoring) or scorer_of(
+            self._model_class(), self.scoring or "accuracy"
+        )
 
     def _by_label(self, y: Array, sample_weight: Array | None) -> Settings:
         """Return the parameters in the order of the classes, by label: folds may lack some."""

@@ -13,7 +13,8 @@ from manyclass.estimators.offsets import Offsets
 from manyclass.estimators.probabilities import CalibrationMixin, ProbabilitiesMixin
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cv_fit import CrossValidationMixin
-from manyclass.model_selection.folds import CV, Scoring
+from manyclass.model_selection.folds import CV
+from manyclass.model_selection.scorers import Scoring
 from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
 from manyclass.utils.scikit_learn import explains
@@ -42,7 +43,8 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         Folds: None for 5 stratified ones, an int for so many, or (train, test) pairs.
     scoring : str or callable, default=None
         As in scikit-learn; None is the accuracy, "cost" minus the mean cost of mistakes, by
-        `costs`.
+        `costs`; "top_3_accuracy", or another number: the share of the rows whose label is among
+        the 3 best classes, also where a fold lacks classes.
     refit : bool, default=True
         Whether to train on all rows with the C that was chosen. Otherwise the weights are the mean
         of those of the folds, and ``certificate_`` is None.
@@ -219,7 +221,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
     cv : int, splitter or iterable, default=None
         Folds: None for 5 stratified ones, an int for so many, or (train, test) pairs.
     scoring : str or callable, default=None
-        As in scikit-learn; None is the accuracy.
+        As in scikit-learn; None is the accuracy; "top_3_accuracy" as in ``MulticlassSVCCV``.
     refit : bool, default=True
         Whether to train on all rows with the C that was chosen. Otherwise the weights are the mean
         of those of the folds, and ``certificate_`` is None.

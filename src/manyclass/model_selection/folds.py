@@ -14,73 +14,23 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import check_scoring, get_scorer_names, log_loss
+from sklearn.metrics import log_loss
 from sklearn.model_selection import BaseCrossValidator
 
-from manyclass.estimators.costs import Costs, by_label, mean_cost
 from manyclass.estimators.fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
+from manyclass.model_selection.scorers import Classifier, Scorer
 from manyclass.problem.solution import Certificate
 from manyclass.training.options import StopWhen
 from manyclass.training.warm_start import WarmStart
-from manyclass.utils.advice import meant
 from manyclass.utils.types import Array, Numbers, Rows, Settings
 
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]  # rows to train and to test on
 LOGISTIC = "logistic"
-COST = "cost"  # as scoring
-Classifier = MulticlassSVC | MultinomialLogisticRegression
 T = TypeVar("T")
-# Called with a model, X, y and metadata by name, as scikit-learn's; the better the larger.
-Scorer: TypeAlias = Callable[..., float]
-Scoring: TypeAlias = str | Scorer | None
 CV: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CostScorer:
-    """The mean cost of predictions, negative, as scikit-learn's scorers have losses.
-
-    Attributes
-    ----------
-    costs : what ``by_label`` takes or returns
-        In the order of the classes of the estimator that is scored.
-    """
-
-    costs: Costs
-
-    def __call__(
-        self,
-        estimator: Classifier,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: Array | None = None,
-    ) -> float:
-        """Score a model."""
-        known = by_label(self.costs, estimator.classes_)
-        return -mean_cost(known, np.asarray(y), estimator.predict(X), sample_weight)
-
-
-def scorer_of(model: Classifier, scoring: str | Scorer) -> Scorer:
-    """Return scikit-learn's scorer of a model, by its name or itself.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    """
-    if isinstance(scoring, str) and scoring not in get_scorer_names():
-        similar = meant(
-            scoring, [*get_scorer_names(), *([COST] if hasattr(model, "costs") else [])]
-        )
-        raise ValueError(
-            f"scoring={scoring!r} is no score of scikit-learn (sklearn.metrics.get_scorer_names())"
-            + similar
-        )
-    scorer: Scorer = check_scoring(model, scoring=scoring)
-    return scorer
 
 
 @dataclass(slots=True, eq=False)

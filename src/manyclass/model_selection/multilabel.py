@@ -22,7 +22,8 @@ from sklearn.utils.validation import (
 )
 
 from manyclass.estimators.validation import input_restored
-from manyclass.model_selection.folds import CV, Scoring, Split, checked_splits, scorer_of
+from manyclass.model_selection.folds import CV, Split, checked_splits
+from manyclass.model_selection.scorers import Scoring, scorer_of
 from manyclass.model_selection.search import chosen, has_passed
 from manyclass.multilabel.label_sets import encoded
 from manyclass.multilabel.metrics import f1_scores

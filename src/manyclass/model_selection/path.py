@@ -37,7 +37,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 
-from manyclass.model_selection.folds import Classifier, Fit, estimator_for, fit
+from manyclass.model_selection.folds import Fit, estimator_for, fit
+from manyclass.model_selection.scorers import Classifier
 from manyclass.utils.types import Array, CsrArray, Numbers, Rows
 
 LADDER = 10.0  # between the first few C, until the path is constant

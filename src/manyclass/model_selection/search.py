@@ -27,7 +27,6 @@ from scipy.stats import t as student_t
 from sklearn.exceptions import ConvergenceWarning
 
 from manyclass.model_selection.folds import (
-    Classifier,
     Column,
     Folds,
     Scored,
@@ -36,6 +35,7 @@ from manyclass.model_selection.folds import (
     scores_of,
 )
 from manyclass.model_selection.path import SHARE, Tracer
+from manyclass.model_selection.scorers import Classifier
 from manyclass.problem.solution import Certificate
 from manyclass.utils.machine import available_memory
 

@@ -77,7 +77,7 @@ class Evaluation:
         return float(np.mean(self.codes.true == self.codes.predicted))
 
     @property
-    def macro_f1(self) -> float:
+    def f1_macro(self) -> float:
         """Mean F1 of the labels that occur, as true or as predicted ones."""
         return float(np.mean(self.classes.f1))
 
@@ -85,8 +85,8 @@ class Evaluation:
         """Return the scores of all rows, ready for JSON."""
         return {
             "accuracy": self.accuracy,
-            "micro_f1": self.accuracy,  # the same, as every row has one label and gets one
-            "macro_f1": self.macro_f1,
+            "f1_micro": self.accuracy,  # the same, as every row has one label and gets one
+            "f1_macro": self.f1_macro,
             **({} if self.mean_cost is None else {"mean_cost": self.mean_cost}),
             **({} if self.tree is None else self.tree.as_dict()),
             "n": self.n_rows,

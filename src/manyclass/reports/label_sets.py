@@ -75,8 +75,8 @@ class SetScores:
         """Return the scores of all labels together, by name."""
         total = int(self.support.sum() + self.predicted.sum())
         return {
-            "micro_f1": 2 * int(self.hits.sum()) / total if total else 0.0,
-            "macro_f1": float(self.f1.mean()),
+            "f1_micro": 2 * int(self.hits.sum()) / total if total else 0.0,
+            "f1_macro": float(self.f1.mean()),
             "accuracy": self.n_right / self.n_rows,
             **{f"precision_at_{k}": share for k, share in self.best.items()},
         }

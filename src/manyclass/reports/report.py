@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from manyclass.persistence.composites import Model
 
 TOP = 10  # features of a class, where they have names
-OF_SETS = {"micro_f1": "micro F1", "macro_f1": "macro F1", "accuracy": "whole sets right"}
+OF_SETS = {"f1_micro": "micro F1", "f1_macro": "macro F1", "accuracy": "whole sets right"}
 
 
 def write_report(
@@ -226,7 +226,7 @@ def _judged(found: Evaluation | SetScores | None) -> list[tuple[str, str | None]
     tree = found.tree
     return [
         ("accuracy", percent(found.accuracy, 2)),
-        ("macro F1", percent(found.macro_f1, 2)),
+        ("macro F1", percent(found.f1_macro, 2)),
         ("mean cost", _number(found.mean_cost)),
         ("tree distance", _number(None if tree is None else tree.mean_distance)),
         ("tree F1", None if tree is None else percent(tree.f1, 2)),
