@@ -157,3 +157,25 @@ def test_probabilities_need_the_logistic_loss(run):
         run.works("train", "data", "m", "--quiet", *options)
         message = run.fails("predict", "data", "m", "out", "--probabilities")
         assert message.startswith("argument --probabilities: m has none; give it some")
+
+
+@pytest.mark.parametrize("more", [[], ["--out-of-core"]])
+def test_offsets_of_classes(run, corpus, more):
+    """The shares of blocks are those of all rows, weights of classes among them."""
+    file = corpus / "train.txt"
+    train = ["train", file, "m", "--solver", "stochastic", "--max-iter", "1000", *more]
+    _, y = load_svmlight(file)
+    labels, counts = np.unique(y, return_counts=True)
+    first = f"{labels[0]:g}"
+    run.works(*train, "--class-offset", f"{first}=-1.5")
+    given = load_model("m").class_offset
+    assert given == {labels[0]: -1.5}
+    run.works(*train, "--class-offset", "logit_adjustment", "--class-weight", f"{first}=3")
+    counts[0] *= 3
+    found = load_model("m").class_offset
+    if more:
+        np.testing.assert_allclose(found, np.log(counts / counts.sum()))
+    else:
+        assert found == "logit_adjustment"
+    message = run.fails(*train, "--class-offset", "none=1")
+    assert "has the label 'none'" in message

@@ -261,7 +261,7 @@ def test_sparsify_knows_the_objective():
         ({0: {4: 1.0}}, {}, "4 is no class"),
         ({0: 3.0}, {}, "must be a dict"),
         ("balanced", {}, "costs"),
-        ([["a", "b", "c"]] * 3, {}, "table of numbers"),
+        ([["a", "b", "c"]] * 3, {}, "table of numbers.* it holds text; labels are the index"),
     ],
 )
 def test_costs_that_are_none(costs, settings, message):

@@ -156,6 +156,8 @@ def test_a_root_of_several_roots_is_a_prediction():
         ([("a", "b")], {}, "needs a dict"),
         ({"a": "b", "b": "a"}, {}, "in a circle"),
         ({"a": "a", "c": "d"}, {}, "in a circle"),
+        ({"a": "b", np.nan: "b"}, {}, "is NaN; roots of a taxonomy"),
+        ({"a": float("nan")}, {}, "is NaN; roots of a taxonomy"),
         ({"a": "b"}, {"distance": "leaves"}, "'edges' or a function"),
         ({i: i - 1 for i in range(1, 20_000)}, {}, "20,000 nodes and depth 19,999 is too deep"),
     ],

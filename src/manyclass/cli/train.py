@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, proven, say, silent
-from manyclass.cli.input.costs import take_costs, take_offsets
+from manyclass.cli.input.costs import LOGIT_ADJUSTMENT, take_costs, take_offsets
 from manyclass.cli.input.data import (
     BALANCED,
     Say,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.estimators.stochastic.classifier import StochasticClassifier
     from manyclass.estimators.svc import MulticlassSVC
-    from manyclass.utils.types import Settings
+    from manyclass.utils.types import Array, Settings
 
 
 def train(args: argparse.Namespace) -> None:
@@ -200,6 +200,7 @@ def _train_stochastic(args: argparse.Namespace, log: Say) -> None:
         X, y = read(args, np.dtype(args.dtype), log, args.n_features)
         check_labels(args.data, y)
         weigh_classes(model, args, y)
+        take_offsets(model, args, y)
         seconds = timed(args, lambda: model.fit(X, y))
         name_features(args, model)
     save_model(args.model, model)
@@ -224,8 +225,21 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, log:
     if args.class_weight == [BALANCED]:
         weights = blocks.n_rows / (len(blocks.classes) * blocks.class_counts)
         model.class_weight = dict(zip(blocks.classes.tolist(), weights.tolist(), strict=True))
+    take_offsets(model, args, blocks.classes)
+    if model.class_offset == LOGIT_ADJUSTMENT:
+        model.class_offset = _log_shares(model, blocks.classes, blocks.class_counts)
     shape = blocks.classes, blocks.n_features, np.dtype(args.dtype)
     return timed(args, lambda: model.fit_blocks(blocks.labelled(), *shape))
+
+
+def _log_shares(model: StochasticClassifier, classes: Array, counts: Array) -> Array:
+    """Return the logarithms of the shares of the classes in the weights of all rows."""
+    import numpy as np
+
+    from manyclass.estimators.validation import class_weights
+
+    totals = counts * class_weights(model.class_weight, classes, np.ones(len(classes)))
+    return np.asarray(np.log(totals / totals.sum()))
 
 
 def _checkpoints(args: argparse.Namespace) -> Settings:

@@ -47,7 +47,6 @@ DUAL = {
     "costs": None,
     "cost_scaling": None,
     "taxonomy": None,
-    "class_offset": None,
 }
 STOCHASTIC = {
     "alpha": 1e-4,
@@ -95,6 +94,7 @@ def _common_options(parser: CommandParser) -> None:
         help="when to stop (default 0.001): dual: see --stopping; stochastic: when the mean loss "
         "(or accuracy, with --early-stopping) has not improved by T for five epochs",
     )
+    offset_option(parser)
     estimator_options(parser)
 
 
@@ -128,7 +128,6 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
     )
     costs_option(group)
     taxonomy_option(group, "whose distances are costs")
-    offset_option(group)
     group.add_argument(
         "--stopping",
         choices=["gap", "kkt"],

@@ -287,11 +287,15 @@ def _as_numbers(costs: ArrayLike) -> Numbers:
         table = np.asarray(costs)
         if table.dtype.kind == "c":
             raise ValueError("it holds complex numbers")
+        if table.dtype.kind in "OUS" and any(isinstance(cell, str | bytes) for cell in table.flat):
+            raise ValueError(
+                "it holds text; labels are the index and the columns of a frame of pandas"
+            )
         return table.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"costs must be a table of numbers, a data frame of pandas or a dict of dicts: {error}"
-        ) from error
+        ) from None
 
 
 def _from_labels(costs: Mapping[Label, object], classes: Array) -> Numbers:

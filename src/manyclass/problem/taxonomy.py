@@ -95,6 +95,10 @@ class Taxonomy:
         if not isinstance(parents, Mapping) or not parents:
             raise ValueError("a taxonomy needs a dict of nodes and their parents, one at least")
         self.parents, self.distance = dict(parents), distance
+        if any(label != label for pair in self.parents.items() for label in pair):
+            raise ValueError(
+                "a node or its parent is NaN; roots of a taxonomy have the parent None"
+            )
         self.nodes, above = _in_order(self.parents)
         self._above = np.array(above, np.int64)
         self.scale: float | None = None  # of costs

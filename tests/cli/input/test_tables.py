@@ -141,3 +141,46 @@ def test_bad_commands(run, files, command, message):
 def test_advice_is_in_flags(run, files):
     message = run.fails("train", "iris.csv", "out", "--label", "petal_width")
     assert message.endswith("; choose the columns with --features")
+
+
+@pytest.mark.parametrize("data", ["named.parquet", "named.csv"])
+def test_columns_that_are_dropped(run, files, data):
+    named = FRAME.assign(id=np.arange(len(FRAME)), name=[f"row {i}" for i in range(len(FRAME))])
+    named.to_parquet("named.parquet")
+    named.to_csv("named.csv", index=False)
+    given = "--label", "species", "--drop", "id,name"
+    run.works("train", data, "model", "--quiet", *given)
+    assert load_model("model").feature_names_in_.tolist() == COLUMNS
+    expected = run.works("predict", "iris.parquet", "model", "-")
+    assert run.works("predict", data, "model", "-") == expected
+    run.works("cv", data, "--folds", "2", "-C", "1", "--json", *given)
+    run.works("convert", data, "converted", *given)
+    X, _ = load_data("converted")
+    assert X.shape == (150, 4)
+    message = run.fails("train", "converted", "m", "--drop", "id")
+    assert "argument --drop: converted is no table" in message
+    run.works("evaluate", data, "model", "--label", "species", "--drop", "id", "--drop", "name")
+
+
+def test_columns_of_arrays_that_are_dropped(run, files):
+    array = np.column_stack([np.arange(150), FRAME[COLUMNS], IRIS.target])
+    np.save("iris.npy", array)
+    run.works("train", "iris.npy", "model", "--label", "-1", "--drop", "0", "--quiet")
+    assert load_model("model").n_features_in_ == 4
+    message = run.fails("train", "iris.npy", "m", "--label", "-1", "--drop", "0,1,2,3,4")
+    assert "no column beside the label and those that are dropped" in message
+    message = run.fails("train", "iris.npz", "m", "--label", "y", "--drop", "a")
+    assert "no columns to drop" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--drop", "petal_widht"], "did you mean 'petal_width'?"),
+        (["--drop", "species"], "has no column 'species'"),
+        (["--drop", ",".join(COLUMNS)], "all columns are dropped"),
+        (["--drop", "petal_width", "--features", "petal_length"], "names all columns"),
+    ],
+)
+def test_what_cannot_be_dropped(run, files, options, message):
+    assert message in run.fails("train", "iris.csv", "m", "--label", "species", *options)

@@ -258,6 +258,7 @@ def read_for(
         _check_steps(args)
     if args.names is not None and args.features is None and is_table(args):
         args.features = _columns_taken(args) or columns_of(args.names.tolist())
+        args.drop = None
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
     if args.steps is not None and _is_of_columns(args):
         return read_columns(args, log)

@@ -45,6 +45,13 @@ def table_options(parser: CommandParser) -> None:
         help="columns of the table that are features (default: all but the label; of a model that "
         "has names of features, these)",
     )
+    add(
+        "--drop",
+        type=columns,
+        action="extend",
+        metavar="COLUMN[,COLUMN...]",
+        help="columns of the table that are no features, such as numbers of rows",
+    )
 
 
 def columns(text: str) -> list[str]:
@@ -63,13 +70,16 @@ def is_table(args: argparse.Namespace) -> bool:
     from manyclass.io.dataset_file import looks_like_data
     from manyclass.io.tables.open_table import table_kind
 
-    named = args.label is not None or args.features is not None
+    if args.drop is not None and args.features is not None:
+        raise UsageError("argument --drop: --features names all columns that are features")
+    chosen = {"--label": args.label, "--features": args.features, "--drop": args.drop}
+    flags = [flag for flag, given in chosen.items() if given is not None]
+    named = bool(flags)
     if not named and table_kind(args.data) is None:
         return False
     if looks_like_data(args.data) or not Path(args.data).is_file():
         if named and Path(args.data).exists():
-            flag = "--label" if args.label is not None else "--features"
-            raise UsageError(f"argument {flag}: {args.data} is no table; leave it out")
+            raise UsageError(f"argument {flags[0]}: {args.data} is no table; leave it out")
         return False
     given = [flag for name, flag in OF_TEXT.items() if getattr(args, name, None)]
     if given:
@@ -96,7 +106,7 @@ def read_table(args: argparse.Namespace, dtype: DType) -> tuple[Array, Array]:
 
     if args.label is None and args.command != "predict":
         raise UsageError(NO_LABEL.format(args.data))
-    table = open_table(args.data, args.label, args.features, dtype)
+    table = open_table(args.data, args.label, args.features, dtype, args.drop or ())
     with reading(shows_progress(args), args.data, "rows") as see:
         batches = list(counted(table.batches(), see, lambda batch: len(batch[0])))
     args.columns = table.names
@@ -171,7 +181,8 @@ def convert_table(args: argparse.Namespace, log: Callable[[str], None]) -> None:
         raise UsageError(NO_LABEL.format(args.data))
     began = time.perf_counter()
     with atomic.naming(args.data):
-        table = open_table(args.data, args.label, args.features, np.dtype(args.dtype))
+        dtype = np.dtype(args.dtype)
+        table = open_table(args.data, args.label, args.features, dtype, args.drop or ())
         with reading(shows_progress(args), args.data, "rows") as see:
             batches = counted(table.batches(), see, lambda batch: len(batch[0]))
             save_data(args.out, ((X, y) for X, y in batches))

@@ -41,7 +41,11 @@ class ArrayTable:
 
 
 def read_npy(
-    name: str, label: str | None, features: Sequence[str] | None, dtype: DType | None
+    name: str,
+    label: str | None,
+    features: Sequence[str] | None,
+    dtype: DType | None,
+    dropped: Sequence[str] = (),
 ) -> Table:
     """Return a mapped array; columns have numbers, from 0."""
     with readable(name):
@@ -51,7 +55,10 @@ def read_npy(
     at = None if label is None else _number(name, label, width)
     wanted = listed(features)
     given = None if wanted is None else [_number(name, one, width) for one in wanted]
-    columns = given or [column for column in range(width) if column != at]
+    less = {at, *(_number(name, one, width) for one in dropped)}
+    columns = given or [column for column in range(width) if column not in less]
+    if not columns:
+        raise ValueError(f"{name}: has no column beside the label and those that are dropped")
     if at in columns:
         raise ValueError(f"{name}: column {at} is the label, and a feature")
     X = array if len(columns) == width else array[:, columns]
@@ -77,9 +84,15 @@ def _whole(y: Array) -> Array:
 
 
 def read_npz(
-    name: str, label: str | None, features: Sequence[str] | None, dtype: DType | None
+    name: str,
+    label: str | None,
+    features: Sequence[str] | None,
+    dtype: DType | None,
+    dropped: Sequence[str] = (),
 ) -> Table:
     """Return the arrays of an archive."""
+    if dropped:
+        raise ValueError(f"{name}: holds arrays, of which one is X; it has no columns to drop")
     names = listed(features) or ["X"]
     if len(names) > 1:
         raise ValueError(f"{name}: X is one of its arrays; name one with features=")

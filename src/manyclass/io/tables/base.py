@@ -79,6 +79,23 @@ def listed(features: Sequence[str] | None) -> list[str] | None:
     return [features] if isinstance(features, str) else None if features is None else [*features]
 
 
+def without(where: str, columns: Sequence[str], dropped: Sequence[str]) -> list[str]:
+    """Return columns without some of them.
+
+    Raises
+    ------
+    ValueError
+        If one of these is not there, or none is left.
+    """
+    for name in dropped:
+        if name not in columns:
+            raise ValueError(f"{where}: {no_column(name, columns)}")
+    left = [name for name in columns if name not in dropped]
+    if not left:
+        raise ValueError(f"{where}: all columns are dropped")
+    return left
+
+
 def no_column(name: str, known: Sequence[str], what: str = "column") -> str:
     """Return the message for a column that is not there."""
     return f"has no {what} {name!r}; there are {first_of(known)}{meant(name, known)}"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from manyclass.io.foreign_files import kind_of
 from manyclass.io.tables.arrays import BATCH_ROWS, read_npy, read_npz
 from manyclass.io.tables.arrow_table import ArrowTable, Batches, is_number
-from manyclass.io.tables.base import Table, pyarrow_for, readable
+from manyclass.io.tables.base import Table, pyarrow_for, readable, without
 from manyclass.utils.given_rows import is_pandas
 from manyclass.utils.types import Array, DType
 
@@ -59,6 +59,7 @@ def open_table(
     label: str | None = None,
     features: Sequence[str] | None = None,
     dtype: DType | None = None,
+    dropped: Sequence[str] = (),
 ) -> Table:
     """Open a file as a table.
 
@@ -75,6 +76,8 @@ def open_table(
         (default "X").
     dtype : {float32, float64}, default=None
         Of X; None: float32 if all columns are that or shorter, else float64.
+    dropped : sequence of str, default=()
+        Columns that are no features, where `features` names none. Not of an ``.npz`` file.
 
     Returns
     -------
@@ -93,8 +96,11 @@ def open_table(
     name, kind = os.fspath(path), table_kind(path)
     if kind in ("npy", "npz"):
         read = read_npy if kind == "npy" else read_npz
-        return read(name, label, features, dtype)
+        return read(name, label, features, dtype, dropped)
     schema, batches = _opened(name, kind)
+    if features is None and dropped:
+        known = list(dict.fromkeys(schema.names))
+        features = without(name, [one for one in known if one != label], dropped)
     return ArrowTable(name, schema, batches, label, features, dtype)
 
 
