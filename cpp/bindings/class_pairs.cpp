@@ -20,12 +20,16 @@ using nb::literals::operator""_a;
 namespace manyclass {
 namespace {
 
-// A pair that keeps the array of its labels alive.
+// A pair that keeps its arrays alive.
 struct HeldPair {
   HeldPair(std::int32_t width, std::int32_t n_first, std::int32_t n_second,
-           Vector<const std::int32_t> labels, bool own_too)
-      : held(labels), pair(width, n_first, n_second, view_of(labels), own_too) {}
-  Vector<const std::int32_t> held;
+           Vector<const std::int32_t> labels, bool own_too, OptionalRows classes)
+      : held_labels(labels),
+        held_classes(classes),
+        pair(width, n_first, n_second, view_of(labels), own_too,
+             classes ? view_of(*classes) : std::span<const std::int32_t>{}) {}
+  Vector<const std::int32_t> held_labels;
+  OptionalRows held_classes;
   ClassPair pair;
 };
 
@@ -197,8 +201,10 @@ void bind_tables(nb::module_& m, const char* name) {
 
 void bind_class_pairs(nb::module_& m) {
   nb::class_<HeldPair>(m, "ClassPair")
-      .def(nb::init<std::int32_t, std::int32_t, std::int32_t, Vector<const std::int32_t>, bool>(),
-           "width"_a, "n_first"_a, "n_second"_a, "labels"_a, "own_too"_a = true);
+      .def(nb::init<std::int32_t, std::int32_t, std::int32_t, Vector<const std::int32_t>, bool,
+                    OptionalRows>(),
+           "width"_a, "n_first"_a, "n_second"_a, "labels"_a, "own_too"_a = true,
+           "classes"_a = nb::none());
   bind_rows<float, Matrix<float>>(m);
   bind_rows<double, Matrix<double>>(m);
   bind_tables<float>(m, "PairTables32");

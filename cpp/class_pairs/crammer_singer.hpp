@@ -12,7 +12,7 @@
 //   min_z  1/2 ||z - b||^2    s.t.  z >= 0, sum z = mass;     b = z_old + a / q
 //
 // Given: examples (x_i != 0), z of the classes of both class blocks, W(z). Each visit solves a
-// block exactly and updates W. Source: Keerthi et al. 2008, sec. 2 (the block over all classes;
+// block exactly and updates W. Base scores, 0 at y_i, add to a_ic. Source: Keerthi et al. 2008, sec. 2 (the block over all classes;
 // a_ic = g^c, and z_ic = C_i [c = y_i] - alpha_i^c).
 #include <limits>
 #include <utility>
@@ -21,6 +21,7 @@
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
+#include "subproblem/base_rows.hpp"
 #include "subproblem/entering_classes.hpp"
 #include "subproblem/example_subproblem.hpp"
 #include "subproblem/root_finding.hpp"
@@ -103,6 +104,7 @@ class ShareVisitor {
   void score_all(std::int64_t i, std::span<const DualEntry<T>> z, int slot, ShareSummary& found) {
     T* s = scratch_.scores + first(slot);
     w_.scores(examples_.x.row(i), slot, s);
+    add_base(examples_.base, i, first(slot), first(slot) + pair_.n_classes[slot], s);
     std::fill(s + pair_.n_classes[slot], s + pair_.width, kNone);
     const std::int32_t y = examples_.labels[i];
     const auto take = [&](std::int32_t label, T value) {
@@ -122,6 +124,9 @@ class ShareVisitor {
                         ShareSummary& found) {
     T* s = scratch_.scores + first(slot);
     w_.scores_of(examples_.x.row(i), slot, {scratch_.labels, size}, s);
+    if (examples_.base) {
+      for (std::size_t m = 0; m < size; ++m) s[m] += base_of(examples_.base, i, scratch_.labels[m]);
+    }
     for (const DualEntry<T>& entry : z) {
       if (!is_in(entry.label, slot)) continue;
       add_coordinate(entry.label, static_cast<double>(entry.value), *s++, examples_.labels[i],

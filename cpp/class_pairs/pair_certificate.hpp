@@ -12,6 +12,7 @@
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
+#include "subproblem/base_rows.hpp"
 #include "subproblem/root_finding.hpp"
 #include "subproblem/scratch.hpp"
 #include "subproblem/slacks.hpp"
@@ -78,6 +79,7 @@ void survey_slacks(const Examples<T>& examples, const View& pair, const double* 
   double* const s = scratch.exact;
   for (std::int64_t i = begin; i < end; ++i) {
     scores_of_classes(pair, examples.x.row(i), s);
+    add_base(examples.base, i, 0, 2 * pair.width, s);
     if (examples.labels[i] != kElsewhere) s[examples.labels[i]] = -kInfinity;
     const double offset = Slacks(examples.formulation, own_scores[i], 0).offset();
     survey.largest[i] = offset + largest(s, 2 * pair.width);

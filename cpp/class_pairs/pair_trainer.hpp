@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "certificate/coefficient_blocks.hpp"
 #include "certificate/gap_sums.hpp"
@@ -41,7 +42,7 @@ class PairTrainer {
                  kernels_for<PairKernels<T, TablePairView<T>>>(problem_->instruction_set())},
         rebuild_kernels_(kernels_for<RebuildKernels<T>>(problem_->instruction_set())) {
     require(problem_->examples().formulation.relative, "pairs are for relative margins");
-    problem_->check_no_base();
+    problem_->base_table();
   }
 
   // One loop over `rows`, ascending, in random order; those that stay active go to `active`, which
@@ -208,7 +209,21 @@ class PairTrainer {
   Examples<T> labelled(const ClassPair& class_pair) const {
     Examples<T> examples = problem_->examples();
     examples.labels = class_pair.labels.data();
+    if (problem_->base_table()) examples.base = base_of(class_pair).view(examples.base.rows);
     return examples;
+  }
+
+  // The columns of the pair's classes, of base scores that are 0 for c = y_i.
+  const BaseTable<T>& base_of(const ClassPair& class_pair) const {
+    const std::span<const std::int32_t> classes = class_pair.classes;
+    if (base_ && std::ranges::equal(classes, base_classes_)) return *base_;
+    const std::int32_t n_classes = problem_->n_classes();
+    require(std::ssize(classes) == 2 * class_pair.width, "every column must have a class, or -1");
+    const auto odd = [=](std::int32_t c) { return c < -1 || c >= n_classes; };
+    require(std::ranges::none_of(classes, odd), "class out of range");
+    base_ = std::make_unique<const BaseTable<T>>(*problem_->base_table(), classes);
+    base_classes_.assign(classes.begin(), classes.end());
+    return *base_;
   }
 
   void check_lists(const DualLists<T>& z, const ClassPair& class_pair) const {
@@ -226,6 +241,8 @@ class PairTrainer {
   std::shared_ptr<const Problem<T>> problem_;
   std::tuple<const PairKernels<T, PairView<T>>&, const PairKernels<T, TablePairView<T>>&> kernels_;
   const RebuildKernels<T>& rebuild_kernels_;
+  mutable std::unique_ptr<const BaseTable<T>> base_;  // of the last pair
+  mutable std::vector<std::int32_t> base_classes_;
 };
 
 }  // namespace manyclass

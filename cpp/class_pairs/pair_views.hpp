@@ -56,11 +56,17 @@ class PairTables {
 };
 
 // The columns of a slot, the classes in each, and the column of every y_i (kElsewhere where y_i is
-// in neither block). own_too: full loops also score all classes of an example's own block.
+// in neither block). own_too: full loops also score all classes of an example's own block. `classes`
+// has the class of every column of both slots, -1 where there is none, for base scores.
 struct ClassPair {
   ClassPair(std::int32_t width_, std::int32_t n_first, std::int32_t n_second,
-            std::span<const std::int32_t> labels_, bool own_too_)
-      : width(width_), n_classes{n_first, n_second}, labels(labels_), own_too(own_too_) {
+            std::span<const std::int32_t> labels_, bool own_too_,
+            std::span<const std::int32_t> classes_)
+      : width(width_),
+        n_classes{n_first, n_second},
+        labels(labels_),
+        own_too(own_too_),
+        classes(classes_) {
     require(width > 0 && width < (1 << 30), "a slot must have a column");
     for (const std::int32_t n : n_classes) {
       require(0 <= n && n <= width, "a slot has too few columns for its classes");
@@ -73,6 +79,7 @@ struct ClassPair {
   std::int32_t n_classes[2];
   std::span<const std::int32_t> labels;
   bool own_too;
+  std::span<const std::int32_t> classes;
 };
 
 template <class T>

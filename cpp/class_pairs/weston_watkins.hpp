@@ -13,6 +13,7 @@
 #include "dual/dense_sweep.hpp"
 #include "duals/dual_lists.hpp"
 #include "simd/isa.hpp"
+#include "subproblem/base_rows.hpp"
 #include "subproblem/entering_classes.hpp"
 #include "subproblem/example_subproblem.hpp"
 #include "subproblem/root_finding.hpp"
@@ -84,6 +85,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     T* s = scores_of(slot);
     n_scores += pair_.n_classes[slot];
     w_.scores(examples_.x.row(i), slot, s);
+    add_base(examples_.base, i, first(slot), first(slot) + pair_.n_classes[slot], s);
     if (is_own(i, slot)) {
       T& own = s[examples_.labels[i] - first(slot)];
       found = this->begin(static_cast<double>(own), 0);
@@ -115,6 +117,9 @@ class PairVisitor : public ExampleSubproblem<T> {
     if (is_own(i, slot)) scratch_.labels[size++] = examples_.labels[i];
     n_scores += static_cast<std::int64_t>(size);
     w_.scores_of(examples_.x.row(i), slot, {scratch_.labels, size}, s);
+    if (examples_.base) {
+      for (std::size_t m = 0; m < size; ++m) s[m] += base_of(examples_.base, i, scratch_.labels[m]);
+    }
     if (is_own(i, slot)) found = this->begin(static_cast<double>(s[size - 1]), 0);
     std::size_t at = 0;
     for (const DualEntry<T>& entry : z) {

@@ -53,11 +53,12 @@ class BaseTable {
       : BaseTable(std::ssize(numbers) / n_classes, n_classes, padding) {
     fill([&](std::int64_t r, std::int32_t c) { return numbers[r * n_classes + c]; });
   }
-  // The same for classes in another order: column p is the other's column order[p].
+  // The same for some classes in an order: column p is the other's column order[p], or, where that
+  // is negative, 0.
   BaseTable(const BaseTable& other, std::span<const std::int32_t> order)
-      : BaseTable(other.n_rows_, other.n_classes_, other.padding_) {
+      : BaseTable(other.n_rows_, static_cast<std::int32_t>(order.size()), other.padding_) {
     fill([&](std::int64_t r, std::int32_t c) {
-      return other.exact_.data()[r * stride_ + order[c]];
+      return order[c] < 0 ? 0.0 : other.exact_.data()[r * other.stride_ + order[c]];
     });
   }
 

@@ -67,14 +67,14 @@ struct ExampleCosts {
   // The same for sums of terms of classes, before C_i multiplies losses or divides squares. Without
   // factors, every term is one expression with its sum.
   [[gnu::always_inline]] void add_loss(std::int32_t c, double loss, double& sum) const {
-    if (factors) {
+    if (factors) [[unlikely]] {
       sum += factors[c] * loss;
     } else {
       sum += loss;
     }
   }
   [[gnu::always_inline]] void add_square(std::int32_t c, double z, double& sum) const {
-    if (factors) {
+    if (factors) [[unlikely]] {
       sum += z * (z / factors[c]);
     } else {
       sum += z * z;
@@ -83,7 +83,7 @@ struct ExampleCosts {
   // z^2 less that before a step.
   [[gnu::always_inline]] void add_change(std::int32_t c, double z, double before,
                                          double& sum) const {
-    if (factors) {
+    if (factors) [[unlikely]] {
       sum += (z - before) * ((z + before) / factors[c]);
     } else {
       sum += z * z - before * before;

@@ -161,8 +161,9 @@ class ExampleSummary {
   // An example stays active while its z could still move within its non-zero entries.
   bool is_active(std::span<const DualEntry<T>> z, const ExampleCosts& costs) const {
     if (f_.maximum && z.size() != 1) return !z.empty();
+    const double of_all = f_.loss.upper(costs.all) * kAtBound<T>;
     for (const DualEntry<T>& entry : z) {
-      const double bound = f_.loss.upper(costs.of(entry.label)) * kAtBound<T>;
+      const double bound = costs.factors ? of_all * costs.factors[entry.label] : of_all;
       if (static_cast<double>(entry.value) < bound) return true;
     }
     return false;

@@ -38,7 +38,13 @@ struct LaneView {
   // of(C) in lanes, C the cost of each class's machine.
   template <class Of>
   [[gnu::always_inline]] Lanes of_costs(Of of) const {
-    if (!factors) return Lanes::all(static_cast<T>(of(cost)));
+    if (factors) [[unlikely]]
+      return of_factors(of);
+    return Lanes::all(static_cast<T>(of(cost)));
+  }
+  // Not inlined: visits without factors keep their registers.
+  template <class Of>
+  [[gnu::noinline, gnu::cold]] Lanes of_factors(Of of) const {
     constexpr int kNumbers = kV * static_cast<int>(kLanes<T>);
     alignas(kBlockBytes) T numbers[kNumbers];
     for (int c = 0; c < kNumbers; ++c) {

@@ -278,8 +278,8 @@ def test_two_machines_of_two_classes_are_refused():
     assert model.coef_.shape == (1, 4)
 
 
-def test_several_processes_refuse_costs():
-    model = MulticlassSVC(costs=COSTS)
+def test_several_processes_refuse_costs_of_weights_that_sum_to_zero():
+    model = MulticlassSVC(costs=COSTS, formulation="reinforced")
     problem = Training(model).given(X, Y, None).problem
     with pytest.raises(ValueError, match="one process"):
         check_formulation(problem)

@@ -10,6 +10,7 @@ import numpy as np
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, say, silent
+from manyclass.cli.input.costs import take_costs, take_offsets
 from manyclass.cli.input.data import (
     Say,
     check_converted,
@@ -67,6 +68,8 @@ def _train(args: argparse.Namespace, ranks: Communicator) -> None:
     X, y = _read(args, ranks, log)
     agreed(ranks, lambda: check_labels(args.data, y))
     agreed(ranks, lambda: weigh_classes(model, args, y))
+    agreed(ranks, lambda: take_costs(model, args, y))
+    agreed(ranks, lambda: take_offsets(model, args, y))
     training = ShardedTraining(model)
     seconds = timed(args, lambda: training.fit(X, y))
     training.save(args.model)
@@ -89,6 +92,9 @@ def _train_rows(args: argparse.Namespace, ranks: Communicator, log: Say) -> None
     )
     agreed(ranks, lambda: check_labels(args.data, classes))
     agreed(ranks, lambda: weigh_classes(model, args, classes))
+    if args.formulation != LOGISTIC:
+        agreed(ranks, lambda: take_costs(model, args, classes))
+    agreed(ranks, lambda: take_offsets(model, args, classes))
     seconds = timed(args, lambda: model.fit(X, y))
     agreed(ranks, lambda: save_model(args.model, model) if ranks.rank == 0 else None)
     log_proof(model, seconds, log)
@@ -109,10 +115,6 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
             f"argument --formulation: logistic {started}; with --split rows each reads and trains "
             "on a share of the rows; or leave out mpiexec"
         )
-    for flag in ("costs", "taxonomy", "class_offset"):
-        if getattr(args, flag):
-            name = "--" + flag.replace("_", "-")
-            raise UsageError(f"argument {name}: {started}; leave out mpiexec")
     if args.multilabel:
         raise UsageError(f"argument --multilabel: {started}; leave out mpiexec")
     if args.C == AUTO:

@@ -15,6 +15,7 @@ from manyclass.distributed.solvers.one_vs_rest import DistributedOneVsRest
 from manyclass.distributed.solvers.sum_to_zero import DistributedSumToZero
 from manyclass.distributed.solvers.weston_watkins import DistributedWestonWatkins
 from manyclass.io.tensors import Tensors
+from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Start
 from manyclass.solvers.weights.dense import classes_in_group
@@ -23,6 +24,8 @@ from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.loop import Solver
 from manyclass.training.options import Options
 from manyclass.utils.fingerprints import Facts
+
+LARGEST_TABLE = 4096  # classes, of what is added to their scores
 
 
 class Ranks:
@@ -83,6 +86,8 @@ def distributed_solver(
     check_formulation(problem)
     sparse, formulation = options.weights == "sparse", problem.formulation
     returned = {"gathers": gathers, "keeps_duals": options.keeps_duals}
+    if isinstance(problem.base, BaseScores) and formulation.is_relative:
+        problem = problem.with_base(problem.base.by_class(problem.dataset.labels))
     if formulation.is_separable:
         return DistributedOneVsRest(
             problem, start, rng, ranks, options.n_jobs, sparse=sparse, **returned
@@ -101,16 +106,34 @@ def check_formulation(problem: Problem) -> None:
     ------
     ValueError
     """
-    if problem.base is not None or problem.factors is not None:
+    if problem.factors is not None:
         raise ValueError(
-            "costs of mistakes and class_offset are trained by one process; leave out "
-            "communicator, or them"
+            "cost_scaling='slack' is trained by one process, or with split='rows'; leave out "
+            "communicator, or use cost_scaling='margin'"
         )
+    if problem.base is not None:
+        _check_base(problem)
     if problem.formulation.takes_maximum and problem.formulation.centred:
         raise ValueError(
             "this formulation takes the largest loss of an example under weights that sum to zero, "
             "and is trained by one process; several processes train all others but 'adm' and 'atm',"
             " such as formulation='crammer_singer'"
+        )
+
+
+def _check_base(problem: Problem) -> None:
+    """Refuse base scores that the ranks' kernels do not take."""
+    k = problem.dataset.n_classes
+    if problem.formulation.centred:
+        raise ValueError(
+            "costs of mistakes and class_offset are trained by one process where weights sum to "
+            "zero; leave out communicator, or use formulation='crammer_singer', 'weston_watkins' "
+            "or 'one_vs_rest'"
+        )
+    if problem.formulation.is_relative and k > LARGEST_TABLE:
+        raise ValueError(
+            f"costs of mistakes and class_offset are spread over ranks for up to {LARGEST_TABLE} "
+            f"classes, and there are {k}; leave out communicator, or them"
         )
 
 

@@ -102,7 +102,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         and its columns. Of a ``Taxonomy``, the distances of its
         classes. They are the margins that training asks for: the loss is
         max(0, max_{c != y_i} costs[y_i, c] - (w_{y_i} - w_c) . x_i) of Crammer-Singer. For all
-        formulations but "mmr", and binary "one_vs_rest"; up to 4,096 classes, in one process.
+        formulations but "mmr", and binary "one_vs_rest"; a table has up to 4,096 classes.
     cost_scaling : {"margin", "slack"}, default="margin"
         What `costs` do: "margin": they are the margins that training asks for. "slack": margins
         are 1, and costs multiply the losses (Tsochantaridis et al. 2005), for "weston_watkins":
@@ -112,7 +112,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         with a smaller one ends with higher scores. "logit_adjustment": the logarithm of the share
         of each class in the weights of the rows, which helps rare classes (Menon et al. 2021). An
         array in the order of ``classes_``; a dict by label, 0 for classes that it lacks. Not for
-        binary "one_vs_rest"; in one process.
+        binary "one_vs_rest".
     max_iter : int, default=1000
         Epochs at most (of each part, where "one_vs_rest" with sparse weights trains some classes
         after the other). An epoch is one loop over all examples and classes, preceded by loops

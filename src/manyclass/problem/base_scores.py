@@ -80,6 +80,20 @@ class BaseScores:
             return replace(self, table=self.table + numbers)
         return replace(BaseScores.of_scores(self.of(slice(None)) + numbers), gamma=self.gamma)
 
+    def by_class(self, labels: NDArray[np.int32]) -> BaseScores:
+        """Return the same relative margins, with a row for each class y, where b_y = 0, gamma = 1.
+
+        Of these, b_c - b_y and gamma count alone. The rows of examples must be those of their
+        classes, as of costs and offsets.
+        """
+        k = self.table.shape[1]
+        rows = np.zeros(k, np.int32)
+        rows[labels] = self.rows
+        table = self.table[rows]
+        table = table - table.diagonal()[:, None] + (self.gamma - 1)
+        np.fill_diagonal(table, 0.0)
+        return BaseScores(table, labels, 1.0)
+
     def of(self, part: slice | NDArray[np.intp]) -> Numbers:
         """Return those of some examples, shape (rows, k)."""
         return np.asarray(self.table[self.rows[part]])

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, load_model, load_svmlight
@@ -70,6 +71,26 @@ def test_the_command_line_trains_as_one_process_does(data, tmp_path, formulation
     one = MulticlassSVC(formulation=SHORT_NAMES[formulation], tol=1e-4).fit(*load_svmlight(data))
     here = one.certificate_.primal_objective
     assert certificate.primal_objective == pytest.approx(here, rel=2e-4)
+
+
+@pytest.mark.parametrize("split", [None, "rows"])
+def test_costs_and_offsets_on_the_command_line(data, tmp_path, split):
+    X, y = load_svmlight(data)
+    labels = np.unique(y)
+    costs = 1 + np.abs(np.subtract.outer(np.arange(len(labels)), np.arange(len(labels)))) / 4
+    np.fill_diagonal(costs, 0)
+    header = ["", *(f"{label:g}" for label in labels)]
+    lines = [[f"{a:g}", *map(str, row)] for a, row in zip(labels, costs.tolist(), strict=True)]
+    (tmp_path / "costs.csv").write_text("\n".join(",".join(line) for line in [header, *lines]))
+    options = ["--costs", str(tmp_path / "costs.csv"), "--class-offset", f"{labels[0]:g}=0.5"]
+    options += ["--split", split] if split else []
+    done = train(2, data, tmp_path / "model", *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    model = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(model.costs, costs)
+    settings = {"costs": costs, "class_offset": {labels[0]: 0.5}, "tol": 1e-4}
+    one = MulticlassSVC(**settings).fit(X, y).certificate_.primal_objective
+    assert model.certificate_.primal_objective == pytest.approx(one, rel=2e-4)
 
 
 def test_every_rank_has_the_model(data, tmp_path):

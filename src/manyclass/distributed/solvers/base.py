@@ -187,7 +187,9 @@ def slack_errors(problem: Problem, norms: NDArray[np.float64], norm: float) -> N
     ``norms`` are the ||x_i||^2, ``norm`` is ||W||.
     """
     nnz = np.diff(problem.dataset.indptr)
-    return np.asarray(UNIT * (nnz + 8) * (1 + math.sqrt(2) * norm * np.sqrt(norms)))
+    base = problem.base
+    added = 0.0 if base is None else 2 * max(float(np.abs(part).max()) for _, part in base.parts())
+    return np.asarray(UNIT * (nnz + 8) * (1 + added + math.sqrt(2) * norm * np.sqrt(norms)))
 
 
 def gather_duals(communicator: Communicator, mine: CooDuals) -> CooDuals:

@@ -27,6 +27,7 @@ from manyclass.distributed.solvers.base import (
 from manyclass.distributed.solvers.class_blocks import ClassBlocks, ClassBlockStore
 from manyclass.distributed.solvers.coo_duals import CooDuals, start_duals, to_core
 from manyclass.distributed.solvers.round_robin import BLOCKS_PER_RANK, Schedule, work_of_classes
+from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem, check_squared_norms, core_problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start
 from manyclass.solvers.certificates import NO_COMMON, Returned, returned_square
@@ -99,7 +100,7 @@ class ClassPairSolver(DistributedSolver):
         self.round = ClassBlockStore(self.communicator, self.schedule, data, tables)
         self.duals = start_duals(start, self.filled, data.dtype)
         # Loss of the examples with x_i = 0.
-        self.constant = float(problem.costs[~self.filled].sum()) * self._largest_loss()
+        self.constant = self._constant_loss()
         self.dual = self.constant
         self._rounding = 0.0  # how far W is from W(z) at most, when an epoch begins
         self._polishes = True  # whether shrunk loops pay
@@ -136,8 +137,20 @@ class ClassPairSolver(DistributedSolver):
         return self.round.spread(sparse=self.sparse)
 
     @abstractmethod
-    def _largest_loss(self) -> float:
-        """Return the loss of an example with x_i = 0."""
+    def _loss_of(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the loss of examples from those of all classes, shape (..., k), 0 of y_i."""
+
+    def _constant_loss(self) -> float:
+        """Return the loss of the examples with x_i = 0, times their costs."""
+        problem, data, base = self.problem, self.problem.dataset, self.problem.base
+        of_positive = problem.slack_loss.of_positive
+        costs = problem.costs[~self.filled]
+        if not isinstance(base, BaseScores):
+            ones = np.append(np.ones(data.n_classes - 1), 0.0)
+            return float(costs.sum()) * float(self._loss_of(of_positive(ones)))
+        xi = np.maximum(0, 1 + base.table)
+        np.fill_diagonal(xi, 0)
+        return float(costs @ self._loss_of(of_positive(xi))[data.labels[~self.filled]])
 
     @abstractmethod
     def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -220,7 +233,9 @@ class ClassPairSolver(DistributedSolver):
             sizes[slot] = len(self.round.blocks.classes[block])
         labels = self.round.columns_of()[self.problem.dataset.labels]
         own_too = self.round.is_first
-        return _core.ClassPair(self.round.width, sizes[0], sizes[1], labels, own_too), labels
+        classes = None if self.problem.base is None else self.round.classes_of()
+        pair = _core.ClassPair(self.round.width, sizes[0], sizes[1], labels, own_too, classes)
+        return pair, labels
 
     def _core_duals(self, z: CooDuals) -> _core.Duals64:
         """Return z of the classes that are held, as the core takes it."""

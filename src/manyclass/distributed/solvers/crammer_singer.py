@@ -13,6 +13,8 @@ Where the home block is paired with another, a visit scores all classes of that 
 does; every other visit is restricted to the classes with z > 0. At an optimum no class has a larger
 gradient than those of the home block with z > 0. Class blocks are drawn for each epoch.
 
+Base scores of costs and offsets, 0 at y_i, add to a_ic.
+
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank.
 Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and a
 home block keeps a sum of about C_i / k: in the end no class has a larger gradient
@@ -107,9 +109,9 @@ class DistributedCrammerSinger(ClassPairSolver):
         scale = costs / np.maximum(costs, totals)
         return scale * totals, scale
 
-    def _largest_loss(self) -> float:
-        """Return the loss of an example with x_i = 0."""
-        return 1.0
+    def _loss_of(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the loss of examples from those of all classes."""
+        return np.asarray(losses.max(axis=-1))
 
     def _begin_epoch(self) -> None:
         """Draw class blocks; take W and the shares of the first ones from all z, within budgets."""

@@ -18,6 +18,8 @@ W is held dense, or, for very many classes, as one table per feature and class b
 (hash_tables.hpp); then of the classes that violate an example's conditions only those enter its
 list in one visit that do so most (entering_classes.hpp).
 
+Base scores of costs and offsets, 0 at y_i, add to the scores of the classes that are held.
+
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank: the
 gap is a sum over examples and classes once w_{y_i} . x_i is known.
 Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and every z
@@ -67,10 +69,9 @@ class DistributedWestonWatkins(ClassPairSolver):
         self.dual = proof.dual_objective  # free of the rounding of many small gains
         return proof
 
-    def _largest_loss(self) -> float:
-        """Return the loss of an example with x_i = 0."""
-        slack = self.problem.slack_loss.of_positive(np.ones(1))[0]
-        return float(slack * (self.problem.dataset.n_classes - 1))
+    def _loss_of(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the loss of examples from those of all classes."""
+        return np.asarray(losses.sum(axis=-1))
 
     def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return sum_c z_ic with each z clipped to C_i; the core does that, too."""
