@@ -214,7 +214,12 @@ class ProximalNewton:
 
 
 def is_small(problem: Problem) -> bool:
-    """Whether the Hessian is small enough to be summed and factorised at every step."""
+    """Whether the Hessian is small enough to be summed and factorised at every step.
+
+    Losses with factors (slack rescaling) are left to consensus.
+    """
+    if problem.factors is not None:
+        return False
     m, k = problem.dataset.n_features + 1, problem.dataset.n_classes
     if problem.formulation.is_separable:
         return m <= MOST_NUMBERS and k * m**2 <= MOST_OF_ALL_CLASSES
