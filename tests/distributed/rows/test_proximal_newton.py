@@ -201,6 +201,28 @@ def test_a_part_that_is_lost_begins_again(name, loss, when, at_once, monkeypatch
     assert rule.met(proof)
 
 
+def test_it_begins_later_if_all_parts_are_lost(at_once, monkeypatch):
+    """There is no z to begin with; consensus continues, and Newton's method after it."""
+    problem = blobs(formulation="weston_watkins", loss="hinge")
+    parts = parts_of(problem, ends(3))
+    original, lost = SvmRows.squared_duals, set()
+
+    def lose(self, total):
+        if self.number not in lost:
+            lost.add(self.number)
+            self.__dict__.update(vars(parts_of(problem, ends(3))[self.number]))
+        original(self, total)
+
+    monkeypatch.setattr(SvmRows, "squared_duals", lose)
+    solver = SvmOnRows(problem, LocalParts(parts), None)
+    for _ in range(60):
+        solver.epoch(GapRule(1e-6))
+        if GapRule(1e-6).met(solver.certify()):
+            break
+    assert GapRule(1e-6).met(solver.certify())
+    assert at_once and len(lost) == 3
+
+
 def test_questions_that_are_asked_again_are_answered_as_before(at_once):
     problem = blobs(formulation="crammer_singer")
     parts = parts_of(problem, ends(3))

@@ -88,7 +88,12 @@ class ProximalNewton:
             squares = np.zeros(1)
             parts.add(SvmRows.squared_duals, (), (squares,))
             parts.same(squares)
-            self.epsilon = FIRST_EPSILON * gap / max(float(squares[0]), np.finfo(float).tiny)
+            self.epsilon = FIRST_EPSILON * gap / squares[0] if squares[0] > 0 else math.inf
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether there are a gap and dual variables to begin with."""
+        return math.isfinite(self.epsilon)
 
     def round(self, of_centre: NDArray[np.float64]) -> int:
         """Make a step, or those that find a proximal point; return how many.

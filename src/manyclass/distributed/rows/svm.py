@@ -64,7 +64,8 @@ class SvmOnRows(ConsensusAdmm):
         if self._phase is None and self._is_slow(rule):
             found = self.certify()
             W = self.best.astype(np.float64)
-            self._phase = ProximalNewton(self.problem, self.parts, W, found.gap)
+            phase = ProximalNewton(self.problem, self.parts, W, found.gap)
+            self._phase = phase if phase.can_begin else None
         if self._phase is not None:
             return self._newton_round(self._phase)
         record = super().epoch(rule)
