@@ -220,7 +220,8 @@ def test_it_begins_later_if_all_parts_are_lost(at_once, monkeypatch):
         if GapRule(1e-6).met(solver.certify()):
             break
     assert GapRule(1e-6).met(solver.certify())
-    assert at_once and len(lost) == 3
+    assert at_once
+    assert len(lost) == 3
 
 
 def test_questions_that_are_asked_again_are_answered_as_before(at_once):
