@@ -26,10 +26,11 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-template <class T, int B>
+// `kFactors`: whether the examples may have factors (data/examples.hpp).
+template <class T, int B, bool kFactors = true>
 class LaneVisitor {
  public:
-  using View = LaneView<T, B>;
+  using View = LaneView<T, B, kFactors>;
   using Lanes = typename View::Lanes;
   using Mask = WideMask<T, View::kV>;
 
@@ -72,7 +73,7 @@ class LaneVisitor {
     View e;
     e.q = examples_.norms[i];
     e.cost = examples_.costs[i];
-    e.factors = examples_.factors.of(i);
+    if constexpr (kFactors) e.factors = examples_.factors.of(i);
     e.z = Lanes::at(duals_.lanes(i));
     e.own = own_of(i);
     const T off = less(e.own);
@@ -196,7 +197,7 @@ class LaneVisitor {
   Lanes live_;    // 1 for the classes, 0 in the padding
   Lanes others_;  // added to xi: 0 for targets, kNone elsewhere
   double sigma_;
-  LaneSubproblem<T, B> subproblem_;
+  LaneSubproblem<T, B, kFactors> subproblem_;
 
  public:
   // The step of the weights along x_i; `sum_v` is v^T delta.
@@ -263,8 +264,11 @@ template <class T, int B>
 SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, DualLanes<T>& z,
                          Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,
                          std::int32_t* active) {
-  const LaneVisitor<T, B> visitor(examples, w, z, scratch.carry);
-  return sweep_lanes(visitor, w.n_classes, order, min_gap, active);
+  const auto sweep = [&](const auto& visitor) {
+    return sweep_lanes(visitor, w.n_classes, order, min_gap, active);
+  };
+  if (examples.factors) return sweep(LaneVisitor<T, B, true>(examples, w, z, scratch.carry));
+  return sweep(LaneVisitor<T, B, false>(examples, w, z, scratch.carry));
 }
 
 // The same for as many blocks as the rows of z have.

@@ -33,10 +33,10 @@
 namespace manyclass::MANYCLASS_ISA {
 
 // One example of the proximal problem.
-template <class T, int B>
+template <class T, int B, bool kFactors = true>
 class ProximalVisitor {
  public:
-  using Visitor = LaneVisitor<T, B>;
+  using Visitor = LaneVisitor<T, B, kFactors>;
   using View = typename Visitor::View;
   using Lanes = typename Visitor::Lanes;
   static constexpr std::int64_t kStride = B * DualLanes<T>::kBlock;
@@ -64,7 +64,7 @@ class ProximalVisitor {
     return (unbounded(e, centre) > zero()).bits() == 0;
   }
   Lanes respond(const View& e, const Lanes& centre) const {
-    if (f_.maximum) return LaneSubproblem<T, B>::without_noise(simplex(e, centre));
+    if (f_.maximum) return LaneSubproblem<T, B, kFactors>::without_noise(simplex(e, centre));
     return min(max(unbounded(e, centre), zero()), upper(e));
   }
 
@@ -157,13 +157,13 @@ void add_dual_rows(const Examples<T>& examples, const WeightsView<T>& w, const D
   for (std::int64_t i = begin; i < end; ++i) visitor.add_duals(i);
 }
 
-template <class T, int B>
-ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& response,
-                            std::int64_t begin, std::int64_t end) {
-  using Visitor = ProximalVisitor<T, B>;
+template <class T, int B, bool kFactors>
+ResponseResult respond_to(const Proximal<T>& problem, const Response<T>& response,
+                          std::int64_t begin, std::int64_t end) {
+  using Visitor = ProximalVisitor<T, B, kFactors>;
   using Lanes = typename Visitor::Lanes;
   const Examples<T>& examples = problem.examples;
-  const LaneVisitor<T, B> visitor(examples, response.moves, response.z);
+  const LaneVisitor<T, B, kFactors> visitor(examples, response.moves, response.z);
   const Visitor proximal(problem);
   ResponseResult result;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -196,13 +196,19 @@ ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& respo
 }
 
 template <class T, int B>
-void hessian_product(const Proximal<T>& problem, const Response<T>& response,
-                     const WeightsView<T>& p, const WeightsView<T>& out, std::int64_t begin,
-                     std::int64_t end) {
-  using Visitor = ProximalVisitor<T, B>;
+ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& response,
+                            std::int64_t begin, std::int64_t end) {
+  return problem.examples.factors ? respond_to<T, B, true>(problem, response, begin, end)
+                                  : respond_to<T, B, false>(problem, response, begin, end);
+}
+
+template <class T, int B, bool kFactors>
+void hessian_times(const Proximal<T>& problem, const Response<T>& response, const WeightsView<T>& p,
+                   const WeightsView<T>& out, std::int64_t begin, std::int64_t end) {
+  using Visitor = ProximalVisitor<T, B, kFactors>;
   using Lanes = typename Visitor::Lanes;
-  const LaneVisitor<T, B> from(problem.examples, p, response.z);
-  const LaneVisitor<T, B> to(problem.examples, out, response.z);
+  const LaneVisitor<T, B, kFactors> from(problem.examples, p, response.z);
+  const LaneVisitor<T, B, kFactors> to(problem.examples, out, response.z);
   const Visitor proximal(problem);
   for (std::int64_t m = begin; m < end; ++m) {
     const std::int32_t i = response.zone[m];
@@ -215,6 +221,17 @@ void hessian_product(const Proximal<T>& problem, const Response<T>& response,
     }
     d = d * (proximal.scale(e) * T{-1});  // the step of W for z is -B^T z
     to.add(row, to.step(e, d, proximal.sum_v(e, d)));
+  }
+}
+
+template <class T, int B>
+void hessian_product(const Proximal<T>& problem, const Response<T>& response,
+                     const WeightsView<T>& p, const WeightsView<T>& out, std::int64_t begin,
+                     std::int64_t end) {
+  if (problem.examples.factors) {
+    hessian_times<T, B, true>(problem, response, p, out, begin, end);
+  } else {
+    hessian_times<T, B, false>(problem, response, p, out, begin, end);
   }
 }
 

@@ -20,9 +20,21 @@ namespace manyclass::MANYCLASS_ISA {
 template <class T>
 inline constexpr T kNoSlack = -std::numeric_limits<T>::max() / 1024;
 
+// The factors of an example's classes (data/examples.hpp), or null.
+template <class T, bool kFactors>
+struct LaneFactors {
+  const T* factors = nullptr;
+};
+// Where no example has any: what depends on them is left out when it is compiled.
+template <class T>
+struct LaneFactors<T, false> {
+  static constexpr const T* factors = nullptr;
+};
+
 // Input of one visit of an example; B blocks of 64 bytes hold its classes.
-template <class T, int B>
-struct LaneView {
+template <class T, int B, bool kFactors>
+struct LaneView : LaneFactors<T, kFactors> {
+  using LaneFactors<T, kFactors>::factors;
   static constexpr int kV = B * static_cast<int>(kBlockBytes / kVectorBytes);
   using Lanes = Wide<T, kV>;
   Lanes z;
@@ -31,20 +43,13 @@ struct LaneView {
   WideMask<T, kV> own;
   double q;
   double cost;
-  const T* factors = nullptr;  // of the classes (data/examples.hpp), or null
-  double xi_max = 0;           // maximum formulations
+  double xi_max = 0;  // maximum formulations
   double sum_z = 0;
 
   // of(C) in lanes, C the cost of each class's machine.
   template <class Of>
   [[gnu::always_inline]] Lanes of_costs(Of of) const {
-    if (factors) [[unlikely]]
-      return of_factors(of);
-    return Lanes::all(static_cast<T>(of(cost)));
-  }
-  // Not inlined: visits without factors keep their registers.
-  template <class Of>
-  [[gnu::noinline, gnu::cold]] Lanes of_factors(Of of) const {
+    if (!factors) return Lanes::all(static_cast<T>(of(cost)));
     constexpr int kNumbers = kV * static_cast<int>(kLanes<T>);
     alignas(kBlockBytes) T numbers[kNumbers];
     for (int c = 0; c < kNumbers; ++c) {
@@ -55,10 +60,10 @@ struct LaneView {
 };
 
 // `sigma` is that of the subproblem's matrix, a I + sigma v v^T.
-template <class T, int B>
+template <class T, int B, bool kFactors>
 class LaneSubproblem {
  public:
-  using View = LaneView<T, B>;
+  using View = LaneView<T, B, kFactors>;
   using Lanes = typename View::Lanes;
 
   LaneSubproblem(const Formulation& formulation, double sigma) : f_(formulation), sigma_(sigma) {}

@@ -55,15 +55,15 @@ SweepResult shared_sweep(const Examples<T>& examples, const WeightsView<T>& w, d
 }
 
 template <class T, int B>
-class SharedLaneVisitor : public LaneVisitor<T, B> {
+class SharedLaneVisitor : public LaneVisitor<T, B, false> {
  public:
-  using typename LaneVisitor<T, B>::View;
-  using typename LaneVisitor<T, B>::Lanes;
-  using typename LaneVisitor<T, B>::Mask;
+  using typename LaneVisitor<T, B, false>::View;
+  using typename LaneVisitor<T, B, false>::Lanes;
+  using typename LaneVisitor<T, B, false>::Mask;
 
   SharedLaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, double drift,
                     const DualLanes<T>& z, T* carry)
-      : LaneVisitor<T, B>(examples, w, z, carry, -drift),
+      : LaneVisitor<T, B, false>(examples, w, z, carry, -drift),
         drift_(drift),
         mean_(this->numbers_ == Lanes::all(static_cast<T>(w.n_classes))) {}
 
