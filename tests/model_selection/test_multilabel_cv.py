@@ -121,9 +121,7 @@ def test_other_forms(tmp_path):
     )
     labels = session.run(None, {"X": X.astype(np.float32)})[0]
     assert (labels == model.predict(X)).mean() > 0.99
-    with pytest.raises(TypeError, match="save its best_estimator_"):
-        save_model(tmp_path / "model", model)
-    save_model(tmp_path / "model", model.best_estimator_)
+    save_model(tmp_path / "model", model)
     loaded = load_model(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     with pytest.raises(NotFittedError):

@@ -27,7 +27,7 @@ def test_only_our_estimators_can_be_saved(what, told, tmp_path):
         what.fit(*load_iris(return_X_y=True))
     kinds = "MulticlassSVC or a MultinomialLogisticRegression or a StochasticClassifier"
     kinds += " or a MultilabelSVC"
-    searches = "MulticlassSVCCV or a MultinomialLogisticRegressionCV"
+    searches = "MulticlassSVCCV or a MultinomialLogisticRegressionCV or a MultilabelSVCCV"
     around = "scikit-learn's own Pipeline, GridSearchCV or the like with one of them"
     wanted = f"save_model takes a {kinds} or a {searches}, or {around}, not {told}"
     with pytest.raises(TypeError, match=wanted):

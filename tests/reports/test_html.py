@@ -47,11 +47,11 @@ def test_formulas_are_those_of_the_catalogue():
     assert "ℓ = [k − 1 − sy]+ + ∑c ≠ y [1 + sc]+</p>" in plain("reinforced")
     assert "ℓ = max([1 − sy]+, maxc ≠ y [1 + sc]+)</p>" in plain("atm")
     assert "ℓ = [1 − sy]+</p>" in plain("mmr")
-    assert "ℓ = maxc ≠ y [Δ(y, c) − (sy − sc)]+</p>" in plain("crammer_singer", costs=True)
+    assert "ℓ = maxc ≠ y [Δ(y, c) − (sy − sc)]+</p>" in plain("crammer_singer", costs="margin")
     sets = plain("one_vs_rest", "squared_hinge", of_sets=True)
     assert "ℓ = ∑c ∈ y [1 − sc]+2 + ∑c ∉ y [1 + sc]+2</p>" in sets
     assert "sc = wc · x + oc while training</p>" in plain("adm", offsets=True)
-    assert "Δ(y, c) + sc" in plain("lee_lin_wahba", costs=True, offsets=True)
+    assert "Δ(y, c) + sc" in plain("lee_lin_wahba", costs="margin", offsets=True)
 
 
 @pytest.mark.parametrize(
