@@ -289,10 +289,11 @@ def test_solver_has_no_phase_before_it_begins():
     assert SequentialDual(problem, None, np.random.default_rng(0))._phase is None
 
 
-def test_without_memory_for_it_descent_goes_on(at_once, monkeypatch):
-    def without_memory(self):
+@pytest.mark.parametrize("step", ["__init__", "round"])
+def test_without_memory_for_it_descent_goes_on(step, at_once, monkeypatch):
+    def without_memory(self, *_):
         raise MemoryError
 
-    monkeypatch.setattr(NewtonPhase, "round", without_memory)
+    monkeypatch.setattr(NewtonPhase, step, without_memory)
     solution = train(blobs(np.float64), tol=1e-2)
     assert solution.status is Status.CONVERGED

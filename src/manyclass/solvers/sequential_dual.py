@@ -277,8 +277,12 @@ class SequentialDual:
 
     def _new_phase(self) -> NewtonPhase | None:
         """Return a Newton phase that has not begun, where one is allowed."""
-        allowed = self.engine.few_classes and newton_phase.is_allowed(self.problem)
-        return NewtonPhase(self.engine) if allowed else None
+        if not (self.engine.few_classes and newton_phase.is_allowed(self.problem)):
+            return None
+        try:
+            return NewtonPhase(self.engine)
+        except MemoryError:  # coordinate ascent needs no more
+            return None
 
     def _newton_round(self, phase: NewtonPhase) -> EpochRecord | None:
         """Run one round; None where there is no memory for it, and the phase has ended for good."""
