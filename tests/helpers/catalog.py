@@ -240,3 +240,21 @@ def problem_of_size(name: str = "crammer_singer", *, d=1000, k=100, n=50, nnz=20
     X = sp.csr_array(np.ones((n, nnz), np.float32))
     problem = make_problem(X, np.arange(n) % 2, n_classes=2, formulation=name)
     return Problem(replace(problem.dataset, n_features=d, n_classes=k), problem.formulation, 1.0)
+
+
+def random_costs(k, seed, least=0.0):
+    """Costs of mistakes from `least` to 3, a fifth of them 0."""
+    rng = np.random.default_rng(seed)
+    costs = rng.uniform(least, 3, (k, k)) * (rng.random((k, k)) < 0.8)
+    costs[0, 1] = 2.0
+    np.fill_diagonal(costs, 0)
+    return costs
+
+
+def problem_and_costs(seed, name, loss, dtype=np.float64, least=0.0):
+    """A tiny problem of three classes or more, and costs for it."""
+    problem = random_problem(seed, name, loss, dtype)
+    while problem.dataset.n_classes < 3:
+        seed += 1000
+        problem = random_problem(seed, name, loss, dtype)
+    return problem, random_costs(problem.dataset.n_classes, seed, least)

@@ -21,6 +21,8 @@ from tests.helpers.catalog import (
     ROWS,
     SparseDual,
     make_problem,
+    problem_and_costs,
+    random_costs,
     random_problem,
     text_problem,
     train,
@@ -37,26 +39,13 @@ PAIRS = [
 pairs = pytest.mark.parametrize(("name", "loss"), PAIRS)
 
 
-def random_costs(k, seed):
-    """Costs of any size, a fifth of them 0."""
-    rng = np.random.default_rng(seed)
-    costs = rng.uniform(0, 3, (k, k)) * (rng.random((k, k)) < 0.8)
-    costs[0, 1] = 2.0
-    np.fill_diagonal(costs, 0)
-    return costs
-
-
 def with_costs(problem, costs):
     return replace(problem, base=BaseScores.of_costs(costs, problem.dataset.labels))
 
 
 def random_case(seed, name, loss, dtype=np.float64):
-    """A tiny problem of three classes or more, its costs, and the problem with them."""
-    problem = random_problem(seed, name, loss, dtype)
-    while problem.dataset.n_classes < 3:
-        seed += 1000
-        problem = random_problem(seed, name, loss, dtype)
-    costs = random_costs(problem.dataset.n_classes, seed)
+    """Costs, and a tiny problem with them."""
+    problem, costs = problem_and_costs(seed, name, loss, dtype)
     return costs, with_costs(problem, costs)
 
 

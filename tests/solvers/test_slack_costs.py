@@ -23,7 +23,8 @@ from tests.helpers.catalog import (
     BatchedDual,
     SparseDual,
     make_problem,
-    random_problem,
+    problem_and_costs,
+    random_costs,
     text_problem,
     train,
 )
@@ -35,15 +36,6 @@ solvers = pytest.mark.parametrize("solver", [SequentialDual, BatchedDual, Sparse
 types = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
-def random_costs(k, seed):
-    """Costs of several sizes, a fifth of them 0."""
-    rng = np.random.default_rng(seed)
-    costs = rng.uniform(0.1, 3, (k, k)) * (rng.random((k, k)) < 0.8)
-    costs[0, 1] = 2.0
-    np.fill_diagonal(costs, 0)
-    return costs
-
-
 def with_factors(problem, costs):
     labels, k = problem.dataset.labels, problem.dataset.n_classes
     base, factors = factors_of_costs(costs, np.arange(k), labels, WW)
@@ -51,12 +43,8 @@ def with_factors(problem, costs):
 
 
 def random_case(seed, loss, dtype=np.float64):
-    """A tiny problem of three classes or more, its costs, and the problem with them."""
-    problem = random_problem(seed, "weston_watkins", loss, dtype)
-    while problem.dataset.n_classes < 3:
-        seed += 1000
-        problem = random_problem(seed, "weston_watkins", loss, dtype)
-    costs = random_costs(problem.dataset.n_classes, seed)
+    """Costs, and a tiny problem with them."""
+    problem, costs = problem_and_costs(seed, "weston_watkins", loss, dtype, least=0.1)
     return costs, with_factors(problem, costs)
 
 
@@ -133,7 +121,7 @@ def test_any_z_has_the_certificate_of_numpy(loss, dtype):
 def test_all_storages_reach_one_optimum(loss):
     """More classes than lanes hold, some of them absent from all features of a row."""
     problem = text_problem("weston_watkins", loss, np.float64, n=200, d=150, k=90)
-    problem = with_factors(problem, random_costs(90, 0))
+    problem = with_factors(problem, random_costs(90, 0, least=0.1))
     makers = [partial(SequentialDual, storage=s) for s in ("dense", "class_major")]
     makers += [partial(SequentialDual, storage="class_major", n_jobs=2)]
     makers += [partial(SparseDual, n_jobs=n) for n in (1, 3)]
@@ -153,7 +141,7 @@ def test_newton_steps_keep_them(loss):
     problem = make_problem(
         X, labels, n_classes=5, formulation="weston_watkins", loss=loss, C=1.0, bias=1.0
     )
-    problem = with_factors(problem, random_costs(5, 1))
+    problem = with_factors(problem, random_costs(5, 1, least=0.1))
     engine = Engine(problem)
     newton, W = engine.newton(), engine.new_weights()
     newton.rebuild(True)
@@ -184,7 +172,7 @@ def test_costs_of_one_change_nothing():
 def test_rows_without_features_have_the_weighted_loss():
     """Their loss is sum_c Delta(y, c), whatever W is."""
     X, labels = np.zeros((4, 3)), np.arange(4)
-    costs = random_costs(4, 0)
+    costs = random_costs(4, 0, least=0.1)
     problem = make_problem(X, labels, n_classes=4, formulation="weston_watkins", C=0.5)
     problem = with_factors(problem, costs)
     for solver in (SequentialDual, BatchedDual, SparseDual):
@@ -204,7 +192,7 @@ def test_rows_without_features_have_the_weighted_loss():
 )
 def test_the_core_refuses_other_factors(changes, message):
     problem = make_problem(np.eye(4), np.arange(4), n_classes=4, formulation="weston_watkins")
-    problem = with_factors(problem, random_costs(4, 0))
+    problem = with_factors(problem, random_costs(4, 0, least=0.1))
     with pytest.raises(ValueError, match=message):
         _core.Problem64(**(problem_arguments(problem) | changes))
 

@@ -14,9 +14,7 @@ import numpy as np
 from manyclass.distributed.rows.admm import ConsensusAdmm
 from manyclass.distributed.rows.proximal_newton import ProximalNewton, is_small
 from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
-from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate, EpochRecord, Start
-from manyclass.solvers.logistic.row_sums import Parts
+from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
 from manyclass.solvers.weights.dense import antisymmetric, subtract_means
 
@@ -29,35 +27,11 @@ NEAR, FAR = 0.5, 12
 
 
 class SvmOnRows(ConsensusAdmm):
-    """Solver of an SVM whose rows are in parts.
+    """Solver of an SVM whose rows are in parts; given what ``ConsensusAdmm`` is given."""
 
-    Parameters
-    ----------
-    problem : Problem
-        Of all rows, or without them: its features, classes and formulation.
-    parts : Parts
-        Of SvmRows.
-    start : Start or None
-        Its W is where V begins.
-    seed : int
-        Orders the visits.
-    began : float
-        When training began, by ``time.perf_counter``.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        parts: Parts,
-        start: Start | None,
-        *,
-        seed: int = 0,
-        began: float | None = None,
-    ) -> None:
-        super().__init__(problem, parts, start, seed=seed, began=began)
-        self._phase: ProximalNewton | None = None
-        self._is_settled = True  # whether z is that of the last step
-        self._proven: list[float] = []  # gaps of the rounds of consensus
+    _phase: ProximalNewton | None = None
+    _is_settled = True  # whether z is that of the last step
+    _proven: tuple[float, ...] = ()  # gaps of the last SEEN rounds of consensus
 
     def epoch(self, rule: StoppingRule) -> EpochRecord:
         """Run a round of consensus, or of Newton's method."""
@@ -69,7 +43,7 @@ class SvmOnRows(ConsensusAdmm):
         if self._phase is not None:
             return self._newton_round(self._phase)
         record = super().epoch(rule)
-        self._proven.append(record.gap_estimate)
+        self._proven = (*self._proven, record.gap_estimate)[-SEEN:]
         return record
 
     def promising(self, rule: StoppingRule) -> bool:
@@ -92,12 +66,12 @@ class SvmOnRows(ConsensusAdmm):
             return False
         P = self.certify().primal_objective
         is_squared = self.problem.slack_loss.has_ridge
-        if not is_squared and gaps[-1] > NEAR * P and len(gaps) < FAR:
+        if not is_squared and gaps[-1] > NEAR * P and self._n_rounds < FAR:
             return False
         if not 0 < gaps[-1] < np.inf:
             return False
         left = rule.distance(Found(gaps[-1], 0.0), P)
-        rate = np.log(gaps[-SEEN] / gaps[-1]) / (SEEN - 1)
+        rate = np.log(gaps[0] / gaps[-1]) / (SEEN - 1)
         return bool(left > (MOST_BESIDE_SQUARED if is_squared else MOST_BESIDE_HINGE) * rate)
 
     def _newton_round(self, phase: ProximalNewton) -> EpochRecord:
