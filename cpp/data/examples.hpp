@@ -93,8 +93,9 @@ struct ExampleCosts {
 
 // The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i, the formulation, and
 // what is added to their scores. With `factors`, a table of the same kind, losses are scaled; its
-// padding is 1, as are the factors of classes that base scores exclude (kExcluded). With `sets`, of one-vs-rest, an example has several classes, or
-// none: those whose bits are set, and all labels are kElsewhere.
+// padding is 1, as are the factors of classes that base scores exclude (kExcluded). With `sets`, of
+// one-vs-rest, an example has several classes, or none: those whose bits are set, and all labels
+// are kElsewhere.
 template <class T>
 struct Examples {
   Formulation formulation;

@@ -27,7 +27,7 @@
 namespace manyclass::MANYCLASS_ISA {
 
 // `kFactors`: whether the examples may have factors (data/examples.hpp).
-template <class T, int B, bool kFactors = true>
+template <class T, int B, bool kFactors>
 class LaneVisitor {
  public:
   using View = LaneView<T, B, kFactors>;

@@ -33,7 +33,7 @@
 namespace manyclass::MANYCLASS_ISA {
 
 // One example of the proximal problem.
-template <class T, int B, bool kFactors = true>
+template <class T, int B, bool kFactors>
 class ProximalVisitor {
  public:
   using Visitor = LaneVisitor<T, B, kFactors>;
@@ -141,25 +141,25 @@ class ProximalVisitor {
   const Formulation& f_;
 };
 
-template <class T, int B>
+template <class T, int B, bool kFactors>
 void score_rows(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z,
                 T* scores, std::int64_t begin, std::int64_t end) {
-  const LaneVisitor<T, B> visitor(examples, w, z);
+  const LaneVisitor<T, B, kFactors> visitor(examples, w, z);
   for (std::int64_t i = begin; i < end; ++i) {
     visitor.scores(examples.x.row(i)).put(scores + i * z.stride());
   }
 }
 
-template <class T, int B>
+template <class T, int B, bool kFactors>
 void add_dual_rows(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z,
                    std::int64_t begin, std::int64_t end) {
-  const LaneVisitor<T, B> visitor(examples, w, z);
+  const LaneVisitor<T, B, kFactors> visitor(examples, w, z);
   for (std::int64_t i = begin; i < end; ++i) visitor.add_duals(i);
 }
 
 template <class T, int B, bool kFactors>
-ResponseResult respond_to(const Proximal<T>& problem, const Response<T>& response,
-                          std::int64_t begin, std::int64_t end) {
+ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& response,
+                            std::int64_t begin, std::int64_t end) {
   using Visitor = ProximalVisitor<T, B, kFactors>;
   using Lanes = typename Visitor::Lanes;
   const Examples<T>& examples = problem.examples;
@@ -195,16 +195,10 @@ ResponseResult respond_to(const Proximal<T>& problem, const Response<T>& respons
   return result;
 }
 
-template <class T, int B>
-ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& response,
-                            std::int64_t begin, std::int64_t end) {
-  return problem.examples.factors ? respond_to<T, B, true>(problem, response, begin, end)
-                                  : respond_to<T, B, false>(problem, response, begin, end);
-}
-
 template <class T, int B, bool kFactors>
-void hessian_times(const Proximal<T>& problem, const Response<T>& response, const WeightsView<T>& p,
-                   const WeightsView<T>& out, std::int64_t begin, std::int64_t end) {
+void hessian_product(const Proximal<T>& problem, const Response<T>& response,
+                     const WeightsView<T>& p, const WeightsView<T>& out, std::int64_t begin,
+                     std::int64_t end) {
   using Visitor = ProximalVisitor<T, B, kFactors>;
   using Lanes = typename Visitor::Lanes;
   const LaneVisitor<T, B, kFactors> from(problem.examples, p, response.z);
@@ -224,25 +218,14 @@ void hessian_times(const Proximal<T>& problem, const Response<T>& response, cons
   }
 }
 
-template <class T, int B>
-void hessian_product(const Proximal<T>& problem, const Response<T>& response,
-                     const WeightsView<T>& p, const WeightsView<T>& out, std::int64_t begin,
-                     std::int64_t end) {
-  if (problem.examples.factors) {
-    hessian_times<T, B, true>(problem, response, p, out, begin, end);
-  } else {
-    hessian_times<T, B, false>(problem, response, p, out, begin, end);
-  }
-}
-
-template <class T, int B>
+template <class T, int B, bool kFactors>
 SlopeResult slope_rows(const Proximal<T>& problem, double t, std::span<const std::int32_t> rows,
                        std::int32_t* near) {
-  using Visitor = ProximalVisitor<T, B>;
+  using Visitor = ProximalVisitor<T, B, kFactors>;
   using Lanes = typename Visitor::Lanes;
   const WeightsView<T> none{nullptr, problem.examples.x.n_features, problem.centre.n_classes(),
                             problem.centre.stride()};
-  const LaneVisitor<T, B> visitor(problem.examples, none, problem.centre);
+  const LaneVisitor<T, B, kFactors> visitor(problem.examples, none, problem.centre);
   const Visitor proximal(problem);
   SlopeResult result;
   for (const std::int32_t i : rows) {
@@ -261,12 +244,12 @@ SlopeResult slope_rows(const Proximal<T>& problem, double t, std::span<const std
   return result;
 }
 
-template <class T, int B>
+template <class T, int B, bool kFactors>
 SweepResult estimate_rows(const Proximal<T>& problem, std::int64_t begin, std::int64_t end) {
-  using Lanes = typename ProximalVisitor<T, B>::Lanes;
+  using Lanes = typename ProximalVisitor<T, B, kFactors>::Lanes;
   const WeightsView<T> none{nullptr, problem.examples.x.n_features, problem.centre.n_classes(),
                             problem.centre.stride()};
-  const LaneVisitor<T, B> visitor(problem.examples, none, problem.centre);
+  const LaneVisitor<T, B, kFactors> visitor(problem.examples, none, problem.centre);
   SweepResult result;
   for (std::int64_t i = begin; i < end; ++i) {
     if (!(problem.examples.norms[i] > 0)) continue;
