@@ -94,3 +94,10 @@ def test_costs_must_be_positive_and_finite(C):
     data = Dataset.from_matrix(DENSE, LABELS, n_classes=3, weights=[1, 1, 1e10])
     with pytest.raises(ValueError, match="C "):
         Problem(data, FORMULATIONS["crammer_singer"], C)
+
+
+def test_the_features_that_rows_have():
+    X = sp.csr_array(np.array([[0.0, 2.0, 0.0], [0.0, 1.0, 0.0]]))
+    for rows, bias, used in ((X, 1.0, [0, 1, 0, 1]), (X, 0.0, [0, 1, 0, 0]), (X[:0], 1.0, [0] * 4)):
+        data = Dataset.from_matrix(rows, np.zeros(rows.shape[0], int), n_classes=2, bias=bias)
+        assert data.used_features().tolist() == used

@@ -164,6 +164,15 @@ class Dataset:
         parts = [X[begin : begin + step].any(axis=1) for begin in range(0, len(X), step)]
         return np.concatenate(parts)
 
+    def used_features(self) -> NDArray[np.bool_]:
+        """Which features rows hold, the appended one last, shape (d + 1,); all, if X is dense."""
+        used = np.full(self.n_features + 1, self.is_dense and self.n_examples > 0)
+        if not self.is_dense:
+            for begin in range(0, len(self.indices), SAMPLE):
+                used[self.indices[begin : begin + SAMPLE]] = True
+        used[-1] = self.bias != 0 and self.n_examples > 0
+        return used
+
     def matrix(self) -> Rows:
         """X on the same memory, without the appended feature: CSR, or an array if it is dense."""
         shape = (self.n_examples, self.n_features)

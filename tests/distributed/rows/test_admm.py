@@ -265,6 +265,27 @@ def test_a_part_that_is_lost_after_its_round_proves_nothing(monkeypatch):
     assert solver.certify().relative_gap < proof.relative_gap
 
 
+def test_the_mean_is_of_the_parts_that_have_a_feature():
+    """Then rho sum_r U_r is V: a part without a feature keeps none of its weights."""
+    data = Dataset.from_matrix(WIDE, Y, n_classes=5, weights=np.ones(N), bias=1.0)
+    problem = Problem(data, PROBLEM.formulation, 0.1)
+    parts = parts_of(problem, 3)
+    solver = ConsensusAdmm(problem, LocalParts(parts), None)
+    cuts = np.array_split(WIDE.toarray() != 0, 3)
+    has = np.array([np.append(rows.any(axis=0), True) for rows in cuts])
+    assert {0, 1, 2, 3} == set(has.sum(axis=0))
+    for number in range(6):
+        if number == 4:
+            parts[1].begin()  # it is lost: its U is 0
+        solver.epoch(GapRule(TOL))
+        after = [
+            part._U + part._relaxed - solver.V * on[:, None]
+            for part, on in zip(parts, has, strict=True)
+        ]
+        assert not any(U[~on].any() for U, on in zip(after, has, strict=True))
+        np.testing.assert_allclose(parts[0]._rho * sum(after), solver.V, atol=1e-12)
+
+
 def test_a_round_that_is_asked_for_again_is_answered_as_before():
     part = parts_of(PROBLEM, 3)[0]
     V = np.zeros((X.shape[1] + 1, 5))

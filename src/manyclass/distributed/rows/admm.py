@@ -1,11 +1,13 @@
 """Consensus ADMM: support vector machines whose rows are in parts, with exact visits in each.
 
-    min  1/2 ||V||^2 + sum_r sum_{i in r} C_i loss_i(W_r)   subject to  W_r = V for every part r
+    min  1/2 ||V||^2 + sum_r sum_{i in r} C_i loss_i(W_r)
+    subject to  W_rj = V_j  for each part r and each feature j that rows of r have
 
-In a round every part takes its local problem further (svm_rows.py), from A_r = V - U_r; then
+In a round every part takes its local problem further (svm_rows.py), from A_r = V - U_r; then, with
+sums over the R_j parts that have feature j,
 
-    V <- rho sum_r (What_r + U_r) / (1 + R rho),   What_r = alpha W_r + (1 - alpha) V_before,
-    U_r <- U_r + What_r - V.
+    V_j <- rho sum_r (What_rj + U_rj) / (1 + R_j rho),   What_r = alpha W_r + (1 - alpha) V_before,
+    U_rj <- U_rj + What_rj - V_j,   so that rho sum_r U_rj = V_j.
 
 Given: R parts that answer, and the problem of all rows, or of none. Returned: the V of the least P
 of all rounds, and its certificate by the largest D, of the z of all parts, which are feasible
@@ -16,7 +18,9 @@ together; in each round, where W and W(z) are less their means if they are to su
 R rho is 8 at first. It is doubled where the gap falls slowly, as long as the parts are further from
 V than V moves, and where it does not fall. Converges linearly; slowly where rows far outnumber
 features.
-Source: Boyd et al. 2011, sec. 3.4.1, 3.4.3 and 7.1.1; for Crammer-Singer Han & Zhang 2012.
+The certificate asks for V and z alone: it is true for any U, which begins at 0 in a part that was
+lost. Source: Boyd et al. 2011, sec. 3.4.1, 3.4.3, 7.1.1 and, for features that some parts have,
+7.2; for Crammer-Singer Han & Zhang 2012.
 """
 
 from __future__ import annotations
@@ -56,8 +60,8 @@ LOG_LOSS = "log_loss"  # of the problems that Newton's method trains
 UNIT = float(np.finfo(np.float64).eps)
 RELAXATION = 1.7  # alpha
 TOTAL_RHO = 8.0  # R rho at first: the parts' terms beside the regulariser
-# rho is doubled where SHORT rounds leave more than SLOW of the gap, while rho sqrt(R) times what V
-# moves is below MOST times ||What_r - V|| of all parts.
+# rho is doubled where SHORT rounds leave more than SLOW of the gap, while rho times what V moves in
+# all parts is below MOST times ||What_r - V|| of all parts.
 SHORT, SLOW, MOST = 5, 0.8, 3.0
 # ... or LONG rounds leave more than STILL of the gap, as V and z swing at a large C.
 LONG, STILL = 20, 0.95
@@ -106,16 +110,17 @@ class ConsensusAdmm:
         self.rho = power_of_two(TOTAL_RHO / parts.n_parts)
         self.dual = 0.0
         self._n_rounds = 0
-        self._moved = math.inf  # rho sqrt(R) ||V - V_before||
+        self._moved = math.inf  # rho ||V - V_before||, V of all parts
         self._gaps: list[float] = []  # since rho is as it is
         self.best = self.V  # the one with the least P
         self._of_duals = np.zeros(shape)  # W(z) of all parts
         self._at_best: Certificate | None = None
         self._found: Certificate | None = None
         self._marks = np.zeros(parts.n_parts)  # of z, as the last round left it in each part
-        sizes = np.zeros(2, np.int64)
-        parts.add(SvmRows.count, (), (sizes,))
+        sizes, holders = np.zeros(2, np.int64), np.zeros(len(self.V), np.int64)
+        parts.add(SvmRows.count, (), (sizes, holders))
         self.n_examples = int(sizes[0])
+        self._holders = holders[:, None].astype(data.dtype)  # R_j
 
     def epoch(self, _rule: StoppingRule) -> EpochRecord:
         """Run one round."""
@@ -125,7 +130,7 @@ class ConsensusAdmm:
         self._n_rounds += 1
         given = self._n_rounds, self.V, self.rho, RELAXATION, self.seed
         self.parts.add(SvmRows.round, given, (total, of_duals, counts))
-        before, self.V = self.V, total * self.V.dtype.type(self.rho / (1 + R * self.rho))
+        before, self.V = self.V, total * (self.rho / (1 + self._holders * self.rho))
         if self.problem.formulation.centred:
             subtract_means(self.V)  # of rounding
             subtract_means(of_duals)
@@ -137,7 +142,8 @@ class ConsensusAdmm:
         loops, evaluations, active, apart, rounding = counts[:, :-1].sum(axis=0).tolist()
         found = self._found = self._best_of(self._inspect(of_duals, rounding))
         self._pace(found.relative_gap, math.sqrt(apart))
-        self._moved = self.rho * math.sqrt(R) * distance(self.V, before)
+        moves = (self.V - before) * np.sqrt(self._holders)
+        self._moved = self.rho * math.sqrt(squared_norm(moves))
         return EpochRecord(
             epoch=self._n_rounds,
             seconds=time.perf_counter() - self._began,

@@ -4,7 +4,8 @@
 
 has the solution W = A + W(z), with z of the dual for costs C_i / rho and W that begins at A: visits
 of the sequential dual method on the engine's W, to which A is added. rho z is feasible for all rows
-together. rho is a power of 2, so that nothing is rounded by it.
+together. rho is a power of 2, so that nothing is rounded by it. U and What are 0 at features that
+no row of the part has.
 
 Newton's method (proximal_newton.py) asks for sums around z, which ``settle`` moves.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,9 +81,11 @@ class SvmRows:
         """Number of the last round; -1 before the first."""
         return self._round
 
-    def count(self, sizes: NDArray[np.int64]) -> None:
-        """Count rows and numbers of X."""
+    def count(self, sizes: NDArray[np.int64], holders: NDArray[np.int64]) -> None:
+        """Count rows and numbers of X, and this part with each feature that its rows have."""
         sizes += self.problem.dataset.n_examples, len(self.problem.dataset.values)
+        holders += 1
+        holders[self._absent] -= 1
 
     def round(
         self,
@@ -103,6 +107,7 @@ class SvmRows:
             A, self._seed = V - self._U, int(seed)
             W = self._visit(A, rho) if self.problem.dataset.n_examples else A
             self._relaxed = relaxation * W + (1 - relaxation) * V
+            self._relaxed[self._absent] = 0
             self._rho, self._round = rho, int(number)
             self._counts[5] = secrets.randbits(53) if self.problem.dataset.n_examples else 0
         total += self._relaxed
@@ -205,6 +210,11 @@ class SvmRows:
         made = {"_visits": None, "_around": None, "_z": self.duals(), "_active": active}
         return {**vars(self), **made}
 
+    @cached_property
+    def _absent(self) -> NDArray[np.intp]:
+        """Features that no row of these has."""
+        return np.flatnonzero(~self.problem.dataset.used_features())
+
     def _proximal(self) -> ProximalRows:
         """Return the rows around their z."""
         if self._around is None:
@@ -218,6 +228,7 @@ class SvmRows:
             self._U, self._relaxed = np.zeros_like(V), np.zeros_like(V)
             return
         change = self._relaxed - V
+        change[self._absent] = 0
         self._counts[3] = squared_norm(change)
         self._U += change
         if rho != self._rho:
