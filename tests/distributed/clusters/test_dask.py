@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import re
@@ -272,6 +273,17 @@ def test_ctrl_c_frees_the_cluster(client, monkeypatch):
         fit(X, Y)
     assert is_free(client)
     assert fit(X, Y).certificate_.relative_gap <= 1e-5
+
+
+def test_slow_answers_leave_nothing_on_the_workers(client, monkeypatch):
+    """Waiting in vain leaves cycles, which Python may collect much later."""
+    monkeypatch.setattr(dask_parts, "WAIT", 0.002)
+    gc.disable()
+    try:
+        fit(X, Y)
+        assert is_free(client)
+    finally:
+        gc.enable()
 
 
 def test_two_trainings_share_a_cluster(client):

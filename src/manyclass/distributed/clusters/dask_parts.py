@@ -89,6 +89,8 @@ class DaskParts:
 
     def drop(self, sent: object) -> None:
         """Release what was scattered."""
+        assert isinstance(sent, Scattered)
+        sent.future = None
         self.sent = [one for one in self.sent if one is not sent]
 
     def total(
@@ -114,6 +116,8 @@ class DaskParts:
     def close(self) -> None:
         """Cancel what the workers still do for this training, and release the parts."""
         futures = self.parts + self.asked
+        for sent in self.sent:
+            sent.future = None  # a solver that Python has not collected yet may refer to it
         self.parts, self.asked, self.sent = [], [], []
         if futures and self.client.status == "running":
             self.client.cancel(futures, force=True)
@@ -167,7 +171,10 @@ class DaskParts:
         for _ in range(MOST_LOSSES):
             try:
                 self.asked = ask()
-                return self._results(self.asked)
+                answers = self._results(self.asked)
+                for future in self.asked:
+                    future.release()  # waiting leaves cycles that refer to it
+                return answers
             except (CancelledError, OSError):  # OSError: no answer from a worker
                 self.client.cancel(self.asked, force=True)
                 self._recover()
