@@ -66,6 +66,52 @@ def test_other_refusals(run, here, data):
     assert "1 label that model does not have" in run.fails("evaluate", "other", "model")
 
 
+def test_converted_sets_are_the_text(run, here, data):
+    lines = run.works("convert", "--multilabel", data, "mapped")
+    assert "6 rows, 3 features, 2 labels, " in lines[0]
+    models = []
+    for name, source in (("a", data), ("b", "mapped")):
+        out = run.works("train", "--multilabel", source, name, "-C", "10")
+        assert "6 rows, 3 features, 2 labels, " in out[0]
+        models.append((here / name).read_bytes())
+    assert models[0] == models[1]
+    for command in (["predict", "-"], ["evaluate", "--json"]):
+        one, two = (run.works(command[0], d, "a", *command[1:]) for d in (data, "mapped"))
+        assert one == two
+    given = "--multilabel", "-C", "0.1,1", "--folds", "2", "--json"
+    one, two = (json.loads(run.works("cv", source, *given)[0]) for source in (data, "mapped"))
+    assert one["scores"] == two["scores"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("3,7 1:1\n3,,7 1:1\n", "bad:2: a label of several is empty"),
+        ("3,7 1:1\n\n3,inf 1:1\n", "bad:3: the label is not finite (found 'inf')"),
+        ("3 1:1\n3,9223372036854775808 1:1\n", "bad:2: the label does not fit in 64 bits"),
+        ("3 1:1\n3,7 1:x\n", "bad:2: "),
+    ],
+)
+def test_bad_sets_are_not_converted(run, here, text, message):
+    (here / "bad").write_text(text)
+    assert message in run.fails("convert", "--multilabel", "bad", "out")
+    assert not (here / "out").exists()
+
+
+def test_sets_and_single_classes(run, here, data):
+    assert "train, cv or convert --multilabel" in run.fails("convert", data, "out")
+    run.works("convert", "--multilabel", data, "mapped", "--quiet")
+    for given in (["train", "mapped", "m"], ["cv", "mapped"]):
+        assert "rows have sets of labels, not one class each" in run.fails(*given)
+    fails = run.fails("train", "mapped", "m", "--solver", "stochastic", "--out-of-core")
+    assert "rows have sets of labels, not one class each" in fails
+    (here / "single").write_text("3 1:1\n7 2:1\n")
+    run.works("convert", "single", "one", "--quiet")
+    for name, source in (("a", "single"), ("b", "one")):
+        run.works("train", "--multilabel", source, name, "--quiet")
+    assert (here / "a").read_bytes() == (here / "b").read_bytes()
+
+
 def test_scores_of_labels(run, here, data):
     run.works("train", data, "model", "--multilabel", "--quiet")
     lines = run.works("evaluate", data, "model", "--report")

@@ -131,7 +131,7 @@ MALFORMED: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "several labels": (
         b"1,2 2:5",
         {},
-        "several labels in one row (found '1,2'); load_svmlight(multilabel=True) and train --multi",
+        "several labels in one row (found '1,2'); load_svmlight(multilabel=True) and train, cv or",
     ),
     "label nan": (
         b"NaN 2:5",

@@ -8,7 +8,15 @@ import time
 from typing import TYPE_CHECKING
 
 from manyclass.cli.console import UsageError, count, proven, say, shows_progress, silent
-from manyclass.cli.input.data import Say, format_options, read_for, timed
+from manyclass.cli.input.data import (
+    Say,
+    check_converted,
+    explain_bus_errors,
+    format_options,
+    read_for,
+    size_of,
+    timed,
+)
 from manyclass.cli.input.tables import is_table
 from manyclass.cli.options import parameters
 from manyclass.cli.train_options import AUTO
@@ -70,31 +78,38 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 def read_sets(
     args: argparse.Namespace, dtype: DType, log: Say, n_features: int | None = None
-) -> tuple[CsrArray, list[frozenset[Label]]]:
+) -> tuple[Rows, list[frozenset[Label]]]:
     """Read rows and their sets of labels, and log the size."""
-    from manyclass.io.dataset_file import looks_like_data
-    from manyclass.io.svmlight import load_svmlight
-
     began = time.perf_counter()
-    if args.data != "-" and (looks_like_data(args.data) or is_table(args)):
-        what = "a table" if is_table(args) else "converted"
-        raise UsageError(f"{args.data}: is {what}, and has one class for each row; give text")
-    with atomic.naming(args.data):
-        X, y = load_svmlight(
-            args.data,
-            n_features,
-            dtype,
-            args.jobs,
-            multilabel=True,
-            verbose=shows_progress(args),
-            **format_options(args),
+    if is_table(args):
+        raise UsageError(
+            f"{args.data}: is a table, and has one class for each row; give text or a file of "
+            "manyclass convert --multilabel"
         )
+    with atomic.naming(args.data):
+        X, y = _loaded_sets(args, dtype, n_features)
     log(
         f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(len(y), 'row')}, "
         f"{count(X.shape[1], 'feature')}, {count(len(set().union(*y)), 'label')}, "
-        f"{count(X.nnz, 'non-zero')}"
+        f"{size_of(X)}"
     )
     return X, y
+
+
+def _loaded_sets(
+    args: argparse.Namespace, dtype: DType, n_features: int | None
+) -> tuple[Rows, list[frozenset[Label]]]:
+    from manyclass.io.dataset_file import load_data, looks_like_data
+    from manyclass.io.svmlight import load_svmlight
+
+    if looks_like_data(args.data):
+        check_converted(args)
+        explain_bus_errors(args.data)
+        return load_data(args.data, n_features, dtype, multilabel=True)
+    shows, options = shows_progress(args), format_options(args)
+    return load_svmlight(
+        args.data, n_features, dtype, args.jobs, multilabel=True, verbose=shows, **options
+    )
 
 
 def predict_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:

@@ -86,6 +86,11 @@ def convert_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass convert``."""
     parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed, or table")
     parser.add_argument("out", metavar="OUT", help="file to write")
+    parser.add_argument(
+        "--multilabel",
+        action="store_true",
+        help="rows have sets of labels, as in 3,7,12 5:0.3 9:1",
+    )
     reader_options(parser)
     shape_options(parser)
     force_option(parser)

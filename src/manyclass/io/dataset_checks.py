@@ -21,8 +21,8 @@ def check_contents(
     Parameters
     ----------
     tensors : dict of ndarray
-        values and labels, of sparse rows indptr and indices; and others, of which the checksum
-        alone counts.
+        values and labels, of sparse rows indptr and indices, of sets of labels label_indptr; and
+        others, of which the checksum alone counts.
     n_features, n_classes : int
     checksum : str
         CRC-32 of every tensor, in the order of their names.
@@ -33,9 +33,11 @@ def check_contents(
     """
     pass_ = _Pass(tensors)
     if "indptr" in tensors:
-        pass_.check_indptr()
-        pass_.check_indices(n_features)
-    pass_.check_range("labels", n_classes)
+        pass_.check_lists("indptr", "indices", n_features)
+    if "label_indptr" in tensors:
+        pass_.check_lists("label_indptr", "labels", n_classes)
+    else:
+        pass_.check_range("labels", n_classes)
     pass_.check_values()
     if pass_.checksum() != checksum:
         raise ValueError("the checksum differs")
@@ -48,24 +50,26 @@ class _Pass:
         self.tensors = tensors
         self.crcs: dict[str, int] = {}
 
-    def check_indptr(self) -> None:
-        indptr = self.tensors["indptr"]
-        if indptr[0] != 0 or indptr[-1] != len(self.tensors["indices"]):
+    def check_lists(self, ends: str, name: str, limit: int) -> None:
+        """Check lists of ascending numbers, one for each row, and where each ends."""
+        indptr = self.tensors[ends]
+        if indptr[0] != 0 or indptr[-1] != len(self.tensors[name]):
             raise ValueError("the rows begin or end elsewhere")
         last = 0
-        for _, part in self._parts("indptr"):
+        for _, part in self._parts(ends):
             if part[0] < last or (part[1:] < part[:-1]).any():
                 raise ValueError("a row ends before it begins")
             last = part[-1]
+        self._check_ascending(indptr, name, limit)
 
-    def check_indices(self, n_features: int) -> None:
-        indptr, last = self.tensors["indptr"], -1
-        for begin, part in self._parts("indices"):
-            _check_range(part, "an index", n_features)
+    def _check_ascending(self, indptr: Array, name: str, limit: int) -> None:
+        last = -1
+        for begin, part in self._parts(name):
+            _check_range(part, f"one of {name}", limit)
             # Where one is no larger than the one before, a row must begin.
             falls = begin + np.flatnonzero(part <= np.concatenate([[last], part[:-1]]))
             if (indptr[np.searchsorted(indptr, falls)] != falls).any():
-                raise ValueError("the indices of a row are not ascending")
+                raise ValueError(f"the {name} of a row are not ascending")
             last = part[-1]
 
     def check_range(self, name: str, limit: int) -> None:

@@ -2,8 +2,9 @@
 
 Format. Safetensors: X as CSR (``indptr``, rows + 1, int64; ``indices``, int32, ascending in each
 row; ``values``, float32 or float64, finite) or, of dense rows, ``values`` alone, row by row;
-``labels`` (rows, int32, places in the classes), and ``classes`` (int64 or float64, ascending)
-unless these are text. Header, every value a string:
+``labels`` (rows, int32, places in the classes), or of sets of labels those of all rows with
+``label_indptr`` (rows + 1, int64); and ``classes`` (int64 or float64, ascending) unless these are
+text. Header, every value a string:
 ``format`` = "manyclass-data", ``format_version``, ``version``, ``data`` (JSON: n_features; classes
 when they are text, ascending), ``checksum`` (CRC-32 of each tensor, in the order of their
 names), ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of
@@ -20,13 +21,15 @@ import errno
 import json
 import os
 from pathlib import Path
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from manyclass.io.atomic import is_special
 from manyclass.io.dataset_checks import check_contents
-from manyclass.io.stored_rows import MAX_SIZE, DenseRows, SparseRows, StoredRows
+from manyclass.io.label_sets import RowSets
+from manyclass.io.stored_rows import MAX_SIZE, DenseRows, SparseRows, StoredRows, label_sets
 from manyclass.io.tensors import (
     ODDITIES,
     FormatError,
@@ -37,7 +40,7 @@ from manyclass.io.tensors import (
     read_header,
     read_tensors,
 )
-from manyclass.utils.types import Array, DType, Rows, Settings
+from manyclass.utils.types import Array, DType, Label, Rows, Settings
 
 FORMAT = TensorFormat(
     name="manyclass-data",
@@ -49,12 +52,32 @@ FORMAT = TensorFormat(
     error=FormatError,
 )
 SPARSE = ("indices", "indptr")
-TENSORS = (*SPARSE, "labels", "values")
+TENSORS = (*SPARSE, "labels", "label_indptr", "values")
+
+
+@overload
+def load_data(
+    path: str | os.PathLike[str],
+    n_features: int | None = ...,
+    dtype: DTypeLike | None = ...,
+    *,
+    multilabel: Literal[True],
+) -> tuple[Rows, list[frozenset[Label]]]: ...
+@overload
+def load_data(
+    path: str | os.PathLike[str],
+    n_features: int | None = ...,
+    dtype: DTypeLike | None = ...,
+) -> tuple[Rows, Array]: ...
 
 
 def load_data(
-    path: str | os.PathLike[str], n_features: int | None = None, dtype: DTypeLike | None = None
-) -> tuple[Rows, Array]:
+    path: str | os.PathLike[str],
+    n_features: int | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    multilabel: bool = False,
+) -> tuple[Rows, Array | list[frozenset[Label]]]:
     """Load a file of ``save_data`` or ``manyclass convert``.
 
     Parameters
@@ -65,6 +88,8 @@ def load_data(
         dense; None: as many.
     dtype : {numpy.float32, numpy.float64}, default=None
         Type of the values; None: as they are stored. Another one needs a copy of them.
+    multilabel : bool, default=False
+        Whether y are sets of labels; of rows with one class each, sets of one.
 
     Returns
     -------
@@ -72,17 +97,18 @@ def load_data(
         As it was saved: sparse or dense. Mapped, read-only: the file must not be changed in place
         while X is in use (replacing or removing it is harmless).
     y : ndarray of shape (n,)
-        The labels: int64, float64 or text.
+        The labels: int64, float64 or text. With `multilabel`, a list of frozenset of these.
 
     Raises
     ------
     ValueError
-        If the file is truncated, damaged, something else, or of a newer version.
+        If the file is truncated, damaged, something else, or of a newer version; without
+        `multilabel`, if its rows have sets of labels.
     OSError
         If it cannot be read.
     """
-    rows = open_data(path).wanted(os.fspath(path), n_features, dtype)
-    return rows.matrix(), rows.targets()
+    rows = open_data(path, multilabel=multilabel).wanted(os.fspath(path), n_features, dtype)
+    return rows.matrix(), label_sets(rows) if multilabel else rows.targets()
 
 
 def looks_like_data(path: str | os.PathLike[str]) -> bool:
@@ -95,7 +121,9 @@ def looks_like_data(path: str | os.PathLike[str]) -> bool:
     return start[4:] == b"\0\0\0\0{"  # of a safetensors file
 
 
-def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredRows:
+def open_data(
+    path: str | os.PathLike[str], *, trusted: bool = False, multilabel: bool = False
+) -> StoredRows:
     """Map a converted data file.
 
     Parameters
@@ -103,6 +131,8 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
     path : str or path-like
     trusted : bool, default=False
         Whether its contents were checked before.
+    multilabel : bool, default=False
+        Whether rows may have sets of labels.
 
     Returns
     -------
@@ -132,6 +162,11 @@ def open_data(path: str | os.PathLike[str], *, trusted: bool = False) -> StoredR
             raise
         except ODDITIES as error:
             raise FORMAT.damaged(name, error) from None
+    if isinstance(rows.labels, RowSets) and not multilabel:
+        raise ValueError(
+            f"{name}: rows have sets of labels, not one class each; train --multilabel and "
+            "load_data(multilabel=True) read them"
+        )
     return rows
 
 
@@ -145,9 +180,36 @@ def fingerprint(path: str | os.PathLike[str]) -> bytes:
 
 
 def pack(
-    classes: Array, shape: tuple[int, int], n_nonzero: int | None, dtype: DType
+    classes: Array,
+    shape: tuple[int, int],
+    n_nonzero: int | None,
+    dtype: DType,
+    n_labels: int | None = None,
 ) -> tuple[Shapes, Settings]:
-    """Return the tensors of a file, and the rest, ready for JSON; of dense rows without a count."""
+    """Return the tensors of a file, and the rest, ready for JSON.
+
+    Parameters
+    ----------
+    classes : ndarray
+        All labels, ascending.
+    shape : tuple (n, d)
+    n_nonzero : int or None
+        Number of stored values; None: rows are dense.
+    dtype : numpy.dtype
+    n_labels : int, default=None
+        Number of labels of all rows; None: each has one.
+
+    Returns
+    -------
+    shapes : dict
+        dtype and shape of every tensor.
+    about : dict
+
+    Raises
+    ------
+    ValueError
+        If there are too many rows or columns, or labels are neither numbers nor text.
+    """
     n_rows, n_features = shape
     if max(shape) >= MAX_SIZE:
         raise ValueError(f"{n_rows} rows, {n_features} features: must be less than 2^31 - 1")
@@ -156,8 +218,10 @@ def pack(
     n_values = n_rows * n_features if n_nonzero is None else n_nonzero
     shapes: dict[str, tuple[DType, tuple[int, ...]]] = {
         "values": (dtype, (n_values,)),
-        "labels": (int32, (n_rows,)),
+        "labels": (int32, (n_rows if n_labels is None else n_labels,)),
     }
+    if n_labels is not None:
+        shapes["label_indptr"] = int64, (n_rows + 1,)
     if n_nonzero is not None:
         shapes |= {"indptr": (int64, (n_rows + 1,)), "indices": (int32, (n_nonzero,))}
     if classes.dtype.kind in "iuf":
@@ -179,10 +243,13 @@ def pack(
 
 def unpack(tensors: dict[str, Array], about: Settings) -> StoredRows:
     """Put rows together as far as their sizes and types allow; undoes ``pack``."""
-    n_features, labels, values = about["n_features"], tensors["labels"], tensors["values"]
+    n_features, values, places = about["n_features"], tensors["values"], tensors["labels"]
     if type(n_features) is not int or not 0 <= n_features < MAX_SIZE:
         raise ValueError("n_features is no number of columns")
-    if str(values.dtype) not in ("float32", "float64") or labels.dtype != np.int32:
+    if str(values.dtype) not in ("float32", "float64") or places.dtype != np.int32:
+        raise ValueError("tensors of other types")
+    labels = RowSets(tensors["label_indptr"], places) if "label_indptr" in tensors else places
+    if isinstance(labels, RowSets) and labels.indptr.dtype != np.int64:
         raise ValueError("tensors of other types")
     if not 0 < len(labels) < MAX_SIZE:
         raise ValueError("tensors of other lengths")
@@ -207,6 +274,6 @@ def _classes(tensors: dict[str, Array], about: Settings) -> Array:
         check_ascending(classes)
     else:
         classes = class_names(about["classes"])
-    if not len(classes):
+    if not len(classes) and "label_indptr" not in tensors:
         raise ValueError("there must be a class at least")
     return classes

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from manyclass.io.atomic import naming, replacement
 from manyclass.io.dataset_file import FORMAT, pack
+from manyclass.io.label_sets import RowSets, numbered
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from manyclass.io.tables.open_table import open_table, table_of
 from manyclass.io.tensors import PART, TensorWriter
@@ -51,7 +52,8 @@ def save_data(
         Arrow, CSV, ``.npy`` or ``.npz`` file. Batches and files need not fit into memory; temporary
         files in the folder of `path` then take as much room again.
     y : array-like of shape (n,), default=None
-        Labels: whole numbers, numbers or text.
+        Labels: whole numbers, numbers or text. Or a list of sets of labels, one for each row,
+        which ``load_data(multilabel=True)`` returns.
     label : str, default=None
         The column of a table that holds the labels; of an ``.npy`` file its number, from 0, of an
         ``.npz`` file an array.
@@ -97,9 +99,15 @@ def save_data(
     targets = _checked_labels(rows, y)
     if not len(targets):
         raise ValueError("X has no row")
-    classes, labels = np.unique(targets, return_inverse=True)
     nnz = None if isinstance(rows, np.ndarray) else rows.nnz
-    _write(path, [(rows, labels)], classes, rows.shape, nnz, rows.dtype)
+    labels: Array | RowSets
+    if all(isinstance(row, set | frozenset) for row in targets.tolist()):
+        labels, classes = numbered(targets.tolist())
+        n_labels = len(labels.places)
+        _write(path, [(rows, labels)], classes, rows.shape, nnz, rows.dtype, n_labels)
+    else:
+        classes, labels = np.unique(targets, return_inverse=True)
+        _write(path, [(rows, labels)], classes, rows.shape, nnz, rows.dtype)
 
 
 def _rows_of(batch: tuple[object, ArrayLike]) -> int:
@@ -127,10 +135,12 @@ def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks, verbose: i
     OSError
         If a file cannot be read or written.
     """
-    shape = blocks.n_rows, blocks.n_features
+    shape, sets = (blocks.n_rows, blocks.n_features), blocks.sets
     with reading(verbose, blocks.name, "rows") as see, closing(iter(blocks)) as each:
         rows = counted(each, see, _rows_of, blocks.n_rows)
-        _write(path, rows, blocks.classes, shape, blocks.n_nonzero, blocks.dtype)
+        known = rows if sets is None else ((X, sets.take(codes)) for X, codes in rows)
+        n_labels = None if sets is None else int(blocks.class_counts.sum())
+        _write(path, known, blocks.classes, shape, blocks.n_nonzero, blocks.dtype, n_labels)
 
 
 def checked_rows(X: object) -> Rows:
@@ -170,13 +180,14 @@ def _checked_labels(X: Rows, y: ArrayLike) -> Array:
 
 def _write(
     path: str | os.PathLike[str],
-    blocks: Iterable[tuple[Rows, Array]],
+    blocks: Iterable[tuple[Rows, Array | RowSets]],
     classes: Array,
     shape: tuple[int, int],
     n_nonzero: int | None,
     dtype: DType,
+    n_labels: int | None = None,
 ) -> None:
-    shapes, about = pack(classes, shape, n_nonzero, dtype)
+    shapes, about = pack(classes, shape, n_nonzero, dtype, n_labels)
     metadata = FORMAT.metadata(data=json.dumps(about))
     with replacement(os.fspath(path)) as new:
         file = TensorWriter(new, shapes, metadata)
@@ -184,14 +195,21 @@ def _write(
             file.append("classes", classes)
         if n_nonzero is not None:
             file.append("indptr", np.zeros(1, np.int64))
-        n_before = 0
+        if n_labels is not None:
+            file.append("label_indptr", np.zeros(1, np.int64))
+        n_before = n_labels_before = 0
         for X, labels in blocks:
             if isinstance(X, np.ndarray):
                 file.append("values", X)
             else:
                 _append_sparse(file, X, n_before)
                 n_before += X.nnz
-            file.append("labels", labels)
+            if isinstance(labels, RowSets):
+                file.append("label_indptr", n_labels_before + labels.indptr[1:])
+                file.append("labels", labels.places)
+                n_labels_before += len(labels.places)
+            else:
+                file.append("labels", labels)
         file.finish()
 
 

@@ -9,20 +9,24 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from manyclass.utils.types import Array, CsrArray, Rows
+from manyclass.io.label_sets import RowSets, single_sets
+from manyclass.utils.types import Array, CsrArray, Label, Rows
 
 MAX_SIZE = np.iinfo(np.int32).max  # of rows and columns, as in training
 # With more non-zeros indptr must be int64, and SciPy would copy the indices to int64.
 MAX_NARROW = np.iinfo(np.int32).max
 
 
+StoredLabels: TypeAlias = "NDArray[np.int32] | RowSets"  # places in the classes
+
+
 class SparseRows(NamedTuple):
-    """X as CSR, and the index of each row's label in the classes."""
+    """X as CSR, and the places of each row's label, or labels, in the classes."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     values: Array
-    labels: NDArray[np.int32]
+    labels: StoredLabels
     n_features: int
     classes: Array
 
@@ -40,7 +44,7 @@ class SparseRows(NamedTuple):
 
     def targets(self) -> Array:
         """Return y."""
-        return np.asarray(self.classes[self.labels])
+        return np.asarray(self.classes[places_of(self)])
 
     @property
     def n_stored(self) -> int:
@@ -82,10 +86,10 @@ class SparseRows(NamedTuple):
 
 
 class DenseRows(NamedTuple):
-    """X as an array, and the index of each row's label in the classes."""
+    """X as an array, and the places of each row's label, or labels, in the classes."""
 
     values: Array  # (n, d), C order
-    labels: NDArray[np.int32]
+    labels: StoredLabels
     classes: Array
 
     @property
@@ -104,7 +108,7 @@ class DenseRows(NamedTuple):
 
     def targets(self) -> Array:
         """Return y."""
-        return np.asarray(self.classes[self.labels])
+        return np.asarray(self.classes[places_of(self)])
 
     def block_end(self, begin: int, block_values: int) -> int:
         """Return where a block of about so many values ends, behind one row at least."""
@@ -131,6 +135,18 @@ class DenseRows(NamedTuple):
 
 
 StoredRows: TypeAlias = SparseRows | DenseRows
+
+
+def places_of(rows: StoredRows) -> NDArray[np.int32]:
+    """Return the place of every row's label in the classes, of rows with one each."""
+    assert not isinstance(rows.labels, RowSets)
+    return rows.labels
+
+
+def label_sets(rows: StoredRows) -> list[frozenset[Label]]:
+    """Return the set of every row's labels; of rows with one class each, sets of one."""
+    labels = rows.labels if isinstance(rows.labels, RowSets) else single_sets(rows.labels)
+    return labels.named(rows.classes)
 
 
 def _converted(values: Array, dtype: DTypeLike | None, name: str) -> Array:
@@ -166,7 +182,7 @@ class StoredBlocks:
         while self._ends[-1] < n_rows:
             self._ends.append(rows.block_end(self._ends[-1], block_values))
         self.n_features, self.n_nonzero = rows.n_features, rows.n_stored
-        counts = np.bincount(rows.labels, minlength=len(rows.classes))
+        counts = np.bincount(places_of(rows), minlength=len(rows.classes))
         self.classes, self.class_counts = rows.classes[counts > 0], counts[counts > 0]
         self.largest_block = int(np.diff(self._ends).max())
 

@@ -19,7 +19,6 @@ from scipy.sparse import csr_array
 from manyclass.io.svmlight_parser import (
     Chunk,
     Labels,
-    LabelSets,
     LineError,
     Parser,
     fail_without_examples,
@@ -127,7 +126,9 @@ def load_svmlight(
         labels = Labels(name, are_sets=multilabel)
         X, codes = _load(labels, parser, effective_n_jobs(n_jobs), see)
         if multilabel:
-            return X, LabelSets(labels.as_written()).of(codes)
+            sets, classes = labels.decode_sets()
+            names = sets.named(classes)
+            return X, [names[code] for code in codes.tolist()]
         y = labels.decode()[codes]
         if not X.nnz and y.dtype.kind == "U" and (np.char.find(y, ",") >= 0).all():
             raise LineError(name, 1, LIKE_CSV)

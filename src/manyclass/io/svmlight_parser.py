@@ -11,12 +11,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from enum import IntEnum
 from functools import partial
+from itertools import islice
 from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from manyclass import _core
+from manyclass.io.label_sets import RowSets, sets_of
 from manyclass.io.svmlight_pieces import CorruptInputError, Piece
 from manyclass.utils.types import Array, Settings
 
@@ -192,6 +194,9 @@ class Labels:
     def __init__(self, name: str, *, are_sets: bool = False) -> None:
         self._are_sets = are_sets
         self._codes: dict[bytes, int] = {}
+        self._words: dict[bytes, int] = {}  # labels that the sets hold
+        self._entries: list[int] = []  # codes of the words of all sets
+        self._ends = [0]  # of each set in them
         self._lines: list[int] = []
         self._kind = _LabelKind.INTEGER
         self.name = name
@@ -212,7 +217,7 @@ class Labels:
             label, line = labels[i], int(lines[i])
             is_whole = label.isdigit() and len(label) <= 300  # and finite
             if self._are_sets or not is_whole:
-                check = self._check_set if self._are_sets else self._kind_of
+                check = self._add_set if self._are_sets else self._kind_of
                 self._kind = max(self._kind, check(label, line))
             self._lines.append(line)
         return codes
@@ -223,15 +228,23 @@ class Labels:
 
     def decode(self) -> Array:
         """Return the labels, by their codes: int64, else float64, else text."""
+        known = self._words if self._are_sets else self._codes
         if self._kind is _LabelKind.TEXT:
-            return np.array([label.decode() for label in self._codes])
+            return np.array([label.decode() for label in known])
         if self._kind is _LabelKind.NUMBER:
-            return np.array([float(label) for label in self._codes])
+            return np.array([float(label) for label in known])
         try:
-            return np.array([int(label) for label in self._codes], np.int64)
+            return np.array([int(label) for label in known], np.int64)
         except OverflowError:
             self._refuse_wide_integers()
             raise
+
+    def decode_sets(self) -> tuple[RowSets, Array]:
+        """Return the sets of labels, by their codes, and the classes, ascending."""
+        # Labels that are written differently may be equal: 1, 01 and +1.
+        classes, inverse = np.unique(self.decode(), return_inverse=True)
+        places = inverse.astype(np.int32)[np.array(self._entries, np.int32)]
+        return sets_of(np.array(self._ends, np.int64), places, len(classes)), classes
 
     @contextmanager
     def first_error(self) -> Iterator[None]:
@@ -249,19 +262,20 @@ class Labels:
     def _refuse_wide_integers(self) -> None:
         # Labels from the first refused one on have no line.
         for label, line in zip(self._codes, self._lines, strict=False):
-            if not -(2**63) <= int(label) < 2**63:
+            words = label.split(b",") if label else []
+            if not all(-(2**63) <= int(word) < 2**63 for word in words):
                 problem = "the label does not fit in 64 bits"
                 self._fail(line, problem, label, "renumber the classes")
 
-    def _check_set(self, label: bytes, line: int) -> _LabelKind:
-        """Refuse a set with an empty label."""
-        try:
-            words = label.decode().split(",")
-        except UnicodeDecodeError:
-            self._fail(line, "the label is not UTF-8", label, "convert the file to UTF-8")
-        if label and not all(words):
+    def _add_set(self, label: bytes, line: int) -> _LabelKind:
+        """Add the labels of a set, and return the kind of the new ones."""
+        words, known, n_known = label.split(b",") if label else [], self._words, len(self._words)
+        if not all(words):
             self._fail(line, "a label of several is empty", label, "write A,B,C without blanks")
-        return _LabelKind.TEXT
+        self._entries += [known.setdefault(word, len(known)) for word in words]
+        self._ends.append(len(self._entries))
+        new = [*islice(reversed(known), len(known) - n_known)][::-1]
+        return max((self._kind_of(word, line) for word in new), default=_LabelKind.INTEGER)
 
     def _kind_of(self, label: bytes, line: int) -> _LabelKind:
         try:
@@ -273,7 +287,9 @@ class Labels:
         except ValueError:
             parts = text.split(",")
             if len(parts) > 1 and all(map(_NUMBER.fullmatch, parts)):
-                advice = "load_svmlight(multilabel=True) and train --multilabel read sets"
+                advice = (
+                    "load_svmlight(multilabel=True) and train, cv or convert --multilabel read sets"
+                )
                 self._fail(line, "several labels in one row", label, advice)
             return _LabelKind.TEXT
         if not is_finite:
@@ -284,27 +300,3 @@ class Labels:
 
     def _fail(self, line: int, problem: str, label: bytes, advice: str) -> NoReturn:
         fail(self.name, line, problem, label, advice)
-
-
-class LabelSets:
-    """Sets of labels, "3,7,12" or nothing, by their codes.
-
-    Parameters
-    ----------
-    texts : list of bytes
-        As written, in UTF-8; distinct.
-    """
-
-    def __init__(self, texts: list[bytes]) -> None:
-        words = [text.decode().split(",") if text else [] for text in texts]
-        known = {word for row in words for word in row}
-        names: dict[str, int | float | str] = {word: word for word in known}
-        if all(map(_INTEGER.fullmatch, known)):
-            names = {word: int(word) for word in known}
-        elif all(map(_NUMBER.fullmatch, known)):
-            names = {word: float(word) for word in known}
-        self._sets = [frozenset(names[word] for word in row) for row in words]
-
-    def of(self, codes: npt.NDArray[np.int32]) -> list[frozenset[int | float | str]]:
-        """Return the sets of rows."""
-        return [self._sets[code] for code in codes.tolist()]

@@ -21,6 +21,7 @@ from typing import IO, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from manyclass.io.label_sets import RowSets
 from manyclass.io.svmlight import CsrBuilder
 from manyclass.io.svmlight_parser import (
     THREAD_NAME,
@@ -66,7 +67,7 @@ class SvmlightBlocks:
     ----------
     path : str or os.PathLike
         The file, as for `load_svmlight`, but a regular one: a pipe cannot be read twice.
-    n_features, dtype, n_jobs, zero_based, sort, sum_duplicates
+    n_features, dtype, n_jobs, zero_based, sort, sum_duplicates, multilabel
         As for `load_svmlight`.
     block_bytes : int, default=2**26
         Bytes of text, decompressed, in a block, roughly: it holds whole lines, one at least.
@@ -89,6 +90,9 @@ class SvmlightBlocks:
         The distinct labels, ascending: int64, float64 or text, as `load_svmlight` returns them.
     class_counts : ndarray of shape (n_classes,), int64
         How many examples each class has.
+    sets : RowSets or None
+        With `multilabel`, the distinct sets of labels, places in `classes`; the codes of a block
+        are then numbers of these sets. They are in memory.
     largest_block : int
         Number of rows of the largest block.
 
@@ -129,11 +133,17 @@ class SvmlightBlocks:
         zero_based: bool = False,
         sort: bool = False,
         sum_duplicates: bool = False,
+        multilabel: bool = False,
         block_bytes: int = 1 << 26,
         verbose: int = 0,
     ) -> None:
         self._parser = Parser(
-            n_features, dtype, zero_based=zero_based, sort=sort, sum_duplicates=sum_duplicates
+            n_features,
+            dtype,
+            zero_based=zero_based,
+            sort=sort,
+            sum_duplicates=sum_duplicates,
+            label_sets=multilabel,
         )
         self.dtype = self._parser.dtype
         self._block_bytes = operator.index(block_bytes)
@@ -144,16 +154,13 @@ class SvmlightBlocks:
         self._path = Path(path).absolute()  # the working directory may change between the passes
         self._stamp: tuple[int, int] | None = None
         with reading(verbose, self.name) as see:
-            survey = self._survey(see)
+            survey = self._survey(see, are_sets=multilabel)
         self.n_rows = survey.n_rows
         self.n_features = self._parser.n_features or survey.max_index + 1
         self.n_nonzero = survey.n_nonzero
         self.largest_block = survey.largest_block
-        # Labels that are written differently may be equal: 1, 01 and +1.
-        self.classes, positions = np.unique(survey.labels.decode(), return_inverse=True)
-        self.class_counts = np.zeros(len(self.classes), np.int64)
-        np.add.at(self.class_counts, positions, survey.label_counts[: len(positions)])
-        self._codes = dict(zip(survey.labels.as_written(), positions.tolist(), strict=True))
+        self.sets: RowSets | None = None
+        self._take_labels(survey, are_sets=multilabel)
 
     def __iter__(self) -> Generator[Block]:
         """Make one pass; closing the generator, or leaving its loop, releases file and threads."""
@@ -168,11 +175,33 @@ class SvmlightBlocks:
         -------
         iterable of (X, y)
             Each iteration is one more pass over the file.
+
+        Raises
+        ------
+        ValueError
+            If rows have sets of labels.
         """
+        if self.sets is not None:
+            raise ValueError(f"{self.name}: rows have sets of labels, which train in memory alone")
         return LabelledBlocks(self)
 
-    def _survey(self, see: Seen) -> Survey:
-        survey = Survey(self.name)
+    def _take_labels(self, survey: Survey, *, are_sets: bool) -> None:
+        labels = survey.labels
+        counts = survey.label_counts[: len(labels)]
+        if are_sets:
+            self.sets, self.classes = labels.decode_sets()
+            codes = np.arange(len(labels))
+            places, counts = self.sets.places, np.repeat(counts, np.diff(self.sets.indptr))
+        else:
+            # Labels that are written differently may be equal: 1, 01 and +1.
+            self.classes, codes = np.unique(labels.decode(), return_inverse=True)
+            places = codes.astype(np.int32)
+        self.class_counts = np.zeros(len(self.classes), np.int64)
+        np.add.at(self.class_counts, places, counts)
+        self._codes = dict(zip(labels.as_written(), codes.tolist(), strict=True))
+
+    def _survey(self, see: Seen, *, are_sets: bool) -> Survey:
+        survey = Survey(Labels(self.name, are_sets=are_sets))
         try:
             chunks = self._read(effective_n_jobs(self._n_jobs), Event(), see)
             with closing(chunks), survey.labels.first_error():
@@ -283,8 +312,8 @@ def _with_shares(parts: Iterable[Piece], block_bytes: int, stopped: Event) -> Ge
 class Survey:
     """Counts of the first pass: rows, features, labels; memory grows with the labels alone."""
 
-    def __init__(self, name: str) -> None:
-        self.labels = Labels(name)
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
         self.label_counts = np.zeros(0, np.int64)  # may be longer than there are labels
         self.n_rows = self.n_nonzero = self.n_lines = self.largest_block = 0
         self.max_index = -1

@@ -95,9 +95,10 @@ def _inspected(
     with atomic.naming(args.data):
         blocks = blocks_of(args)
     seconds = time.perf_counter() - began
+    kind = "labels" if getattr(args, "multilabel", False) else "classes"
     log(
         f"looked through {args.data} in {seconds:.2f} s: {count(blocks.n_rows, 'row')}, "
-        f"{count(blocks.n_features, 'feature')}, {len(blocks.classes)} classes, "
+        f"{count(blocks.n_features, 'feature')}, {len(blocks.classes)} {kind}, "
         f"{count(blocks.n_nonzero, 'value')}; reading blocks of up to "
         f"{count(blocks.largest_block, 'row')}"
     )
@@ -138,6 +139,7 @@ def _text_blocks(args: argparse.Namespace) -> SvmlightBlocks:
         args.jobs,
         block_bytes=BLOCK_BYTES,
         verbose=shows_progress(args),
+        multilabel=getattr(args, "multilabel", False),
         **format_options(args),
     )
 
@@ -156,12 +158,16 @@ def log_size(args: argparse.Namespace, X: Rows, y: Array, seconds: float, log: S
     """Log the size of data that were read in so many seconds."""
     import numpy as np
 
-    size = "dense" if isinstance(X, np.ndarray) else count(X.nnz, "non-zero")
     log(
         f"read {args.data} in {seconds:.2f} s: {count(len(y), 'row')}, "
         f"{count(X.shape[1], 'feature')}, {len(np.unique(y))} classes, "
-        f"{size}"
+        f"{size_of(X)}"
     )
+
+
+def size_of(X: Rows) -> str:
+    """Return how many values rows have, in words."""
+    return count(X.nnz, "non-zero") if hasattr(X, "nnz") else "dense"
 
 
 def _loaded(args: argparse.Namespace, dtype: DType, n_features: int | None) -> tuple[Rows, Array]:
