@@ -10,7 +10,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from manyclass import MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier
+from manyclass import (
+    MulticlassSVC,
+    MultilabelSVC,
+    MultinomialLogisticRegression,
+    StochasticClassifier,
+)
 
 X = np.random.default_rng(0).integers(-8, 9, (60, 4)).astype(np.float32) / 8
 Y = np.arange(60) % 3
@@ -117,6 +122,39 @@ def test_float32_stays_float32(kind):
 def test_frames_keep_their_names(kind):
     model = MulticlassSVC(random_state=0).fit(GIVEN[kind](), Y)
     assert model.feature_names_in_.tolist() == NAMES
+
+
+VECTORS = {
+    "pandas.Series": lambda name: pd.Series(list(X), name=name),
+    "polars.Series": lambda name: pl.Series(name, list(X)),
+    "pandas": lambda name: pd.DataFrame({name: list(X)}),
+    "polars": lambda name: pl.DataFrame({name: list(X)}),
+    "pyarrow.Table": lambda name: pa.table({name: pa.array(list(X))}),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", VECTORS)
+def test_columns_of_vectors_have_names(kind):
+    given, named = VECTORS[kind], [f"v[{i}]" for i in range(X.shape[1])]
+    sets = [{int(label)} for label in Y]
+    models = [MulticlassSVC(), StochasticClassifier(), MultilabelSVC()]
+    for model, y in zip(models, (Y, Y, sets), strict=True):
+        assert model.fit(given("v"), y).feature_names_in_.tolist() == named
+        assert model.n_features_in_ == X.shape[1]
+        model.predict(given("v"))
+        with pytest.raises(ValueError, match=r"unseen at fit time:\n- w\[0\]"):
+            model.predict(given("w"))
+
+
+def test_columns_of_vectors_without_a_name_have_none():
+    for given in (pd.Series(list(X)), pa.array(list(X)), list(X), pl.Series(list(X))):
+        assert not hasattr(MulticlassSVC().fit(given, Y), "feature_names_in_")
+
+
+def test_vectors_beside_numbers_are_one_clear_error():
+    with pytest.raises(ValueError, match="X holds lists beside numbers, or of several lengths"):
+        MulticlassSVC().fit(pd.DataFrame({"v": list(X), "w": X[:, 0]}), Y)
 
 
 @pytest.mark.parametrize("model", [MultinomialLogisticRegression(), StochasticClassifier()])

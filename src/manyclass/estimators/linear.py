@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -31,6 +32,7 @@ from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.solution import Certificate
 from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.scikit_learn import named_rows
 from manyclass.utils.types import Array, CsrArray, Label, Rows, Settings
 
 if TYPE_CHECKING:
@@ -336,7 +338,8 @@ class LinearClassifier(ClassifierMixin):
         check_is_fitted(self)
         check_sparse(X, indices=False)  # the core looks at them
         given, types = rows_as_given(X)
-        return validate_data(
+        check = validate_data if given is X else partial(named_rows, X)
+        return check(
             self,
             given,
             accept_sparse="csr",

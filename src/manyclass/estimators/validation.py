@@ -6,6 +6,7 @@ import contextlib
 import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -24,6 +25,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.utils.advice import first_of, meant
 from manyclass.utils.given_rows import FLOATS, check_sparse, is_sparse, rows_as_given
+from manyclass.utils.scikit_learn import explain_rows, named_rows
 from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, Settings
 
 # Attributes that the validation of the input sets.
@@ -105,8 +107,9 @@ def validated(
     """
     check_sparse(X)
     given, types = rows_as_given(X)
+    check = validate_data if given is X else partial(named_rows, X)
     try:
-        rows, targets = validate_data(
+        rows, targets = check(
             estimator,
             given,
             y,
@@ -129,19 +132,9 @@ def validated(
             ) from error
         if y is not None and any(label is None for label in np.ravel(np.asarray(y, object))):
             raise ValueError("y holds None; every row needs a class") from error
-        explain_text(error)
+        explain_rows(error)
         raise
     return rows, targets
-
-
-def explain_text(error: Exception) -> None:
-    """Raise an error of rows that hold text again, with advice."""
-    text = str(error).partition("could not convert string to float: ")[2]
-    if text:
-        raise ValueError(
-            f"X holds text ({text}), and rows are numbers; put TfidfVectorizer before the "
-            "estimator in a pipeline, or OneHotEncoder for categories"
-        ) from error
 
 
 def _holds_label_sets(y: object) -> bool:

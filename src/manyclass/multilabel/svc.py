@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,7 +48,7 @@ from manyclass.training.options import Options
 from manyclass.utils.advice import OF_MULTILABEL
 from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.machine import available_memory, effective_n_jobs
-from manyclass.utils.scikit_learn import explains
+from manyclass.utils.scikit_learn import explains, named_rows
 from manyclass.utils.types import Array, CsrArray, Label, Rows, Settings
 
 if TYPE_CHECKING:
@@ -355,7 +356,8 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         given, types = rows_as_given(X)
-        rows = validate_data(self, given, accept_sparse="csr", dtype=types, order="C")
+        check = validate_data if given is X else partial(named_rows, X)
+        rows = cast("Rows", check(self, given, accept_sparse="csr", dtype=types, order="C"))
         check_scaling(self._bias, rows.dtype)
         indicator, classes = encoded(y)
         check_consistent_length(rows, indicator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
@@ -137,6 +138,34 @@ def rows_as_given(X: object) -> tuple[object, list[type]]:
         X = X if stacked is column else stacked
     kind = X.dtype if isinstance(X, np.ndarray) else _natural_type(X)
     return X, FLOATS[::-1] if kind.name in SHORT else FLOATS
+
+
+def frame_of_vectors(X: object, rows: object) -> Frame | None:
+    """Return names for the columns of the array that a column of vectors became.
+
+    They are ``name[0]``, ``name[1]``, ..., as commands have them that read tables.
+
+    Parameters
+    ----------
+    X : object
+        As given: a column, or a data frame of one.
+    rows : object
+        What ``rows_as_given`` made of it.
+
+    Returns
+    -------
+    data frame without rows, of the library of X, or None
+        None: X is no column of vectors, or has no name.
+    """
+    if not isinstance(rows, np.ndarray) or rows.ndim != 2:
+        return None
+    names = list(getattr(X, "column_names", getattr(X, "columns", [getattr(X, "name", None)])))
+    if len(names) != 1 or not (isinstance(names[0], str) and names[0]):
+        return None
+    library = sys.modules[type(X).__module__.partition(".")[0]]
+    make = library.table if hasattr(library, "table") else library.DataFrame  # of pyarrow
+    frame: Frame = make({f"{names[0]}[{i}]": [] for i in range(rows.shape[1])})
+    return frame
 
 
 def is_pandas(X: object) -> TypeGuard[Frame]:

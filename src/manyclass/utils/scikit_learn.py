@@ -1,4 +1,4 @@
-"""Support of scikit-learn: advice on parameters and their values, pipelines without idle steps."""
+"""Support of scikit-learn: names of columns, advice on parameters, pipelines without idle steps."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Concatenate, ParamSpec, TypeVar
 
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from manyclass.utils.advice import EXAMPLES, meant
+from manyclass.utils.given_rows import frame_of_vectors
+from manyclass.utils.types import Array, Rows
 
+NONE = "no_validation"  # scikit-learn's word for targets that are not given
 P = ParamSpec("P")
 S = TypeVar("S")
 
@@ -42,6 +47,63 @@ def explains(
         return checked
 
     return wrap
+
+
+def named_rows(
+    X: object,
+    estimator: BaseEstimator,
+    given: object,
+    y: object = NONE,
+    *,
+    reset: bool = True,
+    **checks: object,
+) -> Rows | tuple[Rows, Array]:
+    """Do as scikit-learn's ``validate_data``, and give the columns of vectors names.
+
+    Parameters
+    ----------
+    X : array-like
+    estimator : estimator
+        Its ``n_features_in_`` and ``feature_names_in_`` are set, or compared without `reset`.
+    given : array-like
+        What ``rows_as_given`` made of X.
+    y : array-like, default=NONE
+    reset : bool, default=True
+    **checks
+        For ``check_array``.
+
+    Returns
+    -------
+    X : ndarray or CSR of shape (n, d)
+    y : ndarray
+        Where it was given.
+
+    Raises
+    ------
+    ValueError
+        If X or y is not valid, or X has other columns than in ``fit``.
+    """
+    names = frame_of_vectors(X, given)
+    if names is None:
+        return validate_data(estimator, given, y, reset=reset, **checks)
+    validate_data(estimator, names, reset=reset, skip_check_array=True)
+    checks["estimator"] = estimator
+    return check_array(given, **checks) if y is NONE else check_X_y(given, y, **checks)
+
+
+def explain_rows(error: Exception) -> None:
+    """Raise an error of rows that hold text or lists again, with advice."""
+    text = str(error).partition("could not convert string to float: ")[2]
+    if text:
+        raise ValueError(
+            f"X holds text ({text}), and rows are numbers; put TfidfVectorizer before the "
+            "estimator in a pipeline, or OneHotEncoder for categories"
+        ) from error
+    if "setting an array element with a sequence" in str(error):
+        raise ValueError(
+            "X holds lists beside numbers, or of several lengths; give a column of vectors alone, "
+            "or put them together (np.hstack)"
+        ) from error
 
 
 def without_passthrough(pipeline: Pipeline) -> Pipeline:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from manyclass import MulticlassSVC, load_data, load_model, save_data
+from manyclass import MulticlassSVC, load_data, load_model, save_data, save_model
 from tests.helpers.command_line import names
 
 pytest.importorskip("pyarrow")
@@ -45,6 +45,23 @@ def test_train_and_predict(run, files, data, options):
         assert run.works("predict", table, "model", "-") == expected
     shown = json.loads(run.works("evaluate", data, "model", "--label", "species", "--json")[0])
     assert shown["accuracy"] == np.mean(FRAME["species"] == expected)
+
+
+@pytest.mark.filterwarnings("error")
+def test_vectors_have_the_names_that_estimators_give(run, files):
+    table = pd.DataFrame({"v": list(FRAME[COLUMNS].to_numpy()), "species": FRAME["species"]})
+    table.to_parquet("vectors.parquet")
+    run.works("train", "vectors.parquet", "ours", "--label", "species", "--quiet")
+    model = MulticlassSVC(random_state=0).fit(table["v"], table["species"])
+    save_model("theirs", model)
+    loaded = load_model("ours")
+    assert loaded.feature_names_in_.tolist() == [f"v[{i}]" for i in range(4)]
+    assert model.feature_names_in_.tolist() == loaded.feature_names_in_.tolist()
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    expected = model.predict(table[["v"]]).tolist()
+    assert loaded.predict(table["v"]).tolist() == expected
+    for name in ("ours", "theirs"):
+        assert run.works("predict", "vectors.parquet", name, "-", "--label", "species") == expected
 
 
 def test_the_model_is_that_of_the_arrays(run, files):
