@@ -35,10 +35,15 @@ struct LogisticWeights {
 template <class U>
 struct LogisticMemory {
   U* rows;    // kBatchRows x stride of a class-major W, else null
-  U* gram;    // kBatchRows x kBatchRows
+  U* gram;    // kBatchRows x kBatchRows; null in passes that change no u
   U* scores;  // kBatchRows x score_stride
-  U* other;   // (kBatchRows + 1) x score_stride
+  U* other;   // (kBatchRows + 1) x score_stride; kBatchRows in passes
   U* values;  // as many as the longest row has, of another type than X
+};
+
+// Neighbouring features or classes [first, last).
+struct Range {
+  std::int64_t first, last;
 };
 
 // A change of u that makes sum_i C_i (e_{y_i} - u_i) zero: each class gives up a share of its u,
@@ -66,10 +71,11 @@ struct LogisticSums {
   }
 };
 
-// What a pass adds up; null: not wanted.
+// What a certificate adds up; null: not wanted.
 struct LogisticTotals {
-  const LogisticWeights<double>* sums = nullptr;  // += W(u)
-  CompensatedSum* left = nullptr;                 // += C_i (e_y - u_i)
+  const LogisticWeights<double>* sums;  // += W(u)
+  CompensatedSum* left;                 // += C_i (e_y - u_i)
+  std::int32_t n_classes;
 };
 
 template <class T>
@@ -90,26 +96,35 @@ struct LogisticKernels {
                              const LogisticMemory<T>&, std::span<const std::int32_t> batch);
   void (*update)(const LogisticWeights<T>&, const LogisticMemory<T>&, std::int64_t n,
                  std::int64_t first, std::int64_t last);
-  // gradient += the gradient of the losses of rows [begin, end) at W. Returned: their sum.
-  double (*gradient)(const Examples<T>&, const LogisticWeights<T>&,
-                     const LogisticWeights<T>& gradient, const LogisticMemory<T>&,
+  // Passes over the examples [begin, end) of a batch. The dense rows of a class-major W are packed.
+  //
+  // memory.other = C_i (p_i - e_{y_i}), of which `add` makes the gradient. Returned: sum_i C_i loss_i.
+  double (*gradient)(const Examples<T>&, const LogisticWeights<T>&, const LogisticMemory<T>&,
                      std::int64_t begin, std::int64_t end);
-  // product += the Hessian of these losses at W times `direction`.
+  // memory.other = what `add` makes the Hessian of the losses at W times `direction` of.
   void (*curvature)(const Examples<T>&, const LogisticWeights<T>&,
-                    const LogisticWeights<T>& direction, const LogisticWeights<T>& product,
-                    const LogisticMemory<T>&, std::int64_t begin, std::int64_t end);
+                    const LogisticWeights<T>& direction, const LogisticMemory<T>&,
+                    std::int64_t begin, std::int64_t end);
   // v = log softmax of the scores at W.
   void (*log_softmax)(const Examples<T>&, const LogisticWeights<T>&, T* v, const LogisticMemory<T>&,
                       std::int64_t begin, std::int64_t end);
   // In double, at W and u = exp(v) (null: softmax of the scores), shifted. `largest`: max_c |w_jc|
-  // of the d + 1 features, which bounds the rounding of the scores.
+  // of the d + 1 features, which bounds the rounding of the scores. memory.other = C_i (e_{y_i} - u_i).
   LogisticSums (*inspect)(const Examples<T>&, const LogisticWeights<double>&, const double* largest,
-                          const T* v, const ClassShift&, const LogisticTotals&,
-                          const LogisticMemory<double>&, std::int64_t begin, std::int64_t end);
-  // The totals and the entropy of u = exp(v), shifted; `shape` has the layout.
+                          const T* v, const ClassShift&, const LogisticMemory<double>&,
+                          std::int64_t begin, std::int64_t end);
+  // memory.other and the entropy of u = exp(v), shifted; `shape` has the layout.
   LogisticSums (*dual_sums)(const Examples<T>&, const LogisticWeights<double>& shape, const T* v,
-                            const ClassShift&, const LogisticTotals&, const LogisticMemory<double>&,
-                            std::int64_t begin, std::int64_t end);
+                            const ClassShift&, const LogisticMemory<double>&, std::int64_t begin,
+                            std::int64_t end);
+  // sums += sum_i x_i r_i^T over the examples [begin, end), in their order, with the r_i and the dense
+  // rows that the passes have left: a range of the d + 1 features, ascending in every row of X if it
+  // is not all, or of the columns (whole blocks of 64 bytes) of class-major sums.
+  void (*add)(const Csr<T>&, const LogisticWeights<T>& sums, const LogisticMemory<T>&,
+              std::int64_t begin, std::int64_t end, const Range& features);
+  void (*add_totals)(const Csr<T>&, const LogisticTotals&, const LogisticMemory<double>&,
+                     std::int64_t begin, std::int64_t end, const Range& features,
+                     const Range& classes);
 };
 
 }  // namespace manyclass

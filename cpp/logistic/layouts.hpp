@@ -15,10 +15,9 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Row i with values of type U; `values` is memory for them where X has another type.
+// A row with values of type U; `values` is memory for them where X has another type.
 template <class U, class T>
-inline Row<U> row_as(const Csr<T>& x, std::int64_t i, U* values) {
-  const Row<T> row = x.row(i);
+inline Row<U> row_as(const Row<T>& row, U* values) {
   if constexpr (std::is_same_v<U, T>) {
     return row;
   } else {
@@ -27,32 +26,45 @@ inline Row<U> row_as(const Csr<T>& x, std::int64_t i, U* values) {
   }
 }
 
+// The part of a row, with ascending features, that lies in a range of the d + 1.
+template <class T>
+inline Row<T> part_of(const Row<T>& row, const Range& features, std::int64_t d) {
+  if (features.first == 0 && features.last > d) return row;
+  const std::int32_t* end = row.indices + row.nnz;
+  const auto at = [&](std::int64_t j) { return std::lower_bound(row.indices, end, j); };
+  const auto first = at(features.first) - row.indices, last = at(features.last) - row.indices;
+  return {row.indices + first, row.values + first, last - first,
+          features.last > d ? row.bias : T{0}};
+}
+
 template <class U>
 inline DenseWeights<U> by_feature(const LogisticWeights<U>& w) {
   return {w.data, w.n_features, w.n_classes, w.stride, w.stride};
 }
 
-// The dense rows of n examples, if W is class-major. `at(b)` is the number of the b-th one.
-template <class U, class T, class At>
+// The dense rows of the examples [begin, end), if W is class-major.
+template <class U, class T>
 inline void pack_rows(const Csr<T>& x, const LogisticWeights<U>& w, const LogisticMemory<U>& memory,
-                      std::int64_t n, At at) {
+                      std::int64_t begin, std::int64_t end) {
   if (!w.class_major) return;
-  for (std::int64_t b = 0; b < n; ++b) {
-    fetch_row(x, at(std::min(b + 2, n - 1)));
-    pack_row(x, at(b), w.stride, memory.rows + b * w.stride);
+  for (std::int64_t i = begin; i < end; ++i) {
+    fetch_row(x, std::min(i + 2, end - 1));
+    pack_row(x, i, w.stride, memory.rows + (i - begin) * w.stride);
   }
 }
 
-// out[b] <- the scores of the b-th example, a row of `ld` numbers.
-template <class U, class T, class At>
+// out <- the scores of the examples [begin, end), as many rows.
+template <class U, class T>
 inline void scores_of_rows(const Csr<T>& x, const LogisticWeights<U>& w,
-                           const LogisticMemory<U>& memory, std::int64_t n, At at, U* out,
-                           std::int64_t ld) {
+                           const LogisticMemory<U>& memory, std::int64_t begin, std::int64_t end,
+                           U* out) {
+  const std::int64_t ld = score_stride<U>(w.n_classes);
   if (w.class_major) {
-    return row_product(memory.rows, n, w.stride, w.data, w.n_classes, w.stride, w.stride, out, ld);
+    return row_product(memory.rows, end - begin, w.stride, w.data, w.n_classes, w.stride, w.stride,
+                       out, ld);
   }
-  for (std::int64_t b = 0; b < n; ++b) {
-    by_feature(w).scores(row_as(x, at(b), memory.values), out + b * ld);
+  for (std::int64_t i = begin; i < end; ++i) {
+    by_feature(w).scores(row_as(x.row(i), memory.values), out + (i - begin) * ld);
   }
 }
 
@@ -93,27 +105,38 @@ inline void add_columns(const LogisticWeights<U>& w, const U* rows, std::int64_t
   }
 }
 
-// w_c += sum_b steps[b * ld + c] x_b for classes [first, last) of a class-major W.
+// w_c += sum_b steps[b * ld + c] x_b for some classes and columns (whole vectors) of a class-major W.
 template <class U>
 inline void add_to_classes(const LogisticWeights<U>& w, const U* rows, std::int64_t n,
-                           const U* steps, std::int64_t ld, std::int64_t first, std::int64_t last) {
+                           const U* steps, const Range& columns, const Range& classes) {
   constexpr auto kL = kLanes<U>;
-  std::int64_t j = 0;
-  for (; j + kSumVectors * kL <= w.stride; j += kSumVectors * kL) {
-    add_columns<kSumVectors>(w, rows, n, steps, ld, j, first, last);
+  const std::int64_t ld = score_stride<U>(w.n_classes);
+  std::int64_t j = columns.first;
+  for (; j + kSumVectors * kL <= columns.last; j += kSumVectors * kL) {
+    add_columns<kSumVectors>(w, rows, n, steps, ld, j, classes.first, classes.last);
   }
-  for (; j < w.stride; j += kL) add_columns<1>(w, rows, n, steps, ld, j, first, last);
+  for (; j < columns.last; j += kL) {
+    add_columns<1>(w, rows, n, steps, ld, j, classes.first, classes.last);
+  }
 }
 
-// W += sum_b x_b steps_b^T
-template <class U, class T, class At>
-inline void add_rows(const Csr<T>& x, const LogisticWeights<U>& w, const LogisticMemory<U>& memory,
-                     std::int64_t n, At at, const U* steps, std::int64_t ld) {
-  if (w.class_major) {
-    return add_to_classes(w, memory.rows, n, steps, ld, 0, w.n_classes);
+// sums += sum_i x_i r_i^T over the examples [begin, end), whose r_i are rows of memory.other: a range
+// of the d + 1 features of `sums` or, class-major, of its columns.
+template <class U, class T>
+inline void add_rows(const Csr<T>& x, const LogisticWeights<U>& sums,
+                     const LogisticMemory<U>& memory, std::int64_t begin, std::int64_t end,
+                     const Range& features) {
+  const std::int64_t ld = score_stride<U>(sums.n_classes);
+  if (sums.class_major) {
+    for (std::int64_t b = 0; b < end - begin; b += kBatchRows) {
+      add_to_classes(sums, memory.rows + b * sums.stride, std::min(kBatchRows, end - begin - b),
+                     memory.other + b * ld, features, {0, sums.n_classes});
+    }
+    return;
   }
-  for (std::int64_t b = 0; b < n; ++b) {
-    by_feature(w).add_vectors(row_as(x, at(b), memory.values), steps + b * ld);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const Row<T> row = part_of(x.row(i), features, x.n_features);
+    by_feature(sums).add_vectors(row_as(row, memory.values), memory.other + (i - begin) * ld);
   }
 }
 

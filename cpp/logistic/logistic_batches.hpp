@@ -33,42 +33,6 @@ class OwnedLogisticMemory {
   AlignedArray<U> rows_, gram_, scores_, other_, values_;
 };
 
-// Threads that are worth an array of the shape of W each, which is added up after a pass over rows
-// with `read` features in all, of so many bytes a number: that should cost less than kWorthSums such
-// passes, and the arrays should take no more memory than X, or than kFewBytes.
-inline double threads_worth_sums(double read, double n_features, double n_classes, double bytes) {
-  constexpr double kWorthSums = 4, kFewBytes = 1 << 28;
-  const double memory = std::max(kFewBytes, read * (bytes + sizeof(std::int32_t)));
-  const double fit = 1 + memory / (n_features * n_classes * bytes);
-  return std::min(std::max(1.0, read / (kWorthSums * n_features)), fit);
-}
-
-// Arrays of the shape of W, one per thread; the first is the caller's.
-template <class U>
-class ThreadSums {
- public:
-  ThreadSums(const LogisticWeights<U>& first, int n_threads)
-      : size_(first.stride * (first.class_major ? first.n_classes : first.n_features + 1)),
-        of_(n_threads, first) {
-    for (std::size_t m = 1; m < of_.size(); ++m) {
-      of_[m].data = owned_.emplace_back(size_).data();
-    }
-  }
-  const LogisticWeights<U>& of(int thread) const { return of_[thread]; }
-
-  // Add all to the caller's.
-  void add_up() const {
-    for (const AlignedArray<U>& part : owned_) {
-      for (std::size_t j = 0; j < size_; ++j) of_[0].data[j] += part.data()[j];
-    }
-  }
-
- private:
-  std::size_t size_;
-  std::vector<LogisticWeights<U>> of_;
-  std::vector<AlignedArray<U>> owned_;
-};
-
 // Kernels of dense rows, and those of the formulation.
 template <class T>
 struct LogisticBatchKernels {

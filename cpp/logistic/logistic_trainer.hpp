@@ -19,8 +19,10 @@
 #include "dense_rows/class_major.hpp"
 #include "dense_rows/row_kernels.hpp"
 #include "dual/problem.hpp"
+#include "logistic/feature_shares.hpp"
 #include "logistic/kernels.hpp"
 #include "logistic/logistic_batches.hpp"
+#include "logistic/pass_team.hpp"
 #include "simd/compensated_sum.hpp"
 #include "simd/dispatch.hpp"
 #include "threads/interrupt_poll.hpp"
@@ -62,13 +64,16 @@ class LogisticTrainer {
 
   double gradient(MatrixView<T> weights, MatrixView<T> gradient, bool class_major) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
-    const ThreadSums<T> out(view<T>(gradient, class_major), n_members());
-    std::vector<double> losses(n_members());
-    by_threads(w, 0, [&](int member, const auto& memory, auto begin, auto end) {
-      losses[member] +=
-          kernels_.gradient(problem_->examples(), w, out.of(member), memory, begin, end);
-    });
-    out.add_up();
+    const LogisticWeights<T> out = view<T>(gradient, class_major);
+    std::vector<double> losses(n_batches());
+    pass(
+        w, 0,
+        [&](std::int64_t batch, const auto&... part) {
+          losses[batch] = kernels_.gradient(problem_->examples(), w, part...);
+        },
+        [&](int member, int size, const auto&... part) {
+          kernels_.add(problem_->examples().x, out, part..., share(w, member, size));
+        });
     return std::accumulate(losses.begin(), losses.end(), 0.0);
   }
 
@@ -76,19 +81,26 @@ class LogisticTrainer {
                  bool class_major) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
     const LogisticWeights<T> along = view<T>(direction, class_major);
-    const ThreadSums<T> out(view<T>(product, class_major), n_members());
-    by_threads(w, 0, [&](int member, const auto& memory, auto begin, auto end) {
-      kernels_.curvature(problem_->examples(), w, along, out.of(member), memory, begin, end);
-    });
-    out.add_up();
+    const LogisticWeights<T> out = view<T>(product, class_major);
+    pass(
+        w, 0,
+        [&](std::int64_t, const auto&... part) {
+          kernels_.curvature(problem_->examples(), w, along, part...);
+        },
+        [&](int member, int size, const auto&... part) {
+          kernels_.add(problem_->examples().x, out, part..., share(w, member, size));
+        });
   }
 
   void log_softmax(MatrixView<T> weights, MatrixView<T> v, bool class_major) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
     check_duals(v);
-    by_threads(w, 0, [&](int, const auto& memory, auto begin, auto end) {
-      kernels_.log_softmax(problem_->examples(), w, v.data, memory, begin, end);
-    });
+    pass(
+        w, 0,
+        [&](std::int64_t, const auto&... part) {
+          kernels_.log_softmax(problem_->examples(), w, v.data, part...);
+        },
+        [](auto&&...) {});
   }
 
   // At W in double and u = exp(v), or the softmax where v is null; `sums`, if it is not null, and
@@ -128,7 +140,7 @@ class LogisticTrainer {
     ThreadTeam& team = this->team();
     visits_.allow(std::min(team.capacity(),
                            threads_worth_visits(problem_->n_rows(), w.n_features, w.n_classes)));
-    in_parts(1, [&](std::int64_t begin, std::int64_t end) {
+    in_parts([&](std::int64_t begin, std::int64_t end) {
       batches.begin(part(begin, end));
       visits_.measure(static_cast<double>(end - begin), [&](int n_threads) {
         team.limit(n_threads);
@@ -143,37 +155,37 @@ class LogisticTrainer {
   SweepResult visit_rows(const LogisticWeights<T>& w, T* v, bool fresh, Part part) {
     const OwnedLogisticMemory<T> memory(w, 0);
     SweepResult result;
-    in_parts(1, [&](std::int64_t begin, std::int64_t end) {
+    in_parts([&](std::int64_t begin, std::int64_t end) {
       result.add(
           kernels_.visit(problem_->examples(), w, v, fresh, memory.view(), part(begin, end)));
     });
     return result;
   }
 
-  // pass(totals, memory, begin, end) by all threads.
-  template <class Pass>
+  // Sums over all batches of inspect(memory, begin, end), and the totals of what it leaves.
+  template <class Inspect>
   LogisticSums totals(const LogisticWeights<double>& w, const MatrixView<double>* sums,
-                      std::span<double> left, Pass pass) {
-    require(left.empty() || std::ssize(left) == problem_->n_classes(),
+                      std::span<double> left, Inspect inspect) {
+    require(left.empty() || std::ssize(left) == w.n_classes,
             "left must have a number for every class");
-    const auto n = n_members();
-    std::optional<ThreadSums<double>> out;
-    if (sums) out.emplace(view<double>(*sums, w.class_major), n_members());
-    std::vector<LogisticSums> found(n);
-    std::vector<std::vector<CompensatedSum>> of_classes(n,
-                                                        std::vector<CompensatedSum>(left.size()));
-    by_threads(w, longest_row(), [&](int member, const auto& memory, auto begin, auto end) {
-      const LogisticTotals into{out ? &out->of(member) : nullptr,
-                                left.empty() ? nullptr : of_classes[member].data()};
-      found[member].add(pass(into, memory, begin, end));
-    });
-    if (out) out->add_up();
-    for (int m = 1; m < n; ++m) {
-      for (std::size_t c = 0; c < left.size(); ++c) of_classes[0][c].add(of_classes[m][c]);
-      found[0].add(found[m]);
-    }
-    for (std::size_t c = 0; c < left.size(); ++c) left[c] += of_classes[0][c].value();
-    return found[0];
+    std::optional<LogisticWeights<double>> out;
+    if (sums) out = view<double>(*sums, w.class_major);
+    std::vector<CompensatedSum> of_classes(left.size());
+    const LogisticTotals into{out ? &*out : nullptr, left.empty() ? nullptr : of_classes.data(),
+                              w.n_classes};
+    std::vector<LogisticSums> of_batches(n_batches());
+    pass(
+        w, longest_row(),
+        [&](std::int64_t batch, const auto&... part) { of_batches[batch] = inspect(part...); },
+        [&](int member, int size, const auto&... part) {
+          const auto [first, last] = classes_of(member, size, w.n_classes);
+          kernels_.add_totals(problem_->examples().x, into, part..., share(w, member, size),
+                              {first, last});
+        });
+    LogisticSums found;
+    for (const LogisticSums& part : of_batches) found.add(part);
+    for (std::size_t c = 0; c < left.size(); ++c) left[c] += of_classes[c].value();
+    return found;
   }
 
   std::size_t longest_row() const {
@@ -187,49 +199,50 @@ class LogisticTrainer {
     if (!team_) use_threads(1);
     return *team_;
   }
-  // Threads of a pass.
-  int n_members() {
-    const Csr<T>& x = problem_->examples().x;
-    const double read = static_cast<double>(x.indptr[x.n_rows] + x.n_rows);
-    const double worth = threads_worth_sums(read, static_cast<double>(x.n_features + 1),
-                                            problem_->n_classes(), sizeof(T));
-    return static_cast<int>(std::min<double>(team().capacity(), worth));
+  std::size_t n_batches() const {
+    return (static_cast<std::size_t>(problem_->n_rows()) + kBatchRows - 1) / kBatchRows;
   }
 
-  // f(begin, end) for parts of the examples in whole batches, of some 20 ms for each thread, with
+  // f(begin, end) for parts of the examples in whole batches, of some 20 ms for one thread, with
   // polls between them.
   template <class F>
-  void in_parts(int n_threads, F f) const {
+  void in_parts(F f) const {
     const Poll poll = problem_->poll();
     const auto size =
-        (n_threads * static_cast<std::int64_t>(problem_->rows_at_once()) / kBatchRows + 1) *
-        kBatchRows;
+        (static_cast<std::int64_t>(problem_->rows_at_once()) / kBatchRows + 1) * kBatchRows;
     for (std::int64_t begin = 0; begin < problem_->n_rows(); begin += size) {
       f(begin, std::min(begin + size, problem_->n_rows()));
       poll();
     }
   }
 
-  // f(member, memory, begin, end) for parts of the examples in whole batches, by all threads.
-  template <class U, class F>
-  void by_threads(const LogisticWeights<U>& w, std::size_t longest, F f) {
+  // A pass over all examples (logistic/pass_team.hpp): fill(batch, memory, begin, end), and
+  // add(member, size of the team, memory, begin, end).
+  template <class U, class Fill, class Add>
+  void pass(const LogisticWeights<U>& w, std::size_t longest, Fill fill, Add add) {
     ThreadTeam& team = this->team();
-    passes_.allow(n_members());
-    std::vector<OwnedLogisticMemory<U>> memory;
-    for (int m = 0; m < n_members(); ++m) memory.emplace_back(w, longest);
-    in_parts(n_members(), [&](std::int64_t first, std::int64_t last) {
-      const std::int64_t batches = (last - first + kBatchRows - 1) / kBatchRows;
+    passes_.allow(static_cast<int>(std::min<std::size_t>(team.capacity(), n_batches())));
+    if (!shares_ && !w.class_major && passes_.most() > 1) shares_.emplace(problem_->examples().x);
+    const PassMemory<U> memory(w, longest, passes_.most());
+    in_parts([&](std::int64_t first, std::int64_t last) {
       passes_.measure(static_cast<double>(last - first), [&](int n_threads) {
         team.limit(n_threads);
-        team.run([&](int member) {
-          const auto at = [&](std::int64_t m) {
-            return std::min(last, first + batches * m / n_threads * kBatchRows);
-          };
-          f(member, memory[member].view(), at(member), at(member + 1));
-        });
+        run_pass(
+            team, memory, first, last,
+            [&](const LogisticMemory<U>& of, std::int64_t begin, std::int64_t end) {
+              fill(begin / kBatchRows, of, begin, end);
+            },
+            [&](int member, const auto&... part) { add(member, n_threads, part...); });
         return n_threads;
       });
     });
+  }
+
+  // What a member of a team adds to: a range of features or, class-major, of columns.
+  template <class U>
+  Range share(const LogisticWeights<U>& w, int member, int size) const {
+    if (w.class_major) return columns_of<U>(member, size, w.stride);
+    return size == 1 ? Range{0, w.n_features + 1} : shares_->of(member, size);
   }
 
   template <class U>
@@ -256,6 +269,7 @@ class LogisticTrainer {
   const LogisticKernels<T>& kernels_;
   std::unique_ptr<ThreadTeam> team_;
   ThreadChoice visits_, passes_;
+  std::optional<FeatureShares> shares_;
 };
 
 }  // namespace manyclass

@@ -21,26 +21,16 @@ namespace manyclass::MANYCLASS_ISA {
 
 inline constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
 
-// Call each(i, b) for the examples of every batch, between before(n, at) and after(n, at).
-template <class Before, class Each, class After>
-inline void in_batches(std::int64_t begin, std::int64_t end, Before before, Each each,
-                       After after) {
-  for (std::int64_t first = begin; first < end; first += kBatchRows) {
-    const std::int64_t n = std::min(kBatchRows, end - first);
-    const auto at = [first](std::int64_t b) { return first + b; };
-    before(n, at);
-    for (std::int64_t b = 0; b < n; ++b) each(first + b, b);
-    after(n, at);
-  }
-}
-
-// The scores of the examples of a batch, their base scores among them.
-template <class T, class U, class At>
+// The scores of the examples [begin, end) of a batch at W, their base scores among them; dense rows
+// are packed first.
+template <class T, class U>
 inline void put_scores(const Examples<T>& examples, const LogisticWeights<U>& w,
-                       const LogisticMemory<U>& memory, std::int64_t n, At at, std::int64_t ld) {
-  scores_of_rows(examples.x, w, memory, n, at, memory.scores, ld);
-  for (std::int64_t b = 0; examples.base && b < n; ++b) {
-    add_base(examples.base, at(b), 0, w.n_classes, memory.scores + b * ld);
+                       const LogisticMemory<U>& memory, std::int64_t begin, std::int64_t end) {
+  const std::int64_t ld = score_stride<U>(w.n_classes);
+  pack_rows(examples.x, w, memory, begin, end);
+  scores_of_rows(examples.x, w, memory, begin, end, memory.scores);
+  for (std::int64_t i = begin; examples.base && i < end; ++i) {
+    add_base(examples.base, i, 0, w.n_classes, memory.scores + (i - begin) * ld);
   }
 }
 
@@ -66,96 +56,70 @@ struct LossAndRest {
   double loss, rest;
 };
 
-// p <- softmax(s)
+// p <- softmax(s), which may be the same memory.
 template <class T, class U>
 inline LossAndRest loss_and_softmax(const Examples<T>& examples, std::int64_t i,
-                                    std::int32_t n_classes, U* s) {
+                                    std::int32_t n_classes, U* s, U* p) {
   const std::int64_t ld = score_stride<U>(n_classes), y = examples.labels[i];
   const double s_y = static_cast<double>(s[y]);
   std::fill(s + n_classes, s + ld, kNoClass<U>);
-  const double log_sum = softmax(s, ld, s);
-  const double rest = rest_of(s, ld, y);
+  const double log_sum = softmax(s, ld, p);
+  const double rest = rest_of(p, ld, y);
   return {examples.costs[i] * -log_own(rest, s_y - log_sum), rest};
 }
 
 template <class T>
 double logistic_gradient(const Examples<T>& examples, const LogisticWeights<T>& w,
-                         const LogisticWeights<T>& gradient, const LogisticMemory<T>& memory,
-                         std::int64_t begin, std::int64_t end) {
+                         const LogisticMemory<T>& memory, std::int64_t begin, std::int64_t end) {
   const std::int64_t ld = score_stride<T>(w.n_classes);
+  put_scores(examples, w, memory, begin, end);
   double loss = 0;
-  in_batches(
-      begin, end,
-      [&](std::int64_t n, auto at) {
-        pack_rows(examples.x, w, memory, n, at);
-        put_scores(examples, w, memory, n, at, ld);
-      },
-      [&](std::int64_t i, std::int64_t b) {
-        T* s = memory.scores + b * ld;
-        const LossAndRest found = loss_and_softmax(examples, i, w.n_classes, s);
-        loss += found.loss;
-        s[examples.labels[i]] = static_cast<T>(-found.rest);
-        const T cost = static_cast<T>(examples.costs[i]);
-        for (std::int64_t c = 0; c < ld; c += kLanes<T>) {
-          store(s + c, load(s + c) * cost);
-        }
-      },
-      [&](std::int64_t n, auto at) {
-        add_rows(examples.x, gradient, memory, n, at, memory.scores, ld);
-      });
+  for (std::int64_t i = begin; i < end; ++i) {
+    T* s = memory.scores + (i - begin) * ld;
+    T* p = memory.other + (i - begin) * ld;
+    const LossAndRest found = loss_and_softmax(examples, i, w.n_classes, s, p);
+    loss += found.loss;
+    p[examples.labels[i]] = static_cast<T>(-found.rest);
+    const T cost = static_cast<T>(examples.costs[i]);
+    for (std::int64_t c = 0; c < ld; c += kLanes<T>) store(p + c, load(p + c) * cost);
+  }
   return loss;
 }
 
 // With p the softmax and t the scores of the direction: C_i (p t - p (p . t)) for every row.
 template <class T>
 void logistic_curvature(const Examples<T>& examples, const LogisticWeights<T>& w,
-                        const LogisticWeights<T>& direction, const LogisticWeights<T>& product,
-                        const LogisticMemory<T>& memory, std::int64_t begin, std::int64_t end) {
+                        const LogisticWeights<T>& direction, const LogisticMemory<T>& memory,
+                        std::int64_t begin, std::int64_t end) {
   const std::int64_t ld = score_stride<T>(w.n_classes);
-  in_batches(
-      begin, end,
-      [&](std::int64_t n, auto at) {
-        pack_rows(examples.x, w, memory, n, at);
-        put_scores(examples, w, memory, n, at, ld);
-        scores_of_rows(examples.x, direction, memory, n, at, memory.other, ld);
-      },
-      [&](std::int64_t i, std::int64_t b) {
-        T* p = memory.scores + b * ld;
-        T* t = memory.other + b * ld;
-        loss_and_softmax(examples, i, w.n_classes, p);
-        std::fill(t + w.n_classes, t + ld, T{0});
-        Vector<T> sum = {};
-        for (std::int64_t c = 0; c < ld; c += kLanes<T>) {
-          sum += load(p + c) * load(t + c);
-        }
-        const T mean = static_cast<T>(total<T>(sum)), cost = static_cast<T>(examples.costs[i]);
-        for (std::int64_t c = 0; c < ld; c += kLanes<T>) {
-          store(t + c, cost * load(p + c) * (load(t + c) - mean));
-        }
-      },
-      [&](std::int64_t n, auto at) {
-        add_rows(examples.x, product, memory, n, at, memory.other, ld);
-      });
+  put_scores(examples, w, memory, begin, end);
+  scores_of_rows(examples.x, direction, memory, begin, end, memory.other);
+  for (std::int64_t i = begin; i < end; ++i) {
+    T* p = memory.scores + (i - begin) * ld;
+    T* t = memory.other + (i - begin) * ld;
+    loss_and_softmax(examples, i, w.n_classes, p, p);
+    std::fill(t + w.n_classes, t + ld, T{0});
+    Vector<T> sum = {};
+    for (std::int64_t c = 0; c < ld; c += kLanes<T>) sum += load(p + c) * load(t + c);
+    const T mean = static_cast<T>(total<T>(sum)), cost = static_cast<T>(examples.costs[i]);
+    for (std::int64_t c = 0; c < ld; c += kLanes<T>) {
+      store(t + c, cost * load(p + c) * (load(t + c) - mean));
+    }
+  }
 }
 
 template <class T>
 void logistic_log_softmax(const Examples<T>& examples, const LogisticWeights<T>& w, T* v,
                           const LogisticMemory<T>& memory, std::int64_t begin, std::int64_t end) {
   const std::int64_t ld = score_stride<T>(w.n_classes);
-  in_batches(
-      begin, end,
-      [&](std::int64_t n, auto at) {
-        pack_rows(examples.x, w, memory, n, at);
-        put_scores(examples, w, memory, n, at, ld);
-      },
-      [&](std::int64_t i, std::int64_t b) {
-        T* s = memory.scores + b * ld;
-        std::fill(s + w.n_classes, s + ld, kNoClass<T>);
-        const T less = static_cast<T>(log_sum_exp(s, ld));
-        for (std::int64_t c = 0; c < w.n_classes; ++c) v[i * ld + c] = s[c] - less;
-        std::fill(v + i * ld + w.n_classes, v + (i + 1) * ld, kNoLog<T>);
-      },
-      [](std::int64_t, auto) {});
+  put_scores(examples, w, memory, begin, end);
+  for (std::int64_t i = begin; i < end; ++i) {
+    T* s = memory.scores + (i - begin) * ld;
+    std::fill(s + w.n_classes, s + ld, kNoClass<T>);
+    const T less = static_cast<T>(log_sum_exp(s, ld));
+    for (std::int64_t c = 0; c < w.n_classes; ++c) v[i * ld + c] = s[c] - less;
+    std::fill(v + i * ld + w.n_classes, v + (i + 1) * ld, kNoLog<T>);
+  }
 }
 
 // u <- u less what leaves every class, plus what enters (ClassShift); n classes.
@@ -188,14 +152,13 @@ inline double entropy_of(const double* u, std::int64_t n, std::int64_t y, double
   return u[y] > 0 ? sum - u[y] * log_own(rest, std::log(u[y])) : sum;
 }
 
-// Add example i to the totals. u becomes its row of W(u), C_i (e_y - u).
+// u <- its row of W(u), C_i (e_y - u)
 template <class T>
-inline void add_totals(const Examples<T>& examples, std::int64_t i, std::int64_t n, double rest,
-                       const LogisticTotals& totals, double* u) {
+inline void residual_of(const Examples<T>& examples, std::int64_t i, std::int64_t n, double rest,
+                        double* u) {
   const double cost = examples.costs[i];
   for (std::int64_t c = 0; c < n; ++c) u[c] *= -cost;
   u[examples.labels[i]] = cost * rest;
-  for (std::int64_t c = 0; totals.left && c < n; ++c) totals.left[c].add(u[c]);
   std::fill(u + n, u + score_stride<double>(static_cast<std::int32_t>(n)), 0.0);
 }
 
@@ -253,70 +216,76 @@ inline GapAndError gap_of(const double* s, std::int64_t n, std::int64_t y, const
 template <class T>
 LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights<double>& w,
                               const double* largest, const T* v, const ClassShift& by,
-                              const LogisticTotals& totals, const LogisticMemory<double>& memory,
-                              std::int64_t begin, std::int64_t end) {
+                              const LogisticMemory<double>& memory, std::int64_t begin,
+                              std::int64_t end) {
   const std::int64_t ld = score_stride<double>(w.n_classes), v_ld = score_stride<T>(w.n_classes);
   const std::int64_t k = w.n_classes;
   LogisticSums found;
-  in_batches(
-      begin, end,
-      [&](std::int64_t n, auto at) {
-        pack_rows(examples.x, w, memory, n, at);
-        put_scores(examples, w, memory, n, at, ld);
-      },
-      [&](std::int64_t i, std::int64_t b) {
-        double* s = memory.scores + b * ld;
-        double* u = memory.other + b * ld;
-        const std::int64_t y = examples.labels[i];
-        const double cost = examples.costs[i];
-        std::fill(s + k, s + ld, kNoClass<double>);
-        const double log_sum = softmax(s, ld, u);
-        double rest = rest_of(u, ld, y);
-        const double loss = -log_own(rest, s[y] - log_sum);
-        if (v) duals_of(v + i * v_ld, w.n_classes, u);
-        shift(by, k, u);
-        rest = rest_of(u, ld, y);
-        const double entropy = entropy_of(u, k, y, rest);
-        const RowBounds row = bounds_of(examples.x, i, largest);
-        const GapAndError bounds = gap_of(s, k, y, u, rest, loss, entropy, row.score_error);
-        found.loss.add(cost * loss);
-        found.gap.add(cost * bounds.gap);
-        found.entropy.add(cost * entropy);
-        found.loss_error += cost * bounds.loss_error;
-        const double step = std::numbers::sqrt2 * cost * rest;  // at least ||C_i (e_y - u)||
-        found.moved_by_features += step * std::sqrt(row.square);
-        found.moved_by_bias += step * std::abs(static_cast<double>(examples.x.bias));
-        add_totals(examples, i, k, rest, totals, u);
-      },
-      [&](std::int64_t n, auto at) {
-        if (totals.sums) add_rows(examples.x, *totals.sums, memory, n, at, memory.other, ld);
-      });
+  put_scores(examples, w, memory, begin, end);
+  for (std::int64_t i = begin; i < end; ++i) {
+    double* s = memory.scores + (i - begin) * ld;
+    double* u = memory.other + (i - begin) * ld;
+    const std::int64_t y = examples.labels[i];
+    const double cost = examples.costs[i];
+    std::fill(s + k, s + ld, kNoClass<double>);
+    const double log_sum = softmax(s, ld, u);
+    double rest = rest_of(u, ld, y);
+    const double loss = -log_own(rest, s[y] - log_sum);
+    if (v) duals_of(v + i * v_ld, w.n_classes, u);
+    shift(by, k, u);
+    rest = rest_of(u, ld, y);
+    const double entropy = entropy_of(u, k, y, rest);
+    const RowBounds row = bounds_of(examples.x, i, largest);
+    const GapAndError bounds = gap_of(s, k, y, u, rest, loss, entropy, row.score_error);
+    found.loss.add(cost * loss);
+    found.gap.add(cost * bounds.gap);
+    found.entropy.add(cost * entropy);
+    found.loss_error += cost * bounds.loss_error;
+    const double step = std::numbers::sqrt2 * cost * rest;  // at least ||C_i (e_y - u)||
+    found.moved_by_features += step * std::sqrt(row.square);
+    found.moved_by_bias += step * std::abs(static_cast<double>(examples.x.bias));
+    residual_of(examples, i, k, rest, u);
+  }
   return found;
 }
 
 template <class T>
 LogisticSums logistic_dual_sums(const Examples<T>& examples, const LogisticWeights<double>& shape,
-                                const T* v, const ClassShift& by, const LogisticTotals& totals,
+                                const T* v, const ClassShift& by,
                                 const LogisticMemory<double>& memory, std::int64_t begin,
                                 std::int64_t end) {
   const std::int64_t ld = score_stride<double>(shape.n_classes);
   const std::int64_t k = shape.n_classes, v_ld = score_stride<T>(shape.n_classes);
   LogisticSums found;
-  in_batches(
-      begin, end, [&](std::int64_t n, auto at) { pack_rows(examples.x, shape, memory, n, at); },
-      [&](std::int64_t i, std::int64_t b) {
-        double* u = memory.other + b * ld;
-        duals_of(v + i * v_ld, shape.n_classes, u);
-        shift(by, k, u);
-        const std::int64_t y = examples.labels[i];
-        const double rest = rest_of(u, score_stride<double>(shape.n_classes), y);
-        found.entropy.add(examples.costs[i] * entropy_of(u, k, y, rest));
-        add_totals(examples, i, k, rest, totals, u);
-      },
-      [&](std::int64_t n, auto at) {
-        if (totals.sums) add_rows(examples.x, *totals.sums, memory, n, at, memory.other, ld);
-      });
+  pack_rows(examples.x, shape, memory, begin, end);
+  for (std::int64_t i = begin; i < end; ++i) {
+    double* u = memory.other + (i - begin) * ld;
+    duals_of(v + i * v_ld, shape.n_classes, u);
+    shift(by, k, u);
+    const double rest = rest_of(u, ld, examples.labels[i]);
+    found.entropy.add(examples.costs[i] * entropy_of(u, k, examples.labels[i], rest));
+    residual_of(examples, i, k, rest, u);
+  }
   return found;
+}
+
+template <class T>
+void logistic_add(const Csr<T>& x, const LogisticWeights<T>& sums, const LogisticMemory<T>& memory,
+                  std::int64_t begin, std::int64_t end, const Range& features) {
+  add_rows(x, sums, memory, begin, end, features);
+}
+
+template <class T>
+void logistic_add_totals(const Csr<T>& x, const LogisticTotals& totals,
+                         const LogisticMemory<double>& memory, std::int64_t begin, std::int64_t end,
+                         const Range& features, const Range& classes) {
+  if (totals.sums) add_rows(x, *totals.sums, memory, begin, end, features);
+  if (!totals.left) return;
+  const std::int64_t ld = score_stride<double>(totals.n_classes);
+  for (std::int64_t b = 0; b < end - begin; ++b) {
+    const double* u = memory.other + b * ld;
+    for (std::int64_t c = classes.first; c < classes.last; ++c) totals.left[c].add(u[c]);
+  }
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

@@ -126,11 +126,11 @@ SweepResult logistic_visits(const Examples<T>& examples, const LogisticWeights<T
   LogisticVisitor<T> visitor(examples, w.n_classes, v, fresh, memory.other + ld);
   SweepResult result;
   for (const std::int32_t i : order) {
-    const auto row = [i](std::int64_t) { return i; };
-    scores_of_rows(examples.x, w, memory, 1, row, memory.scores, ld);
+    const Row<T> row = examples.x.row(i);
+    by_feature(w).scores(row, memory.scores);
     logistic_prepare(w.n_classes, v, fresh, memory, std::span(&i, 1), 0, 1);
     visitor.visit(i, memory.scores, memory.other, result);
-    add_rows(examples.x, w, memory, 1, row, memory.scores, ld);
+    by_feature(w).add_vectors(row, memory.scores);
   }
   result.evaluations = std::ssize(order) * w.n_classes;
   return result;
@@ -156,7 +156,7 @@ SweepResult logistic_visit_batch(const Examples<T>& examples, std::int32_t n_cla
 template <class T>
 void logistic_update(const LogisticWeights<T>& w, const LogisticMemory<T>& memory, std::int64_t n,
                      std::int64_t first, std::int64_t last) {
-  add_to_classes(w, memory.rows, n, memory.scores, score_stride<T>(w.n_classes), first, last);
+  add_to_classes(w, memory.rows, n, memory.scores, {0, w.stride}, {first, last});
 }
 
 }  // namespace manyclass::MANYCLASS_ISA

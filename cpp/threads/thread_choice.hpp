@@ -17,6 +17,7 @@ class ThreadChoice {
     if (std::max(1, most) != most_) *this = ThreadChoice(most);
   }
 
+  int most() const { return most_; }
   // Threads of the next piece.
   int size() const { return on_trial_ ? trial_ : size_; }
   // Pieces that were done by fewer threads than there are.

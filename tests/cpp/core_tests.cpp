@@ -22,7 +22,7 @@
 #include "duals/dual_lists.hpp"
 #include "engines/engine.hpp"
 #include "engines/weight_array.hpp"
-#include "logistic/logistic_batches.hpp"
+#include "logistic/feature_shares.hpp"
 #include "simd/dispatch.hpp"
 #include "weights/hash_tables.hpp"
 
@@ -189,12 +189,32 @@ void test_threads_of_visits() {
   check(threads_worth_visits(0, 0, 2) == 1, "without rows there is one");
 }
 
-void test_threads_of_logistic_regression() {
-  check(threads_worth_sums(1e6, 1e5, 20, 4) == 2.5, "a thread needs four passes over W");
-  check(threads_worth_sums(10, 1e5, 20, 4) == 1, "one thread at least");
-  const double rows = 1e9;  // 8 GB, and W of 0.4 GB
-  check(threads_worth_sums(rows, 1e6, 100, 4) == 21, "the arrays take no more memory than X");
-  check(threads_worth_sums(rows, 1e6, 1e4, 4) == 1.2, "two arrays of W larger than X do not");
+// Rows of the features 0, 1, 9 with ascending or descending features, and an intercept.
+std::vector<Range> shares_of(bool ascending, int size) {
+  const std::vector<std::int64_t> indptr{0, 3, 6};
+  const std::vector<std::int32_t> up{0, 1, 9, 0, 1, 9}, down{9, 1, 0, 9, 1, 0};
+  const std::vector<float> values(6, 1.0F);
+  const FeatureShares shares(
+      Csr<float>{indptr.data(), (ascending ? up : down).data(), values.data(), 2, 20, 1.0F});
+  std::vector<Range> found;
+  for (int m = 0; m < size; ++m) found.push_back(shares.of(m, size));
+  return found;
+}
+
+void test_features_of_threads() {
+  const auto are = [](const std::vector<Range>& found, const std::vector<std::int64_t>& ends) {
+    bool same = found.front().first == 0;
+    for (std::size_t m = 0; m < found.size(); ++m) {
+      same = same && found[m].last == ends[m] && (m == 0 || found[m].first == ends[m - 1]);
+    }
+    return same;
+  };
+  check(are(shares_of(true, 1), {21}), "one thread has all features");
+  check(are(shares_of(true, 2), {9, 21}), "threads have about equally many numbers of X");
+  check(are(shares_of(true, 4), {1, 9, 20, 21}), "the intercept is a feature");
+  check(are(shares_of(false, 2), {21, 21}), "one thread has all where features do not ascend");
+  const Range columns = columns_of<float>(1, 2, 48);
+  check(columns.first == 16 && columns.last == 48, "columns are whole blocks of 64 bytes");
 }
 
 void test_refusals() {
@@ -234,7 +254,7 @@ int main() {
     }
   }
   test_threads_of_visits();
-  test_threads_of_logistic_regression();
+  test_features_of_threads();
   test_refusals();
   return n_failed == 0 ? 0 : 1;
 }

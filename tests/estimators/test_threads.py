@@ -8,7 +8,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manyclass import MulticlassSVC, StochasticClassifier, load_svmlight
+from manyclass import (
+    MulticlassSVC,
+    MultinomialLogisticRegression,
+    StochasticClassifier,
+    load_svmlight,
+)
 from manyclass.solvers import newton_phase
 from manyclass.solvers import sgd as sgd
 from manyclass.solvers.newton_phase import Pace
@@ -101,3 +106,11 @@ def test_stochastic_steps(loss, weights, batch_size, monkeypatch):
     one, three, again = (fitted(n_jobs) for n_jobs in (1, 3, 3))
     assert (again.coef_ == three.coef_).all()
     assert abs(three.score(X, y) - one.score(X, y)) < 0.05
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_logistic_regression_does_not_depend_on_threads(dense):
+    X, y = clusters(400, 300, 20, dense=dense)
+    fits = [MultinomialLogisticRegression(n_jobs=n, random_state=0).fit(X, y) for n in (1, 3)]
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+    assert fits[0].certificate_ == fits[1].certificate_

@@ -78,10 +78,9 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         are those of the given X. Not for dense rows, nor with `communicator`.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) of prediction and of training: they share the classes of
-        dense rows, and the rows in a Newton step and in certificates.
+        dense rows, and in a Newton step and in certificates the rows and the features.
     random_state : int, RandomState instance, default=None
-        Orders the visits. An int gives the same result every time with one thread, and to rounding
-        with several, which share the rows by their speed.
+        Orders the visits. An int gives the same result every time, for any `n_jobs`.
     communicator : mpi4py.MPI.Comm, default=None
         Processes that train one model together, such as ``MPI.COMM_WORLD``, with `split`. Every
         rank has the same fitted model afterwards; rank 0 alone prints and warns. An error on one
