@@ -12,6 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, MultilabelSVC
 from manyclass.multilabel.groups import groups_of
+from manyclass.multilabel.training import Labelled
+from manyclass.problem.dataset import Dataset
 
 NAMES = np.array(["a", "b", "c", "d", "e", "f", "g"])
 
@@ -263,3 +265,28 @@ def test_rare_labels_equal_binary_machines(loss, dtype):
             formulation="one_vs_rest", C=5, loss=loss, tol=1e-6, random_state=0
         ).fit(X.astype(np.float64), Y[:, c])
         np.testing.assert_allclose(model.coef_[c], one.coef_[0], atol=0.02 * abs(one.coef_).max())
+
+
+def test_counts_in_float64_are_trained_in_float32():
+    """Where float32 holds the rows exactly; W is float64, and the certificate is of its problem."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.5, (60, 20)).astype(np.float64)
+    Y = (X @ rng.normal(size=(20, 5)) > 0).astype(int)
+    double, single = (
+        MultilabelSVC(random_state=0).fit(rows, Y) for rows in (X, X.astype(np.float32))
+    )
+    assert double.coef_.dtype == np.float64
+    np.testing.assert_array_equal(double.coef_, single.coef_)
+    signs = 2 * Y - 1
+    losses = np.maximum(0, 1 - signs * double.decision_function(X)).sum()
+    squares = (double.coef_**2).sum() + (double.intercept_**2).sum()
+    assert double.certificate_.primal_objective == pytest.approx(squares / 2 + losses, rel=1e-12)
+
+
+@pytest.mark.parametrize(("factor", "tol"), [(0.1, 1e-3), (2.0**30, 1e-3), (1.0, 1e-6)])
+def test_other_rows_are_trained_in_float64(factor, tol):
+    """Where float32 rounds them, they are very large, or the gap is out of its reach."""
+    X = factor * np.arange(1.0, 13.0).reshape(4, 3)
+    rows = Dataset.from_matrix(X, np.zeros(4, np.int32), n_classes=1, bias=1.0)
+    labelled = Labelled.of(rows, sp.csr_array(np.eye(4, dtype=np.int8)), 1.0, "hinge")
+    assert labelled.in_single(tol) is labelled

@@ -37,6 +37,7 @@ def tuned_thresholds(
     ndarray of shape (k,)
         0 for labels that fewer than `n_folds` rows have, or all rows have.
     """
+    labelled = labelled.in_single(options.tol)
     n, k = labelled.indicator.shape
     counts = np.bincount(labelled.indicator.indices, minlength=k)
     labels = np.flatnonzero((counts >= n_folds) & (counts < n))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from manyclass.multilabel.columns import Columns, compact
 from manyclass.multilabel.groups import Labels, dataset_of, groups_of
-from manyclass.problem.dataset import Dataset
+from manyclass.problem.dataset import Dataset, is_mapped
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Solution, Status, Weights
@@ -20,6 +20,11 @@ from manyclass.solvers.weights.dense import classes_in_group, has_wide_rows
 from manyclass.training.options import Options, StopWhen
 from manyclass.training.run import train
 from manyclass.utils.types import Array, CsrArray
+
+SINGLE = np.dtype(np.float32)
+# Rows in float64 are trained in float32 where all values but 0 are from 1 / LARGEST to LARGEST in
+# size, and for relative gaps from LEAST_TOL on.
+LARGEST, LEAST_TOL = 2.0**24, 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +85,24 @@ class Labelled:
         counts = np.bincount(self.indicator.indices, minlength=self.indicator.shape[1])
         return np.asarray((counts == 0) | (counts == self.indicator.shape[0]))
 
+    def in_single(self, tol: float) -> Labelled:
+        """Return the same problem in float32, or this one where it would not be the same.
+
+        Visits in float32 take about 0.65 of the time. Where it holds every value exactly, as it
+        does counts, its W solves the problem in float64, with the same certificate. `tol` must be
+        in reach of float32.
+        """
+        values, bias = self.rows.values, self.rows.bias
+        if values.dtype == SINGLE or is_mapped(values) or tol < LEAST_TOL:
+            return self
+        sizes = np.abs(values[values != 0])
+        if not len(sizes) or sizes.min() < 1 / LARGEST or sizes.max() > LARGEST:
+            return self
+        rounded = values.astype(SINGLE)
+        if np.float32(bias) != bias or (rounded != values).any():
+            return self
+        return replace(self, rows=replace(self.rows, values=rounded))
+
     def some(self, rows: NDArray[np.int64]) -> Labelled:
         """Return the same problem for some of its rows."""
         data = self.rows
@@ -138,11 +161,12 @@ def trained(
     """
     data, k = labelled.rows, labelled.indicator.shape[1]
     labels = np.flatnonzero(~labelled.constant())
-    groups = labelled.groups(labels)
+    single = labelled.in_single(options.tol)
+    groups = single.groups(labels)
     dense = None if sparse else np.zeros((labelled.n_features + 1, k), data.dtype)
     columns = labelled.columns(dense, prune)
     certificates, status, n_epochs = [], Status.CONVERGED, 0
-    for group, solution in solutions(labelled, groups, options, seed):
+    for group, solution in solutions(single, groups, options, seed):
         columns.add(group, solution.weights)
         certificates.append(solution.certificate)
         n_epochs = max(n_epochs, len(solution.history))
