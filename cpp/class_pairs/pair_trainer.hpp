@@ -148,7 +148,7 @@ class PairTrainer {
     const auto each = [&](std::int64_t i, auto take) {
       z.each(i, [&](std::int32_t c, T value) {
         const double a = scale.data()[i] * static_cast<double>(value);
-        take(c, -(f.maximum ? a : std::min(a, f.loss.upper(examples.costs[i]))));
+        take(c, -(f.maximum ? a : std::min(a, f.loss.upper(examples.costs_of(i).of(c)))));
       });
       const std::int32_t y = examples.labels[i];
       if (y != kElsewhere && totals.data()[i] > 0) take(y, totals.data()[i]);
@@ -209,21 +209,27 @@ class PairTrainer {
   Examples<T> labelled(const ClassPair& class_pair) const {
     Examples<T> examples = problem_->examples();
     examples.labels = class_pair.labels.data();
-    if (problem_->base_table()) examples.base = base_of(class_pair).view(examples.base.rows);
+    const BaseTable<T>* base = problem_->base_table();
+    const BaseTable<T>* factors = problem_->factor_table();
+    if (!base && !factors) return examples;
+    take_columns(class_pair, base, factors);
+    if (base) examples.base = base_->view(examples.base.rows);
+    if (factors) examples.factors = factors_->view(examples.factors.rows);
     return examples;
   }
 
-  // The columns of the pair's classes, of base scores that are 0 for c = y_i.
-  const BaseTable<T>& base_of(const ClassPair& class_pair) const {
+  // The columns of the pair's classes, of base scores that are 0 for c = y_i and of factors.
+  void take_columns(const ClassPair& class_pair, const BaseTable<T>* base,
+                    const BaseTable<T>* factors) const {
     const std::span<const std::int32_t> classes = class_pair.classes;
-    if (base_ && std::ranges::equal(classes, base_classes_)) return *base_;
     const std::int32_t n_classes = problem_->n_classes();
     require(std::ssize(classes) == 2 * class_pair.width, "every column must have a class, or -1");
+    if (std::ranges::equal(classes, classes_)) return;
     const auto odd = [=](std::int32_t c) { return c < -1 || c >= n_classes; };
     require(std::ranges::none_of(classes, odd), "class out of range");
-    base_ = std::make_unique<const BaseTable<T>>(*problem_->base_table(), classes);
-    base_classes_.assign(classes.begin(), classes.end());
-    return *base_;
+    if (base) base_ = std::make_unique<const BaseTable<T>>(*base, classes);
+    if (factors) factors_ = std::make_unique<const BaseTable<T>>(*factors, classes);
+    classes_.assign(classes.begin(), classes.end());
   }
 
   void check_lists(const DualLists<T>& z, const ClassPair& class_pair) const {
@@ -241,8 +247,8 @@ class PairTrainer {
   std::shared_ptr<const Problem<T>> problem_;
   std::tuple<const PairKernels<T, PairView<T>>&, const PairKernels<T, TablePairView<T>>&> kernels_;
   const RebuildKernels<T>& rebuild_kernels_;
-  mutable std::unique_ptr<const BaseTable<T>> base_;  // of the last pair
-  mutable std::vector<std::int32_t> base_classes_;
+  mutable std::unique_ptr<const BaseTable<T>> base_, factors_;  // of the last pair
+  mutable std::vector<std::int32_t> classes_;                   // its columns
 };
 
 }  // namespace manyclass

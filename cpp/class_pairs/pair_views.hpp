@@ -57,7 +57,7 @@ class PairTables {
 
 // The columns of a slot, the classes in each, and the column of every y_i (kElsewhere where y_i is
 // in neither block). own_too: full loops also score all classes of an example's own block. `classes`
-// has the class of every column of both slots, -1 where there is none, for base scores.
+// has the class of every column of both slots, -1 where there is none, for base scores and factors.
 struct ClassPair {
   ClassPair(std::int32_t width_, std::int32_t n_first, std::int32_t n_second,
             std::span<const std::int32_t> labels_, bool own_too_,

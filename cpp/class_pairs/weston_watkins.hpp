@@ -104,7 +104,8 @@ class PairVisitor : public ExampleSubproblem<T> {
       this->add_other(entry, static_cast<double>(score), examples_.costs_of(i), found);
       score = kNone;
     }
-    this->add_rest(s, pair_.width, found);
+    const T* factors = examples_.factors.of(i);
+    this->add_rest(s, pair_.width, found, factors ? factors + first(slot) : nullptr);
   }
 
   void score_support_of(std::int64_t i, std::span<const DualEntry<T>> z, int slot,

@@ -54,11 +54,11 @@ class BaseTable {
     fill([&](std::int64_t r, std::int32_t c) { return numbers[r * n_classes + c]; });
   }
   // The same for some classes in an order: column p is the other's column order[p], or, where that
-  // is negative, 0.
+  // is negative, padding.
   BaseTable(const BaseTable& other, std::span<const std::int32_t> order)
       : BaseTable(other.n_rows_, static_cast<std::int32_t>(order.size()), other.padding_) {
     fill([&](std::int64_t r, std::int32_t c) {
-      return order[c] < 0 ? 0.0 : other.exact_.data()[r * other.stride_ + order[c]];
+      return order[c] < 0 ? padding_ : other.exact_.data()[r * other.stride_ + order[c]];
     });
   }
 

@@ -204,9 +204,10 @@ class Problem {
   // For those that know base scores of a table alone; null: there are none.
   const BaseTable<T>* base_table() const {
     require(!tree_, "base scores must be a table for this trainer");
-    require(!factors_, "factors of losses are not for this trainer");
     return base_.get();
   }
+  // Factors of losses, whose rows are classes; null: there are none.
+  const BaseTable<T>* factor_table() const { return factors_.get(); }
   // For engines that know of one class for each example.
   void check_no_sets() const {
     require(examples_.sets == nullptr, "sets of classes are for engines with z in lanes");

@@ -106,11 +106,6 @@ def check_formulation(problem: Problem) -> None:
     ------
     ValueError
     """
-    if problem.factors is not None:
-        raise ValueError(
-            "cost_scaling='slack' is trained by one process, or with split='rows'; leave out "
-            "communicator, or use cost_scaling='margin'"
-        )
     if problem.base is not None:
         _check_base(problem)
     if problem.formulation.takes_maximum and problem.formulation.centred:

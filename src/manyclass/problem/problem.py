@@ -15,7 +15,7 @@ from manyclass.problem.losses import LOSSES, Loss
 from manyclass.problem.tree_scores import TreeScores
 from manyclass.utils.core_class import core_class
 from manyclass.utils.machine import instruction_set
-from manyclass.utils.types import Numbers, Settings
+from manyclass.utils.types import IntArray, Numbers, Settings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +71,12 @@ class Problem:
         """Whether every example belongs to one of the classes."""
         return bool((self.dataset.labels != ELSEWHERE).all())
 
+    @property
+    def is_antisymmetric(self) -> bool:
+        """Whether the best W is (-v, v): of two classes, unless base scores make two machines."""
+        one_machine = self.base is None or not self.formulation.is_separable
+        return self.dataset.n_classes == 2 and self.is_whole and one_machine
+
     def margins(self) -> tuple[float, float]:
         """gamma_c of c != y, and gamma_y."""
         gamma, own = self.formulation.margins(self.dataset.n_classes)
@@ -80,7 +86,7 @@ class Problem:
         """Return the same problem with other base scores."""
         return replace(self, base=base)
 
-    def costs_of(self, rows: NDArray[np.intp], classes: NDArray[np.int32]) -> Numbers:
+    def costs_of(self, rows: IntArray, classes: NDArray[np.int32]) -> Numbers:
         """Return the cost of the machine of one class of each of some examples."""
         costs = self.costs[rows]
         if self.factors is None:

@@ -143,14 +143,17 @@ class ClassPairSolver(DistributedSolver):
     def _constant_loss(self) -> float:
         """Return the loss of the examples with x_i = 0, times their costs."""
         problem, data, base = self.problem, self.problem.dataset, self.problem.base
-        of_positive = problem.slack_loss.of_positive
+        k, of_positive = data.n_classes, problem.slack_loss.of_positive
         costs = problem.costs[~self.filled]
-        if not isinstance(base, BaseScores):
-            ones = np.append(np.ones(data.n_classes - 1), 0.0)
+        if base is None and problem.factors is None:
+            ones = np.append(np.ones(k - 1), 0.0)
             return float(costs.sum()) * float(self._loss_of(of_positive(ones)))
-        xi = np.maximum(0, 1 + base.table)
+        xi = np.maximum(0, 1 + base.table) if isinstance(base, BaseScores) else np.ones((k, k))
         np.fill_diagonal(xi, 0)
-        return float(costs @ self._loss_of(of_positive(xi))[data.labels[~self.filled]])
+        losses = np.asarray(of_positive(xi))
+        if problem.factors is not None:
+            losses = losses * problem.factors
+        return float(costs @ self._loss_of(losses)[data.labels[~self.filled]])
 
     @abstractmethod
     def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -233,7 +236,8 @@ class ClassPairSolver(DistributedSolver):
             sizes[slot] = len(self.round.blocks.classes[block])
         labels = self.round.columns_of()[self.problem.dataset.labels]
         own_too = self.round.is_first
-        classes = None if self.problem.base is None else self.round.classes_of()
+        has_columns = self.problem.base is not None or self.problem.factors is not None
+        classes = self.round.classes_of() if has_columns else None
         pair = _core.ClassPair(self.round.width, sizes[0], sizes[1], labels, own_too, classes)
         return pair, labels
 

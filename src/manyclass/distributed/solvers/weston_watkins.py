@@ -18,7 +18,8 @@ W is held dense, or, for very many classes, as one table per feature and class b
 (hash_tables.hpp); then of the classes that violate an example's conditions only those enter its
 list in one visit that do so most (entering_classes.hpp).
 
-Base scores of costs and offsets, 0 at y_i, add to the scores of the classes that are held.
+Base scores of costs and offsets, 0 at y_i, add to the scores of the classes that are held; factors
+of losses (slack rescaling) make the bounds C_i Delta(y_i, c).
 
 Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank: the
 gap is a sum over examples and classes once w_{y_i} . x_i is known.
@@ -76,8 +77,8 @@ class DistributedWestonWatkins(ClassPairSolver):
     def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return sum_c z_ic with each z clipped to C_i; the core does that, too."""
         problem = self.problem
-        upper = problem.slack_loss.upper(problem.costs)
-        values = np.minimum(z.values.astype(np.float64), upper[z.rows])
+        upper = np.asarray(problem.slack_loss.upper(problem.costs_of(z.rows, z.labels)))
+        values = np.minimum(z.values.astype(np.float64), upper)
         n = len(problem.costs)
         totals = np.bincount(z.rows, values, minlength=n).astype(np.float64, copy=False)
         return totals, np.ones(n)
