@@ -113,7 +113,7 @@ class Engine(_core.Engine):
         Where W is to sum to zero, what rounding leaves of its mean is subtracted first. Of two
         classes, the estimator keeps the difference, or, of one-vs-rest, the second one's weights.
         """
-        if self._k == 2 and self.problem.is_whole:
+        if self._k == 2 and self.problem.is_antisymmetric:
             distance += antisymmetric(W.matrix)
         at = as_returned(self.problem, W.matrix)
         found = self.gap_sums(at.common, at.norm(self._k), W)

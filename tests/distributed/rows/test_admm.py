@@ -15,14 +15,17 @@ from manyclass.distributed.communicator import Serial
 from manyclass.distributed.rows.admm import ConsensusAdmm, power_of_two
 from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
+from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.objective import certificate
 from manyclass.problem.problem import Problem
 from manyclass.solvers.stopping import GapRule
 from tests.helpers.cases import each
+from tests.helpers.catalog import train
 from tests.helpers.parts import DATA, WEIGHTS, WIDE, N, X, Y, ends, primal
 from tests.helpers.ranks import caught, on_ranks
+from tests.helpers.reference import optimal_objective
 
 CASES = [
     ("crammer_singer", "hinge"),
@@ -309,6 +312,37 @@ def test_costs_of_mistakes(given):
         assert proof.relative_gap <= TOL
         assert proof.dual_objective <= best.primal_objective
         assert proof.primal_objective >= best.dual_objective
+
+
+@each("size", [1, 3])
+def test_two_machines_of_two_classes(size):
+    """Offsets make two machines of one-vs-rest with two classes, which are no (-v, v)."""
+    labels, shift = (Y > 1).astype(np.int32), np.array([0.7, -0.4])
+
+    def problem_of_rows(rows):
+        weights = np.ones(len(rows))
+        data = Dataset.from_matrix(X[rows], labels[rows], n_classes=2, weights=weights, bias=1.0)
+        base = BaseScores.of_offsets(shift, len(rows))
+        return Problem(data, named("one_vs_rest"), 0.1, base=base)
+
+    problem = problem_of_rows(np.arange(N))
+    parts = [
+        SvmRows(problem_of_rows(rows), number=number)
+        for number, rows in enumerate(np.array_split(np.arange(N), size))
+    ]
+    solver, rule = ConsensusAdmm(problem, LocalParts(parts), None), GapRule(TOL)
+    for _ in range(200):
+        solver.epoch(rule)
+        if rule.met(solver.certify()):
+            break
+    optimum = optimal_objective(problem, None, shift)
+    proof = solver.certify()
+    assert proof.primal_objective == pytest.approx(optimum, rel=1.1 * TOL)
+    assert proof.dual_objective <= optimum * (1 + 1e-9)
+    W = solver.weights()
+    assert np.abs(W[:, 0] + W[:, 1]).max() > 0.01
+    alone = train(problem, tol=1e-9).certificate
+    assert alone.primal_objective == pytest.approx(optimum, rel=1e-7)
 
 
 def test_the_best_weights_are_returned():

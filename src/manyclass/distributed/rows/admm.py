@@ -134,7 +134,7 @@ class ConsensusAdmm:
         if self.problem.formulation.centred:
             subtract_means(self.V)  # of rounding
             subtract_means(of_duals)
-        if self.V.shape[1] == 2:
+        if self.problem.is_antisymmetric:
             antisymmetric(self.V)
         self.parts.same(self.V)
         self._of_duals = of_duals

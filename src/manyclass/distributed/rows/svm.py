@@ -109,7 +109,7 @@ class SvmOnRows(ConsensusAdmm):
         if self.problem.formulation.centred:
             subtract_means(self.V)
             subtract_means(of_duals)
-        if self.V.shape[1] == 2:
+        if self.problem.is_antisymmetric:
             antisymmetric(self.V)
         self.parts.same(self.V)
         self._of_duals, self._marks, self._is_settled = of_duals, counts[:, -1], True
