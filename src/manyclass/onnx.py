@@ -37,9 +37,9 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import one_line
-from manyclass.model_selection.cv_fit import current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
 from manyclass.model_selection.multilabel import MultilabelSVCCV
+from manyclass.model_selection.search import current_estimator
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.scikit_learn import without_passthrough

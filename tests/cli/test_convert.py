@@ -13,7 +13,7 @@ import pytest
 
 from manyclass import load_data, load_model, load_svmlight
 from manyclass.cli import commands
-from manyclass.cli.input import data as cli_data
+from manyclass.cli.input import blocks
 from manyclass.distributed.mpiexec import RANKS, SIZES
 from tests.helpers.command_line import names
 from tests.helpers.full_disk import file_size_limit
@@ -73,7 +73,7 @@ def test_models_are_those_of_the_text(run, corpus, data, options):
 
 
 def test_out_of_core(run, data, monkeypatch):
-    monkeypatch.setattr(cli_data, "BLOCK_VALUES", 500)
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 500)
     options = ["--solver", "stochastic", "--tol", "0.1", "--class-weight", "balanced"]
     lines = run.works("train", "train", "m", *options, "--out-of-core")
     assert lines[0].startswith("looked through train in ")

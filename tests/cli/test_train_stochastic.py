@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manyclass import StochasticClassifier, load_model, load_svmlight
-from manyclass.cli.input import data
+from manyclass.cli.input import blocks
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.command_line import Cli, names
 
@@ -79,7 +79,7 @@ def test_out_of_core_is_training_on_blocks(run, corpus):
 def test_files_that_may_not_fit_are_read_in_blocks(run, corpus, monkeypatch):
     train = ["train", corpus / "train.txt", "m", "--solver", "stochastic"]
     assert run.works(*train)[0].startswith("read ")
-    monkeypatch.setattr(data, "SHARE_OF_MEMORY", 1e-9)
+    monkeypatch.setattr(blocks, "SHARE_OF_MEMORY", 1e-9)
     assert run.works(*train)[0].startswith("looked through ")
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from manyclass.cli import console
 from manyclass.cli.console import CommandParser, UsageError, in_flags, say
 from manyclass.cli.cross_validation import CV_EPILOG, cv, cv_options
-from manyclass.cli.input.data import convert
+from manyclass.cli.input.blocks import convert
 from manyclass.cli.models import (
     EXPORTED,
     IMPORTED,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,6 +17,7 @@ from manyclass.cli.input.costs import (
     taxonomy_option,
 )
 from manyclass.cli.input.data import Say, check_labels, read, timed, weigh_classes
+from manyclass.cli.multilabel import check_search_of_sets, choose_of_sets
 from manyclass.cli.options import (
     LOGISTIC,
     data_option,
@@ -50,7 +50,6 @@ SCORINGS = {
     "log_loss": "neg_log_loss",
     "cost": "cost",
 }
-OF_SETS = ("accuracy", "f1_micro", "f1_macro")  # for rows with sets of labels
 CV_EPILOG = """\
 Every C is trained to 1 % of the optimum first; those that are not significantly worse than the best
 one (corrected resampled t-test, 5 %) are trained to T, and C is chosen among them. Larger C are not
@@ -136,7 +135,7 @@ def cv(args: argparse.Namespace) -> None:
     """Run ``manyclass cv``."""
     _check(args)
     log = silent if args.quiet or args.json else say
-    choice, seconds = (_choose_of_sets if args.multilabel else _choose)(args, log)
+    choice, seconds = (choose_of_sets if args.multilabel else _choose)(args, log, _search(args))
     best = float(choice.scores[:, choice.best].mean())
     if args.json:
         say(json.dumps(_as_json(choice, args.scoring, seconds)))
@@ -175,14 +174,14 @@ class Choice(Protocol):
         """Of each fit."""
 
 
-def _choose(args: argparse.Namespace, log: Say) -> tuple[Choice, float]:
+def _choose(args: argparse.Namespace, log: Say, search: Settings) -> tuple[Choice, float]:
     """Choose C for rows of one class each; return the seconds, too."""
     import numpy as np
     from sklearn.utils import check_random_state
 
     from manyclass.model_selection.cv_fit import choose
 
-    model = estimator(args, _search(args))
+    model = estimator(args, search)
     model.verbose = 0
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
@@ -200,27 +199,6 @@ def _choose(args: argparse.Namespace, log: Say) -> tuple[Choice, float]:
     random = check_random_state(args.seed)
     seconds = timed(args, lambda: found.append(choose(model, X, y, random, on_column)))
     return found[0], seconds
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _ChoiceOfSets:
-    C: float
-    Cs: Array
-    best: int
-    scores: Array
-    gaps: Array
-    seconds: Array
-
-
-def _choose_of_sets(args: argparse.Namespace, log: Say) -> tuple[Choice, float]:
-    """Choose C for rows with sets of labels; return the seconds, too."""
-    from manyclass.cli.multilabel import search_of_sets
-
-    verbose = int(not args.quiet and not args.json)
-    model, seconds = search_of_sets(args, log, {**_search(args), "verbose": verbose})
-    best = int(model.Cs_.searchsorted(model.C_))
-    tables = model.scores_, model.gaps_, model.fit_times_
-    return _ChoiceOfSets(model.C_, model.Cs_, best, *tables), seconds
 
 
 def estimator(
@@ -294,7 +272,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.range and not args.range[0] < args.range[1]:
         raise UsageError("argument --range: MIN must be less than MAX")
     if args.multilabel:
-        _check_of_sets(args)
+        check_search_of_sets(args)
     elif args.scoring == "f1_micro":
         raise UsageError(
             "argument --scoring: f1_micro goes with --multilabel; of one class for each row it is "
@@ -329,19 +307,6 @@ def _check_formulation(args: argparse.Namespace) -> None:
             raise UsageError("argument --regularize-intercept: goes with --formulation logistic")
         args.loss = args.loss or "hinge"
         check_loss(args.formulation, args.loss)
-
-
-def _check_of_sets(args: argparse.Namespace) -> None:
-    """Refuse options that searches for rows with sets of labels lack."""
-    lacking = ["path", "formulation", "costs", "taxonomy", "class_offset", "class_weight"]
-    lacking += ["no_merge_columns", "regularize_intercept"]
-    given = next((name for name in lacking if getattr(args, name)), None)
-    if given:
-        flag = "--" + given.replace("_", "-")
-        raise UsageError(f"argument {flag}: does not go with --multilabel; leave it out")
-    if args.scoring and args.scoring not in OF_SETS:
-        raise UsageError(f"argument --scoring: with --multilabel one of {', '.join(OF_SETS)}")
-    args.formulation = "one_vs_rest"
 
 
 def _check_plot(args: argparse.Namespace, check_target: Callable[..., None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from manyclass.cli.console import UsageError, count, proven, say, shows_progress, silent
@@ -25,9 +26,10 @@ from manyclass.io import atomic
 if TYPE_CHECKING:
     from manyclass.model_selection.multilabel import MultilabelSVCCV
     from manyclass.multilabel.svc import MultilabelSVC
-    from manyclass.utils.types import CsrArray, DType, Label, Rows, Settings
+    from manyclass.utils.types import Array, CsrArray, DType, Label, Rows, Settings
 
 ROWS_AT_A_TIME = 1 << 16
+SCORINGS = ("accuracy", "f1_micro", "f1_macro")  # of searches
 
 
 def train_sets(args: argparse.Namespace, log: Say) -> None:
@@ -53,6 +55,42 @@ def train_sets(args: argparse.Namespace, log: Say) -> None:
         else f"objective {proof.primal_objective:.6g}, proven {proven(proof.relative_gap)}"
     )
     log(f"trained {count(len(model.classes_), 'label')} in {seconds:.2f} s: {found}")
+
+
+def check_search_of_sets(args: argparse.Namespace) -> None:
+    """Refuse options that searches for rows with sets of labels lack."""
+    lacking = ["path", "formulation", "costs", "taxonomy", "class_offset", "class_weight"]
+    lacking += ["no_merge_columns", "regularize_intercept"]
+    given = next((name for name in lacking if getattr(args, name)), None)
+    if given:
+        flag = "--" + given.replace("_", "-")
+        raise UsageError(f"argument {flag}: does not go with --multilabel; leave it out")
+    if args.scoring and args.scoring not in SCORINGS:
+        raise UsageError(f"argument --scoring: with --multilabel one of {', '.join(SCORINGS)}")
+    args.formulation = "one_vs_rest"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChoiceOfSets:
+    """What a search has found; tables of shape (n_folds, n_Cs)."""
+
+    C: float
+    Cs: Array
+    best: int
+    scores: Array
+    gaps: Array
+    seconds: Array
+
+
+def choose_of_sets(
+    args: argparse.Namespace, log: Say, search: Settings
+) -> tuple[ChoiceOfSets, float]:
+    """Choose C for rows with sets of labels; return the seconds, too."""
+    verbose = int(not args.quiet and not args.json)
+    model, seconds = search_of_sets(args, log, {**search, "verbose": verbose})
+    best = int(model.Cs_.searchsorted(model.C_))
+    tables = model.scores_, model.gaps_, model.fit_times_
+    return ChoiceOfSets(model.C_, model.Cs_, best, *tables), seconds
 
 
 def search_of_sets(

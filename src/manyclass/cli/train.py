@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from manyclass.cli import console
 from manyclass.cli.console import UsageError, count, proven, say, silent
+from manyclass.cli.input.blocks import may_not_fit, read_in_blocks
 from manyclass.cli.input.costs import LOGIT_ADJUSTMENT, take_costs, take_offsets
 from manyclass.cli.input.data import (
     BALANCED,
     Say,
     check_labels,
-    may_not_fit,
     read,
-    read_in_blocks,
     timed,
     weigh_classes,
 )

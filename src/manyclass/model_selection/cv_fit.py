@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 import warnings
 from collections.abc import Iterable
@@ -40,22 +39,26 @@ from manyclass.model_selection.folds import (
 )
 from manyclass.model_selection.path import check_range
 from manyclass.model_selection.scorers import (
-    COST,
     Classifier,
-    CostScorer,
     Scorer,
     Scoring,
     check_top_k,
-    scorer_of,
-    top_k_scorer,
+    scorer_with_costs,
 )
-from manyclass.model_selection.search import OnColumn, Search, chosen, mean_model, search_paths
+from manyclass.model_selection.search import (
+    FITTED,
+    OnColumn,
+    Search,
+    chosen,
+    mean_model,
+    print_fits,
+    search_paths,
+)
 from manyclass.problem.taxonomy import Taxonomy
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, ClassWeight, Settings
 
 PATH = "path"
-FITTED = ("classes_", "intercept_", "n_iter_", "history_", "certificate_")
 
 
 class CrossValidationMixin(LinearClassifier, BaseEstimator):
@@ -333,14 +336,8 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         return Bunch(splitter=Bunch(split=params), scorer=Bunch(score=score))
 
     def _scorer(self, costs: LabelledCosts | Taxonomy | None = None) -> Scorer:
-        if isinstance(self.scoring, str) and self.scoring == COST:
-            known = costs or getattr(self, "costs", None)
-            if known is None:
-                raise ValueError("scoring='cost' is the mean cost of mistakes; give costs")
-            return CostScorer(known)
-        return top_k_scorer(self.scoring) or scorer_of(
-            self._model_class(), self.scoring or "accuracy"
-        )
+        known = costs or getattr(self, "costs", None)
+        return scorer_with_costs(self._model_class(), self.scoring, known)
 
     def _by_label(self, y: Array, sample_weight: Array | None) -> Settings:
         """Return the parameters in the order of the classes, by label: folds may lack some."""
@@ -368,14 +365,8 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
 
     def _print(self, C: float, column: Column) -> None:
         if self.verbose:
-            scores = np.array([entry.score for entry in column])
             gap = max(entry.certificate.relative_gap for entry in column)
-            seconds = sum(entry.seconds for entry in column)
-            print(
-                f"C {C:.4g}  score {scores.mean():.4f} (+-{scores.std():.4f})  gap {gap:.1e}  "
-                f"{seconds:.2f} s",
-                flush=True,
-            )
+            print_fits(C, gap, [(entry.score, entry.seconds) for entry in column])
 
 
 def choose(
@@ -398,13 +389,3 @@ def choose(
         Called with each C and its fits.
     """
     return model._choose(X, y, None, {}, random, on_column)
-
-
-def current_estimator(search: CrossValidationMixin) -> Classifier:
-    """Return a copy of ``best_estimator_`` with the weights that the search has now."""
-    best = copy.copy(search.best_estimator_)
-    best.__dict__.pop("temperature_", None)
-    own = vars(search)
-    kept = (*FITTED, "_coefficients", "temperature_")
-    best.__dict__.update({name: own[name] for name in kept if name in own})
-    return best

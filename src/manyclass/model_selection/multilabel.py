@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 from manyclass.estimators.validation import input_restored
 from manyclass.model_selection.folds import CV, Split, checked_splits
 from manyclass.model_selection.scorers import Scoring, scorer_of
-from manyclass.model_selection.search import chosen, has_passed
+from manyclass.model_selection.search import chosen, has_passed, print_fits
 from manyclass.multilabel.label_sets import encoded
 from manyclass.multilabel.metrics import f1_scores
 from manyclass.multilabel.svc import MultilabelSVC
@@ -286,13 +286,8 @@ class MultilabelSVCCV(MultilabelSVC):
                 raise ValueError(f"fold {number}: the score is {score}; check scoring")
             column.append(Fit(score, model.certificate_, seconds))
         if self.verbose:
-            scores = np.array([fit.score for fit in column])
-            print(
-                f"C {C:.4g}  score {scores.mean():.4f} (+-{scores.std():.4f})  "
-                f"gap {max(fit.gap for fit in column):.1e}  "
-                f"{sum(fit.seconds for fit in column):.2f} s",
-                flush=True,
-            )
+            gap = max(fit.gap for fit in column)
+            print_fits(C, gap, [(fit.score, fit.seconds) for fit in column])
         return column
 
     def _score(self, model: MultilabelSVC, rows: Rows, indicator: CsrArray) -> float:

@@ -108,3 +108,18 @@ def scorer_of(model: Classifier, scoring: str | Scorer) -> Scorer:
         )
     scorer: Scorer = check_scoring(model, scoring=scoring)
     return scorer
+
+
+def scorer_with_costs(model: Classifier, scoring: Scoring, costs: Costs | None) -> Scorer:
+    """Return the function that computes a score, of ``scoring="cost"`` by these costs.
+
+    Raises
+    ------
+    ValueError
+        If there is no such score, or costs are missing.
+    """
+    if isinstance(scoring, str) and scoring == COST:
+        if costs is None:
+            raise ValueError("scoring='cost' is the mean cost of mistakes; give costs")
+        return CostScorer(costs)
+    return top_k_scorer(scoring) or scorer_of(model, scoring or "accuracy")

@@ -14,9 +14,10 @@ folds (Nadeau, Bengio: Inference for the generalization error, Machine Learning 
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from threading import Event
@@ -43,6 +44,8 @@ COARSE = 1e-2
 SHARE_FOR_STARTS = 0.2  # of the memory, for starts that coarse fits keep for the fine ones
 
 Maker = Callable[[float, float, int], Classifier]  # of C, tol, seed
+# What a search has of its best estimator.
+FITTED = ("classes_", "intercept_", "n_iter_", "history_", "certificate_")
 OnColumn = Callable[[float, Column], None]
 Scores = NDArray[np.float64]  # of shape (n_folds, n_Cs)
 LEVEL = 0.05  # of the one-sided test
@@ -308,6 +311,17 @@ def _traced(
     return _Path(tracer, scores, time.perf_counter() - began)
 
 
+def print_fits(C: float, gap: float, fits: Sequence[tuple[float, float]]) -> None:
+    """Print a line on the fits of a C: their scores and seconds, and the largest gap."""
+    scores = np.array([score for score, _ in fits])
+    seconds = sum(seconds for _, seconds in fits)
+    print(
+        f"C {C:.4g}  score {scores.mean():.4f} (+-{scores.std():.4f})  gap {gap:.1e}  "
+        f"{seconds:.2f} s",
+        flush=True,
+    )
+
+
 def mean_model(choice: SearchResult) -> Classifier:
     """Return a model with the mean weights of the folds' models.
 
@@ -327,3 +341,13 @@ def mean_model(choice: SearchResult) -> Classifier:
     mean.intercept_ = np.mean([model.intercept_ for model in models], axis=0)
     mean.certificate_ = None
     return mean
+
+
+def current_estimator(search: object) -> Classifier:
+    """Return a copy of ``best_estimator_`` with the weights that the search has now."""
+    own = vars(search)
+    best: Classifier = copy.copy(own["best_estimator_"])
+    best.__dict__.pop("temperature_", None)
+    kept = (*FITTED, "_coefficients", "temperature_")
+    best.__dict__.update({name: own[name] for name in kept if name in own})
+    return best

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.model_selection.cv_fit import FITTED, current_estimator
 from manyclass.model_selection.estimators import MulticlassSVCCV, MultinomialLogisticRegressionCV
 from manyclass.model_selection.multilabel import MultilabelSVCCV
+from manyclass.model_selection.search import FITTED, current_estimator
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.persistence.model_schema import (
     COSTS,

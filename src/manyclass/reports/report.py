@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from manyclass.estimators.coefficients import names_of_features
 from manyclass.estimators.validation import checked_count
 from manyclass.io.atomic import replacement
-from manyclass.model_selection.cv_fit import CrossValidationMixin, current_estimator
+from manyclass.model_selection.cv_fit import CrossValidationMixin
 from manyclass.model_selection.multilabel import MultilabelSVCCV
+from manyclass.model_selection.search import current_estimator
 from manyclass.multilabel.label_sets import LabelSets
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.persistence.model_schema import KINDS, Estimator

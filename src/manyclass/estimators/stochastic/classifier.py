@@ -11,26 +11,23 @@ from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import unique_labels
-from sklearn.utils.validation import _check_feature_names
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, FitTask, with_callbacks
 from manyclass.estimators.offsets import Offsets
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.stochastic.fit import StochasticModel
-from manyclass.estimators.stochastic.run import Blocks, shape_of, two_at_least
+from manyclass.estimators.stochastic.run import shape_of, two_at_least
 from manyclass.estimators.validation import (
     checked_dtype,
     checked_width,
     hold_out,
     one_of,
-    stream_data,
     training_data,
     validated,
 )
 from manyclass.solvers.sgd import STOCHASTIC_LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.advice import OF_STOCHASTIC
-from manyclass.utils.given_rows import check_sparse
 from manyclass.utils.scikit_learn import explains
 from manyclass.utils.types import ClassWeight, Rows
 
@@ -333,18 +330,7 @@ class StochasticClassifier(
             raise ValueError("blocks is an iterator, which ends after one epoch; give a list")
         known = two_at_least(unique_labels(classes))
         shape = Shape(checked_width(n_features), len(known), checked_dtype(dtype))
-        with self._turn():
-            given = self._like_this()
-            first = next((X for X, _ in blocks), None)
-            check_sparse(first)
-            _check_feature_names(given, first, reset=True)
-            given.n_features_in_ = shape.n_features
-            manner = self._manner_of(first, go_on=self.warm_start)
-            running = self._started(shape, known, manner, go_on=self.warm_start)
-            source = Blocks(given, blocks, known, shape.dtype, manner.bias)
-            task = FitTask(self, None, None, {}, self.max_iter)
-            status = self._train(source, running, self._rng(), task, given)
-        self._warn(status)
+        self._warn(self._train_blocks(blocks, known, shape))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -401,15 +387,5 @@ class StochasticClassifier(
         3
         """
         self._refuse_for("partial_fit")
-        with self._turn():
-            known = self._known_classes(classes)
-            first, given = not hasattr(self, "classes_"), self._like_this()
-            dtype = None if first else [self._dtype()]
-            rows, targets = validated(given, X, y, dtype, reset=first)
-            manner = self._manner_of(rows, go_on=True)
-            weights = self.class_weight
-            assert not isinstance(weights, str)  # "balanced" has been refused
-            dataset = stream_data(rows, targets, sample_weight, weights, known, manner.bias)
-            running = self._started(shape_of(dataset), known, manner, go_on=True)
-            self._train_once(dataset, running, given)
+        self._train_piece(X, y, classes, sample_weight)
         return self

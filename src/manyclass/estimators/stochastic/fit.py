@@ -15,20 +15,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.validation import _check_feature_names
 
 from manyclass.estimators.coefficients import WRAPPERS, FitTask, join_weights
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.offsets import log_shares, offsets_of
 from manyclass.estimators.stochastic.run import (
     SPARSE_BIAS,
+    Blocks,
     Learnt,
     Manner,
     Running,
     epoch_line,
     fitted_attributes,
+    shape_of,
     two_at_least,
 )
-from manyclass.estimators.validation import INPUT_ATTRIBUTES
+from manyclass.estimators.validation import INPUT_ATTRIBUTES, stream_data, validated
 from manyclass.prediction.scoring import Coefficients, best_classes
 from manyclass.problem.dataset import MAX_INDEX, Dataset, few_are_shared
 from manyclass.problem.solution import Status
@@ -43,7 +46,7 @@ from manyclass.solvers.sgd import (
 from manyclass.solvers.sgd_objective import stochastic_objective
 from manyclass.solvers.sgd_storage import check_weights, choose_sums, new_sums
 from manyclass.solvers.weights.storage_choice import Shape
-from manyclass.utils.given_rows import is_sparse
+from manyclass.utils.given_rows import check_sparse, is_sparse
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.progress import progress
 from manyclass.utils.types import Array, DType, Rows, Settings
@@ -248,6 +251,42 @@ class StochasticModel(LinearClassifier):
             self._adopt(running, history, given, learnt)
         task.end()
         return status
+
+    def _train_blocks(
+        self, blocks: Iterable[tuple[Rows, ArrayLike]], classes: Array, shape: Shape
+    ) -> Status:
+        """Train on rows that come in blocks, again and again."""
+        with self._turn():
+            given = self._like_this()
+            first = next((X for X, _ in blocks), None)
+            check_sparse(first)
+            _check_feature_names(given, first, reset=True)
+            given.n_features_in_ = shape.n_features
+            manner = self._manner_of(first, go_on=self.warm_start)
+            running = self._started(shape, classes, manner, go_on=self.warm_start)
+            source = Blocks(given, blocks, classes, shape.dtype, manner.bias)
+            task = FitTask(self, None, None, {}, self.max_iter)
+            return self._train(source, running, self._rng(), task, given)
+
+    def _train_piece(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> None:
+        """Continue training with some rows."""
+        with self._turn():
+            known = self._known_classes(classes)
+            first, given = not hasattr(self, "classes_"), self._like_this()
+            dtype = None if first else [self._dtype()]
+            rows, targets = validated(given, X, y, dtype, reset=first)
+            manner = self._manner_of(rows, go_on=True)
+            weights = self.class_weight
+            assert not isinstance(weights, str)  # "balanced" has been refused
+            dataset = stream_data(rows, targets, sample_weight, weights, known, manner.bias)
+            running = self._started(shape_of(dataset), known, manner, go_on=True)
+            self._train_once(dataset, running, given)
 
     def _train_once(self, dataset: Dataset, running: Running, given: Self) -> None:
         """Visit some rows once; steps that were made before Ctrl-C count."""
