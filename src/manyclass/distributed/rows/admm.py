@@ -58,7 +58,7 @@ from manyclass.utils.machine import effective_n_jobs
 
 LOG_LOSS = "log_loss"  # of the problems that Newton's method trains
 UNIT = float(np.finfo(np.float64).eps)
-RELAXATION = 1.7  # alpha
+RELAXATION = 1.8  # alpha
 TOTAL_RHO = 8.0  # R rho at first: the parts' terms beside the regulariser
 # rho is doubled where SHORT rounds leave more than SLOW of the gap, while rho times what V moves in
 # all parts is below MOST times ||What_r - V|| of all parts.
