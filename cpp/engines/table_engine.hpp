@@ -93,7 +93,8 @@ class TableEngine final : public SparseEngine {
         kernels_(kernels_for<ShardKernels<T>>(this->problem().instruction_set())),
         z_(this->problem().n_rows(), this->problem().n_classes()),
         w_(this->problem().n_features() + 1, this->problem().n_classes(),
-           std::min(n_threads, this->problem().n_classes()), dense_from) {
+           std::min(n_threads, this->problem().n_classes()), dense_from,
+           this->problem().examples().base.has_tree) {
     require(this->problem().examples().formulation.relative, "margins must be relative");
   }
 

@@ -4,7 +4,9 @@
 //
 // A table has its classes in nearly ascending order: class c of n lies at or just after the slot
 // c * capacity / n (linear probing), so that a pass over the table walks the scores in order. Even
-// spacing needs classes in random order; the caller permutes them.
+// spacing needs classes in random order; the caller permutes them. Where neighbouring classes share
+// features, as in the depth-first order of a taxonomy, tables would have long runs of full slots:
+// there multiples of the golden ratio spread the classes (Knuth, vol. 3, sec. 6.4).
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -68,11 +70,12 @@ class HashTables {
   static constexpr std::size_t kBlock = 64 / sizeof(T);  // plain rows end with whole blocks
 
   // A plain row replaces a table with a slot for every `dense_from` classes: it may be larger (with
-  // 2, it never is), but is read by whole vectors.
-  HashTables(std::int64_t n_rows, std::int32_t n_classes, std::size_t dense_from)
+  // 2, it never is), but is read by whole vectors. `clustered`: neighbouring classes share features.
+  HashTables(std::int64_t n_rows, std::int32_t n_classes, std::size_t dense_from,
+             bool clustered = false)
       : rows_(n_rows),
         n_classes_(n_classes),
-        scale_(0xffffffffu / static_cast<std::uint32_t>(n_classes)),
+        scale_(clustered ? kGoldenRatio : 0xffffffffu / static_cast<std::uint32_t>(n_classes)),
         dense_from_(dense_from) {}
 
   std::int64_t n_rows() const { return std::ssize(rows_); }
@@ -116,6 +119,8 @@ class HashTables {
   }
 
  private:
+  static constexpr std::uint32_t kGoldenRatio = 0x9e3779b9;  // less 1, times 2^32
+
   void grow(Row& row);
   void grow_to(Row& row, std::uint32_t capacity);
   void give_back(const Row& row);

@@ -12,10 +12,12 @@ namespace manyclass {
 
 template <class T>
 struct ShardedWeights {
-  ShardedWeights(std::int64_t n_rows, std::int32_t n_classes, int n_shards, std::size_t dense_from)
+  // `clustered`: neighbouring classes share features (hash_tables.hpp).
+  ShardedWeights(std::int64_t n_rows, std::int32_t n_classes, int n_shards, std::size_t dense_from,
+                 bool clustered = false)
       : n_classes(n_classes), shard_size(n_classes / n_shards + (n_classes % n_shards != 0)) {
     for (std::int32_t left = n_classes; left > 0; left -= std::min(left, shard_size)) {
-      shards.emplace_back(n_rows, std::min(shard_size, left), dense_from);
+      shards.emplace_back(n_rows, std::min(shard_size, left), dense_from, clustered);
     }
   }
   ShardedWeights(ShardedWeights&&) = default;
