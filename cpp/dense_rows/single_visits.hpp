@@ -98,7 +98,7 @@ SweepResult single_visits(const Examples<T>& examples, const ClassMajorView<T>& 
                           Scratch<T> scratch, T* row, std::span<const std::int32_t> order,
                           double min_gap, std::int32_t* active) {
   SingleVisitor<T> visitor(examples, w, scratch, row);
-  const auto fetch = [&](std::size_t p) {
+  const auto fetch = [&](std::size_t p) __attribute__((always_inline)) {
     const auto ahead = [&](std::size_t by) { return order[std::min(p + by, order.size() - 1)]; };
     z.fetch_slot(ahead(8));
     z.fetch_entries(ahead(4));
