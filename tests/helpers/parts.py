@@ -1,4 +1,4 @@
-"""Rows to be cut into parts, and their optimum by NumPy."""
+"""Rows to be cut into parts, their optimum by NumPy, and faults at a question of the training."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from manyclass import MultinomialLogisticRegression
+from manyclass.distributed.clusters.cluster import RemoteParts
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.objective import primal as primal_of
@@ -62,3 +63,17 @@ def primal(model, X, y, weights=None):
             coef, intercept = 2 * coef, 2 * intercept
     W = np.vstack([coef.T, intercept]).astype(np.float64)
     return primal_of(problem, W)
+
+
+def at_question(monkeypatch, number, action):
+    """Take an action, given the parts, before a question of the training; the questions so far."""
+    asked, original = [], RemoteParts.add
+
+    def add(self, *arguments):
+        asked.append(len(asked))
+        if len(asked) == number:
+            action(self)
+        original(self, *arguments)
+
+    monkeypatch.setattr(RemoteParts, "add", add)
+    return asked

@@ -1,4 +1,4 @@
-"""A local Spark, DataFrames in parts, and faults at a question of the training."""
+"""A local Spark, DataFrames in parts, and processes that are killed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import numpy as np
 import psutil
 import pytest
 import scipy.sparse as sp
-
-from manyclass.distributed.clusters import cluster as cluster_module
 
 pytest.importorskip("pyspark", reason="needs PySpark: pip install 'manyclass[spark]'")
 if shutil.which("java") is None:
@@ -62,20 +60,6 @@ def frame(spark, rows, y, weights=None, parts=3, kind="double"):
     return spark.createDataFrame(spark.sparkContext.parallelize(records, parts), schema)
 
 
-def at_question(monkeypatch, number, action):
-    """Take an action before a question of the training; the numbers of the questions."""
-    asked, original = [], cluster_module.RemoteParts.add
-
-    def add(self, *arguments):
-        asked.append(len(asked))
-        if len(asked) == number:
-            action(self)
-        original(self, *arguments)
-
-    monkeypatch.setattr(cluster_module.RemoteParts, "add", add)
-    return asked
-
-
 def kill_python():
     """Kill the processes of Python that answer for the executors of this process."""
     for process in psutil.Process().children(recursive=True):
@@ -108,8 +92,9 @@ def add(self, *arguments):
             with contextlib.suppress(psutil.Error):
                 if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline()):
                     process.kill()
-                    print("killed", flush=True)
                     break
+        else:
+            sys.exit("no executor is left")
     original(self, *arguments)
 
 RemoteParts.add = add
@@ -117,21 +102,23 @@ X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
 records = list(zip(X.tolist(), y.tolist()))
 rows = spark.sparkContext.parallelize(records, 2)
 table = spark.createDataFrame(rows, "features array<double>, label int")
-model = eval(sys.argv[3]).fit(table)
-print(len(asked), model.certificate_.primal_objective, model.certificate_.relative_gap)
+for fit in sys.argv[3:]:
+    asked.clear()
+    model = eval(fit).fit(table)
+    print(len(asked), model.certificate_.primal_objective, model.certificate_.relative_gap)
 spark.stop()
 """
 
 
-def fit_while_an_executor_is_lost(folder, fit, X, y):
-    """P and the gap of a fit on two executors of their own processes, of which one is killed.
+def fits_while_executors_are_lost(folder, fits, X, y):
+    """P and the gap of each fit on two executors of their own processes, of which one is killed.
 
     Spark starts another one, which reads the rows of the lost one.
     """
     np.save(folder / "X.npy", X)
     np.save(folder / "y.npy", y)
     done = subprocess.run(
-        [sys.executable, "-c", EXECUTORS, folder / "X.npy", folder / "y.npy", fit],
+        [sys.executable, "-c", EXECUTORS, folder / "X.npy", folder / "y.npy", *fits],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
@@ -139,8 +126,7 @@ def fit_while_an_executor_is_lost(folder, fit, X, y):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    killed, found = done.stdout.splitlines()
-    assert killed == "killed"
-    asked, P, gap = map(float, found.split())
-    assert asked > 4
-    return P, gap
+    found = [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
+    assert len(found) == len(fits)
+    assert all(asked > 4 for asked, _, _ in found)
+    return [(P, gap) for _, P, gap in found]

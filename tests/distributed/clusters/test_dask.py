@@ -16,8 +16,7 @@ import pandas as pd
 import pytest
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_model
-from manyclass.distributed.clusters import cluster as cluster_module
-from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate, ends
+from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, at_question, check_certificate, ends
 
 pytest.importorskip("distributed", reason="needs Dask: pip install 'manyclass[dask]'")
 
@@ -28,47 +27,15 @@ from dask.distributed import Client, LocalCluster, wait
 
 from manyclass.dask import DaskMulticlassSVC, DaskMultinomialLogisticRegression
 from manyclass.distributed.clusters import dask_parts
+from tests.helpers.dask import collection, fit, fit_svm, processes
 
 # Of Dask's own threads, at the end of a cluster.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 
-def processes(n):
-    """A cluster of so many processes, and its client."""
-    with (
-        LocalCluster(
-            n_workers=n, threads_per_worker=1, dashboard_address=":0", memory_limit=0
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
 @pytest.fixture(scope="module", name="client")
 def client_fixture():
     yield from processes(2)
-
-
-@pytest.fixture(name="three")
-def three_fixture():
-    yield from processes(3)
-
-
-def collection(rows, cuts):
-    """Rows cut at some places, as a dask array; CSR where they are sparse."""
-    meta = rows[:0]
-    parts = [
-        da.from_delayed(dask.delayed(rows[a:b]), (b - a, *rows.shape[1:]), rows.dtype, meta=meta)
-        for a, b in itertools.pairwise(cuts)
-    ]
-    return da.concatenate(parts)
-
-
-def fit(X, y, weights=None, size=3, **params):
-    cuts = ends(size)
-    own = None if weights is None else collection(weights, cuts)
-    model = DaskMultinomialLogisticRegression(**{"tol": 1e-5, **params})
-    return model.fit(collection(X, cuts), collection(y, cuts), own)
 
 
 @pytest.mark.parametrize(
@@ -253,22 +220,8 @@ def test_arguments_that_are_no_parts_are_refused(client):
     assert not hasattr(model, "n_features_in_")
 
 
-def at_question(monkeypatch, number, action):
-    """Take an action before a question of the training; the numbers of the questions."""
-    asked, original = [], cluster_module.RemoteParts.add
-
-    def add(self, *arguments):
-        asked.append(len(asked))
-        if len(asked) == number:
-            action()
-        original(self, *arguments)
-
-    monkeypatch.setattr(cluster_module.RemoteParts, "add", add)
-    return asked
-
-
 def test_ctrl_c_frees_the_cluster(client, monkeypatch):
-    at_question(monkeypatch, 5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    at_question(monkeypatch, 5, lambda _: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         fit(X, Y)
     assert is_free(client)
@@ -297,37 +250,6 @@ def test_two_trainings_share_a_cluster(client):
         thread.join()
     for C, model in models.items():
         check_certificate(model, X, Y, C)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("how", "question"), [("killed", 2), ("killed", 7), ("restarted", 6)])
-def test_a_worker_that_is_lost_costs_its_parts_only(three, monkeypatch, question, how):
-    def lose():
-        if how == "restarted":
-            three.restart(wait_for_workers=False)
-        else:
-            os.kill(min(three.run(os.getpid).values()), signal.SIGKILL)
-
-    asked = at_question(monkeypatch, question, lose)
-    model = fit(X, Y, size=7, tol=1e-6)
-    assert len(asked) > question
-    assert model.certificate_.relative_gap <= 1e-6
-    check_certificate(model, X, Y)
-
-
-@pytest.mark.slow
-def test_parts_in_memory_are_loaded_again(three, monkeypatch):
-    rows, y = da.from_array(X, chunks=(20, -1)).persist(), da.from_array(Y, chunks=20).persist()
-    wait([rows, y])
-    at_question(monkeypatch, 6, lambda: os.kill(min(three.run(os.getpid).values()), signal.SIGKILL))
-    check_certificate(DaskMultinomialLogisticRegression(tol=1e-5).fit(rows, y), X, Y)
-
-
-def fit_svm(X, y, weights=None, size=3, **params):
-    cuts = ends(size)
-    own = None if weights is None else collection(weights, cuts)
-    model = DaskMulticlassSVC(**{"C": 0.1, "tol": 1e-3, "random_state": 0, **params})
-    return model.fit(collection(X, cuts), collection(y, cuts), own)
 
 
 @pytest.mark.parametrize(
@@ -362,22 +284,6 @@ def test_support_vector_machines(client, size, params, tmp_path):
 def test_what_is_refused_of_support_vector_machines(client):
     with pytest.raises(TypeError, match="solver"):
         DaskMulticlassSVC(solver="cutting_plane")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("question", "tol"), [(9, 1e-3), (20, 1e-6), (25, 1e-6)])
-def test_a_worker_that_is_lost_while_it_visits_rows(three, monkeypatch, question, tol):
-    """Or, for the smaller gap, during Newton's method."""
-
-    def lose():
-        os.kill(min(three.run(os.getpid).values()), signal.SIGKILL)
-
-    asked = at_question(monkeypatch, question, lose)
-    model = fit_svm(X, Y, size=7, tol=tol)
-    assert len(asked) > question
-    alone = MulticlassSVC(C=0.1, tol=1e-6).fit(X, Y).certificate_
-    assert model.certificate_.relative_gap <= tol
-    assert model.certificate_.dual_objective <= alone.primal_objective
 
 
 def test_parts_are_asked_as_many_at_once_as_the_memory_holds(client, monkeypatch):

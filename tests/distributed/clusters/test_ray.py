@@ -15,8 +15,7 @@ import psutil
 import pytest
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_model
-from manyclass.distributed.clusters import cluster as cluster_module
-from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate, ends
+from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, at_question, check_certificate, ends
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'manyclass[ray]'")
 pytest.importorskip("ray.data")
@@ -49,7 +48,7 @@ def fit(X, y, *weights, size=3, **params):
     return model.fit(put(X, y, *weights, size=size))
 
 
-@pytest.mark.parametrize(("size", "rows"), [(2, "dense"), (3, "sparse"), (7, "float32")])
+@pytest.mark.parametrize(("size", "rows"), [(3, "sparse"), (7, "float32")])
 def test_parts_reach_the_optimum_of_one_process(size, rows):
     model = fit(DATA[rows], Y, size=size)
     assert model.certificate_.relative_gap <= 1e-5
@@ -93,8 +92,6 @@ def test_datasets_of_columns_and_of_vectors():
 
 HOSTILE = {
     "features": (lambda X, y: (X[:, 1:], y), "X of part 1 has 6 features, that of part 0 7"),
-    "dtype": (lambda X, y: (X.astype(np.float32), y), "X of part 1 is float32, .* float64"),
-    "NaN": (lambda X, y: (X * np.nan, y), "part 1: Input X contains NaN"),
     "no pair": (lambda X, y: X, r"part 1: the object must be a pair \(X, y\), not ndarray"),
 }
 
@@ -142,39 +139,24 @@ def processes():
     return found
 
 
-def at_question(monkeypatch, number, action):
-    """Take an action before a question of the training; the numbers of the questions."""
-    asked, original = [], cluster_module.RemoteParts.add
-
-    def add(self, *arguments):
-        asked.append(len(asked))
-        if len(asked) == number:
-            action()
-        original(self, *arguments)
-
-    monkeypatch.setattr(cluster_module.RemoteParts, "add", add)
-    return asked
-
-
 def test_an_actor_that_is_killed_is_made_again(monkeypatch):
-    asked = at_question(monkeypatch, 5, lambda: processes()[0].kill())
+    asked = at_question(monkeypatch, 5, lambda _: processes()[0].kill())
     model = fit(X, Y, tol=1e-6)
     assert len(asked) > 5
     check_certificate(model, X, Y)
 
 
-@pytest.mark.parametrize("tol", [1e-3, 1e-6])
-def test_a_support_vector_machine(tol):
-    model = RayMulticlassSVC(C=0.1, tol=tol, random_state=0).fit(put(X, Y, size=7))
+def test_a_support_vector_machine():
+    model = RayMulticlassSVC(C=0.1, tol=1e-6, random_state=0).fit(put(X, Y, size=7))
     alone = MulticlassSVC(C=0.1, tol=1e-7).fit(X, Y).certificate_
-    assert model.certificate_.relative_gap <= tol
+    assert model.certificate_.relative_gap <= 1e-6
     assert model.certificate_.dual_objective <= alone.primal_objective
     assert model.certificate_.primal_objective >= alone.dual_objective
     assert model.score(put(X, Y)) == pytest.approx(model.to_local().score(X, Y))
 
 
 def test_ctrl_c_ends_the_actors(monkeypatch):
-    asked = at_question(monkeypatch, 5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    asked = at_question(monkeypatch, 5, lambda _: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         fit(X, Y)
     assert len(asked) == 5

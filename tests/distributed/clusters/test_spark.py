@@ -12,13 +12,12 @@ import pytest
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.feature import VectorAssembler
 
-from manyclass import MultinomialLogisticRegression
+from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.distributed.clusters import spark_parts
 from manyclass.spark import SparkMultinomialLogisticRegression
-from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, check_certificate
+from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, at_question, check_certificate
 from tests.helpers.spark import (
-    at_question,
-    fit_while_an_executor_is_lost,
+    fits_while_executors_are_lost,
     frame,
     kill_python,
     local_spark,
@@ -35,13 +34,13 @@ def spark_fixture():
         yield session
 
 
-@pytest.mark.parametrize(("parts", "rows"), [(2, "dense"), (3, "sparse"), (5, "float32")])
+@pytest.mark.parametrize(("parts", "rows"), [(3, "sparse"), (5, "float32")])
 def test_parts_reach_the_optimum_of_one_process(spark, monkeypatch, parts, rows):
     monkeypatch.setattr(spark_parts, "ADDED_AT_ONCE", 4)
     kind = "float" if rows == "float32" else "double"
     table = frame(spark, DATA[rows], Y, parts=parts, kind=kind)
-    model = SparkMultinomialLogisticRegression(tol=1e-5).fit(table)
-    assert model.certificate_.relative_gap <= 1e-5
+    model = SparkMultinomialLogisticRegression(tol=1e-3).fit(table)
+    assert model.certificate_.relative_gap <= 1e-3
     assert model.coef_.dtype == DATA[rows].dtype
     check_certificate(model.to_local(), DATA[rows], Y)
     found = model.transform(table).select("prediction", "probability").toPandas()
@@ -55,7 +54,7 @@ def test_a_pipeline_is_written_and_read(spark, tmp_path):
     columns = [*NAMES, "label", "weight"]
     records = [(*x.tolist(), str(c), float(w)) for x, c, w in zip(X, names, WEIGHTS, strict=True)]
     table = spark.createDataFrame(spark.sparkContext.parallelize(records, 3), columns)
-    params = {"tol": 1e-6, "class_weight": "balanced"}
+    params = {"tol": 1e-4, "class_weight": "balanced"}
     estimator = SparkMultinomialLogisticRegression(weightCol="weight", C=0.5, **params)
     stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), estimator]
     model = Pipeline(stages=stages).fit(table)
@@ -63,7 +62,7 @@ def test_a_pipeline_is_written_and_read(spark, tmp_path):
     trained = model.stages[-1]
     assert list(trained.classes_) == list(alone.classes_)
     P = alone.certificate_.primal_objective
-    assert trained.certificate_.primal_objective == pytest.approx(P, rel=2e-6)
+    assert trained.certificate_.primal_objective == pytest.approx(P, rel=2e-4)
     model.write().overwrite().save(str(tmp_path / "model"))
     loaded = PipelineModel.load(str(tmp_path / "model"))
     np.testing.assert_array_equal(loaded.stages[-1].coef_, trained.coef_)
@@ -119,7 +118,7 @@ def test_killed_processes_and_lost_files_change_nothing(spark, monkeypatch):
     asked = at_question(monkeypatch, 5, kill_processes_and_remove_files)
     table = frame(spark, X[:40], Y[:40], parts=2)
     table = table.filter("label < 0").union(table)  # some parts are empty
-    model = SparkMultinomialLogisticRegression(tol=1e-5).fit(table)
+    model = SparkMultinomialLogisticRegression(tol=1e-3).fit(table)
     assert len(asked) > 5
     check_certificate(model.to_local(), X[:40], Y[:40])
 
@@ -144,8 +143,14 @@ def test_ctrl_c_removes_the_files(spark, monkeypatch):
 
 
 def test_an_executor_that_is_lost_costs_its_parts_only(tmp_path):
-    fit = "SparkMultinomialLogisticRegression(tol=1e-3)"
-    P, gap = fit_while_an_executor_is_lost(tmp_path, fit, X[:40], Y[:40])
-    best = MultinomialLogisticRegression(tol=1e-9).fit(X[:40], Y[:40]).certificate_
-    assert gap <= 1e-3
-    assert best.dual_objective <= P <= best.primal_objective * (1 + 1e-3)
+    """Of support vector machines, its dual variables too."""
+    X, y = DATA["dense"][:40], Y[:40]
+    fits = {
+        "SparkMultinomialLogisticRegression(tol=1e-2)": MultinomialLogisticRegression(tol=1e-9),
+        "SparkMulticlassSVC(C=0.1, tol=1e-2)": MulticlassSVC(C=0.1, tol=1e-6),
+    }
+    found = fits_while_executors_are_lost(tmp_path, list(fits), X, y)
+    for (P, gap), alone in zip(found, fits.values(), strict=True):
+        best = alone.fit(X, y).certificate_
+        assert gap <= 1e-2
+        assert best.dual_objective <= P <= best.primal_objective * (1 + 1e-2)

@@ -16,10 +16,8 @@ from manyclass.distributed.clusters.part import Like, Part, Plan
 from manyclass.distributed.rows.data import common_of
 from manyclass.distributed.rows.svm_rows import COUNTS, TERMS
 from manyclass.spark import SparkMulticlassSVC
-from tests.helpers.parts import DATA, WEIGHTS, X, Y, primal
+from tests.helpers.parts import DATA, WEIGHTS, X, Y, at_question, primal
 from tests.helpers.spark import (
-    at_question,
-    fit_while_an_executor_is_lost,
     frame,
     kill_python,
     local_spark,
@@ -50,7 +48,6 @@ def check_proof(model, best):
 @pytest.mark.parametrize(
     ("formulation", "loss", "rows", "parts"),
     [
-        ("crammer_singer", "hinge", "dense", 3),
         ("weston_watkins", "squared_hinge", "sparse", 2),
         ("one_vs_rest", "hinge", "dense", 5),
     ],
@@ -129,14 +126,6 @@ def test_ctrl_c_removes_the_files(spark, monkeypatch):
     assert len(files) >= 2
     assert not any(file.exists() for file in files)
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
-
-
-def test_an_executor_that_is_lost_costs_its_dual_variables(tmp_path):
-    fit = "SparkMulticlassSVC(C=0.1, tol=1e-3)"
-    P, gap = fit_while_an_executor_is_lost(tmp_path, fit, X[:40], Y[:40])
-    best = alone(X[:40], Y[:40]).certificate_
-    assert gap <= TOL
-    assert best.dual_objective <= P <= best.primal_objective * (1 + TOL)
 
 
 # Of one part, in this process
