@@ -36,7 +36,7 @@ X_mine, y_mine = X[mine], y[mine]
     "ray": """
 import pandas as pd
 import ray
-ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100 << 20)
+ray.init(num_cpus=1, include_dashboard=False, object_store_memory=100 << 20)
 table = pd.DataFrame(X, columns=[f"f{i}" for i in range(64)]).assign(label=y)
 ray.data.from_pandas([table[:200], table[200:]]).write_parquet("rows")
 pieces = [(X[:150], y[:150]), (X[150:], y[150:])]
