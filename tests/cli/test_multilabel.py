@@ -161,6 +161,19 @@ def test_train_with_the_best_C(run, data):
     assert run.works("predict", data, "model", "out") == []
 
 
+def test_messages_name_labels_and_choices(run, here, data):
+    run.works("train", data, "model", "--multilabel", "--quiet")
+    (here / "other").write_text("3,11 1:1\n11,9 1:1\n")
+    fails = run.fails("evaluate", "other", "model")
+    assert "2 labels that model does not have, such as 11; drop these" in fails
+    fails = run.fails("train", data, "m", "--multilabel", "--threshold", "tunedd")
+    assert "must be a finite number or tuned, not 'tunedd'" in fails
+    (here / "bad").write_text(",3 1:1\n")
+    assert "write 3,7,12 without blanks" in run.fails("train", "bad", "m", "--multilabel")
+    fails = run.fails("cv", data, "--multilabel", "--folds", "20")
+    assert "there are 6 rows, fewer than cv=20 folds" in fails
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -136,7 +136,7 @@ def cv(args: argparse.Namespace) -> None:
     _check(args)
     log = silent if args.quiet or args.json else say
     choice, seconds = (choose_of_sets if args.multilabel else _choose)(args, log, _search(args))
-    best = float(choice.scores[:, choice.best].mean())
+    best = _sign(args.scoring) * float(choice.scores[:, choice.best].mean()) + 0.0
     if args.json:
         say(json.dumps(_as_json(choice, args.scoring, seconds)))
     elif not args.quiet:
@@ -246,8 +246,9 @@ class _Table:
         scores = np.array([entry.score for entry in column])
         gap = max(entry.certificate.relative_gap for entry in column)
         seconds = sum(entry.seconds for entry in column)
+        mean = self.sign * scores.mean() + 0.0  # not -0
         say(
-            f"{C:>10.4g}  {self.sign * scores.mean():>{self.width}.4f}  {scores.std():>9.4f}  "
+            f"{C:>10.4g}  {mean:>{self.width}.4f}  {scores.std():>9.4f}  "
             f"{seconds:>8.2f}  {gap:>8.1e}"
         )
 
@@ -349,7 +350,7 @@ def _as_json(choice: Choice, scoring: str, seconds: float) -> Settings:
     return {
         "C": choice.C,
         "scoring": scoring,
-        "score": sign * float(choice.scores[:, choice.best].mean()),
+        "score": sign * float(choice.scores[:, choice.best].mean()) + 0.0,
         "Cs": choice.Cs.tolist(),
         "scores": rows(sign * choice.scores),
         "gaps": rows(choice.gaps),

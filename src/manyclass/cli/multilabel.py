@@ -201,10 +201,10 @@ def read_known(
 ) -> tuple[Rows, list[frozenset[Label]]]:
     """Read rows and their sets; refuse labels that the model does not have."""
     X, y = read_for(args, model, log, read_sets)
-    known = set(model.classes_.tolist())
-    n_unseen = sum(len(row - known) for row in y)
-    if n_unseen:
+    unseen = set().union(*y) - set(model.classes_.tolist())
+    if unseen:
         raise ValueError(
-            f"{args.data}: {count(n_unseen, 'label')} that {args.model} does not have; drop these"
+            f"{args.data}: {count(len(unseen), 'label')} that {args.model} does not have, such as "
+            f"{min(unseen, key=str)!r}; drop these"
         )
     return X, y

@@ -16,7 +16,7 @@ from manyclass.cli.console import (
     say,
     silent,
 )
-from manyclass.cli.input.costs import read_taxonomy, taxonomy_option
+from manyclass.cli.input.costs import check_nodes, read_taxonomy, taxonomy_option
 from manyclass.cli.input.data import is_of_sets, load_for, read_for
 from manyclass.cli.multilabel import evaluate_sets, predict_sets
 from manyclass.cli.options import data_options, force_option, settle_order
@@ -24,6 +24,7 @@ from manyclass.io import atomic
 
 if TYPE_CHECKING:
     from manyclass.persistence.model_schema import Estimator
+    from manyclass.problem.taxonomy import Taxonomy
     from manyclass.utils.types import Array, Rows, Settings
 
 
@@ -182,7 +183,7 @@ def evaluate(args: argparse.Namespace) -> None:
         evaluate_sets(args, model)
         return
     X, y = read_for(args, model, silent if args.json else say)
-    tree = read_taxonomy(args.taxonomy, _labels_of(model, y)) if args.taxonomy else None
+    tree = _tree_of(args, _labels_of(model, y)) if args.taxonomy else None
     found = judge(model, X, y, confidence=args.report, taxonomy=tree)
     warn_of_unseen(args.data, found.codes.n_unseen)
     if args.json:
@@ -198,6 +199,13 @@ def evaluate(args: argparse.Namespace) -> None:
     if args.report:
         for line in found.lines():
             say(line)
+
+
+def _tree_of(args: argparse.Namespace, labels: Array) -> Taxonomy:
+    """Read the tree of the command line, which has all these labels."""
+    tree = read_taxonomy(args.taxonomy, labels)
+    check_nodes(args, tree, labels)
+    return tree
 
 
 def _labels_of(model: Estimator, y: Array) -> Array:

@@ -155,7 +155,10 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
 
 def threshold(text: str) -> float | str:
     """Return "tuned", or a number."""
-    return text if text == "tuned" else finite(text)
+    try:
+        return text if text == "tuned" else finite(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(str(error).replace(", not", " or tuned, not")) from None
 
 
 def _multilabel_options(group: argparse._ArgumentGroup) -> None:

@@ -271,7 +271,7 @@ class Labels:
         """Add the labels of a set, and return the kind of the new ones."""
         words, known, n_known = label.split(b",") if label else [], self._words, len(self._words)
         if not all(words):
-            self._fail(line, "a label of several is empty", label, "write A,B,C without blanks")
+            self._fail(line, "a label of several is empty", label, "write 3,7,12 without blanks")
         self._entries += [known.setdefault(word, len(known)) for word in words]
         self._ends.append(len(self._entries))
         new = [*islice(reversed(known), len(known) - n_known)][::-1]

@@ -252,6 +252,8 @@ class MultilabelSVCCV(MultilabelSVC):
     ) -> list[Split]:
         if self.cv is None or isinstance(self.cv, Integral):
             number = N_FOLDS if self.cv is None else int(self.cv)
+            if rows.shape[0] < number:
+                raise ValueError(f"there are {rows.shape[0]} rows, fewer than cv={number} folds")
             folds = KFold(number, shuffle=True, random_state=random.randint(2**31 - 1))
             return checked_splits(folds.split(rows), np.empty(rows.shape[0]))
         return checked_splits(check_cv(self.cv).split(rows, indicator), np.empty(rows.shape[0]))

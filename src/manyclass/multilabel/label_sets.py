@@ -125,6 +125,7 @@ def _matrix(Y: LabelSets) -> CsrArray:
                 "Y holds a text for every row, not a set of labels; split them, as "
                 f"[text.split(',') for text in Y]. The first is {str(dense[0])!r}"
             )
+        _refuse_none(dense)
         if dense.ndim != 2:
             raise ValueError(
                 "Y must be a matrix of shape (n_samples, n_labels), or hold a set of labels for "
@@ -144,12 +145,21 @@ def _matrix(Y: LabelSets) -> CsrArray:
     matrix.eliminate_zeros()
     wrong = matrix.data[matrix.data != 1]
     if len(wrong):
-        kind = "" if float(wrong[0]).is_integer() else "continuous values such as "
+        is_plain = np.isnan(wrong[0]) or float(wrong[0]).is_integer()
+        kind = "" if is_plain else "continuous values such as "
         raise ValueError(
             "Y must hold only 0 and 1 (or a set of labels for every row); it holds "
             f"{kind}{wrong[0]!s}"
         )
     return matrix.astype(np.int8)
+
+
+def _refuse_none(rows: Array) -> None:
+    missing = [row is None for row in rows] if rows.ndim == 1 else []
+    if any(missing):
+        raise ValueError(
+            f"Y holds None for row {missing.index(True)}; a row without labels has an empty set"
+        )
 
 
 def _encoded_sets(Y: Sets, classes: Array | None) -> tuple[CsrArray, Array]:

@@ -161,9 +161,15 @@ def take_costs(model: Costly, args: argparse.Namespace, y: Array) -> None:
     classes = np.unique(y)
     if args.taxonomy:
         model.costs = read_taxonomy(args.taxonomy, classes)
-        _check_nodes(args, model.costs, classes)
-    if not args.costs:
-        return
+        check_nodes(args, model.costs, classes)
+    if args.costs:
+        model.costs = _table_of(args, y, classes)
+
+
+def _table_of(args: argparse.Namespace, y: Array, classes: Array) -> Array:
+    """Return the costs of --costs, in the order of the classes."""
+    import numpy as np
+
     places = {label: place for place, label in enumerate(classes.tolist())}
     find, table = label_finder(y), np.zeros((len(places), len(places)))
 
@@ -175,6 +181,8 @@ def take_costs(model: Costly, args: argparse.Namespace, y: Array) -> None:
 
     lines = _lines(args.costs)
     number, header = next(lines, (1, []))
+    if not header:
+        raise _wrong(args.costs, 1, "the file is empty; the first line names the predicted labels")
     columns = [place_of(text, number) for text in header[1:]]
     _check_all(args, number, columns, classes)
     rows: list[int] = []
@@ -182,9 +190,13 @@ def take_costs(model: Costly, args: argparse.Namespace, y: Array) -> None:
         if len(cells) != len(columns):
             raise _wrong(args.costs, number, f"{len(cells)} costs for {len(columns)} labels")
         rows.append(place_of(text, number))
-        table[rows[-1], columns] = [_number(args.costs, number, cell) for cell in cells]
+        table[rows[-1], columns] = [_cost(args.costs, number, cell) for cell in cells]
+        if table[rows[-1], rows[-1]] != 0:
+            raise _wrong(args.costs, number, f"predicting {text} where it is true must cost 0")
     _check_all(args, number, rows, classes)
-    model.costs = table
+    if not table.any():
+        raise UsageError(f"argument --costs: {args.costs}: no mistake costs anything")
+    return table
 
 
 def check_cost_scaling(args: argparse.Namespace) -> None:
@@ -202,10 +214,15 @@ def check_cost_scaling(args: argparse.Namespace) -> None:
         raise UsageError("argument --cost-scaling: slack goes with --formulation weston_watkins")
 
 
-def _check_nodes(args: argparse.Namespace, tree: Taxonomy, classes: Array) -> None:
-    """Refuse a tree that lacks labels of DATA."""
+def check_nodes(args: argparse.Namespace, tree: Taxonomy, labels: Array) -> None:
+    """Refuse a tree of the command line that lacks labels.
+
+    Raises
+    ------
+    UsageError
+    """
     nodes = set(tree.nodes)
-    missing = [label for label in classes.tolist() if label not in nodes]
+    missing = [label for label in labels.tolist() if label not in nodes]
     if missing:
         raise UsageError(f"argument --taxonomy: {args.taxonomy} has no line of {missing[0]!r}")
 
@@ -222,11 +239,14 @@ def _lines(path: str, flag: str = "--costs") -> Iterator[tuple[int, list[str]]]:
             raise _wrong(path, reader.line_num + 1, f"is no CSV: {error}", flag) from None
 
 
-def _number(path: str, line: int, text: str) -> float:
+def _cost(path: str, line: int, text: str) -> float:
     try:
-        return float(text)
+        cost = float(text)
     except ValueError:
         raise _wrong(path, line, f"{text!r} is no number") from None
+    if not 0 <= cost < float("inf"):
+        raise _wrong(path, line, f"costs are finite and at least 0, not {text}")
+    return cost
 
 
 def _check_all(args: argparse.Namespace, line: int, places: list[int], classes: Array) -> None:
