@@ -1,15 +1,19 @@
-"""Check the contents of a converted data file, which may be hostile, block by block."""
+"""Check the contents of files, which may be hostile: converted data block by block, and classes."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from manyclass.io.tensors import checksum_of
 from manyclass.utils.types import Array
 
+# An array of strings takes 4 bytes for each character of the longest one, for every one: class
+# names that would need more than this become Python strings.
+MAX_NAME_BYTES = 64 << 20
 ELEMENTS_AT_A_TIME = 1 << 20  # numbers that are looked at a time
 
 
@@ -99,3 +103,28 @@ class _Pass:
 def _check_range(part: Array, what: str, limit: int) -> None:
     if part.min() < 0 or part.max() >= limit:
         raise ValueError(f"{what} is out of range")
+
+
+def strings(value: object, what: str) -> list[str]:
+    """Return a value from a file, a list of strings without halves of surrogate pairs."""
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ValueError(f"{what} must be a list of strings")
+    for text in value:
+        text.encode()
+    return value
+
+
+def class_names(value: object, *, as_objects: bool = False, any_order: bool = False) -> Array:
+    """Return class names from a file as an array, of objects where an array of str is too large."""
+    names = strings(value, "class names")
+    # NumPy would compare without trailing NULs.
+    if not any_order and any(a >= b for a, b in pairwise(names)):
+        raise ValueError("classes must be distinct and ascending")
+    n_bytes = 4 * max(map(len, names), default=0) * len(names)
+    return np.array(names, dtype=object if as_objects or n_bytes > MAX_NAME_BYTES else np.str_)
+
+
+def check_ascending(classes: Array) -> None:
+    """Check that numeric classes are finite, distinct and ascending."""
+    if not (np.isfinite(classes).all() and (classes[1:] > classes[:-1]).all()):
+        raise ValueError("classes must be distinct and ascending")

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from manyclass.io.atomic import is_special
-from manyclass.io.dataset_checks import check_contents
+from manyclass.io.dataset_checks import check_ascending, check_contents, class_names
 from manyclass.io.label_sets import RowSets
 from manyclass.io.stored_rows import MAX_SIZE, DenseRows, SparseRows, StoredRows, label_sets
 from manyclass.io.tensors import (
@@ -35,8 +35,6 @@ from manyclass.io.tensors import (
     FormatError,
     Shapes,
     TensorFormat,
-    check_ascending,
-    class_names,
     read_header,
     read_tensors,
 )

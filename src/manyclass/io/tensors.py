@@ -10,7 +10,6 @@ import struct
 import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -38,9 +37,6 @@ PART = 1 << 26  # bytes between which Ctrl-C is heard
 ODDITIES = (
     ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, struct.error
 )  # fmt: skip
-# An array of strings takes 4 bytes for each character of the longest one, for every one: class
-# names that would need more than this become Python strings.
-MAX_NAME_BYTES = 64 << 20
 Tensors = dict[str, Array]
 # What files of this package hold, by the header entry ``format``.
 OF_FORMATS = {
@@ -390,28 +386,3 @@ class TensorFormat:
             kind = None
         text = self.damaged_message.format(why=one_line(why))
         return self.error(f"{os.fspath(path)}: {f'is {kind}, no {self.kind}' if kind else text}")
-
-
-def strings(value: object, what: str) -> list[str]:
-    """Return a value from a file, a list of strings without halves of surrogate pairs."""
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise ValueError(f"{what} must be a list of strings")
-    for text in value:
-        text.encode()
-    return value
-
-
-def class_names(value: object, *, as_objects: bool = False, any_order: bool = False) -> Array:
-    """Return class names from a file as an array, of objects where an array of str is too large."""
-    names = strings(value, "class names")
-    # NumPy would compare without trailing NULs.
-    if not any_order and any(a >= b for a, b in pairwise(names)):
-        raise ValueError("classes must be distinct and ascending")
-    n_bytes = 4 * max(map(len, names), default=0) * len(names)
-    return np.array(names, dtype=object if as_objects or n_bytes > MAX_NAME_BYTES else np.str_)
-
-
-def check_ascending(classes: Array) -> None:
-    """Check that numeric classes are finite, distinct and ascending."""
-    if not (np.isfinite(classes).all() and (classes[1:] > classes[:-1]).all()):
-        raise ValueError("classes must be distinct and ascending")

@@ -20,7 +20,7 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.io.tensors import check_ascending, class_names, strings
+from manyclass.io.dataset_checks import check_ascending, class_names, strings
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.persistence.history_table import history_of, history_tensor
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
