@@ -20,6 +20,7 @@ from manyclass.problem import objective
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
 from manyclass.solvers.stopping import GapRule, ViolationRule
+from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem, random_problem
 from tests.helpers.dual_kernels import random_data
 from tests.helpers.newton_kernels import expected_response
@@ -284,6 +285,22 @@ def test_it_begins_where_consensus_is_slow():
         np.zeros((30, 500)), np.arange(30) % 16, n_classes=16, formulation="one_vs_rest"
     )
     assert is_small(separable)
+
+
+@each(
+    ("gaps", "tol", "slow"),
+    [
+        ((4.4e-3, 4.2e-3, 4.0e-3), 1e-3, False),  # 29 rounds are left
+        ((4.4e-3, 4.2e-3, 4.0e-3), 1e-4, True),  # 77
+        ((4.1e-3, 4.05e-3, 4.0e-3), 1e-3, True),  # 112
+    ],
+)
+def test_the_hinge_is_left_to_consensus_near_the_end(gaps, tol, slow):
+    problem = blobs()
+    solver = SvmOnRows(problem, LocalParts(parts_of(problem, ends(2))), None)
+    P = solver.certify().primal_objective
+    solver._n_rounds, solver._proven = 20, tuple(P * gap for gap in gaps)
+    assert solver._is_slow(GapRule(tol)) is slow
 
 
 def test_the_kkt_rule_is_left_to_consensus():

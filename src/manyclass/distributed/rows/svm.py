@@ -20,9 +20,11 @@ from manyclass.solvers.weights.dense import antisymmetric, subtract_means
 
 # Newton's method begins once consensus, at the pace of its last SEEN rounds, needs more rounds than
 # Newton's method takes (measured on digits, usps, letter and covtype), the squared hinge's and the
-# hinge's. For the hinge it begins near the optimum, or after FAR rounds.
+# hinge's. For the hinge it begins near the optimum, or after FAR rounds; and where the gap is to
+# fall by less than exp(LITTLE), later: farther from the end, consensus slows down until then.
 SEEN = 3
-MOST_BESIDE_SQUARED, MOST_BESIDE_HINGE = 10, 25
+MOST_BESIDE_SQUARED, MOST_BESIDE_HINGE, MOST_BESIDE_LITTLE = 10, 25, 50
+LITTLE = 2.0
 NEAR, FAR = 0.5, 12
 
 
@@ -72,7 +74,8 @@ class SvmOnRows(ConsensusAdmm):
             return False
         left = rule.distance(Found(gaps[-1], 0.0), P)
         rate = np.log(gaps[0] / gaps[-1]) / (SEEN - 1)
-        return bool(left > (MOST_BESIDE_SQUARED if is_squared else MOST_BESIDE_HINGE) * rate)
+        most = MOST_BESIDE_HINGE if left > LITTLE else MOST_BESIDE_LITTLE
+        return bool(left > (MOST_BESIDE_SQUARED if is_squared else most) * rate)
 
     def _newton_round(self, phase: ProximalNewton) -> EpochRecord:
         self._n_rounds += 1
