@@ -28,8 +28,14 @@ from numpy.typing import DTypeLike
 
 from manyclass.io.atomic import is_special
 from manyclass.io.dataset_checks import check_ascending, check_contents, class_names
-from manyclass.io.label_sets import RowSets
-from manyclass.io.stored_rows import MAX_SIZE, DenseRows, SparseRows, StoredRows, label_sets
+from manyclass.io.stored_rows import (
+    MAX_SIZE,
+    DenseRows,
+    RowSets,
+    SparseRows,
+    StoredRows,
+    label_sets,
+)
 from manyclass.io.tensors import (
     ODDITIES,
     FormatError,

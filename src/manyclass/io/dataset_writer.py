@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from manyclass.io.atomic import naming, replacement
 from manyclass.io.dataset_file import FORMAT, pack
-from manyclass.io.label_sets import RowSets, numbered
+from manyclass.io.stored_rows import RowSets, numbered
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from manyclass.io.tables.open_table import open_table, table_of
 from manyclass.io.tensors import PART, TensorWriter

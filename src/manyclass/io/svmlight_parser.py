@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manyclass import _core
-from manyclass.io.label_sets import RowSets, sets_of
+from manyclass.io.stored_rows import RowSets, sets_of
 from manyclass.io.svmlight_pieces import CorruptInputError, Piece
 from manyclass.utils.types import Array, Settings
 

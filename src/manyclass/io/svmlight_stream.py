@@ -21,7 +21,7 @@ from typing import IO, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from manyclass.io.label_sets import RowSets
+from manyclass.io.stored_rows import RowSets
 from manyclass.io.svmlight import CsrBuilder
 from manyclass.io.svmlight_parser import (
     THREAD_NAME,

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import load_data, load_svmlight, save_data
-from manyclass.io.label_sets import RowSets, sets_of
+from manyclass.io.stored_rows import RowSets, sets_of
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.mapped_files import converted, mapped
 from tests.io.dataset_file.test_hostile_files import rewritten
