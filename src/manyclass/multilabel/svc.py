@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, ClassVar, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,20 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import (
-    check_scaling,
-    check_size,
-    input_restored,
-    one_of,
-)
+from manyclass.estimators.validation import input_restored, one_of
 from manyclass.multilabel.label_sets import (
     LabelSets,
     decoded,
@@ -37,25 +26,21 @@ from manyclass.multilabel.label_sets import (
     is_dense,
 )
 from manyclass.multilabel.plain import plain_estimator
-from manyclass.multilabel.thresholds import tuned_thresholds
-from manyclass.multilabel.training import Labelled, Trained, trained
-from manyclass.prediction.scoring import scores_of
+from manyclass.multilabel.thresholds import thresholds_of
+from manyclass.multilabel.training import Labelled, Trained, trained, wants_sparse
+from manyclass.multilabel.validation import checked_sets
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.problem.dataset import Dataset
 from manyclass.problem.losses import LOSSES
 from manyclass.problem.solution import Certificate, Status
 from manyclass.training.options import Options
 from manyclass.utils.advice import OF_MULTILABEL
-from manyclass.utils.given_rows import check_sparse, rows_as_given
-from manyclass.utils.machine import available_memory, effective_n_jobs
-from manyclass.utils.scikit_learn import explains, named_rows
+from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.scikit_learn import explains
 from manyclass.utils.types import Array, CsrArray, Label, Rows, Settings
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-# Dense weights that take more than this share of the memory give way to sparse ones.
-LARGE_SHARE = 0.25
 # Scores in memory at a time, while labels are predicted.
 SCORES_AT_A_TIME = 1 << 22
 
@@ -221,14 +206,16 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             If the weights do not fit into memory.
         """
         with input_restored(self):
-            labelled, classes = self._labelled(X, y, sample_weight)
+            labelled, classes = checked_sets(
+                self, X, y, sample_weight, bias=self._bias, C=float(self.C), loss=self.loss
+            )
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             options = Options(
                 tol=float(self.tol), max_iter=self.max_iter, n_jobs=effective_n_jobs(self.n_jobs)
             )
-            sparse, prune = self._wants_sparse(labelled), float(self.prune)
+            sparse, prune = wants_sparse(labelled, self.weights), float(self.prune)
             found = trained(labelled, options, seed, sparse=sparse, prune=prune)
-            thresholds = self._thresholds(labelled, options, seed)
+            thresholds = thresholds_of(labelled, self.threshold, options, seed, self.n_folds)
             self._adopt(labelled, found, classes, thresholds)
             self.predicts_sparse_ = not is_dense(y)
             self.learnt_from_sets_ = holds_sets_of_labels(y)
@@ -349,56 +336,10 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         ]
         return sp.csr_array(sp.vstack(parts, format="csr"), dtype=np.int64)
 
-    def _labelled(
-        self, X: ArrayLike, y: LabelSets, sample_weight: ArrayLike | None
-    ) -> tuple[Labelled, Array]:
-        """Check the arguments of ``fit``; leave out rows of weight 0."""
-        check_sparse(X)
-        if y is None:
-            raise ValueError("this estimator requires y to be passed, but the target y is None")
-        given, types = rows_as_given(X)
-        check = validate_data if given is X else partial(named_rows, X)
-        rows = cast("Rows", check(self, given, accept_sparse="csr", dtype=types, order="C"))
-        check_scaling(self._bias, rows.dtype)
-        indicator, classes = encoded(y)
-        check_consistent_length(rows, indicator)
-        weights = _check_sample_weight(sample_weight, rows, dtype=np.float64)
-        if (weights < 0).any() or not weights.any():
-            raise ValueError("sample_weight must not be negative, nor 0 everywhere")
-        if not weights.all():
-            kept = np.flatnonzero(weights)
-            rows, indicator, weights = rows[kept], indicator[kept], weights[kept]
-        dataset = Dataset.from_matrix(
-            rows, np.zeros(len(weights), np.int32), n_classes=1, weights=weights, bias=self._bias
-        )
-        check_size(dataset)
-        return Labelled.of(dataset, indicator, float(self.C), self.loss), classes
-
     @property
     def _bias(self) -> float:
         """Value of the appended feature; 0 = no intercept."""
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
-
-    def _wants_sparse(self, labelled: Labelled) -> bool:
-        data, k = labelled.rows, labelled.indicator.shape[1]
-        needed, memory = (labelled.n_features + 1) * k * data.dtype.itemsize, available_memory()
-        if self.weights == "dense" and needed > memory:
-            raise MemoryError(
-                f"dense weights for {labelled.n_features} features and {k} labels need "
-                f"{needed / 1e9:.1f} GB; there are {memory / 1e9:.1f} GB; use weights='sparse'"
-            )
-        large = needed > LARGE_SHARE * memory
-        return self.weights == "sparse" or (self.weights == "auto" and large)
-
-    def _thresholds(self, labelled: Labelled, options: Options, seed: int) -> NDArray[np.float64]:
-        k = labelled.indicator.shape[1]
-        if self.threshold == "tuned":
-            n = labelled.rows.n_examples
-            if n < self.n_folds:
-                raise ValueError(f"there are {n} rows, fewer than n_folds={self.n_folds} folds")
-            return tuned_thresholds(labelled, options, seed, self.n_folds)
-        number = 0.0 if self.threshold == "zero" else float(self.threshold)
-        return np.where(labelled.constant(), 0.0, number) if number else np.zeros(k)
 
     def _adopt(self, labelled: Labelled, found: Trained, classes: Array, thresholds: Array) -> None:
         """Set the fitted attributes, all at once."""
@@ -438,10 +379,6 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-
-    def _scores(self, rows: Rows) -> Array:
-        n_jobs = effective_n_jobs(self.n_jobs)
-        return scores_of(rows, self._coefficients, self.intercept_, n_jobs, self._check_finite)
 
     def _labels(self, rows: Rows, top: int) -> NDArray[np.int64]:
         if len(self.classes_) == 1:

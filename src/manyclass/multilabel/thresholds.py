@@ -1,4 +1,4 @@
-"""Thresholds of the scores of labels, tuned for F1 out of fold."""
+"""Thresholds of the scores of labels: given, or tuned for F1 out of fold."""
 
 from __future__ import annotations
 
@@ -12,6 +12,40 @@ from manyclass.multilabel.training import Labelled, solutions
 from manyclass.prediction.scoring import scores_of
 from manyclass.training.options import Options
 from manyclass.utils.types import Array
+
+
+def thresholds_of(
+    labelled: Labelled, threshold: str | float, options: Options, seed: int, n_folds: int
+) -> NDArray[np.float64]:
+    """Return the threshold of every label.
+
+    Parameters
+    ----------
+    labelled : Labelled
+    threshold : {"zero", "tuned"} or float
+    options : Options
+    seed : int
+    n_folds : int
+        The last three are of ``tuned_thresholds``.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        0 for labels that all rows have, or none has.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than folds.
+    """
+    if threshold == "tuned":
+        n = labelled.rows.n_examples
+        if n < n_folds:
+            raise ValueError(f"there are {n} rows, fewer than n_folds={n_folds} folds")
+        return tuned_thresholds(labelled, options, seed, n_folds)
+    number = 0.0 if threshold == "zero" else float(threshold)
+    constant = labelled.constant()
+    return np.where(constant, 0.0, number) if number else np.zeros(len(constant))
 
 
 def tuned_thresholds(

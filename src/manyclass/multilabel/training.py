@@ -19,12 +19,15 @@ from manyclass.problem.solution import Certificate, Solution, Status, Weights
 from manyclass.solvers.weights.dense import classes_in_group, has_wide_rows
 from manyclass.training.options import Options, StopWhen
 from manyclass.training.run import train
+from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, CsrArray
 
 SINGLE = np.dtype(np.float32)
 # Rows in float64 are trained in float32 where all values but 0 are from 1 / LARGEST to LARGEST in
 # size, and for relative gaps from LEAST_TOL on.
 LARGEST, LEAST_TOL = 2.0**24, 1e-5
+# Dense weights that take more than this share of the memory give way to sparse ones.
+LARGE_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,6 +179,30 @@ def trained(
     if options.rule().met(certificate):
         status = Status.CONVERGED
     return Trained(columns.joined(), certificate, n_epochs, status)
+
+
+def wants_sparse(labelled: Labelled, weights: str) -> bool:
+    """Return whether W is to be sparse.
+
+    Parameters
+    ----------
+    labelled : Labelled
+    weights : {"auto", "dense", "sparse"}
+        "auto": sparse where dense weights take much of the memory.
+
+    Raises
+    ------
+    MemoryError
+        If dense weights are wanted and do not fit.
+    """
+    data, k = labelled.rows, labelled.indicator.shape[1]
+    needed, memory = (labelled.n_features + 1) * k * data.dtype.itemsize, available_memory()
+    if weights == "dense" and needed > memory:
+        raise MemoryError(
+            f"dense weights for {labelled.n_features} features and {k} labels need "
+            f"{needed / 1e9:.1f} GB; there are {memory / 1e9:.1f} GB; use weights='sparse'"
+        )
+    return weights == "sparse" or (weights == "auto" and needed > LARGE_SHARE * memory)
 
 
 def solutions(

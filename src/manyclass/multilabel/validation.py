@@ -1,0 +1,81 @@
+"""Arguments of ``fit`` as a multi-label problem."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+
+from manyclass.estimators.validation import check_scaling, check_size
+from manyclass.multilabel.label_sets import LabelSets, encoded
+from manyclass.multilabel.training import Labelled
+from manyclass.problem.dataset import Dataset
+from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.scikit_learn import named_rows
+from manyclass.utils.types import Array, Rows
+
+
+def checked_sets(
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: LabelSets,
+    sample_weight: ArrayLike | None,
+    *,
+    bias: float,
+    C: float,
+    loss: str,
+) -> tuple[Labelled, Array]:
+    """Check the arguments of ``fit``; leave out rows of weight 0.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_`` and, of a data frame, ``feature_names_in_``.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    y : {array-like, sparse matrix, data frame} of shape (n_samples, n_labels), or sequence
+        As ``encoded`` takes it.
+    sample_weight : array-like of shape (n_samples,) or None
+    bias : float
+        Value of the appended constant feature; 0 = no intercept.
+    C : float
+    loss : {"hinge", "squared_hinge"}
+
+    Returns
+    -------
+    labelled : Labelled
+        Of the rows of a positive weight.
+    classes : ndarray of shape (n_labels,)
+        The labels, in the order of the columns of its indicator matrix.
+
+    Raises
+    ------
+    ValueError
+        If X or y have the wrong shape, hold NaN or infinity, there is no label, or a weight is
+        negative.
+    FloatingPointError
+        If a value of X is too large for its type.
+    """
+    check_sparse(X)
+    if y is None:
+        raise ValueError("this estimator requires y to be passed, but the target y is None")
+    given, types = rows_as_given(X)
+    check = validate_data if given is X else partial(named_rows, X)
+    rows = cast("Rows", check(estimator, given, accept_sparse="csr", dtype=types, order="C"))
+    check_scaling(bias, rows.dtype)
+    indicator, classes = encoded(y)
+    check_consistent_length(rows, indicator)
+    weights = _check_sample_weight(sample_weight, rows, dtype=np.float64)
+    if (weights < 0).any() or not weights.any():
+        raise ValueError("sample_weight must not be negative, nor 0 everywhere")
+    if not weights.all():
+        kept = np.flatnonzero(weights)
+        rows, indicator, weights = rows[kept], indicator[kept], weights[kept]
+    dataset = Dataset.from_matrix(
+        rows, np.zeros(len(weights), np.int32), n_classes=1, weights=weights, bias=bias
+    )
+    check_size(dataset)
+    return Labelled.of(dataset, indicator, C, loss), classes
