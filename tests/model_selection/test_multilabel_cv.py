@@ -135,7 +135,7 @@ BAD = [
     ({"scoring": lambda *_: np.nan}, "fold 1: the score is nan"),
     ({"cv": []}, "cv gives no fold"),
     ({"cv": [([0, 1], [500])]}, "fold 1 has no rows of 120"),
-    ({"cv": 1000}, "Cannot have number of splits"),
+    ({"cv": 1000}, "there are 120 rows, fewer than cv=1000 folds"),
     ({"loss": "hinged"}, "loss"),
 ]
 

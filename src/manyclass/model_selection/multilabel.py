@@ -237,7 +237,7 @@ class MultilabelSVCCV(MultilabelSVC):
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         given, types = rows_as_given(X)
-        rows: Rows = check_array(given, accept_sparse="csr", dtype=types)
+        rows: Rows = check_array(given, accept_sparse="csr", dtype=types, ensure_min_samples=2)
         indicator, _ = encoded(y)
         weights = (
             None
