@@ -14,20 +14,25 @@ Ramaswamy et al., Convex calibrated surrogates for hierarchical classification, 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from manyclass.problem.tree_parents import (
+    NONE,
+    Below,
+    in_order,
+    parents_of_nested,
+    parents_of_paths,
+)
 from manyclass.problem.tree_scores import ClassRanges, TreeScores
 from manyclass.utils.types import Array, Label, Numbers, Settings
 
 Places = NDArray[np.int64]
 Range = tuple[float, float]
-Below: TypeAlias = "Mapping[Label, Below] | Collection[Label] | None"  # what is below a node
 ROWS_AT_A_TIME = 1 << 16
-NONE = -1  # no node
 LARGEST = 1 << 27  # numbers of the ancestors of all nodes: 1 GB
 
 
@@ -99,7 +104,7 @@ class Taxonomy:
             raise ValueError(
                 "a node or its parent is NaN; roots of a taxonomy have the parent None"
             )
-        self.nodes, above = _in_order(self.parents)
+        self.nodes, above = in_order(self.parents)
         self._above = np.array(above, np.int64)
         self.scale: float | None = None  # of costs
         self._places = {node: place for place, node in enumerate(self.nodes)}
@@ -137,17 +142,7 @@ class Taxonomy:
         >>> Taxonomy.from_paths(["a/b", "a/c", "d"]).nodes
         [None, 'a', 'd', 'a/b', 'a/c']
         """
-        if isinstance(paths, str) or not separator:
-            raise ValueError("from_paths takes a list of paths, and a separator that is not empty")
-        parents: dict[Label, Label] = {}
-        for path in paths:
-            parts = path.split(separator)
-            if not all(parts):
-                raise ValueError(f"the path {path!r} has an empty part")
-            for depth in range(1, len(parts) + 1):
-                above = separator.join(parts[: depth - 1]) or None
-                parents[separator.join(parts[:depth])] = above
-        return cls(parents, distance=distance)
+        return cls(parents_of_paths(paths, separator), distance=distance)
 
     @classmethod
     def from_nested(
@@ -164,18 +159,7 @@ class Taxonomy:
         >>> Taxonomy.from_nested({"mammal": ["cat", "dog"], "bird": {"owl": None}}).nodes
         [None, 'mammal', 'bird', 'cat', 'dog', 'owl']
         """
-        parents: dict[Label, Label] = {}
-        todo: list[tuple[Label, Below]] = [(None, tree)]
-        for above, below in todo:  # grows
-            if below is not None and not isinstance(below, Mapping | list | tuple | set):
-                raise ValueError(f"below {above!r} there must be a dict or a list, not {below!r}")
-            for node in below or ():
-                if node in parents:
-                    raise ValueError(f"{node!r} is in the taxonomy twice")
-                parents[node] = above
-                if isinstance(below, Mapping):
-                    todo.append((node, below[node]))
-        return cls(parents, distance=distance)
+        return cls(parents_of_nested(tree), distance=distance)
 
     def as_dict(self) -> Settings:
         """Return the tree, ready for JSON; of a function its value at each depth."""
@@ -397,27 +381,3 @@ class Taxonomy:
             found[first == second] = 0
             return found
         return (self.depths[first] + self.depths[second] - 2 * common).astype(np.float64)
-
-
-def _in_order(parents: Mapping[Label, Label]) -> tuple[list[Label], Sequence[int]]:
-    """Return nodes, by depth, and the place of each one's parent; the root is the first."""
-    children: dict[Label, list[Label]] = {}
-    for node, parent in parents.items():
-        if node is not None:
-            children.setdefault(parent, []).append(node)
-    roots = [parent for parent in children if parent is not None and parent not in parents]
-    roots += children.pop(None, [])
-    if len(roots) == 1:
-        nodes, above = list(roots), [NONE]
-    else:
-        nodes, above = [None], [NONE]
-        children[None] = roots
-    for place, node in enumerate(nodes):  # grows
-        below = children.get(node, [])
-        nodes.extend(below)
-        above.extend([place] * len(below))
-    known = set(nodes)
-    missing = [node for node in parents if node is not None and node not in known]
-    if missing:
-        raise ValueError(f"the parents of {missing[0]!r} lead in a circle")
-    return nodes, above
