@@ -285,18 +285,28 @@ class Labels:
         try:
             is_finite = math.isfinite(float(text))
         except ValueError:
-            parts = text.split(",")
-            if len(parts) > 1 and all(map(_NUMBER.fullmatch, parts)):
-                advice = (
-                    "load_svmlight(multilabel=True) and train, cv or convert --multilabel read sets"
-                )
-                self._fail(line, "several labels in one row", label, advice)
+            self._refuse_several(label, text, line)
             return _LabelKind.TEXT
         if not is_finite:
             self._fail(line, "the label is not finite", label, "correct it or drop the row")
         if _INTEGER.fullmatch(text):
             return _LabelKind.INTEGER
         return _LabelKind.NUMBER if _NUMBER.fullmatch(text) else _LabelKind.TEXT
+
+    def _refuse_several(self, label: bytes, text: str, line: int) -> None:
+        """Refuse numbers that are separated: by commas of a row, by other signs within a set."""
+        parts = re.split("[;|]" if self._are_sets else ",", text)
+        if len(parts) == 1 or not all(map(_NUMBER.fullmatch, parts)):
+            return
+        if self._are_sets:
+            problem = "labels are not separated by commas"
+            advice = "write 3,7,12 without blanks"
+        else:
+            problem = "several labels in one row"
+            advice = (
+                "load_svmlight(multilabel=True) and train, cv or convert --multilabel read sets"
+            )
+        self._fail(line, problem, label, advice)
 
     def _fail(self, line: int, problem: str, label: bytes, advice: str) -> NoReturn:
         fail(self.name, line, problem, label, advice)

@@ -39,9 +39,10 @@ def test_rows_have_sets_of_labels(write, n_jobs):
         ("1:1\n1 1:1\n", [set(), {1}]),
         ("2,1.5 1:1\n", [{2.0, 1.5}]),
         ("1,b 1:1\n2 1:1\n", [{"1", "b"}, {"2"}]),
+        ("1;b 1:1\n", [{"1;b"}]),
         (",".join(map(str, range(500))) + " 1:1\n", [set(range(500))]),
     ],
-    ids=["first-is-empty", "numbers", "words", "long"],
+    ids=["first-is-empty", "numbers", "words", "semicolon-in-a-word", "long"],
 )
 def test_kinds_of_labels(write, text, expected):
     assert load_svmlight(write(text), multilabel=True)[1] == expected
@@ -60,6 +61,7 @@ def test_labels_are_those_of_scikit_learn_and_train(write):
     [
         ("1 1:1\n3,,7 1:1\n", True, "sets.txt:2: a label of several is empty .*'3,,7'"),
         ("1 1:1\n3,7 1:1\n", False, "sets.txt:2: several labels in one row.*multilabel=True"),
+        ("1 1:1\n2,3;7 1:1\n", True, "sets.txt:2: .* not separated by commas .*'3;7'.*3,7"),
         ("1:1\n", False, "sets.txt:1: the label is missing"),
     ],
 )
