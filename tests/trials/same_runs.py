@@ -7,19 +7,16 @@
 and the numbers of the certificates. ``compare`` trains again and lists what differs. With
 ``--certificates``, certificates may differ by so much, relative to P; otherwise not in a bit.
 
-Only public names are used, so that one file serves two checkouts: run by its path, with PYTHONPATH
-at the other checkout. z is read from checkpoints.
+Only public names are used, so that this file and digests.py serve two checkouts: an older one may
+take copies of both.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import hashlib
 import itertools
 import json
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -37,9 +34,16 @@ from manyclass import (
     StochasticClassifier,
     c_path,
 )
-from tests.helpers.ranks import on_ranks
+from tests.trials.digests import (
+    Facts,
+    digest,
+    facts_of,
+    fitted,
+    fitted_twice,
+    on_threads,
+    resumed,
+)
 
-Facts = dict[str, Any]
 DTYPES = {"float32": np.float32, "float64": np.float64}
 MAXIMA = ("crammer_singer", "adm", "atm")
 SUMS = ("weston_watkins", "lee_lin_wahba", "ats", "reinforced", "mmr", "one_vs_rest")
@@ -99,111 +103,6 @@ def tall(dtype: Any, n: int = 2000, d: int = 10, k: int = 3) -> tuple[Any, Any]:
     X = rng.normal(size=(n, d))
     y = (X[:, :k] + rng.normal(size=(n, k))).argmax(axis=1)
     return X.astype(dtype), y
-
-
-# What a run found
-
-
-def digest(*arrays: Any) -> str:
-    """Hash arrays: types, shapes and bytes."""
-    total = hashlib.sha256()
-    for array in arrays:
-        values = np.ascontiguousarray(array)
-        total.update(f"{values.dtype} {values.shape}".encode())
-        total.update(values.tobytes())
-    return total.hexdigest()[:16]
-
-
-def digest_of_matrix(matrix: Any) -> str:
-    """Hash a matrix, sparse or dense, zeros of sparse ones left out."""
-    if not sp.issparse(matrix):
-        return digest(matrix)
-    W = sp.csr_array(matrix, copy=True)
-    W.sum_duplicates()
-    W.eliminate_zeros()
-    return digest(W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64))
-
-
-def digest_of_history(records: Any) -> str:
-    """Hash records, the seconds left out."""
-    rows = [dataclasses.asdict(record) for record in records]
-    return digest([[row[name] or 0.0 for name in row if name != "seconds"] for row in rows])
-
-
-def digest_of_duals(folder: Path) -> str:
-    """Hash z, and a W that is not W(z), of the newest checkpoint."""
-    content = max(folder.glob("checkpoint-*")).read_bytes()
-    size = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8 : 8 + size])
-    parts = []
-    for name in sorted(set(header) - {"__metadata__", "history", "seed"}):
-        begin, end = header[name]["data_offsets"]
-        parts.append(name.encode() + content[8 + size + begin : 8 + size + end])
-    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
-
-
-def facts_of(model: Any) -> Facts:
-    """Return what a fitted model amounts to."""
-    facts: Facts = {
-        "W": digest_of_matrix(model.coef_) + digest(model.intercept_),
-        "history": digest_of_history(model.history_),
-        "epochs": int(model.n_iter_),
-    }
-    certificate = getattr(model, "certificate_", None)
-    if certificate is not None:
-        facts["certificate"] = list(certificate.as_dict().values())
-    return facts
-
-
-def fitted(model: Any, X: Any, y: Any, weights: Any = None, *, duals: bool = True) -> Facts:
-    """Fit; z comes from a checkpoint."""
-    if not duals:
-        return facts_of(model.fit(X, y, weights))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "checkpoints")
-        model.set_params(checkpoint=path, checkpoint_minutes=1e6)
-        facts = facts_of(model.fit(X, y, weights))
-        model.set_params(checkpoint=None)
-        return {**facts, "z": digest_of_duals(path)}
-
-
-def fitted_twice(model: Any, X: Any, y: Any, factor: float = 2.0) -> Facts:
-    """Fit at C, then from there at another C."""
-    model.set_params(warm_start=True)
-    first = fitted(model, X, y)
-    model.set_params(C=factor * model.C)
-    again = fitted(model, X, y)
-    return {**{f"first {name}": value for name, value in first.items()}, **again}
-
-
-def resumed(model: Any, X: Any, y: Any, epochs: int) -> Facts:
-    """Fit for some epochs, then to the end from the checkpoint that they left."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "checkpoints")
-        model.set_params(checkpoint=path, max_iter=epochs)
-        model.fit(X, y)
-        model.set_params(resume=True, max_iter=300)
-        return {**facts_of(model.fit(X, y)), "z": digest_of_duals(path)}
-
-
-def on_threads(size: int, options: Facts, X: Any, y: Any, *, warm: bool) -> Facts:
-    """Fit on ranks that are threads; all must have the same model."""
-    folder = tempfile.TemporaryDirectory()
-
-    def call(rank: Any) -> Facts:
-        model = MulticlassSVC(**options, communicator=rank, random_state=0)
-        if warm:
-            model.set_params(warm_start=True, C=0.5 * model.C).fit(X, y)
-            model.set_params(C=2 * model.C)
-        path = Path(folder.name, "checkpoints")
-        model.set_params(checkpoint=path, checkpoint_minutes=1e6).fit(X, y)
-        return facts_of(model)
-
-    with folder:
-        first, *others = on_ranks(size, call)
-        if any(other != first for other in others):
-            raise ValueError("ranks have different models")
-        return {**first, "z": digest_of_duals(Path(folder.name, "checkpoints"))}
 
 
 # The catalogue
