@@ -38,8 +38,10 @@ class DualLists {
     return {slot.entries, slot.size};
   }
   // Prefetch where the list of a row is, and later the list.
-  void fetch_slot(std::int64_t i) const { __builtin_prefetch(&slots_[i]); }
-  void fetch_entries(std::int64_t i) const { __builtin_prefetch(slots_[i].entries); }
+  [[gnu::always_inline]] void fetch_slot(std::int64_t i) const { __builtin_prefetch(&slots_[i]); }
+  [[gnu::always_inline]] void fetch_entries(std::int64_t i) const {
+    __builtin_prefetch(slots_[i].entries);
+  }
   // Resize row i. Its entries are lost if it had to grow.
   std::span<DualEntry<T>> resize(std::int64_t i, std::size_t size) {
     Slot& slot = slots_[i];

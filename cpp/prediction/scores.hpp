@@ -19,7 +19,7 @@ inline constexpr std::int64_t kFeaturesAhead = 16;  // measured on news20 and se
 inline constexpr std::size_t kLine = 64;
 
 template <class T, std::size_t L, std::size_t N>
-inline void prefetch(const T* row, const PackedColumns<T, L, N>& columns) {
+[[gnu::always_inline]] inline void prefetch(const T* row, const PackedColumns<T, L, N>& columns) {
   constexpr std::size_t kStep = std::max<std::size_t>(1, kLine / (L * sizeof(T)));
   __builtin_prefetch(row + columns.first);
   for (std::size_t v = kStep; v + 1 < N; v += kStep) __builtin_prefetch(row + columns.at(v));

@@ -40,7 +40,7 @@ inline void scores_of_row(const TableShard<T>& shard, const Row<T>& row, T* out)
 }
 
 template <class T>
-inline void fetch_row(const DenseShard<T>& shard, const Row<T>& row) {
+[[gnu::always_inline]] inline void fetch_row(const DenseShard<T>& shard, const Row<T>& row) {
   dense_weights(shard.sum, shard.width).fetch(row);
 }
 template <class T>

@@ -166,7 +166,7 @@ class MinibatchSgd {
   }
 
   // The hardware does not prefetch rows in random order.
-  static void prefetch(const Csr<T>& x, std::int32_t i) {
+  [[gnu::always_inline]] static void prefetch(const Csr<T>& x, std::int32_t i) {
     const Row<T> row = x.row(i);
     const std::int64_t end = std::min(row.nnz, kFetched);
     for (std::int64_t p = 0; p < end; p += kLine / static_cast<std::int64_t>(sizeof(T))) {

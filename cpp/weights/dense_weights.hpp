@@ -39,7 +39,7 @@ struct DenseWeights {
   // W += x dense_step^T, for a step of `width` numbers
   void add_vectors(const Row<T>& row, const T* dense_step) const;
   // Prefetch the weights of the first features of a row that comes soon.
-  void fetch(const Row<T>& row) const {
+  [[gnu::always_inline]] void fetch(const Row<T>& row) const {
     constexpr std::int64_t kFeatures = 2 * kPrefetchDistance;
     const auto blocks = std::min<std::int64_t>(width / kBlock, 4);
     for (std::int64_t p = 0; p < std::min(row.nnz, kFeatures); ++p) {
@@ -56,7 +56,8 @@ struct DenseWeights {
   void add_to_intercept(std::int32_t label, T delta) const {
     add_with_carry(feature(n_features)[label], carry ? carry + label : nullptr, delta);
   }
-  void prefetch(const Row<T>& row, std::int64_t p, std::int64_t first, int blocks) const {
+  [[gnu::always_inline]] void prefetch(const Row<T>& row, std::int64_t p, std::int64_t first,
+                                       int blocks) const {
     const std::int64_t ahead = p + kPrefetchDistance;
     if (ahead >= row.nnz) return;
     const T* next = feature(row.indices[ahead]) + first;

@@ -74,11 +74,12 @@ class HashWeights {
   const typename HashTables<T>::Row& at(std::int64_t j) const { return weights_.row(j); }
 
  private:
-  static void fetch(const typename HashTables<T>::Row& row) {
+  [[gnu::always_inline]] static void fetch(const typename HashTables<T>::Row& row) {
     const char* data = static_cast<const char*>(row.data);
     for (int line = 0; line < 4; ++line) __builtin_prefetch(data + 64 * line);
   }
-  void fetch(const typename HashTables<T>::Row& row, std::span<const std::int32_t> labels) const {
+  [[gnu::always_inline]] void fetch(const typename HashTables<T>::Row& row,
+                                    std::span<const std::int32_t> labels) const {
     if (row.is_dense()) {
       for (const std::int32_t label : labels) __builtin_prefetch(row.weights() + label);
       return;

@@ -1,4 +1,7 @@
-"""The rooms of cpp/: includes go down only, and Python is known to the bindings alone."""
+"""The rooms of cpp/: includes go down only, and Python is known to the bindings alone.
+
+Functions that only prefetch are always inlined.
+"""
 
 import re
 from collections import Counter
@@ -74,3 +77,11 @@ def test_only_the_bindings_know_python():
 def test_rooms_stay_small():
     sizes = Counter(room_of(f) for f in FILES)
     assert {room: n for room, n in sizes.items() if n > MAX_FILES} == {}
+
+
+def test_functions_that_only_prefetch_are_always_inlined():
+    # GCC takes a function that only prefetches for one without effect, and drops its calls.
+    named = re.compile(r"^.*(?:\bvoid|\bauto) (?:pre)?fetch\w*(?:\(| = \[).*$", re.MULTILINE)
+    found = [line for f in FILES for line in named.findall((CPP / f).read_text())]
+    assert found
+    assert not [line for line in found if "always_inline" not in line and "{}" not in line]
