@@ -17,7 +17,7 @@ from manyclass.problem.dataset import is_mapped
 from tests.helpers.parts import D, K, X, Y
 
 LIKE = [Like((D + 1, K), np.dtype(float))] * 2 + [Like((1, COUNTS), np.dtype(float))]
-FIRST = 1, np.zeros((D + 1, K)), 4.0, 1.7, 0
+FIRST = 1, np.zeros((D + 1, K)), np.ones((D + 1, 1)), 4.0, 1.7, 0
 
 
 def planned(model, *parts):

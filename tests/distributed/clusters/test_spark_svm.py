@@ -139,7 +139,7 @@ class Asked:
         self.part = self.loaded()
         common = common_of([self.part.known()[0]], None, 1.0)
         self.plan = Plan(common, MulticlassSVC(C=0.1, random_state=0))
-        self.V = np.zeros((X.shape[1] + 1, 5))
+        self.V, self.scale = np.zeros((X.shape[1] + 1, 5)), np.ones((X.shape[1] + 1, 1))
 
     def loaded(self):
         """The part as another process has it."""
@@ -152,13 +152,13 @@ class Asked:
     def round(self, part, number):
         """What_r + U_r, W(z) and counts."""
         like = [Like(self.V.shape, self.V.dtype)] * 2 + [Like((1, COUNTS), self.V.dtype)]
-        given = number, self.V, 4.0, 1.7, 0
+        given = number, self.V, self.scale, 4.0, 1.7, 0
         return spark_state.answer_of(part, str(self.file), "round", like, self.plan, *given)
 
     def mark(self, part):
         """The mark of z."""
         like = [Like((1, TERMS), self.V.dtype)]
-        given = self.V, np.zeros(self.V.shape[0]), 0.0
+        given = self.V, self.scale, np.zeros(self.V.shape[0]), 0.0
         asked = spark_state.answer_of(part, str(self.file), "inspect", like, self.plan, *given)
         return asked[0][0, -1]
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, load_model, save_model
 from manyclass.distributed.communicator import Serial
-from manyclass.distributed.rows.admm import ConsensusAdmm, power_of_two
+from manyclass.distributed.rows.admm import ConsensusAdmm, power_of_two, scales
 from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
 from manyclass.problem.base_scores import BaseScores
@@ -269,7 +269,7 @@ def test_a_part_that_is_lost_after_its_round_proves_nothing(monkeypatch):
 
 
 def test_the_mean_is_of_the_parts_that_have_a_feature():
-    """Then rho sum_r U_r is V: a part without a feature keeps none of its weights."""
+    """Then rho m_j sum_r U_r is V: a part without a feature keeps none of its weights."""
     data = Dataset.from_matrix(WIDE, Y, n_classes=5, weights=np.ones(N), bias=1.0)
     problem = Problem(data, PROBLEM.formulation, 0.1)
     parts = parts_of(problem, 3)
@@ -277,16 +277,19 @@ def test_the_mean_is_of_the_parts_that_have_a_feature():
     cuts = np.array_split(WIDE.toarray() != 0, 3)
     has = np.array([np.append(rows.any(axis=0), True) for rows in cuts])
     assert {0, 1, 2, 3} == set(has.sum(axis=0))
+    sqrt_m = np.append(scales(np.square(WIDE.toarray()).sum(axis=0), 3), 1.0)[:, None]
+    assert len(set(sqrt_m.ravel())) > 2
     for number in range(6):
         if number == 4:
             parts[1].begin()  # it is lost: its U is 0
         solver.epoch(GapRule(TOL))
         after = [
-            part._U + part._relaxed - solver.V * on[:, None]
+            (part._U + part._relaxed) / sqrt_m - solver.V * on[:, None]
             for part, on in zip(parts, has, strict=True)
         ]
         assert not any(U[~on].any() for U, on in zip(after, has, strict=True))
-        np.testing.assert_allclose(parts[0]._rho * sum(after), solver.V, atol=1e-12)
+        expected = parts[0]._rho * sqrt_m**2 * sum(after)
+        np.testing.assert_allclose(expected, solver.V, atol=1e-12)
 
 
 def test_a_round_that_is_asked_for_again_is_answered_as_before():
@@ -295,7 +298,7 @@ def test_a_round_that_is_asked_for_again_is_answered_as_before():
     answers = []
     for _ in range(2):
         total, of_duals, counts = np.zeros_like(V), np.zeros_like(V), np.zeros((3, COUNTS))
-        part.round(1, V, 4.0, 1.7, 0, total, of_duals, counts)
+        part.round(1, V, np.ones((len(V), 1)), 4.0, 1.7, 0, total, of_duals, counts)
         answers.append((total, of_duals, counts))
     for one, other in zip(*answers, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -396,5 +399,6 @@ def test_the_size_of_a_part_counts_what_it_keeps():
     part = parts_of(PROBLEM, 3)[0]
     before = part.__sizeof__()
     V = np.zeros((X.shape[1] + 1, 5))
-    part.round(1, V, 4.0, 1.7, 0, np.zeros_like(V), np.zeros_like(V), np.zeros((3, COUNTS)))
+    sums = np.zeros_like(V), np.zeros_like(V), np.zeros((3, COUNTS))
+    part.round(1, V, np.ones((len(V), 1)), 4.0, 1.7, 0, *sums)
     assert part.__sizeof__() >= before + 3 * V.nbytes

@@ -233,7 +233,7 @@ def test_questions_that_are_asked_again_are_answered_as_before(at_once):
     answers = []
     for _ in range(3):
         of_duals, counts = np.zeros_like(W), np.zeros((3, COUNTS))
-        parts[1].settle(99, W, 0.5, 0.7, of_duals, counts)
+        parts[1].settle(99, W, solver._scale, 0.5, 0.7, of_duals, counts)
         answers.append((of_duals, counts, parts[1].duals().toarray(), *asked_of(parts[1], W)))
         parts[1] = pickle.loads(pickle.dumps(parts[1]))  # as on a worker short of memory
     for answer in answers[1:]:

@@ -106,8 +106,9 @@ class SvmOnRows(ConsensusAdmm):
         assert self._phase is not None
         phase, counts = self._phase, np.zeros((self.parts.n_parts, COUNTS))
         of_duals = np.zeros(self.V.shape)
-        given = self._n_rounds, phase.W, phase.epsilon, phase.length
+        given = self._n_rounds, phase.W, self._scale, phase.epsilon, phase.length
         self.parts.add(SvmRows.settle, given, (of_duals, counts))
+        of_duals *= self._scale
         self.V = phase.W.astype(self.V.dtype)
         if self.problem.formulation.centred:
             subtract_means(self.V)
@@ -116,4 +117,5 @@ class SvmOnRows(ConsensusAdmm):
             antisymmetric(self.V)
         self.parts.same(self.V)
         self._of_duals, self._marks, self._is_settled = of_duals, counts[:, -1], True
-        self._found = self._best_of(self._inspect(of_duals, float(counts[:, 4].sum())))
+        rounding = float(counts[:, 4].sum() * self._scale.max())
+        self._found = self._best_of(self._inspect(of_duals, rounding))

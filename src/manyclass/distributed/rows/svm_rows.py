@@ -5,7 +5,8 @@
 has the solution W = A + W(z), with z of the dual for costs C_i / rho and W that begins at A: visits
 of the sequential dual method on the engine's W, to which A is added. rho z is feasible for all rows
 together. rho is a power of 2, so that nothing is rounded by it. U and What are 0 at features that
-no row of the part has.
+no row of the part has. Sparse rows are those of X / sqrt(M), and W, A, V and U are multiplied by
+sqrt(M) (admm.py): powers of 2, too.
 
 Newton's method (proximal_newton.py) asks for sums around z, which ``settle`` moves.
 """
@@ -21,6 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.distributed.rows.proximal_rows import ProximalRows
+from manyclass.problem.dataset import SAMPLE, is_mapped
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start, exact_sum
 from manyclass.solvers.sequential_dual import Active, SequentialDual
@@ -35,7 +37,8 @@ TERMS = len(GAP_SUMS) + 2  # of a part; the last two: the largest violation, the
 # that another z does not have, but 0 has 0.
 COUNTS = 6
 # What the rounds leave in a part, beside its rows.
-STATE = ("_z", "_active", "_rho", "_round", "_seed", "_U", "_relaxed", "_counts")
+STATE = ("_z", "_active", "_rho", "_round", "_seed", "_U", "_relaxed", "_counts", "_scale")
+ONE = np.ones(1)  # sqrt(M), as long as it is not known
 
 
 class SvmRows:
@@ -64,7 +67,8 @@ class SvmRows:
         self._active: Active | None = None  # likewise
         self._rho, self._round, self._seed = 1.0, -1, 0
         self._U = self._relaxed = np.empty((0, 0))  # _relaxed: What_r of the last round
-        self._counts = np.zeros(COUNTS)
+        self._counts, self._scale = np.zeros(COUNTS), ONE
+        self._scaled: Problem | None = None  # of the rows divided by _scale; made where it is used
         self._around: ProximalRows | None = None  # z; made of it where it is asked for
 
     def state(self) -> Settings:
@@ -74,7 +78,7 @@ class SvmRows:
 
     def resume(self, state: Settings) -> None:
         """Take over what the rounds have made of the same rows."""
-        vars(self).update({**state, "_visits": None, "_around": None})
+        vars(self).update({**state, "_visits": None, "_around": None, "_scaled": None})
 
     @property
     def last_round(self) -> int:
@@ -87,10 +91,22 @@ class SvmRows:
         holders += 1
         holders[self._absent] -= 1
 
+    def squares(self, total: NDArray[np.float64]) -> None:
+        """Add sum_i x_ij^2, shape (d,); NaN if rows stay as they are: mapped, or not sparse."""
+        data = self.problem.dataset
+        if data.n_examples and (not data.is_sparse or is_mapped(data.values)):
+            total += np.nan
+            return
+        for begin in range(0, len(data.values), SAMPLE):
+            some = slice(begin, begin + SAMPLE)
+            squares = np.square(data.values[some], dtype=np.float64)
+            total += np.bincount(data.indices[some], squares, data.n_features)
+
     def round(
         self,
         number: float,
         V: Array,
+        scale: Array,
         rho: float,
         relaxation: float,
         seed: float,
@@ -102,6 +118,7 @@ class SvmRows:
 
         A round that is asked for again is answered as before.
         """
+        self._scale_by(scale)
         if self._round != number:
             self._settle(V, rho)
             A, self._seed = V - self._U, int(seed)
@@ -120,6 +137,7 @@ class SvmRows:
     def inspect(
         self,
         V: Array,
+        scale: Array,
         common: NDArray[np.float64],
         norm: float,
         terms: NDArray[np.float64],
@@ -127,6 +145,7 @@ class SvmRows:
         """Write the terms of the gap at V and z, and of P(V), in the place of this part."""
         if not self.problem.dataset.n_examples:
             return
+        self._scale_by(scale)
         engine = self._visits_for(self._rho).engine
         at = engine.new_weights()
         at.matrix[:, : V.shape[1]] = V
@@ -169,12 +188,14 @@ class SvmRows:
         self,
         number: float,
         W: NDArray[np.float64],
+        scale: Array,
         epsilon: float,
         length: float,
         of_duals: NDArray[np.float64],
         counts: NDArray[np.float64],
     ) -> None:
         """Move z by so much of the way to the response to W; add W(z), as ``round`` does."""
+        self._scale_by(scale)
         if self._round != number:
             self._round = int(number)
             if self.problem.dataset.n_examples:
@@ -202,18 +223,42 @@ class SvmRows:
         """Return the bytes of U, What_r, W(z), z, and what Newton's method keeps."""
         engine = 0 if self._visits is None else self._visits.engine.n_duals * 8 + self._U.nbytes
         around = 0 if self._around is None else self._around.n_bytes
-        return int(self._U.nbytes + self._relaxed.nbytes + engine + around)
+        scaled = 0
+        if self._scaled is not None and self._scaled is not self.problem:
+            scaled = self._scaled.dataset.values.nbytes
+        return int(self._U.nbytes + self._relaxed.nbytes + engine + around + scaled)
 
     def __getstate__(self) -> Settings:
         """Keep z, and where the loops are, in place of what visits the rows."""
         active = self._active if self._visits is None else self._visits.active()
         made = {"_visits": None, "_around": None, "_z": self.duals(), "_active": active}
-        return {**vars(self), **made}
+        return {**vars(self), **made, "_scaled": None}
 
     @cached_property
     def _absent(self) -> NDArray[np.intp]:
         """Features that no row of these has."""
         return np.flatnonzero(~self.problem.dataset.used_features())
+
+    def _scale_by(self, scale: Array) -> None:
+        """Divide the rows by sqrt(M), shape (d + 1, 1), if they are not; z stays."""
+        if np.array_equal(self._scale, scale):
+            return
+        z, active = self.duals(), self._active
+        if self._visits is not None:
+            active = self._visits.active()
+        self._visits, self._z, self._active = None, z, active
+        self._scale, self._scaled = scale.copy(), None
+
+    def _problem_for(self, rho: float) -> Problem:
+        """Return the local problem: rows divided by sqrt(M), costs by rho."""
+        problem = self._scaled
+        if problem is None:
+            problem, data = self.problem, self.problem.dataset
+            if (self._scale != 1).any():
+                values = data.values / self._scale[data.indices, 0]
+                problem = replace(problem, dataset=replace(data, values=values))
+            self._scaled = problem
+        return replace(problem, C=problem.C / rho)
 
     def _proximal(self) -> ProximalRows:
         """Return the rows around their z."""
@@ -250,8 +295,7 @@ class SvmRows:
         """Return what visits the rows for a rho; z stays, in other units."""
         if self._visits is not None and self._rho == rho:
             return self._visits
-        problem = self.problem
-        local = replace(problem, C=problem.C / rho)
+        local = self._problem_for(rho)
         rng = np.random.default_rng([self._seed, self.number, max(0, self._round)])
         visits = SequentialDual(local, None, rng, self.n_jobs, ascent_only=True, rebuilds=False)
         active = self._active if self._visits is None else self._visits.active()
