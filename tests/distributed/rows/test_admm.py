@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, load_model, save_model
 from manyclass.distributed.communicator import Serial
-from manyclass.distributed.rows.admm import ConsensusAdmm, power_of_two, scales
+from manyclass.distributed.rows.admm import ConsensusAdmm, scales
 from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
 from manyclass.problem.base_scores import BaseScores
@@ -362,10 +362,6 @@ def test_many_features():
     best = alone(WIDE, Y).certificate_.primal_objective
     model = on_ranks(3, lambda rank: fit(rank, WIDE, Y))[0]
     assert model.certificate_.primal_objective == pytest.approx(best, rel=1.1 * TOL)
-
-
-def test_powers_of_two():
-    assert [power_of_two(x) for x in (1.0, 8 / 7, 4 / 3, 8 / 3)] == [1.0, 1.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize("when", ["round", "inspect"])

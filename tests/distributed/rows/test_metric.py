@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from manyclass.distributed.rows.admm import RELAXATION, ConsensusAdmm, scales
+from manyclass.distributed.rows.admm import RELAXATION, ConsensusAdmm, power_of_two, scales
 from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.problem.dataset import Dataset
@@ -114,3 +114,7 @@ def test_the_optimum_is_that_of_one_process(formulation):
     assert proof.relative_gap <= TOL
     assert proof.dual_objective <= best.primal_objective
     assert proof.primal_objective >= best.dual_objective
+
+
+def test_powers_of_two():
+    assert [power_of_two(x) for x in (1.0, 8 / 7, 4 / 3, 8 / 3)] == [1.0, 1.0, 1.0, 2.0]
