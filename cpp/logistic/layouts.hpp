@@ -33,8 +33,8 @@ inline Row<T> part_of(const Row<T>& row, const Range& features, std::int64_t d) 
   const std::int32_t* end = row.indices + row.nnz;
   const auto at = [&](std::int64_t j) { return std::lower_bound(row.indices, end, j); };
   const auto first = at(features.first) - row.indices, last = at(features.last) - row.indices;
-  return {row.indices + first, row.values + first, last - first,
-          features.last > d ? row.bias : T{0}};
+  const bool has_bias = features.first <= d && features.last > d;
+  return {row.indices + first, row.values + first, last - first, has_bias ? row.bias : T{0}};
 }
 
 template <class U>

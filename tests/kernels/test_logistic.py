@@ -1,5 +1,7 @@
 """Kernels of multinomial logistic regression beside NumPy, for both layouts of W."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
@@ -29,9 +31,7 @@ class Setting:
     def __init__(self, shape, class_major, dtype, instruction_set):
         self.given = shape, class_major, dtype, instruction_set
         self.problem = random_logistic(sum(shape), dtype=dtype, shape=shape)
-        arguments = problem_arguments(self.problem) | {"instruction_set": instruction_set}
-        problem = core_class("Problem", np.dtype(dtype))(**arguments)
-        self.trainer = core_class("LogisticTrainer", np.dtype(dtype))(problem)
+        self.trainer = self.with_threads(1)
         self.class_major = class_major
         self.rng = np.random.default_rng(0)
         self.X = rows_with_bias(self.problem.dataset)
@@ -43,6 +43,15 @@ class Setting:
         same = cls(*setting.given)
         same.trainer.use_threads(n_threads)
         return same
+
+    def with_threads(self, n_threads):
+        """A trainer of so many threads, of the problem as it is."""
+        _, _, dtype, instruction_set = self.given
+        arguments = problem_arguments(self.problem) | {"instruction_set": instruction_set}
+        problem = core_class("Problem", np.dtype(dtype))(**arguments)
+        trainer = core_class("LogisticTrainer", np.dtype(dtype))(problem)
+        trainer.use_threads(n_threads)
+        return trainer
 
     def zeros(self, dtype=None):
         return new_weights(
@@ -234,6 +243,21 @@ def test_passes_do_not_depend_on_threads(setting):
         results.append([v, *out, left, np.array(numbers)])
     for alone, several in zip(*results, strict=True):
         np.testing.assert_array_equal(alone, several)
+
+
+@of_each_shape
+def test_rows_whose_features_do_not_ascend(setting):
+    """One thread adds all of them, with any number of threads."""
+    data = setting.problem.dataset
+    for begin, end in itertools.pairwise(data.indptr):
+        for numbers in () if data.is_dense else (data.indices, data.values):
+            numbers[begin:end] = numbers[begin:end][::-1].copy()
+    W, results = setting.random(), []
+    for n_threads in (1, 3):
+        out = setting.zeros()
+        setting.with_threads(n_threads).gradient(W, out, setting.class_major)
+        results.append(out)
+    np.testing.assert_array_equal(*results)
 
 
 @of_shapes([*SHAPES, (530, 140, 200)])  # the last is worth three threads
