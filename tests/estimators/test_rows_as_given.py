@@ -188,3 +188,14 @@ def test_vectors_of_other_lengths_are_one_clear_error():
         rows = [None if i == place else row for i, row in enumerate(X)]
         with pytest.raises(ValueError, match=f"row {place} of the column of vectors holds None"):
             MulticlassSVC().fit(pd.DataFrame({"embedding": rows}), Y)
+    rows = pd.Series([[1.0, 2.0], None], dtype=pd.ArrowDtype(pa.list_(pa.float64())))
+    with pytest.raises(ValueError, match="row 1 of the column of vectors holds <NA>"):
+        MulticlassSVC().fit(rows, [0, 1])
+
+
+def test_columns_of_vectors_in_a_subclass_of_a_data_frame():
+    class Frame(pd.DataFrame):
+        pass
+
+    model = MulticlassSVC(random_state=0).fit(Frame({"v": X.tolist()}), Y)
+    assert list(model.feature_names_in_) == [f"v[{j}]" for j in range(X.shape[1])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import numpy as np
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
 COMPRESSED = ("csr", "csc", "bsr")
+MAKERS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}  # of data frames
 FLOATS: list[type] = [np.float64, np.float32]
 SHORT = "float16", "bfloat16", "float32"  # types of numbers that float32 holds
 
@@ -155,15 +156,18 @@ def frame_of_vectors(X: object, rows: object) -> Frame | None:
     Returns
     -------
     data frame without rows, of the library of X, or None
-        None: X is no column of vectors, or has no name.
+        None: X is no column of vectors, or has no name, or is of another library.
     """
     if not isinstance(rows, np.ndarray) or rows.ndim != 2:
         return None
     names = list(getattr(X, "column_names", getattr(X, "columns", [getattr(X, "name", None)])))
     if len(names) != 1 or not (isinstance(names[0], str) and names[0]):
         return None
-    library = sys.modules[type(X).__module__.partition(".")[0]]
-    make = library.table if hasattr(library, "table") else library.DataFrame  # of pyarrow
+    roots = [kind.__module__.partition(".")[0] for kind in type(X).__mro__]
+    root = next((root for root in roots if root in MAKERS), None)
+    if root is None:
+        return None
+    make = getattr(sys.modules[root], MAKERS[root])
     frame: Frame = make({f"{names[0]}[{i}]": [] for i in range(rows.shape[1])})
     return frame
 
@@ -209,14 +213,14 @@ def _stacked(X: Column) -> Column | Array:
     rows: list[Array | None] = list(X)
     if hasattr(X, "to_pylist"):
         rows = [getattr(row, "values", row) for row in rows]
-    first = next((row for row in rows if row is not None), None)
+    # Missing rows are None, NaN or NA.
+    first = next((row for row in rows if isinstance(row, Sized)), None)
     if first is None or np.ndim(first) != 1:
         return X
-    wrong = next((i for i, row in enumerate(rows) if row is None or len(row) != len(first)), None)
-    if wrong is not None:
-        row = rows[wrong]
-        found = "None" if row is None else f"{len(row)} numbers"
-        raise ValueError(f"row {wrong} of the column of vectors holds {found}, not {len(first)}")
+    for i, row in enumerate(rows):
+        if not isinstance(row, Sized) or len(row) != len(first):
+            found = f"{len(row)} numbers" if isinstance(row, Sized) else str(row)
+            raise ValueError(f"row {i} of the column of vectors holds {found}, not {len(first)}")
     return np.stack([np.asarray(row) for row in rows])
 
 
