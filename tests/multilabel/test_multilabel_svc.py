@@ -283,10 +283,13 @@ def test_counts_in_float64_are_trained_in_float32():
     assert double.certificate_.primal_objective == pytest.approx(squares / 2 + losses, rel=1e-12)
 
 
-@pytest.mark.parametrize(("factor", "tol"), [(0.1, 1e-3), (2.0**30, 1e-3), (1.0, 1e-6)])
-def test_other_rows_are_trained_in_float64(factor, tol):
-    """Where float32 rounds them, they are very large, or the gap is out of its reach."""
+@pytest.mark.parametrize(
+    ("factor", "bias", "tol"),
+    [(0.1, 1.0, 1e-3), (2.0**9, 1.0, 1e-3), (1.0, 1.0, 1e-6), (1.0, 0.1, 1e-3), (1.0, 3.0, 1e-3)],
+)
+def test_other_rows_are_trained_in_float64(factor, bias, tol):
+    """Where float32 rounds them or intercepts, they are large, or the gap is out of its reach."""
     X = factor * np.arange(1.0, 13.0).reshape(4, 3)
-    rows = Dataset.from_matrix(X, np.zeros(4, np.int32), n_classes=1, bias=1.0)
+    rows = Dataset.from_matrix(X, np.zeros(4, np.int32), n_classes=1, bias=bias)
     labelled = Labelled.of(rows, sp.csr_array(np.eye(4, dtype=np.int8)), 1.0, "hinge")
     assert labelled.in_single(tol) is labelled

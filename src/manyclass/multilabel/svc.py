@@ -183,8 +183,8 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Examples; float32 gives float32 weights, all else float64. Values that float32 holds
-            exactly are trained in float32, where `tol` is 1e-5 or more.
+            Examples; float32 gives float32 weights, all else float64. Values from 1/256 to 256 that
+            float32 holds exactly are trained in float32, where `tol` is 1e-5 or more.
         y : {array-like, sparse matrix, data frame} of shape (n_samples, n_labels), or sequence
             A matrix of 0 and 1, or for every row the set (list, tuple) of its labels, perhaps an
             empty one. Lists of equal length that hold only 0 and 1 are a matrix.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from manyclass.utils.types import Array, CsrArray
 SINGLE = np.dtype(np.float32)
 # Rows in float64 are trained in float32 where all values but 0 are from 1 / LARGEST to LARGEST in
 # size, and for relative gaps from LEAST_TOL on.
-LARGEST, LEAST_TOL = 2.0**24, 1e-5
+LARGEST, LEAST_TOL = 2.0**8, 1e-5
 # Dense weights that take more than this share of the memory give way to sparse ones.
 LARGE_SHARE = 0.25
 
@@ -92,8 +93,9 @@ class Labelled:
         """Return the same problem in float32, or this one where it would not be the same.
 
         Visits in float32 take about 0.65 of the time. Where it holds every value exactly, as it
-        does counts, its W solves the problem in float64, with the same certificate. `tol` must be
-        in reach of float32.
+        does small counts, its W solves the problem in float64, with the same certificate; so do
+        its intercepts where the appended feature is a power of 2. `tol` must be in reach of
+        float32.
         """
         values, bias = self.rows.values, self.rows.bias
         if values.dtype == SINGLE or is_mapped(values) or tol < LEAST_TOL:
@@ -102,7 +104,7 @@ class Labelled:
         if not len(sizes) or sizes.min() < 1 / LARGEST or sizes.max() > LARGEST:
             return self
         rounded = values.astype(SINGLE)
-        if np.float32(bias) != bias or (rounded != values).any():
+        if (bias and math.frexp(bias)[0] != 0.5) or (rounded != values).any():
             return self
         return replace(self, rows=replace(self.rows, values=rounded))
 
