@@ -12,6 +12,8 @@ import math
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from contextlib import suppress
+from threading import Semaphore
 from typing import TYPE_CHECKING
 
 import distributed
@@ -171,10 +173,7 @@ class DaskParts:
         for _ in range(MOST_LOSSES):
             try:
                 self.asked = ask()
-                answers = self._results(self.asked)
-                for future in self.asked:
-                    future.release()  # waiting leaves cycles that refer to it
-                return answers
+                return self._results(self.asked)
             except (CancelledError, OSError):  # OSError: no answer from a worker
                 self.client.cancel(self.asked, force=True)
                 self._recover()
@@ -188,13 +187,17 @@ class DaskParts:
         CancelledError
             If a worker that has parts is lost.
         """
-        patience = WAIT
+        # distributed.wait raises where time is up: its traceback keeps what callers refer to.
+        ended, n_left, patience = Semaphore(0), len(futures), WAIT
+        for future in futures:
+            future.add_done_callback(lambda _: ended.release())
         while True:
-            try:
-                distributed.wait(futures, timeout=patience)
-                return [future.result(timeout=patience) for future in futures]
-            except distributed.TimeoutError:
-                patience = min(2 * patience, LONGEST_WAIT)
+            while n_left and ended.acquire(timeout=patience):
+                n_left -= 1
+            if not n_left:
+                with suppress(distributed.TimeoutError):
+                    return [future.result(timeout=patience) for future in futures]
+            patience = min(2 * patience, LONGEST_WAIT)
             workers = self.client.nthreads()
             if not all(home in workers for home in self.groups):
                 raise CancelledError("a worker is lost")
