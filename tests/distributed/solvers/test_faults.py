@@ -116,7 +116,7 @@ def finish(size, data, model, *options):
 
 @pytest.mark.parametrize(
     ("formulation", "kills", "sizes"),
-    [("cs", 5, (1, 3, 2)), ("ww", 7, (2, 1, 3)), ("ovr", 5, (3, 2, 1)), ("llw", 4, (2, 3, 1))],
+    [("cs", 3, (1, 3, 2)), ("ww", 3, (2, 1, 3)), ("ovr", 3, (3, 2, 1)), ("llw", 2, (2, 3, 1))],
 )
 def test_killed_again_and_again(formulation, kills, sizes, data, tmp_path):
     """SIGKILL to one or several processes at any moment, then on with another number of them."""
