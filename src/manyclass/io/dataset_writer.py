@@ -101,7 +101,11 @@ def save_data(
         raise ValueError("X has no row")
     nnz = None if isinstance(rows, np.ndarray) else rows.nnz
     labels: Array | RowSets
-    if all(isinstance(row, set | frozenset) for row in targets.tolist()):
+    are_sets = [isinstance(row, set | frozenset) for row in targets.tolist()]
+    if any(are_sets) and not all(are_sets):
+        i = are_sets.index(False)
+        raise ValueError(f"y holds sets of labels, but {targets[i]!r} in row {i}")
+    if any(are_sets):
         labels, classes = numbered(targets.tolist())
         n_labels = len(labels.places)
         _write(path, [(rows, labels)], classes, rows.shape, nnz, rows.dtype, n_labels)

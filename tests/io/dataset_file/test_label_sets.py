@@ -57,6 +57,14 @@ def test_rows_with_one_class_have_sets_of_one(path):
 def test_refuses(path):
     with pytest.raises(ValueError, match="labels must be all numbers or all text"):
         save_data(path, np.eye(2), [{1}, {"a"}])
+    with pytest.raises(ValueError, match=r"must be numbers or text, not \(1, 2\)"):
+        save_data(path, np.eye(2), [{(1, 2)}, {(3, 4)}])
+    with pytest.raises(ValueError, match="must be numbers or text, not None"):
+        save_data(path, np.eye(2), [{None}, {1}])
+    with pytest.raises(ValueError, match="label 9223372036854775809 of a set is not exact"):
+        save_data(path, np.eye(2), [{2**63 + 1}, {-1}])
+    with pytest.raises(ValueError, match="y holds sets of labels, but 2 in row 1"):
+        save_data(path, np.eye(2), [{1}, 2])
     with pytest.raises(ValueError, match="X has 2 rows, y the shape"):
         save_data(path, np.eye(2), [{1}])
     assert not path.exists()
