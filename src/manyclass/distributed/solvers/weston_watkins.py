@@ -75,7 +75,7 @@ class DistributedWestonWatkins(ClassPairSolver):
         return np.asarray(losses.sum(axis=-1))
 
     def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return sum_c z_ic with each z clipped to C_i; the core does that, too."""
+        """Return sum_c z_ic with each z clipped to its bound; the core does that, too."""
         problem = self.problem
         upper = np.asarray(problem.slack_loss.upper(problem.costs_of(z.rows, z.labels)))
         values = np.minimum(z.values.astype(np.float64), upper)
