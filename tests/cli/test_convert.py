@@ -85,7 +85,7 @@ def test_out_of_core(run, data, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("convert train other", "train: is no text, but converted already or something else"),
+        ("convert train other", "train: is not text; commands take converted files as they are"),
         ("convert train train", "is an input too and would be overwritten"),
         ("convert nothing other", "nothing: no such file or directory; check the name"),
         ("convert train no/other", "no/other: no such file or directory"),

@@ -43,7 +43,7 @@ def convert(args: argparse.Namespace) -> None:
         convert_table(args, log)
         return
     if looks_like_data(args.data):
-        raise ValueError(f"{args.data}: is no text, but converted already or something else")
+        raise ValueError(f"{args.data}: is not text; commands take converted files as they are")
     blocks = _inspected(args, log, _text_blocks)
     began = time.perf_counter()
     save_blocks(args.out, blocks, shows_progress(args))
