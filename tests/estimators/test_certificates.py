@@ -116,11 +116,12 @@ def test_logistic_objective_of_many_rows_keeps_its_digits():
 
 
 def test_the_epoch_line_shows_what_was_proven_where_it_lags():
-    record = EpochRecord(3, 0.1, 10.0, 1e-5, 0.1, 0.5, 2, 100, 10, 10)
+    record = EpochRecord(3, 0.1, 10.0, 1e-5, 0.1, 0.5, 2, 100, 10, 10, 50.0)
     start = Start.at_zero(2, 3, np.dtype(np.float32))
     progress = Progress(record, lambda: np.zeros((2, 3)), lambda: start)
     assert str(progress) == str(record)
     assert str(replace(progress, proven_gap=1.5e-4)) == f"{record}  (proven 1.50e-04)"
+    assert str(replace(progress, is_proving=True)) == f"{record}  proving"
 
 
 def test_float32_is_left_when_a_small_gap_falls_no_more():
@@ -168,6 +169,7 @@ def check_exactly(X, y, params):
     return verdict.claim
 
 
+@pytest.mark.filterwarnings("ignore:nearly all training rows")
 @pytest.mark.parametrize(
     ("name", "loss", "weights"),
     [
@@ -229,7 +231,7 @@ def test_a_gap_of_1e_12_is_proven_of_small_problems(name, loss):
 
 
 def test_a_sum_of_certificates_is_rounded_once():
-    parts = [Certificate.from_gap(0.1, 1e-3, 0.5, penalty=0.04, loss=0.06)] * 100_000
+    parts = [Certificate.from_gap(0.1, 1e-3, 0.5, zero=0.5, penalty=0.04, loss=0.06)] * 100_000
     whole = Certificate.sum_of(parts)
     primal = 100_000 * Fraction(parts[0].primal_objective)
     dual = 100_000 * Fraction(parts[0].dual_objective)

@@ -39,6 +39,7 @@ def test_descent_that_does_not_get_on_ends_at_the_optimum(data, dtype, C):
     assert model.certificate_.relative_gap <= 1e-4
 
 
+@pytest.mark.filterwarnings("ignore:nearly all training rows")
 @pytest.mark.parametrize("C", [1e-4, 1e-8, 1e-12, 1e-30])
 def test_small_costs_leave_the_shares_of_classes(C):
     model = fit(X, Y, C=C, tol=1e-6)
@@ -91,6 +92,7 @@ def test_weights_that_do_not_fit_are_refused_with_bytes():
         fit(wide, [0, 1, 2, 3])
 
 
+@pytest.mark.filterwarnings("ignore:nearly all training rows")
 @pytest.mark.parametrize("seed", [40, 122, 186])
 def test_float32_without_curvature_begins_anew_in_float64(seed):
     """Descent ends where the scores are so large that no example's loss has curvature."""
@@ -101,6 +103,7 @@ def test_float32_without_curvature_begins_anew_in_float64(seed):
     assert model.fit(rows, labels, weights).certificate_.relative_gap <= 1e-2
 
 
+@pytest.mark.filterwarnings("ignore:nearly all training rows")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_conjugate_gradients_end_where_the_residual_underflows(seed):
     rng = np.random.default_rng(seed)

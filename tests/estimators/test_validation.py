@@ -191,4 +191,4 @@ def test_names_that_are_misspelt():
 
 def test_a_certificate_is_shown_with_four_digits():
     shown = repr(MulticlassSVC(random_state=0).fit(*IRIS).certificate_)
-    assert re.fullmatch(r"Certificate\((\w+=[\d.e+-]{1,9}(, )?){5}\)", shown)
+    assert re.fullmatch(r"Certificate\((\w+=[\d.e+-]{1,9}(, )?){6}\)", shown)

@@ -6,6 +6,8 @@ import pytest
 from manyclass.model_selection.path import Envelope
 from tests.helpers.cases import each
 
+WORST = 1e9  # loss of W = 0: so large that gaps are compared with the optimum
+
 
 def lines(seed, n):
     """Penalties and losses of models, each the best one somewhere: P* is their minimum."""
@@ -22,7 +24,7 @@ def test_the_optimum_is_between_the_bounds(seed):
     Cs = np.sort(np.exp(np.random.default_rng(seed).uniform(-4, 4, 6)))
     best = np.argmin(penalties[:, None] + losses[:, None] * Cs, axis=0)
     duals = optimum(Cs) * np.random.default_rng(seed).uniform(0.9, 1.0, 6)
-    envelope = Envelope(Cs, penalties[best], losses[best], duals)
+    envelope = Envelope(Cs, penalties[best], losses[best], duals, np.full(6, WORST))
     C = np.geomspace(Cs[0], Cs[-1], 500)
     assert (envelope.lower(C) <= optimum(C) * (1 + 1e-12)).all()
     assert (envelope.upper(C) >= optimum(C) * (1 - 1e-12)).all()
@@ -33,9 +35,9 @@ def test_the_optimum_is_between_the_bounds(seed):
 
 def test_by_hand():
     # Two models: 1 + 4 C, trained at 1 (P* = 5), and 4 + C, trained at 4 (P* = 8).
-    envelope = Envelope(*np.array([[1.0, 4], [1, 4], [4, 1], [5, 8]]))
+    envelope = Envelope(*np.array([[1.0, 4], [1, 4], [4, 1], [5, 8], [WORST] * 2]))
     assert envelope.widest(1, 4) == pytest.approx((1.0, 0.0))
-    envelope = Envelope(*np.array([[1.0, 4], [1, 4], [4, 1], [4.5, 7]]))
+    envelope = Envelope(*np.array([[1.0, 4], [1, 4], [4, 1], [4.5, 7], [WORST] * 2]))
     C, gap = envelope.widest(1, 4)
     assert (C, gap) == pytest.approx((4.0, 1 / 7))
     assert envelope.upper(2.5) == pytest.approx(6.5)
@@ -43,14 +45,27 @@ def test_by_hand():
     assert envelope.best([1.0, 4.0]).tolist() == [0, 1]
 
 
+def test_a_gap_is_compared_with_what_there_was_to_gain():
+    # W = 0 loses 5 C: at C = 4, P(0) = 20; at C = 1 there is P(0) - P = 0.2 to gain.
+    envelope = Envelope(*np.array([[1.0, 4], [0.8, 4], [4, 1], [4.7, 7.9], [5, 5]]))
+    assert envelope.gap(1.0) == pytest.approx(0.1 / 0.2)
+    assert envelope.gap(4.0) == pytest.approx(0.1 / 7.9)
+    # The lines cross at C = 3.2 / 3.
+    C, gap = envelope.widest(1, 4)
+    assert pytest.approx(3.2 / 3) == C
+    assert gap == pytest.approx((4 + C - 4.7 - 3.2 * (C - 1) / 3) / (5 * C - 4 - C))
+    # Where W = 0 is as good as any model known, nothing is proven.
+    assert Envelope(*np.array([[1.0], [1.0], [4.0], [4.9], [5.0]])).gap(1.0) == np.inf
+
+
 def test_bounds_are_widened_by_their_rounding():
-    envelope = Envelope(*np.array([[1.0], [1.0], [1.0], [2.0]]))
+    envelope = Envelope(*np.array([[1.0], [1.0], [1.0], [2.0], [WORST]]))
     assert envelope.lower(1.0) < 2.0 < envelope.upper(1.0)
     assert 0 < envelope.gap(1.0) < 1e-14
 
 
 def test_beyond_the_last_model_the_optimum_does_not_fall():
-    envelope = Envelope(*np.array([[1.0, 4], [1, 4], [4, 0], [5, 4]]))
+    envelope = Envelope(*np.array([[1.0, 4], [1, 4], [4, 0], [5, 4], [WORST] * 2]))
     assert envelope.lower(100.0) == pytest.approx(5.0)
     assert envelope.upper(100.0) == pytest.approx(4.0)
     assert envelope.gap(100.0) == 0

@@ -78,7 +78,7 @@ def test_certificate_equals_numpy(name, loss, dtype, at_once, instruction_set):
 @pytest.mark.parametrize("stopping", ["gap", "kkt"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_both_rules_are_met(stopping, dtype, at_once):
-    problem = random_data(200, 6, 4, dtype)
+    problem = blobs(dtype, n=200, d=6, k=4)
     solution = train(problem, tol=1e-3, stopping=stopping)
     assert solution.status is Status.CONVERGED
     assert at_once

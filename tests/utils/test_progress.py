@@ -68,10 +68,10 @@ def test_no_line_is_too_long(columns, gap, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     seconds = 0.0
     with progress(1, 1e-4, clock=lambda: seconds) as show:
-        show("epoch 1", 1.0)
+        show("epoch 1", 1.0, "")
         for epoch in range(2, 1001):
             seconds += 0.03
-            show(f"epoch {epoch} " + "x" * 200, gap)
+            show(f"epoch {epoch} " + "x" * 200, gap, "proving" if epoch % 2 else "")
     lines = re.sub(r"\x1b\[[0-9?;]*[A-Za-z]", "", out.getvalue()).replace("\r", "\n").splitlines()
     drawn = [line for line in lines[:-1] if line]
     assert max(map(len, drawn)) <= columns - 3
@@ -87,14 +87,14 @@ def test_an_error_ends_the_bar(monkeypatch):
     monkeypatch.setattr("sys.stdout", out)
     monkeypatch.setenv("TERM", "xterm")
     with pytest.raises(ValueError, match="stop"), progress(1, 1e-3) as show:  # noqa: PT012
-        show("epoch 1", 0.1)
+        show("epoch 1", 0.1, "")
         raise ValueError("stop")
     assert out.getvalue().endswith("\x1b[?25h\r\x1b[1A\x1b[2K")
 
 
 def test_nothing_without_verbose(capsys):
     with progress(0) as show:
-        show("epoch 1", 0.1)
+        show("epoch 1", 0.1, "")
     assert capsys.readouterr().out == ""
 
 

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from manyclass.estimators.coefficients import WRAPPERS, EpochCallbacks, FitTask, split_weights
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.offsets import with_base_scores
+from manyclass.estimators.one_class import only_class
 from manyclass.estimators.validation import (
     check_parameters,
     check_size,
@@ -66,6 +67,11 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
     verbose: int
     history_: list[EpochRecord]
     _warm_start: WarmStart
+
+    @property
+    @abstractmethod
+    def _remedy(self) -> str:
+        """What to do where nearly all rows are given one class."""
 
     @property
     def _bias(self) -> float:
@@ -170,6 +176,8 @@ class Training:
             solution = self.solve(given, task)
             self.adopt(given, solution)
         self.warn(given.problem, solution)
+        if self.is_final and solution.status is Status.CONVERGED:
+            self.warn_of_one_class(given)
         if task is not None:
             task.end()
         return solution
@@ -341,6 +349,19 @@ class Training:
                 f"{model.stopping} {model.tol:g}): {solution.status.value}",
                 ConvergenceWarning,
                 stacklevel=5 + WRAPPERS,  # the caller of fit
+            )
+
+    def warn_of_one_class(self, given: Given) -> None:
+        """Warn of a model that gives nearly all training rows one class."""
+        if self.base_scores is not None:  # which predictions do not have
+            return
+        found = only_class(self.model, given.problem.dataset)
+        if found is not None:
+            warnings.warn(
+                f"nearly all training rows are given class {given.classes[found.number]!s}, though "
+                f"{100 * found.others:.2g} % are of other classes: {self.model._remedy}",
+                UserWarning,
+                stacklevel=4 + WRAPPERS,  # the caller of fit
             )
 
     def range_of_costs(self, problem: Problem) -> tuple[float, float]:

@@ -275,6 +275,10 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         state: Settings = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_warm_start"}
 
+    @property
+    def _remedy(self) -> str:
+        return "use class_weight='balanced', costs of predict, or a larger C"
+
     def _problem(self, dataset: Dataset, classes: Array) -> Problem:
         problem = logistic_problem(dataset, float(self.C))
         if self.class_offset is None:

@@ -23,6 +23,7 @@ from manyclass.prediction.scoring import (
 from manyclass.problem.objective import losses_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import relative
+from manyclass.problem.zero_objective import zero_objective
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array
 
@@ -116,11 +117,12 @@ class SparsifyMixin(ExactClassifier):
         # P is below the bound that was proven, by more than rounding, only where the data or C are
         # not those of fit, or where the new W breaks the constraint that its columns sum to zero.
         dual = self.certificate_.dual_objective if self.certificate_ else np.inf
+        is_other, zero = after < (1 - ROUNDING) * dual, zero_objective(problem)
         return replace(
             report,
             objective_before=before,
             objective_after=after,
-            relative_gap=relative(after - dual, after) if after >= (1 - ROUNDING) * dual else None,
+            relative_gap=None if is_other else relative(after - dual, after, zero),
             accuracy_before=float(self.score(X, y, sample_weight)),
             accuracy_after=float(sparse.score(X, y, sample_weight)),
         )

@@ -53,6 +53,7 @@ from manyclass.model_selection.search import (
     mean_model,
     print_fits,
     search_paths,
+    warn_of_equal_scores,
 )
 from manyclass.problem.taxonomy import Taxonomy
 from manyclass.utils.machine import effective_n_jobs
@@ -227,6 +228,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         scores = scores_of(table)[:, among]
         best = among[chosen(scores, one_standard_error=self.one_standard_error)]
         self._warn(max(entry.certificate.relative_gap for entry in table[best]))
+        warn_of_equal_scores(scores_of(table), float(Cs[best]))
         return SearchResult(folds, Cs, table, best)
 
     def _searched(

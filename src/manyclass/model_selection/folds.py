@@ -21,7 +21,7 @@ from manyclass.estimators.fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.scorers import Classifier, Scorer
-from manyclass.problem.solution import Certificate
+from manyclass.problem.solution import Certificate, relative
 from manyclass.training.options import StopWhen
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.types import Array, Numbers, Rows, Settings
@@ -29,6 +29,7 @@ from manyclass.utils.types import Array, Numbers, Rows, Settings
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]  # rows to train and to test on
 LOGISTIC = "logistic"
+ROUNDING_OF_BOUNDS = 1e-11  # as a share of them
 T = TypeVar("T")
 CV: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None
 
@@ -55,9 +56,8 @@ class Scored:
     def at(self, C: float) -> Scored:
         """Return the same model for a larger C, with its certificate there."""
         assert self.fit is not None
-        primal = self.fit.penalty + C * self.fit.loss
-        gap = max(0.0, primal - self.fit.dual_objective)
-        proof = Certificate(primal, self.fit.dual_objective, gap, gap / primal, np.nan)
+        fit = self.fit
+        proof = proof_of(fit.penalty + C * fit.loss, fit.dual_objective, C * fit.zero_loss)
         return replace(self, certificate=proof, seconds=0.0)
 
 
@@ -190,6 +190,8 @@ class Fit:
     ----------
     model : MulticlassSVC or MultinomialLogisticRegression
     C, penalty, loss, dual_objective : float
+    zero_loss : float
+        That of W = 0: P(0) = C times it.
     gap : float
         Relative, as proven at C.
     start : WarmStart
@@ -201,6 +203,7 @@ class Fit:
     penalty: float
     loss: float
     dual_objective: float
+    zero_loss: float
     gap: float
     start: WarmStart
 
@@ -217,7 +220,7 @@ class Fit:
         if not self.dual_objective > 0:
             return np.inf
         upper = self.penalty + C * self.loss
-        return (upper - self.dual_objective) / self.dual_objective
+        return float(gap_between(upper, self.dual_objective, C * self.zero_loss))
 
 
 def estimator_for(formulation: str, parameters: Settings) -> Classifier:
@@ -248,8 +251,35 @@ def fit(
     then = replace(training.ended, start=replace(training.ended.start, log_u=None))
     proof = model.certificate_
     assert proof is not None
-    loss, bound = proof.loss / model.C, proof.dual_objective
-    return Fit(model, model.C, proof.penalty, loss, bound, proof.relative_gap, then)
+    return Fit(
+        model,
+        model.C,
+        proof.penalty,
+        proof.loss / model.C,
+        proof.dual_objective,
+        proof.zero_objective / model.C,
+        proof.relative_gap,
+        then,
+    )
+
+
+def gap_between(upper: ArrayLike, lower: ArrayLike, zero: ArrayLike) -> Numbers:
+    """Return bounds of (P - P*) / min(P*, P(0) - P*), given upper bounds of P and lower ones of P*.
+
+    Bounds that differ by rounding alone are compared with P* alone.
+    """
+    U, L, P0 = (np.asarray(bound, np.float64) for bound in (upper, lower, zero))
+    apart = np.maximum(U - L, 0.0)
+    scale = np.where(apart > ROUNDING_OF_BOUNDS * U, np.minimum(L, P0 - U), L)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.where(scale > 0, apart / scale, np.inf)
+    return np.where(apart > 0, found, 0.0)
+
+
+def proof_of(primal: float, dual: float, zero: float) -> Certificate:
+    """Return the certificate of bounds of P and of the optimum, and P(0)."""
+    gap = max(0.0, primal - dual)
+    return Certificate(primal, dual, gap, relative(gap, primal, zero), np.nan, zero)
 
 
 def in_order(

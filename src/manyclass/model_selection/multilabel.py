@@ -24,7 +24,12 @@ from sklearn.utils.validation import (
 from manyclass.estimators.validation import input_restored
 from manyclass.model_selection.folds import CV, Split, checked_splits
 from manyclass.model_selection.scorers import Scoring, scorer_of
-from manyclass.model_selection.search import chosen, has_passed, print_fits
+from manyclass.model_selection.search import (
+    chosen,
+    has_passed,
+    print_fits,
+    warn_of_equal_scores,
+)
 from manyclass.multilabel.label_sets import encoded
 from manyclass.multilabel.metrics import f1_scores
 from manyclass.multilabel.svc import MultilabelSVC
@@ -210,6 +215,7 @@ class MultilabelSVCCV(MultilabelSVC):
                     break
             best = chosen(scores, one_standard_error=self.one_standard_error)
             C = float(Cs[best])
+            warn_of_equal_scores(scores, C)
             began = time.perf_counter()
             model = self._model(C, int(seeds[-1, best])).fit(X, y, sample_weight)
             self.refit_time_ = time.perf_counter() - began

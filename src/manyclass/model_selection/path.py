@@ -15,7 +15,8 @@ trained at C_j bounds the optimum P*(C) at every C:
 
 P* is a minimum of lines in C with slopes L >= 0, for every formulation and loss here, so it is
 concave and does not fall; P*(0) = 0. The model with the lowest line at C is then proven to be
-within (upper - lower) of the optimum there.
+within (upper - lower) of the optimum there, which is compared with the optimum and with what there
+was to gain, P_C(0) - P*(C) with P_C(0) = C L(0).
 
 N_j and L_j are upper bounds with their rounding (Certificate), D_j are lower bounds. Every bound
 here is a sum of few numbers that are not negative, within some u of the exact one; it is widened
@@ -37,7 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 
-from manyclass.model_selection.folds import Fit, estimator_for, fit
+from manyclass.model_selection.folds import Fit, estimator_for, fit, gap_between
 from manyclass.model_selection.scorers import Classifier
 from manyclass.utils.types import Array, CsrArray, Numbers, Rows
 
@@ -111,7 +112,7 @@ class CPath:
         return self.model_at(C).intercept_
 
     def gap_at(self, C: float) -> float:
-        """Return a bound of (P - P*) / P* of that model."""
+        """Return a bound of (P - P*) / min(P*, P(0) - P*) of that model."""
         return float(self.envelope.gap(self._checked(C)))
 
     def bounds_at(self, C: float) -> tuple[float, float]:
@@ -145,8 +146,9 @@ def c_path(
 ) -> CPath:
     """Train models until, for every C of a range, one of them is proven near the optimum.
 
-    After it, for every C from `C_min` to `C_max`, ``model_at(C)`` has an objective at C of at most
-    (1 + `epsilon`) times the optimum.
+    After it, for every C from `C_min` to `C_max`, the objective of ``model_at(C)`` at C exceeds the
+    optimum by at most `epsilon` times the optimum, and by at most `epsilon` times what there was to
+    gain: the objective of W = 0 less the optimum.
 
     Parameters
     ----------
@@ -301,7 +303,7 @@ class Tracer:
 
     def envelope(self) -> Envelope:
         """Return the bounds so far."""
-        lines = [(f.C, f.penalty, f.loss, f.dual_objective) for f in self.fits]
+        lines = [(f.C, f.penalty, f.loss, f.dual_objective, f.zero_loss) for f in self.fits]
         return Envelope(*np.array(lines, np.float64).T)
 
     def _climb(self, C_min: float, C_max: float, epsilon: float) -> None:
@@ -335,14 +337,15 @@ class Envelope:
 
     Attributes
     ----------
-    Cs, penalties, losses, dual_objectives : ndarray of shape (n_models,)
-        C_j, N_j, L_j, D_j.
+    Cs, penalties, losses, dual_objectives, zero_losses : ndarray of shape (n_models,)
+        C_j, N_j, L_j, D_j, and L(0), in each the same but for rounding.
     """
 
     Cs: Numbers
     penalties: Numbers
     losses: Numbers
     dual_objectives: Numbers
+    zero_losses: Numbers
 
     def best(self, C: ArrayLike) -> NDArray[np.intp]:
         """Return the model with the lowest objective at each C."""
@@ -360,16 +363,19 @@ class Envelope:
         return np.asarray(np.interp(wanted, Cs, np.maximum(bounds, 0.0)) * (1 - ROUNDING))
 
     def gap(self, C: ArrayLike) -> Numbers:
-        """Return (upper - lower) / lower at each C."""
-        upper, lower = self.upper(C), self.lower(C)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(upper > lower, (upper - lower) / lower, 0.0))
+        """Return a bound of (P - P*) / min(P*, P(0) - P*) at each C."""
+        return gap_between(self.upper(C), self.lower(C), self.zero(C))
+
+    def zero(self, C: ArrayLike) -> Numbers:
+        """Return the objective of W = 0 at each C."""
+        return np.asarray(np.asarray(C, np.float64) * self.zero_losses.min())
 
     def widest(self, low: float, high: float) -> tuple[float, float]:
         """Return the C of a range with the largest gap, and that gap.
 
         Between two C of models, upper and lower bound are linear but where lines cross; the ratio
-        of two linear functions has its extremes at the ends.
+        of two linear functions has its extremes at the ends. P(0) less the upper bound is convex,
+        so it is positive between them where it is at all of them.
         """
         rises = self.penalties[None] - self.penalties[:, None]
         falls = self.losses[:, None] - self.losses[None]

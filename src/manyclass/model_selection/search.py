@@ -33,11 +33,11 @@ from manyclass.model_selection.folds import (
     Scored,
     SearchResult,
     in_order,
+    proof_of,
     scores_of,
 )
 from manyclass.model_selection.path import SHARE, Tracer
 from manyclass.model_selection.scorers import Classifier
-from manyclass.problem.solution import Certificate
 from manyclass.utils.machine import available_memory
 
 COARSE = 1e-2
@@ -48,6 +48,7 @@ Maker = Callable[[float, float, int], Classifier]  # of C, tol, seed
 FITTED = ("classes_", "intercept_", "n_iter_", "history_", "certificate_")
 OnColumn = Callable[[float, Column], None]
 Scores = NDArray[np.float64]  # of shape (n_folds, n_Cs)
+EQUAL = 1e-12  # relative difference of scores that are the same but for rounding
 LEVEL = 0.05  # of the one-sided test
 # The search stops climbing after so many values in a row that are significantly worse.
 PATIENCE = 2
@@ -223,6 +224,26 @@ def near_best(scores: Scores) -> NDArray[np.bool_]:
     return np.asarray(means >= means[best] - error)
 
 
+def warn_of_equal_scores(scores: Scores, C: float) -> None:
+    """Warn if the scores do not tell values of C apart, unless all of them are perfect (1).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_folds, n_Cs)
+    C : float
+        The one that is chosen.
+    """
+    means = scores.mean(axis=0)
+    if len(means) > 1 and np.ptp(means) <= EQUAL * abs(means[0]) and means[0] < 1 - EQUAL:
+        warnings.warn(
+            f"all {len(means)} values of C score alike ({means[0]:.4g}), and C = {C:g} is one of "
+            "them: the models may give all rows the same class; choose another scoring, such as "
+            "'balanced_accuracy' or 'neg_log_loss', or other values of C",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
 def chosen(scores: Scores, *, one_standard_error: bool) -> int:
     """Return the column of the best mean, or the first one within one standard error of it.
 
@@ -276,8 +297,7 @@ class _Path:
         """Return the best model at a C, its score and its certificate there."""
         best = int(self.envelope.best(C))
         primal, dual = float(self.envelope.upper(C)), float(self.envelope.lower(C))
-        gap = max(0.0, primal - dual)
-        proof = Certificate(primal, dual, gap, gap / primal, np.nan)
+        proof = proof_of(primal, dual, float(self.envelope.zero(C)))
         is_own = self.tracer.fits[best].C == C
         found = self.tracer.fits[best] if keeps else None
         return Scored(found, self.scores[best], proof, self.seconds if is_own else 0.0)

@@ -150,7 +150,9 @@ def max_violation(problem: Problem, weights: Array, duals: CsrArray) -> float:
 def certificate(problem: Problem, weights: Array, duals: CsrArray) -> Certificate:
     """Compute the certificate of W and z, each number on its own."""
     p, d = primal(problem, weights), dual(problem, duals)
-    return Certificate(p, d, p - d, relative(p - d, p), max_violation(problem, weights, duals))
+    zero = primal(problem, np.zeros_like(weights))
+    violation = max_violation(problem, weights, duals)
+    return Certificate(p, d, p - d, relative(p - d, p, zero), violation, zero)
 
 
 def _costs(problem: Problem) -> NDArray[np.float64]:

@@ -20,6 +20,8 @@ Weights: TypeAlias = "Array | CsrArray"
 UNIT = float(np.finfo(np.float64).eps) / 2  # u, the unit roundoff
 # Of a few sums in float64, as a share: P is a number of 53 bits, and D is P less the gap.
 ROUNDING = 16 * UNIT
+# A gap is nothing but rounding where it is at most so many times what was added to it for that.
+MOST_ROUNDING = 16
 PARTS = ("penalty", "loss")  # of P
 
 
@@ -37,9 +39,13 @@ class Certificate:
         P - D, a sum of non-negative terms: one per example, and 1/2 ||W - W(z)||^2; computed in
         double, with a bound of what rounding may hide.
     relative_gap : float
-        gap / P.
+        gap / min(P, P(0) - D): the gap beside P or, where that is less, beside what training had to
+        gain. W is then within this share of P of the optimum, and has all but this share of the
+        gain. Of a gap that is nothing but rounding, gap / P.
     max_violation : float
         Largest violation v_i of the optimality conditions of an example, in units of the score.
+    zero_objective : float
+        P(0), the objective of W = 0 (with the best intercepts, where these are not regularised).
     penalty, loss : float
         Upper bounds of 1/2 ||W||^2 and of the sum of C_i times the losses, rounding included: with
         all C_i multiplied by t, P is at most penalty + t * loss. Model files do not have them, and
@@ -51,6 +57,7 @@ class Certificate:
     gap: float
     relative_gap: float
     max_violation: float
+    zero_objective: float = math.nan
     penalty: float = field(default=math.nan, repr=False, compare=False)
     loss: float = field(default=math.nan, repr=False, compare=False)
 
@@ -66,15 +73,19 @@ class Certificate:
         max_violation: float,
         share: float = ROUNDING,
         *,
+        zero: float,
         penalty: float,
         loss: float,
     ) -> Certificate:
         """Return the certificate of P and P - D, each number rounded by a share of it at most.
 
-        That is added to the gap, so that P - gap is at most D, and to the parts of P.
+        That is added to the gap, so that P - gap is at most D, and to the parts of P. `zero` is
+        P(0).
         """
         gap += share * (abs(primal) + gap)
-        shown = primal, primal - gap, gap, relative(gap, primal), max_violation
+        is_rounding = gap <= MOST_ROUNDING * share * abs(primal)
+        told = share_of(gap, primal) if is_rounding else relative(gap, primal, zero)
+        shown = primal, primal - gap, gap, told, max_violation, zero
         parts = penalty * (1 + share), loss * (1 + share)
         return cls(*(float(number) for number in (*shown, *parts)))
 
@@ -85,6 +96,7 @@ class Certificate:
             exact_sum(part.primal_objective for part in parts),
             exact_sum(part.gap for part in parts),
             max((part.max_violation for part in parts), default=0.0),
+            zero=exact_sum(part.zero_objective for part in parts),
             penalty=exact_sum(part.penalty for part in parts),
             loss=exact_sum(part.loss for part in parts),
         )
@@ -97,12 +109,13 @@ class Certificate:
             factor * self.gap,
             self.relative_gap,
             math.sqrt(factor) * self.max_violation,
+            factor * self.zero_objective,
             factor * self.penalty,
             factor * self.loss,
         )
 
     def as_dict(self) -> dict[str, float]:
-        """Return the five numbers by name, without the parts of P."""
+        """Return the numbers by name, without the parts of P."""
         return {name: value for name, value in asdict(self).items() if name not in PARTS}
 
 
@@ -134,6 +147,8 @@ class EpochRecord:
         Numbers of W that are held: all of them where W is dense.
     n_duals : int
         Numbers of z that are not 0.
+    zero_objective : float
+        P(0).
     """
 
     epoch: int
@@ -146,11 +161,17 @@ class EpochRecord:
     evaluations: int
     n_weights: int
     n_duals: int
+    zero_objective: float
 
     @property
     def relative_gap(self) -> float:
-        """gap_estimate / primal_estimate."""
-        return relative(self.gap_estimate, self.primal_estimate)
+        """gap_estimate / min(P, P(0) - D), of the estimates."""
+        return relative(self.gap_estimate, self.primal_estimate, self.zero_objective)
+
+    @property
+    def scale(self) -> float:
+        """What the gap is measured against: min(P, P(0) - D), of the estimates."""
+        return scale_of(self.gap_estimate, self.primal_estimate, self.zero_objective)
 
     def times(self, factor: float) -> EpochRecord:
         """Return the record of a multiple of the problem, by a power of 2."""
@@ -159,6 +180,7 @@ class EpochRecord:
             primal_estimate=factor * self.primal_estimate,
             gap_estimate=factor * self.gap_estimate,
             violation=math.sqrt(factor) * self.violation,
+            zero_objective=factor * self.zero_objective,
         )
 
     def __str__(self) -> str:
@@ -271,9 +293,25 @@ def exact_sum(numbers: Iterable[float]) -> float:
         return float(sum(numbers))
 
 
-def relative(gap: float, primal: float) -> float:
-    """Gap / primal, and 0 when both vanish."""
-    return float(np.divide(gap, primal)) if primal > 0 else 0.0
+def scale_of(gap: float, primal: float, zero: float) -> float:
+    """Return what a gap is measured against: min(P, P(0) - D), with D = P - gap.
+
+    Where P(0) is not known (NaN), that is P.
+    """
+    gain = zero - (primal - gap)
+    return gain if gain < primal else primal
+
+
+def relative(gap: float, primal: float, zero: float) -> float:
+    """Return gap / min(P, P(0) - D), and 0 when both vanish."""
+    return share_of(gap, scale_of(gap, primal, zero))
+
+
+def share_of(gap: float, scale: float) -> float:
+    """Return gap / scale; 0 when both vanish, infinity when there is a gap and no scale."""
+    if scale > 0:
+        return float(np.divide(gap, scale))
+    return math.inf if gap > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,19 +319,20 @@ class Progress:
     """State of a training run after an epoch.
 
     ``proven_gap`` is the relative gap of the last certificate, where one was computed because the
-    estimates met the rule, and did not meet it itself.
+    estimates met the rule, and did not meet it itself. ``is_proving`` says that one is computed
+    next.
     """
 
     record: EpochRecord
     weights: Callable[[], Weights]
     start: Callable[[], Start]
     proven_gap: float | None = None
+    is_proving: bool = False
 
     def __str__(self) -> str:
         """One line for people."""
-        if self.proven_gap is None:
-            return str(self.record)
-        return f"{self.record}  (proven {self.proven_gap:.2e})"
+        proven = "" if self.proven_gap is None else f"  (proven {self.proven_gap:.2e})"
+        return f"{self.record}{proven}{'  proving' if self.is_proving else ''}"
 
 
 def start_of(start: Start | None, classes: slice | NDArray[np.int64]) -> Start | None:

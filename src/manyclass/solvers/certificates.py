@@ -116,11 +116,11 @@ def returned_square(square: float, intercepts: Array, bias: float) -> tuple[floa
 
 
 def certificate_of(
-    problem: Problem, at: Returned, found: Sequence[Findings], distance: float
+    problem: Problem, at: Returned, found: Sequence[Findings], distance: float, zero: float
 ) -> Certificate:
     """Return the certificate of W, given what the passes found.
 
-    ``distance`` is an upper bound of that of the given W from W(z).
+    ``distance`` is an upper bound of that of the given W from W(z), ``zero`` is P(0).
     """
     n, k = problem.dataset.n_examples, problem.dataset.n_classes
     apart = distance + at.moved
@@ -130,6 +130,7 @@ def certificate_of(
         exact_sum(part.gap for part in found) + 0.5 * apart * apart,
         max((part.max_violation for part in found), default=0.0),
         rounding_share(n, k),
+        zero=zero,
         penalty=penalty,
         loss=exact_sum(part.most_loss for part in found),
     )

@@ -6,6 +6,7 @@ CSR array of shape (n, k). How they are laid out is known to ``cpp/engines`` alo
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from manyclass import _core
 from manyclass.problem.problem import Problem, check_squared_norms, core_problem
 from manyclass.problem.solution import Certificate, Weights
 from manyclass.problem.tree_scores import TreeScores
+from manyclass.problem.zero_objective import zero_objective
 from manyclass.solvers.certificates import (
     NO_COMMON,
     Returned,
@@ -96,7 +98,7 @@ class Engine(_core.Engine):
         held = self.squared_norm(), self.intercepts()
         at = Returned(NO_COMMON, *returned_square(*held, self.problem.dataset.bias))
         found = self.gap_sums(at.common, at.norm(self._k))
-        return certificate_of(self.problem, at, found, rounding)
+        return certificate_of(self.problem, at, found, rounding, self.zero_objective)
 
     def certify_near(self, W: _core.Weights, rounding: float) -> Certificate:
         """Compute P at another dense W and D at z; `rounding` is that of the engine's W.
@@ -117,7 +119,12 @@ class Engine(_core.Engine):
             distance += antisymmetric(W.matrix)
         at = as_returned(self.problem, W.matrix)
         found = self.gap_sums(at.common, at.norm(self._k), W)
-        return certificate_of(self.problem, at, found, distance)
+        return certificate_of(self.problem, at, found, distance, self.zero_objective)
+
+    @cached_property
+    def zero_objective(self) -> float:
+        """P(0)."""
+        return zero_objective(self.problem)
 
     @property
     def matrix(self) -> Array:

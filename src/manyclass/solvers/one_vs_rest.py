@@ -19,7 +19,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from manyclass.problem.problem import Problem, problem_of
-from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, start_of
+from manyclass.problem.solution import (
+    Certificate,
+    EpochRecord,
+    Start,
+    Weights,
+    scale_of,
+    start_of,
+)
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import Found, StoppingRule
 from manyclass.solvers.weights.dense import BLOCK_BYTES, classes_in_group
@@ -119,15 +126,17 @@ class OneVsRest:
             evaluations=sum(record.evaluations for record in trained),
             n_weights=sum(record.n_weights for record in records),
             n_duals=sum(record.n_duals for record in records),
+            zero_objective=sum(record.zero_objective for record in records),
         )
 
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the last epoch's estimates say that the rule may be met."""
-        found = Found(
-            sum(record.gap_estimate for record in self._records),
-            max(record.violation for record in self._records),
+        gap, primal, zero = (
+            sum(getattr(record, name) for record in self._records)
+            for name in ("gap_estimate", "primal_estimate", "zero_objective")
         )
-        return rule.promising(found, sum(record.primal_estimate for record in self._records))
+        found = Found(gap, max(record.violation for record in self._records))
+        return rule.promising(found, scale_of(gap, primal, zero))
 
     def certify(self) -> Certificate:
         """Certify every group; the sums hold for all."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
+from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
 from manyclass.solvers import newton_phase
 from manyclass.solvers.engines import Engine, Storage, of_examples
 from manyclass.solvers.newton_phase import NewtonPhase, Pace
@@ -119,19 +119,24 @@ class SequentialDual:
         """P, as the last full loop estimates it."""
         return self.dual + self._full.gap
 
+    @property
+    def scale(self) -> float:
+        """What the gap is measured against, by the same estimates."""
+        return scale_of(self._full.gap, self.primal, self.engine.zero_objective)
+
     def epoch(self, rule: StoppingRule) -> EpochRecord:
         """Run one epoch of coordinate ascent, or one round of the Newton phase."""
         self._at_start = None
         if self._failed is not None:
-            self._pace.correct(rule.distance(self._failed, self._failed.primal_objective))
             self._full, self._failed = self._failed, None
+            self._pace.correct(rule.distance(self._full, self.scale))
         phase = None if self.ascent_only else self._due_phase()
         record = None if phase is None else self._newton_round(phase)
         return record or self._ascent(rule)
 
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the last full loop's estimates say that the rule may be met."""
-        return rule.promising(self._full, self.primal)
+        return rule.promising(self._full, self.scale)
 
     def certify(self) -> Certificate:
         """Rebuild W from z, then one pass over all examples and classes that changes nothing.
@@ -211,11 +216,11 @@ class SequentialDual:
         loops, evaluations = self._shrunk_loops(rule)
         full = self._full_loop(rule)
         self._n_epochs += 1
-        rule.cool(full, self.primal)
+        rule.cool(full, self.scale)
         evaluations += made + full.evaluations
         data = self.problem.dataset
         passes = evaluations / (data.n_examples * data.n_classes)
-        self._pace.add(rule.distance(full, self.primal), passes)
+        self._pace.add(rule.distance(full, self.scale), passes)
         return self._record(full.max_violation, self._n_active, loops, evaluations)
 
     def _stochastic_start(self) -> int:
@@ -320,6 +325,7 @@ class SequentialDual:
             evaluations=evaluations,
             n_weights=self.engine.n_weights,
             n_duals=self.engine.n_duals,
+            zero_objective=self.engine.zero_objective,
         )
 
     def _seed(self) -> int:

@@ -1,4 +1,4 @@
-"""Stopping rules: a proven relative gap, or epsilon-optimality of every example.
+"""Stopping rules: a proven relative gap (solution.py), or epsilon-optimality of every example.
 
 A rule also says when the loops over the shrunk problem have done enough, and asks for more of them
 as the gap falls ("cooling"; Keerthi et al. 2008, sec. 2.1).
@@ -47,16 +47,19 @@ class Found:
 class StoppingRule(Protocol):
     """Interface of a stopping rule to the training loop."""
 
-    def promising(self, full: Findings, primal: float, /) -> bool:
-        """Whether a full loop's estimates say that ``met`` is worth its price."""
+    def promising(self, full: Findings, scale: float, /) -> bool:
+        """Whether a full loop's estimates say that ``met`` is worth its price.
 
-    def distance(self, full: Findings, primal: float, /) -> float:
+        `scale` is what a relative gap is measured against, min(P, P(0) - D).
+        """
+
+    def distance(self, full: Findings, scale: float, /) -> float:
         """Logarithm of what a full loop found over what is asked for."""
 
     def met(self, certificate: Certificate) -> bool:
         """Whether training is done."""
 
-    def cool(self, full: Findings, primal: float, /) -> None:
+    def cool(self, full: Findings, scale: float, /) -> None:
         """Set the goal of the next shrunk loops after a full loop."""
 
     def tighten(self) -> None:
@@ -67,27 +70,27 @@ class StoppingRule(Protocol):
 
 
 class GapRule:
-    """Stop at (P - D) / P <= tol, so that P is proven within tol of the optimum."""
+    """Stop at (P - D) / min(P, P(0) - D) <= tol: proven within tol of P, and of what is gained."""
 
     def __init__(self, tol: float) -> None:
         self.tol = tol
         self._goal = 0.0
 
-    def promising(self, full: Findings, primal: float, /) -> bool:
+    def promising(self, full: Findings, scale: float, /) -> bool:
         """Compare the gap, which is that of the loop's beginning and so mostly too large."""
-        return full.gap <= self.tol * primal
+        return full.gap <= self.tol * scale
 
-    def distance(self, full: Findings, primal: float, /) -> float:
+    def distance(self, full: Findings, scale: float, /) -> float:
         """Measure the gap."""
-        return _log_ratio(full.gap, self.tol * primal)
+        return _log_ratio(full.gap, self.tol * scale)
 
     def met(self, certificate: Certificate) -> bool:
         """Compare the proven gap."""
         return certificate.relative_gap <= self.tol
 
-    def cool(self, full: Findings, primal: float, /) -> None:
+    def cool(self, full: Findings, scale: float, /) -> None:
         """Follow the gap of the full loop."""
-        self._goal = max(SHRUNK_SHARE * full.gap, SHRUNK_FLOOR * self.tol * primal)
+        self._goal = max(SHRUNK_SHARE * full.gap, SHRUNK_FLOOR * self.tol * scale)
 
     def tighten(self) -> None:
         """Ask for a smaller gap."""
@@ -109,11 +112,11 @@ class ViolationRule:
         self.tol = tol
         self._epsilon = max(1.0, tol)
 
-    def promising(self, full: Findings, _primal: float, /) -> bool:
+    def promising(self, full: Findings, _scale: float, /) -> bool:
         """Compare the largest violation."""
         return full.max_violation < self.tol
 
-    def distance(self, full: Findings, _primal: float, /) -> float:
+    def distance(self, full: Findings, _scale: float, /) -> float:
         """Measure the largest violation."""
         return _log_ratio(full.max_violation, self.tol)
 
@@ -121,7 +124,7 @@ class ViolationRule:
         """Compare the largest violation at the returned weights."""
         return certificate.max_violation < self.tol
 
-    def cool(self, full: Findings, _primal: float, /) -> None:
+    def cool(self, full: Findings, _scale: float, /) -> None:
         """Lower epsilon once the full problem is solved to it."""
         if full.max_violation < self._epsilon:
             self._epsilon = max(self.tol, self._epsilon / 10)

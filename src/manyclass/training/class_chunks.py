@@ -14,9 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem, problem_of
 from manyclass.problem.solution import (
     Certificate,
@@ -29,7 +27,7 @@ from manyclass.problem.solution import (
     rounding_share,
     start_of,
 )
-from manyclass.problem.tree_scores import TreeScores
+from manyclass.problem.zero_objective import losses_at_zero
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import classes_in_group
 from manyclass.solvers.weights.storage_choice import groups_in_part
@@ -110,6 +108,7 @@ class Finished(Generic[P]):
     n_duals: int = 0
     primal: float = 0.0
     gap: float = 0.0
+    zero: float = 0.0
     violation: float = 0.0
     certificates: list[Certificate] = field(default_factory=list)
     began: float = 0.0  # seconds until the part at hand
@@ -135,6 +134,7 @@ class Finished(Generic[P]):
         self.certificates.append(certificate)
         self.primal += certificate.primal_objective
         self.gap += certificate.gap
+        self.zero += certificate.zero_objective
         self.violation = max(self.violation, certificate.max_violation)
 
     def _check_memory(self) -> None:
@@ -155,6 +155,7 @@ class Finished(Generic[P]):
             seconds=self.began + record.seconds,
             primal_estimate=self.primal + record.primal_estimate + loss,
             gap_estimate=self.gap + record.gap_estimate + gap,
+            zero_objective=self.zero + record.zero_objective + loss,
             violation=max(self.violation, record.violation, 1.0 if gap else 0.0),
             n_weights=self.n_weights + record.n_weights,
             n_duals=self.n_duals + record.n_duals,
@@ -173,7 +174,7 @@ class Finished(Generic[P]):
         self.starts.append(self._at_zero(left))
         loss, gap = self._untrained(left)
         share = rounding_share(data.n_examples, left)
-        self._prove(Certificate.from_gap(loss, gap, 1.0, share, penalty=0.0, loss=loss))
+        self._prove(Certificate.from_gap(loss, gap, 1.0, share, zero=loss, penalty=0.0, loss=loss))
         self.n_classes = data.n_classes
 
     def solution(self, rule: StoppingRule) -> Solution:
@@ -213,26 +214,11 @@ class Finished(Generic[P]):
         """P at W = 0, and the gap at z = 0: empty rows lose as much anyway."""
         costs, data = self.problem.costs, self.problem.dataset
         may_gain = data.has_features() | (data.bias != 0)
-        base = self.problem.base
-        if base is None:  # every margin loses 1
-            return float(costs.sum()) * n_classes, float(costs[may_gain].sum()) * n_classes
-        losses = self._losses_at_zero(base, n_classes)
+        if not n_classes:
+            return 0.0, 0.0
+        left = problem_of(self.problem, slice(data.n_classes - n_classes, data.n_classes))
+        losses = losses_at_zero(left)
         return float(costs @ losses), float(costs[may_gain] @ losses[may_gain])
-
-    def _losses_at_zero(self, base: BaseScores | TreeScores, n_classes: int) -> NDArray[np.float64]:
-        """Loss of each example on the last classes at W = 0."""
-        problem, data = self.problem, self.problem.dataset
-        first, (gamma, own) = data.n_classes - n_classes, problem.margins()
-
-        def loss(xi: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.asarray(problem.slack_loss.of_positive(np.maximum(xi, 0)))
-
-        parts = [loss(gamma + table[:, first:]).sum(axis=1) for _, table in base.parts()]
-        found = np.concatenate(parts)[base.rows]
-        mine = np.flatnonzero(data.labels >= first)
-        of_own = base.at(mine, data.labels[mine])
-        found[mine] += loss(own - of_own) - loss(gamma + of_own)
-        return np.asarray(found)
 
 
 def solve_in_chunks(
@@ -339,6 +325,7 @@ def _shown(
                 lambda: _whole_weights(done, progress.weights()),
                 lambda: done.start([progress.start(), rest]),
                 progress.proven_gap,
+                progress.is_proving,
             )
         )
         return done.is_to_stop

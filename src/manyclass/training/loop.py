@@ -18,7 +18,7 @@ from manyclass.problem.solution import (
     Status,
     Weights,
 )
-from manyclass.solvers.stopping import StoppingRule
+from manyclass.solvers.stopping import Found, StoppingRule
 
 # Training has stalled when this many epochs in a row neither raise the dual objective by more than
 # its last digit nor lower the gap (the best by a hundredth, or the mean of the second half by a
@@ -140,6 +140,7 @@ class _Run:
         self.duals: list[float] = []  # of this run's epochs
         self.gaps: list[float] = []  # estimates, of this run's epochs
         self.proven_gap: float | None = None  # of the last certificate
+        self._missed = Found(1.0, 1.0)  # by what factors it was above the estimates
 
     def epoch(self, rule: StoppingRule) -> Progress:
         """Train for one epoch."""
@@ -156,7 +157,22 @@ class _Run:
         """Compute the duality-gap certificate of z and the W that is to be returned."""
         certificate = self.solver.certify()
         self.proven_gap = certificate.relative_gap
+        if self.history:
+            last = self.history[-1]
+            self._missed = Found(
+                _factor(certificate.gap, last.gap_estimate),
+                _factor(certificate.max_violation, last.violation),
+            )
         return certificate
+
+    def may_be_proven(self, rule: StoppingRule) -> bool:
+        """Whether a certificate that misses the estimates as the last one did would meet the rule.
+
+        A certificate costs a pass over all examples.
+        """
+        last, missed = self.history[-1], self._missed
+        likely = Found(missed.gap * last.gap_estimate, missed.max_violation * last.violation)
+        return rule.promising(likely, last.scale)
 
     def start(self) -> Start:
         """Return the warm-start state."""
@@ -177,13 +193,15 @@ def _epochs(
     best, lags = np.inf, False
     while run.n_epochs < max_iter:
         progress = run.epoch(rule)
-        stop = on_epoch is not None and on_epoch(progress)
         n_new = len(run.duals)
-        if (n_new >= next_try or run.solver.is_exact) and run.solver.promising(rule):
+        is_due = n_new >= next_try or run.solver.is_exact or run.may_be_proven(rule)
+        is_due = is_due and run.solver.promising(rule)
+        stop = on_epoch is not None and on_epoch(replace(progress, is_proving=is_due))
+        if is_due:
             certificate = run.certify()
             if rule.met(certificate):
                 return Status.CONVERGED, certificate
-            # The estimates were too good; a certificate after every epoch would cost a pass each.
+            # The estimates were too good, and may be so by another factor next time.
             pause *= 2
             next_try = n_new + min(pause, 16)
             lags = not certificate.gap < HALVES * best
@@ -196,6 +214,11 @@ def _epochs(
             break
     certificate = run.certify()
     return Status.CONVERGED if rule.met(certificate) else status, certificate
+
+
+def _factor(proven: float, estimate: float) -> float:
+    """Return by what factor what was proven is above the estimate, at least 1."""
+    return max(1.0, proven / estimate) if estimate > 0 else 1.0
 
 
 def is_slowed(gaps: list[float], near: float) -> bool:

@@ -92,7 +92,7 @@ class Shown:
     Parameters
     ----------
     show : callable
-        Takes the state after an epoch, and the relative gap.
+        Takes the state after an epoch, the relative gap, and what is computed next.
     """
 
     def __init__(self, show: Show) -> None:
@@ -100,7 +100,8 @@ class Shown:
 
     def epoch(self, progress: Progress) -> bool:
         """Show an epoch."""
-        self.show(progress, progress.proven_gap or progress.record.relative_gap)
+        gap = progress.proven_gap or progress.record.relative_gap
+        self.show(progress, gap, "proving" if progress.is_proving else "")
         return False
 
     def end(self, _start: Start) -> None:

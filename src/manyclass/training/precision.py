@@ -168,7 +168,12 @@ def _rounded_logistic(problem: Problem, options: Options, found: Solution) -> So
     before = found.certificate.dual_objective
     gap = max(0.0, min(own.gap, own.penalty + own.loss - before))
     certificate = own.from_gap(
-        own.primal_objective, gap, math.sqrt(2 * gap), penalty=own.penalty, loss=own.loss
+        own.primal_objective,
+        gap,
+        math.sqrt(2 * gap),
+        zero=own.zero_objective,
+        penalty=own.penalty,
+        loss=own.loss,
     )
     status = _status(found, certificate, options)
     return Solution(W, found.start.astype(SINGLE), found.history, status, certificate)
@@ -194,7 +199,13 @@ def certify_rounded(problem: Problem, W: Array, before: Certificate) -> Certific
     gap = norm + most_loss - before.dual_objective
     primal, share = norm + exact_sum(part.loss for part in found), rounding_share(n, k)
     return Certificate.from_gap(
-        primal, gap, before.max_violation, share, penalty=norm, loss=most_loss
+        primal,
+        gap,
+        before.max_violation,
+        share,
+        zero=before.zero_objective,
+        penalty=norm,
+        loss=most_loss,
     )
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-# Is given each epoch: its line, and how far training is from its end, if that is known.
-Show = Callable[[object, "float | None"], None]
+# Is given each epoch: its line, the relative gap if it is known, and what is computed next.
+Show = Callable[[object, "float | None", str], None]
 Clock = Callable[[], float]
 LINES = 2  # as verbose: lines in a terminal, too
 # How much of a file is read, in bytes or rows, and its share of all if that is known.
@@ -79,11 +79,11 @@ def progress(
             yield show
 
 
-def _be_quiet(_line: object, _gap: float | None) -> None:
+def _be_quiet(_line: object, _gap: float | None, _then: str) -> None:
     """Show nothing."""
 
 
-def _print(line: object, _gap: float | None) -> None:
+def _print(line: object, _gap: float | None, _then: str) -> None:
     print(line, flush=True)
 
 
@@ -106,7 +106,7 @@ def _bar(scale: GapScale, clock: Clock) -> Iterator[Show]:
     with Progress(*columns, console=console, get_time=clock, transient=True) as drawn:
         task = drawn.add_task("", total=None)
 
-        def show(line: object, gap: float | None) -> None:
+        def show(line: object, gap: float | None, then: str) -> None:
             nonlocal n_epochs, last
             n_epochs, last = n_epochs + 1, line
             room = max(0, console.width - bar_width - BESIDE_BAR)
@@ -115,7 +115,8 @@ def _bar(scale: GapScale, clock: Clock) -> Iterator[Show]:
                 drawn.update(task, description=" ".join(str(line).split())[:room])
                 return
             left = _left(drawn.tasks[0].elapsed or 0.0, done)
-            words = _words(n_epochs, f"gap {gap:.1e}", scale.tol, left, room)
+            known = ", ".join(filter(None, [f"gap {gap:.1e}", then]))
+            words = _words(n_epochs, known, scale.tol, left, room)
             drawn.update(task, total=1.0, completed=done, description=words)
 
         yield show

@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,10 +54,12 @@ from manyclass.problem.solution import (
     exact_sum,
     relative,
     rounding_share,
+    scale_of,
+    share_of,
 )
 from manyclass.solvers.certificates import as_returned, half_square
 from manyclass.solvers.logistic.row_sums import Parts
-from manyclass.solvers.stopping import Found, StoppingRule
+from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import (
     antisymmetric,
     distance,
@@ -101,6 +104,8 @@ class ConsensusAdmm:
     ----------
     dual : float
         The largest D at the z of all parts.
+    zero_objective : float
+        P(0).
     """
 
     is_exact = True
@@ -132,8 +137,10 @@ class ConsensusAdmm:
         self._found: Certificate | None = None
         self._marks = np.zeros(parts.n_parts)  # of z, as the last round left it in each part
         sizes, holders = np.zeros(2, np.int64), np.zeros(len(self.V), np.int64)
-        parts.add(SvmRows.count, (), (sizes, holders))
-        self.n_examples = int(sizes[0])
+        zero = np.zeros(1)
+        parts.add(SvmRows.count, (), (sizes, holders, zero))
+        parts.same(zero)
+        self.n_examples, self.zero_objective = int(sizes[0]), float(zero[0])
         self._holders = holders[:, None].astype(data.dtype)  # R_j
         self._scale = self._metric()  # sqrt(M), shape (d + 1, 1)
 
@@ -170,7 +177,7 @@ class ConsensusAdmm:
         loops, evaluations, active, apart, rounding = counts[:, :-1].sum(axis=0).tolist()
         rounding *= float(scale.max())
         found = self._found = self._best_of(self._inspect(of_duals, rounding))
-        self._pace(found.relative_gap, math.sqrt(apart))
+        self._pace(share_of(found.gap, found.primal_objective), math.sqrt(apart))
         moves = (self.V - before) * (scale * np.sqrt(self._holders))
         self._moved = self.rho * math.sqrt(squared_norm(moves))
         return EpochRecord(
@@ -184,6 +191,7 @@ class ConsensusAdmm:
             evaluations=int(evaluations),
             n_weights=self.V.size,
             n_duals=0,
+            zero_objective=self.zero_objective,
         )
 
     def _pace(self, gap: float, apart: float) -> None:
@@ -203,8 +211,8 @@ class ConsensusAdmm:
         self.dual = max(self.dual, found.dual_objective)
         at, P = self._at_best, self._at_best.primal_objective
         gap = math.nextafter(P - self.dual, math.inf)
-        shown = P, P - gap, gap, relative(gap, P), at.max_violation, at.penalty, at.loss
-        return Certificate(*map(float, shown))
+        told = relative(gap, P, self.zero_objective)
+        return replace(at, dual_objective=P - gap, gap=gap, relative_gap=told)
 
     def _inspect(self, of_duals: NDArray[np.float64], rounding: float) -> Certificate:
         """Return the certificate of V and the z of all parts, whose W is `of_duals`.
@@ -229,6 +237,7 @@ class ConsensusAdmm:
             gap + 0.5 * apart * apart,
             float(terms[:, 3].max(initial=0.0)),
             rounding_share(n, k),
+            zero=self.zero_objective,
             penalty=penalty,
             loss=most_loss,
         )
@@ -237,7 +246,11 @@ class ConsensusAdmm:
         """Whether the rule may be met."""
         found = self._found
         assert found is not None
-        return rule.promising(Found(found.gap, found.max_violation), found.primal_objective)
+        return rule.promising(found, self.scale_of(found))
+
+    def scale_of(self, found: Certificate) -> float:
+        """Return what a gap is measured against."""
+        return scale_of(found.gap, found.primal_objective, self.zero_objective)
 
     def certify(self) -> Certificate:
         """Return the certificate of the last round."""

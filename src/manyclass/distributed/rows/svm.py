@@ -14,7 +14,7 @@ import numpy as np
 from manyclass.distributed.rows.admm import ConsensusAdmm
 from manyclass.distributed.rows.proximal_newton import ProximalNewton, is_small
 from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
-from manyclass.problem.solution import Certificate, EpochRecord
+from manyclass.problem.solution import Certificate, EpochRecord, scale_of
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
 from manyclass.solvers.weights.dense import antisymmetric, subtract_means
 
@@ -53,7 +53,9 @@ class SvmOnRows(ConsensusAdmm):
         if self._is_settled:
             return super().promising(rule)
         assert self._phase is not None
-        return rule.promising(Found(self._phase.gap, 0.0), self._phase.primal)
+        phase = self._phase
+        scale = scale_of(phase.gap, phase.primal, self.zero_objective)
+        return rule.promising(Found(phase.gap, 0.0), scale)
 
     def certify(self) -> Certificate:
         """Return the certificate of the last round."""
@@ -66,13 +68,14 @@ class SvmOnRows(ConsensusAdmm):
         gaps = self._proven
         if len(gaps) < SEEN or not (isinstance(rule, GapRule) and is_small(self.problem)):
             return False
-        P = self.certify().primal_objective
+        found = self.certify()
+        P = found.primal_objective
         is_squared = self.problem.slack_loss.has_ridge
         if not is_squared and gaps[-1] > NEAR * P and self._n_rounds < FAR:
             return False
         if not 0 < gaps[-1] < np.inf:
             return False
-        left = rule.distance(Found(gaps[-1], 0.0), P)
+        left = rule.distance(Found(gaps[-1], 0.0), self.scale_of(found))
         rate = np.log(gaps[0] / gaps[-1]) / (SEEN - 1)
         most = MOST_BESIDE_HINGE if left > LITTLE else MOST_BESIDE_LITTLE
         return bool(left > (MOST_BESIDE_SQUARED if is_squared else most) * rate)
@@ -99,6 +102,7 @@ class SvmOnRows(ConsensusAdmm):
             evaluations=phase.n_passes * self.n_examples * data.n_classes,
             n_weights=self.V.size,
             n_duals=0,
+            zero_objective=self.zero_objective,
         )
 
     def _settle(self) -> None:

@@ -25,6 +25,7 @@ from manyclass.distributed.rows.proximal_rows import ProximalRows
 from manyclass.problem.dataset import SAMPLE, is_mapped
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start, exact_sum
+from manyclass.problem.zero_objective import zero_objective
 from manyclass.solvers.sequential_dual import Active, SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.weights.dense import squared_norm
@@ -85,11 +86,17 @@ class SvmRows:
         """Number of the last round; -1 before the first."""
         return self._round
 
-    def count(self, sizes: NDArray[np.int64], holders: NDArray[np.int64]) -> None:
-        """Count rows and numbers of X, and this part with each feature that its rows have."""
+    def count(
+        self, sizes: NDArray[np.int64], holders: NDArray[np.int64], zero: NDArray[np.float64]
+    ) -> None:
+        """Count rows and numbers of X, and this part with each feature that its rows have.
+
+        Add up P(0).
+        """
         sizes += self.problem.dataset.n_examples, len(self.problem.dataset.values)
         holders += 1
         holders[self._absent] -= 1
+        zero += zero_objective(self.problem)
 
     def squares(self, total: NDArray[np.float64]) -> None:
         """Add sum_i x_ij^2, shape (d,); NaN if rows stay as they are: mapped, or not sparse."""

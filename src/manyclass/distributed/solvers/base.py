@@ -9,7 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TypeVar
 
 import numpy as np
@@ -21,7 +21,8 @@ from manyclass.distributed.consensus import abort_others
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.distributed.solvers.coo_duals import CooDuals
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import UNIT, EpochRecord, Weights, exact_sum
+from manyclass.problem.solution import UNIT, EpochRecord, Weights, exact_sum, scale_of
+from manyclass.problem.zero_objective import zero_objective
 from manyclass.solvers.certificates import Findings, Found
 from manyclass.solvers.stopping import StoppingRule
 
@@ -130,9 +131,19 @@ class DistributedSolver(ABC):
         """P, as the last epoch estimates it."""
         return self.dual + self._full.gap
 
+    @cached_property
+    def zero_objective(self) -> float:
+        """P(0)."""
+        return zero_objective(self.problem)
+
+    @property
+    def scale(self) -> float:
+        """What the gap is measured against, by the same estimates."""
+        return scale_of(self._full.gap, self.primal, self.zero_objective)
+
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the last epoch's estimates say that the rule may be met."""
-        return rule.promising(self._full, self.primal)
+        return rule.promising(self._full, self.scale)
 
     def _gather_found(self, found: Findings | None) -> list[Found]:
         """Return what the passes of all ranks found for a certificate."""
@@ -163,6 +174,7 @@ class DistributedSolver(ABC):
             evaluations=int(found.evaluations),
             n_weights=n_weights,
             n_duals=int(found.n_duals),
+            zero_objective=self.zero_objective,
         )
 
     @abstractmethod

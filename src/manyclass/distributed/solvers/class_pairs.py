@@ -118,7 +118,7 @@ class ClassPairSolver(DistributedSolver):
         self._begin_epoch()
         found.n_duals = len(self.duals.rows)
         record = self._end_epoch(found, self.dual + found.dual_gain, self._n_weights())
-        rule.cool(found, self.primal)
+        rule.cool(found, self.scale)
         return record
 
     @abstractmethod

@@ -75,7 +75,7 @@ class DistributedCrammerSinger(ClassPairSolver):
             exact_sum(most_losses.tolist()),
             float(violations.max(initial=0.0)),
         )
-        proof = certificate_of(problem, at, [found], distance)
+        proof = certificate_of(problem, at, [found], distance, self.zero_objective)
         self.dual = proof.dual_objective  # free of the rounding of many small gains
         return proof
 

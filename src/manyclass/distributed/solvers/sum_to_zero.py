@@ -161,7 +161,7 @@ class DistributedSumToZero(DistributedSolver):
         data = self.problem.dataset
         n_weights = (data.n_features + 1) * data.n_classes
         record = self._end_epoch(found, self.dual + found.dual_gain, n_weights)
-        rule.cool(found, self.primal)
+        rule.cool(found, self.scale)
         return record
 
     def _drift(self, drift: float) -> None:
@@ -178,7 +178,9 @@ class DistributedSumToZero(DistributedSolver):
         if self.engine is not None:
             norm = at.norm(self.problem.dataset.n_classes)
             here = Found.sum_of(self.engine.gap_sums(at.common, norm))
-        proof = certificate_of(self.problem, at, self._gather_found(here), distance)
+        proof = certificate_of(
+            self.problem, at, self._gather_found(here), distance, self.zero_objective
+        )
         self.dual = proof.dual_objective
         return proof
 

@@ -66,7 +66,9 @@ class DistributedWestonWatkins(ClassPairSolver):
         at, distance = self._as_returned()
         norm = at.norm(self.problem.dataset.n_classes)
         here = self.trainer.inspect(core, self.round.weights, z, own_scores, norm)
-        proof = certificate_of(self.problem, at, self._gather_found(here), distance)
+        proof = certificate_of(
+            self.problem, at, self._gather_found(here), distance, self.zero_objective
+        )
         self.dual = proof.dual_objective  # free of the rounding of many small gains
         return proof
 

@@ -228,7 +228,7 @@ class StochasticModel(LinearClassifier):
             self.__dict__.update(_learnt=old, _running=running)
 
         def on_epoch(record: StochasticRecord) -> bool:
-            show(epoch_line(record), None)
+            show(epoch_line(record), None, "")
             return task.epoch(lambda: {**fitted_attributes(running), **given._input_attributes()})
 
         plan = self._plan(blocks, running.classes)

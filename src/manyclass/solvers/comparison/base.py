@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
+from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
 from manyclass.solvers.engines import Engine, of_examples
 from manyclass.solvers.stopping import Findings, StoppingRule
 from manyclass.solvers.weights.dense import allocate_weights
@@ -89,7 +89,7 @@ class ComparisonSolver(ABC):
         self._n_epochs += 1
         primal = self.dual + found.gap
         self._full = found
-        rule.cool(found, primal)
+        rule.cool(found, self._scale())
         return EpochRecord(
             epoch=self._n_epochs,
             seconds=time.perf_counter() - self._began,
@@ -101,11 +101,16 @@ class ComparisonSolver(ABC):
             evaluations=found.evaluations,
             n_weights=self.engine.n_weights,
             n_duals=self.engine.n_duals,
+            zero_objective=self.engine.zero_objective,
         )
 
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the last epoch's estimates say that the rule may be met."""
-        return rule.promising(self._full, self.dual + self._full.gap)
+        return rule.promising(self._full, self._scale())
+
+    def _scale(self) -> float:
+        gap = self._full.gap
+        return scale_of(gap, self.dual + gap, self.engine.zero_objective)
 
     def certify(self) -> Certificate:
         """Compute the certificate of z at W(z), and at the best W where there is another."""

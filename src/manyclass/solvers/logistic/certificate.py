@@ -111,6 +111,7 @@ def _from(
         gap,
         math.sqrt(2 * gap),
         rounding_share(n, k) + 2 * UNIT * added,
+        zero=engine.zero_objective,
         penalty=penalty,
         loss=found.loss + found.loss_error,
     )

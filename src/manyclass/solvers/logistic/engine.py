@@ -12,9 +12,11 @@ formulas: logistic/kernels.hpp.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import scipy.special
 from numpy.typing import NDArray
 
 from manyclass import _core
@@ -29,6 +31,7 @@ from manyclass.utils.types import Array, DType
 NO_LOG = -1000  # v behind the classes, as the kernels have it
 DOUBLE = np.dtype(np.float64)
 NONE = np.empty(0)
+INTERCEPT_STEPS = 5  # towards the best intercepts at W = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +95,33 @@ class PrimalEngine:
         self.total_cost, self.class_costs = float(costs[0]), costs[1:]
         self.class_major = in_batches(problem, (self.n_values, self.n_examples))
         self.W = self.new_weights()
+
+    @cached_property
+    def zero_objective(self) -> float:
+        """P(0); where intercepts are not regularised, at their best ones.
+
+        Without base scores these are log(N_c), N_c the class's costs; with them, some steps
+        b_c += log(N_c / sum_i C_i p_ic) lower P towards its minimum (Darroch, Ratcliff 1972).
+        """
+        if self.problem.base is None:
+            if not self.is_free:
+                return self.total_cost * float(np.log(self.problem.dataset.n_classes))
+            shares = self.class_costs / self.total_cost
+            return self.same(float(self.total_cost * scipy.special.entr(shares).sum()))
+        W = self.new_weights()
+        primal, gradient = self.gradient(W)
+        for _ in range(INTERCEPT_STEPS * self.is_free):
+            given = self.class_costs + self.bias(gradient) / self.problem.dataset.bias
+            with np.errstate(divide="ignore", invalid="ignore"):
+                steps = np.log(self.class_costs / given)
+            if not np.isfinite(steps).all():
+                break
+            self.bias(W)[:] += steps / self.problem.dataset.bias
+            lower, gradient = self.gradient(W)
+            if not lower < primal:
+                break
+            primal = lower
+        return primal
 
     # Layout
 

@@ -118,7 +118,7 @@ class MultinomialLogistic(NewtonLogistic):
         gaps = self._gaps
         if len(gaps) < SEEN or not self._primal > 0 or not min(gaps) > 0:
             return False
-        left = max(0.0, rule.distance(found_of(gaps[-1]), self._primal))
+        left = max(0.0, rule.distance(found_of(gaps[-1]), self.scale))
         is_good = is_factorised(self.engine) or is_sampled(self.engine)
         most = MOST_EPOCHS if is_good else MOST_BESIDE_DIAGONAL
         return left > most * max(rate_of(gaps), 0.0)

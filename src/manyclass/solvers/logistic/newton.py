@@ -21,7 +21,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights
+from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
 from manyclass.solvers.logistic.certificate import certify_weights
 from manyclass.solvers.logistic.engine import PrimalEngine, dot
 from manyclass.solvers.logistic.preconditioners import Preconditioner, preconditioner_for
@@ -78,7 +78,12 @@ class LogisticNewton:
         with lengths, one_blas_thread():
             n_products = self._step(tol)
         evaluations = (2 * n_products + 1) * engine.n_examples * engine.problem.dataset.n_classes
-        return NewtonRound(self.primal, 0.5 * self._size**2, n_products, evaluations)
+        return NewtonRound(self.primal, self.gap, n_products, evaluations)
+
+    @property
+    def gap(self) -> float:
+        """Bound of P less the optimum, by the gradient."""
+        return 0.5 * self._size**2
 
     def _primal_at_zero(self) -> float:
         engine = self.engine
@@ -169,6 +174,11 @@ class NewtonLogistic:
         return self._primal - self._gap
 
     @property
+    def scale(self) -> float:
+        """What the gap is measured against, by the estimates of the last epoch."""
+        return scale_of(self._gap, self._primal, self.engine.zero_objective)
+
+    @property
     def is_exact(self) -> bool:
         """Whether the last epoch was a Newton step, whose P and gap are those of its W."""
         return self._phase is not None
@@ -194,6 +204,7 @@ class NewtonLogistic:
             evaluations=evaluations,
             n_weights=(data.n_features + 1) * data.n_classes,
             n_duals=self.n_duals,
+            zero_objective=self.engine.zero_objective,
         )
 
     def loop(self, _rule: StoppingRule) -> tuple[int, int]:
@@ -201,14 +212,15 @@ class NewtonLogistic:
         if self._phase is None:
             self._phase = self._steps(self.engine)
             self._n_certificates = 0  # those of descent say nothing of Newton steps
-        tol = TIGHTER**self._n_certificates * math.sqrt(2 * self.tol * abs(self._phase.primal))
-        found = self._phase.round(tol)
+        phase = self._phase
+        scale = abs(scale_of(phase.gap, phase.primal, self.engine.zero_objective))
+        found = phase.round(TIGHTER**self._n_certificates * math.sqrt(2 * self.tol * scale))
         self._primal, self._gap = found.primal, found.gap
         return found.steps, found.evaluations
 
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the last epoch's estimates say that the rule may be met."""
-        return rule.promising(found_of(self._gap), self._primal)
+        return rule.promising(found_of(self._gap), self.scale)
 
     def certify(self) -> Certificate:
         """Return the certificate of W."""
