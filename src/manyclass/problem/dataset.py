@@ -58,7 +58,9 @@ class Dataset:
     n_classes : int
         k.
     bias : float
-        Value of the appended constant feature; 0 = no intercept.
+        Value of the appended constant feature, a number of the type of X; 0 = no intercept.
+    scaling : float
+        That value as it is given: intercepts are scaling * w in ||W||, and in users' formulas.
     sets : ndarray of shape (n,), uint64, or None
         Bits of the classes of every example, of one-vs-rest where examples have several, or none;
         labels are all ELSEWHERE then.
@@ -72,7 +74,13 @@ class Dataset:
     n_features: int
     n_classes: int
     bias: float
+    scaling: float
     sets: NDArray[np.uint64] | None = None
+
+    @property
+    def bias_error(self) -> float:
+        """Relative difference of ``scaling`` from ``bias``."""
+        return abs(self.scaling / self.bias - 1) if self.bias else 0.0
 
     @property
     def n_examples(self) -> int:
@@ -153,6 +161,7 @@ class Dataset:
             n_features=int(d),
             n_classes=int(n_classes),
             bias=float(values.dtype.type(bias)),
+            scaling=float(bias),
         )
 
     def has_features(self) -> NDArray[np.bool_]:

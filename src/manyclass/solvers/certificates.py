@@ -1,7 +1,8 @@
 """Certificates of W as users have it, from what the passes of the core find (gap.hpp).
 
 Users have intercepts bias * w, rounded to the type of W, and, where W is to sum to zero, it is its
-projection that counts: of rounding, a mean is left.
+projection that counts: of rounding, a mean is left. The penalty of an intercept b is that of
+b / scaling, where scaling is the bias before it was rounded to the type of X.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, exact_sum, rounding_share
 from manyclass.solvers.weights.dense import class_means
@@ -92,11 +94,11 @@ def as_returned(problem: Problem, weights: Array) -> Returned:
     W = weights[:, :k]
     common = class_means(W) if problem.formulation.centred else NO_COMMON
     if len(common):
-        common[-1] = returned_intercepts(W[-1], data.bias).mean()
-    return Returned(common, *returned_square(_core.sum_of_squares(W), W[-1], data.bias))
+        common[-1] = returned_intercepts(W[-1], data).mean()
+    return Returned(common, *returned_square(_core.sum_of_squares(W), W[-1], data))
 
 
-def returned_square(square: float, intercepts: Array, bias: float) -> tuple[float, float]:
+def returned_square(square: float, intercepts: Array, data: Dataset) -> tuple[float, float]:
     """Return ||W||^2 with intercepts as users have them, and a bound of their distance.
 
     Parameters
@@ -105,13 +107,15 @@ def returned_square(square: float, intercepts: Array, bias: float) -> tuple[floa
         ||W||^2 as it is held.
     intercepts : ndarray
         The last row of W; zeros may be left out.
-    bias : float
+    data : Dataset
     """
     held = intercepts.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # W that overflows is refused later
-        returned = returned_intercepts(intercepts, bias)
+        returned = returned_intercepts(intercepts, data)
         change = returned - held
-        moved = np.linalg.norm(change) + np.finfo(np.float64).eps * np.linalg.norm(held)
+        # W(z) has scaling in place of bias, too.
+        rounding = np.finfo(np.float64).eps + data.bias_error
+        moved = np.linalg.norm(change) + rounding * np.linalg.norm(held)
         return square + float(change @ (returned + held)), float(moved)
 
 
@@ -123,7 +127,7 @@ def certificate_of(
     ``distance`` is an upper bound of that of the given W from W(z), ``zero`` is P(0).
     """
     n, k = problem.dataset.n_examples, problem.dataset.n_classes
-    apart = distance + at.moved
+    apart = (1 + problem.dataset.bias_error) * distance + at.moved
     penalty = half_square(at, k)
     return Certificate.from_gap(
         penalty + exact_sum(part.loss for part in found),
@@ -141,9 +145,9 @@ def half_square(at: Returned, n_classes: int) -> float:
     return 0.5 * (at.square - n_classes * _core.sum_of_squares(at.common[None]))
 
 
-def returned_intercepts(intercepts: Array, bias: float) -> NDArray[np.float64]:
-    """Return bias * w, rounded to the type of W, over bias."""
-    if bias == 0:
+def returned_intercepts(intercepts: Array, data: Dataset) -> NDArray[np.float64]:
+    """Return bias * w, rounded to the type of W, over scaling."""
+    if data.bias == 0:
         return intercepts.astype(np.float64)
-    returned = intercepts * intercepts.dtype.type(bias)
-    return np.asarray(returned.astype(np.float64) / bias)
+    returned = intercepts * intercepts.dtype.type(data.bias)
+    return np.asarray(returned.astype(np.float64) / data.scaling)

@@ -96,7 +96,7 @@ class Engine(_core.Engine):
         if self.W is not None:
             return self.certify_at(self.W, rounding)
         held = self.squared_norm(), self.intercepts()
-        at = Returned(NO_COMMON, *returned_square(*held, self.problem.dataset.bias))
+        at = Returned(NO_COMMON, *returned_square(*held, self.problem.dataset))
         found = self.gap_sums(at.common, at.norm(self._k))
         return certificate_of(self.problem, at, found, rounding, self.zero_objective)
 

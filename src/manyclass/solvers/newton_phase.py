@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import Protocol
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.solvers.engines import Engine
+from manyclass.solvers.newton.proximal_newton import EPSILON_STEPS, FIRST_EPSILON, IDLE_STEPS
 
 # Coordinate ascent ends when its gap is at most this part of P, or after this many epochs,
 START, LATE = 0.3, 20
@@ -29,13 +31,8 @@ NEWTON_PASSES = 25
 # costs no more than so many products with the Hessian.
 START_WHOLE, LATE_WHOLE = 0.45, 6
 MOST_NUMBERS, FACTOR_PRODUCTS, FACTOR_COST = 2560, 8, 0.2
-# The first eps, in gaps over ||z||^2: large enough for Newton's method to take whole steps.
-FIRST_EPSILON = 5.0
 # A start may be exact. Its gap counts as this part of P at least: a smaller eps hides in rounding.
 LEAST_GAP = 1e-6
-# eps follows the number of Newton steps of a round: (steps at most, factor of eps).
-IDLE_STEPS = 1
-EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (10, 4.0))
 # Passes over the examples after which a round ends; the next one then continues with the same
 # eps. Some good ones need hundreds.
 ROUND_PASSES = 1000
@@ -52,13 +49,62 @@ SLOWER = 0.25
 PAUSE = 10
 
 
+class NewtonRound(Protocol):
+    """What a round found."""
+
+    @property
+    def primal(self) -> float:
+        """P, less that of the examples with x_i = 0."""
+
+    @property
+    def gap(self) -> float:
+        """P - D, or an estimate."""
+
+    @property
+    def max_violation(self) -> float:
+        """Largest v_i."""
+
+    @property
+    def steps(self) -> int:
+        """Newton steps."""
+
+    @property
+    def n_zone(self) -> int:
+        """Examples with a z strictly inside its bounds."""
+
+    @property
+    def evaluations(self) -> int:
+        """Scores computed."""
+
+
+class Rounds(Protocol):
+    """Rounds on zbar, the z of an engine: ``_core.ProximalNewton`` or ``NewtonOnLists``."""
+
+    @property
+    def squared_duals(self) -> float:
+        """||zbar||^2."""
+
+    def rebuild(self, anew: bool) -> None:
+        """Compute W(zbar) and the scores; with `anew`, take zbar from the engine, and W(zbar)."""
+
+    def round(self, epsilon: float, budget: int) -> NewtonRound:
+        """Minimise, and move zbar, within so many scores."""
+
+    def read_weights(self, out: _core.Weights) -> None:
+        """Copy W."""
+
+    def write_weights(self, weights: _core.Weights) -> None:
+        """Take over W."""
+
+
 class NewtonPhase:
     """Rounds of the phase on the z of an engine; it may begin again after it has ended.
 
     Parameters
     ----------
     engine : Engine
-        Of few classes.
+    core : Rounds
+        On its z.
 
     Attributes
     ----------
@@ -69,9 +115,9 @@ class NewtonPhase:
     running : bool
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, core: Rounds) -> None:
         data = engine.problem.dataset
-        self.core = engine.newton()
+        self.core = core
         self.scores = data.n_examples * data.n_classes  # of a pass
         self.weights = engine.new_weights()
         self.primal = math.inf
@@ -106,7 +152,7 @@ class NewtonPhase:
         self.rounds, self.fruitless = 0, 0.0
         self.gap, self.rate = gap, rate
 
-    def round(self) -> _core.NewtonRound:
+    def round(self) -> NewtonRound:
         """Minimise, move the dual variables, lower eps."""
         if self.rounds and self.rounds % REBUILD_EVERY == 0:
             self.core.rebuild(anew=False)
@@ -161,10 +207,10 @@ class Pace:
         work = sum(passes for _, passes in self._seen[1:])
         return (self._seen[0][0] - self._seen[-1][0]) / work
 
-    def is_slow(self) -> bool:
-        """Whether descent needs more than ``NEWTON_PASSES`` more, at its last epochs' pace."""
+    def is_slow(self, passes: float = NEWTON_PASSES) -> bool:
+        """Whether descent needs so many passes more, at its last epochs' pace."""
         left = self._seen[-1][0] + self._hidden if self._seen else 0.0
-        return left > 0 and left > NEWTON_PASSES * self.rate()
+        return left > 0 and left > passes * self.rate()
 
 
 def beginning(problem: Problem) -> tuple[float, int]:

@@ -24,6 +24,8 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
 from manyclass.solvers import newton_phase
 from manyclass.solvers.engines import Engine, Storage, of_examples
+from manyclass.solvers.newton import newton_on_lists
+from manyclass.solvers.newton.newton_on_lists import NewtonOnLists
 from manyclass.solvers.newton_phase import NewtonPhase, Pace
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, StoppingRule
@@ -272,7 +274,7 @@ class SequentialDual:
             return None
         share, epochs = newton_phase.beginning(self.problem)
         near = self._n_epochs > 0 and self._full.gap < share * self.primal
-        if not ((near or self._n_epochs >= epochs) and self._pace.is_slow()):
+        if not ((near or self._n_epochs >= epochs) and self._pace.is_slow(self._newton_passes())):
             return None
         phase = self._phase = phase or self._new_phase()
         if phase is None:
@@ -282,12 +284,21 @@ class SequentialDual:
 
     def _new_phase(self) -> NewtonPhase | None:
         """Return a Newton phase that has not begun, where one is allowed."""
-        if not (self.engine.few_classes and newton_phase.is_allowed(self.problem)):
-            return None
+        engine = self.engine
         try:
-            return NewtonPhase(self.engine)
+            if engine.few_classes and newton_phase.is_allowed(self.problem):
+                return NewtonPhase(engine, engine.newton())
+            if newton_on_lists.is_allowed(engine):
+                return NewtonPhase(engine, NewtonOnLists(engine))
         except MemoryError:  # coordinate ascent needs no more
-            return None
+            pass
+        return None
+
+    def _newton_passes(self) -> float:
+        """Return how many passes of descent the phase takes as long as."""
+        if self.engine.few_classes:
+            return newton_phase.NEWTON_PASSES
+        return newton_on_lists.passes(self.problem)
 
     def _newton_round(self, phase: NewtonPhase) -> EpochRecord | None:
         """Run one round; None where there is no memory for it, and the phase has ended for good."""

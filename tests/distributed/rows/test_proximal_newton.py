@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from manyclass import MulticlassSVC
 from manyclass.distributed.rows import svm
 from manyclass.distributed.rows.parts import LocalParts
-from manyclass.distributed.rows.proximal_newton import ProximalNewton, is_small
-from manyclass.distributed.rows.proximal_rows import RESPONSE_TERMS, ProximalRows, n_blocks
 from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
 from manyclass.problem import objective
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
+from manyclass.solvers.newton.proximal_newton import ProximalNewton, is_small
+from manyclass.solvers.newton.proximal_rows import RESPONSE_TERMS, ProximalRows, n_blocks
 from manyclass.solvers.stopping import GapRule, ViolationRule
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem, random_problem

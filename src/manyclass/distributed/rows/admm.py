@@ -230,7 +230,8 @@ class ConsensusAdmm:
         if (terms[:, 4] != self._marks).any():
             gap = math.inf  # a part was lost after the round: its z is another
         added = self.parts.n_parts * UNIT * math.sqrt(squared_norm(of_duals))
-        apart = distance(self.V, of_duals) + rounding + added + at.moved
+        away = distance(self.V, of_duals) + rounding + added
+        apart = (1 + self.problem.dataset.bias_error) * away + at.moved
         penalty = half_square(at, k)
         return Certificate.from_gap(
             penalty + loss,

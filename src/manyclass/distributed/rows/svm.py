@@ -12,9 +12,9 @@ import time
 import numpy as np
 
 from manyclass.distributed.rows.admm import ConsensusAdmm
-from manyclass.distributed.rows.proximal_newton import ProximalNewton, is_small
 from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
 from manyclass.problem.solution import Certificate, EpochRecord, scale_of
+from manyclass.solvers.newton.proximal_newton import ProximalNewton, first_epsilon, is_small
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
 from manyclass.solvers.weights.dense import antisymmetric, subtract_means
 
@@ -40,8 +40,9 @@ class SvmOnRows(ConsensusAdmm):
         if self._phase is None and self._is_slow(rule):
             found = self.certify()
             W = self.best.astype(np.float64)
-            phase = ProximalNewton(self.problem, self.parts, W, found.gap)
-            self._phase = phase if phase.can_begin else None
+            epsilon = first_epsilon(self.problem, self.parts, SvmRows, found.gap)
+            if np.isfinite(epsilon):
+                self._phase = ProximalNewton(self.problem, self.parts, SvmRows, W, epsilon)
         if self._phase is not None:
             return self._newton_round(self._phase)
         record = super().epoch(rule)

@@ -21,11 +21,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.distributed.rows.proximal_rows import ProximalRows
 from manyclass.problem.dataset import SAMPLE, is_mapped
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start, exact_sum
 from manyclass.problem.zero_objective import zero_objective
+from manyclass.solvers.newton.proximal_rows import ProximalRows
 from manyclass.solvers.sequential_dual import Active, SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.weights.dense import squared_norm
@@ -164,7 +164,7 @@ class SvmRows:
 
     def squared_duals(self, total: NDArray[np.float64]) -> None:
         """Add ||z||^2."""
-        total += self._proximal().squared_duals()
+        self._proximal().squared_duals(total)
 
     def respond(
         self,

@@ -225,7 +225,7 @@ class ClassPairSolver(DistributedSolver):
     def _as_returned(self) -> tuple[Returned, float]:
         """Return W as users have it, and how far the given W is from W(z) at most; of all ranks."""
         held = self.round.squared_norm(), self.round.intercepts()
-        square, moved = returned_square(*held, self.problem.dataset.bias)
+        square, moved = returned_square(*held, self.problem.dataset)
         square, distance = self._gather_norm(square, moved + self._rounding)
         return Returned(NO_COMMON, square, 0.0), distance
 

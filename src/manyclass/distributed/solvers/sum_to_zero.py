@@ -270,9 +270,9 @@ class DistributedSumToZero(DistributedSolver):
         """Return W as users have it, and how far the given W is from W(z) at most; of all ranks."""
         data, W = self.problem.dataset, self.W
         common = self._means()[1]  # what rounding leaves of it
-        intercepts = np.array([returned_intercepts(W[-1], data.bias).sum()])
+        intercepts = np.array([returned_intercepts(W[-1], data).sum()])
         common[-1] = self.communicator.all_sum(intercepts)[0] / data.n_classes
-        square, moved = returned_square(_core.sum_of_squares(W), W[-1], data.bias)
+        square, moved = returned_square(_core.sum_of_squares(W), W[-1], data)
         square, distance = self._gather_norm(square, moved + rounding)
         return Returned(common, square, 0.0), distance
 

@@ -97,6 +97,10 @@ def _from(
     found: GapTerms | _core.LogisticSums,
 ) -> Certificate:
     part = engine.matrix if engine.regularize_intercept else engine.features
+    data = engine.problem.dataset
+    if data.bias_error:  # penalties of intercepts are those of b / scaling
+        engine.bias(wide)[:] *= data.bias / data.scaling
+        engine.bias(sums)[:] *= data.scaling / data.bias
     W = part(wide)
     apart = W - part(sums)
     n, k = engine.n_examples, engine.problem.dataset.n_classes

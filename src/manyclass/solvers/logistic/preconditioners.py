@@ -23,6 +23,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from manyclass.solvers.cholesky import Solve, inverse_of
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.row_sums import LogisticRows, Question
 from manyclass.utils.types import Array
@@ -114,20 +115,18 @@ class SampledHessian:
 
     def __init__(self, engine: PrimalEngine) -> None:
         self._sample = _Sample(engine, ROWS_FOR_EACH_NUMBER * numbers_of(engine))
-        self._factor: tuple[NDArray[np.float64], bool] | None = None
+        self._solve: Solve | None = None
 
     def update(self, engine: PrimalEngine) -> None:
         """Factorise at the engine's W."""
-        H = self._sample.total(engine, LogisticRows.hessian, numbers_of(engine))
-        # Rounding must not make it indefinite.
-        H[np.diag_indices_from(H)] *= 1 + 8 * len(H) * np.finfo(np.float64).eps
-        H[np.diag_indices_from(H)] += 1.0
-        self._factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True)
+        self._solve = inverse_of(
+            self._sample.total(engine, LogisticRows.hessian, numbers_of(engine))
+        )
 
     def __call__(self, R: Array) -> Array:
         """Apply it to an array of shape (d + 1, k)."""
-        assert self._factor is not None
-        solved = scipy.linalg.cho_solve(self._factor, R.T.astype(np.float64).ravel())
+        assert self._solve is not None
+        solved = self._solve(R.T.astype(np.float64).ravel())
         return np.asarray(solved.reshape(R.shape[::-1]).T.astype(R.dtype))
 
 

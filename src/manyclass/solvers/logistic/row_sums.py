@@ -60,12 +60,13 @@ class OnePart:
 
     Parameters
     ----------
-    rows : LogisticRows
+    rows : LogisticRows or others
+        Whose methods are asked.
     """
 
     n_parts = 1
 
-    def __init__(self, rows: LogisticRows) -> None:
+    def __init__(self, rows: object) -> None:
         self.rows = rows
 
     def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:

@@ -1,4 +1,4 @@
-"""Newton's method for support vector machines of few features whose rows are in parts.
+"""Newton's method for support vector machines of few features, over sums of rows.
 
     min_W  1/2 ||W||^2 + sum_i phi_i(W)        (proximal_rows.py, around zbar, with epsilon)
 
@@ -17,17 +17,15 @@ Mangasarian 2002 (finite Newton method).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
-from manyclass.distributed.rows.proximal_rows import RESPONSE_TERMS, n_blocks
-from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.problem.problem import Problem
+from manyclass.solvers.cholesky import inverse_of
 from manyclass.solvers.logistic.row_sums import Parts
-from manyclass.solvers.newton_phase import EPSILON_STEPS, FIRST_EPSILON
+from manyclass.solvers.newton.proximal_rows import RESPONSE_TERMS, n_blocks
 from manyclass.solvers.weights.dense import subtract_means
 from manyclass.utils.machine import one_blas_thread
 
@@ -41,6 +39,42 @@ ACCEPTED, FLAT, MOST_TURNS = 0.5, 0.1, 3
 SHARES = np.array([1 / 64, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 7 / 8])
 LONGER = np.array([2.0, 4, 8, 16, 32, 64, 128, 256])
 NEARLY_WHOLE = 0.75  # a step of zbar from here on is made whole
+
+
+# The first epsilon, in gaps over ||z||^2: large enough for Newton's method to take whole steps.
+FIRST_EPSILON = 5.0
+# epsilon follows the number of Newton steps of a round: (steps at most, factor of epsilon).
+IDLE_STEPS = 1
+EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (10, 4.0))
+
+
+class Questions(Protocol):
+    """What rows are asked around their z (``ProximalRows``)."""
+
+    def squared_duals(self, total: NDArray[np.float64]) -> None:
+        """Add ||zbar||^2."""
+
+    def respond(
+        self,
+        W: NDArray[np.float64],
+        epsilon: float,
+        total: NDArray[np.float64],
+        terms: NDArray[np.float64],
+    ) -> None:
+        """Add the response to W, and its terms."""
+
+    def slopes(
+        self,
+        W: NDArray[np.float64],
+        step: NDArray[np.float64],
+        epsilon: float,
+        lengths: NDArray[np.float64],
+        total: NDArray[np.float64],
+    ) -> None:
+        """Add the slopes at W + t step."""
+
+    def hessian(self, W: NDArray[np.float64], epsilon: float, blocks: NDArray[np.float64]) -> None:
+        """Add the blocks of the Hessian."""
 
 
 class Response(NamedTuple):
@@ -60,11 +94,12 @@ class ProximalNewton:
     problem : Problem
         Of all rows, or without them.
     parts : Parts
-        Of SvmRows.
+    rows : type
+        Class of the rows in these parts.
     W : ndarray of shape (d + 1, k)
         Where it begins.
-    gap : float
-        P - D there.
+    epsilon : float
+        The first one (``first_epsilon``); 0 for the squared hinge.
 
     Attributes
     ----------
@@ -77,23 +112,20 @@ class ProximalNewton:
         Passes over the rows of the last round; examples with a free z.
     """
 
-    def __init__(self, problem: Problem, parts: Parts, W: NDArray[np.float64], gap: float) -> None:
-        self.problem, self.parts, self.W = problem, parts, W
+    def __init__(
+        self,
+        problem: Problem,
+        parts: Parts,
+        rows: type[Questions],
+        W: NDArray[np.float64],
+        epsilon: float,
+    ) -> None:
+        self.problem, self.parts, self.rows, self.W = problem, parts, rows, W
         self.is_smooth = problem.slack_loss.has_ridge
         self.length, self.primal, self.gap = 1.0, math.inf, math.inf
         self.n_passes = self.n_zone = 0
-        self.epsilon = 0.0
+        self.epsilon = epsilon
         self._at: Response | None = None
-        if not self.is_smooth:
-            squares = np.zeros(1)
-            parts.add(SvmRows.squared_duals, (), (squares,))
-            parts.same(squares)
-            self.epsilon = FIRST_EPSILON * gap / squares[0] if squares[0] > 0 else math.inf
-
-    @property
-    def can_begin(self) -> bool:
-        """Whether there are a gap and dual variables to begin with."""
-        return math.isfinite(self.epsilon)
 
     def round(self, of_centre: NDArray[np.float64]) -> int:
         """Make a step, or those that find a proximal point; return how many.
@@ -142,7 +174,7 @@ class ProximalNewton:
     def _respond(self, W: NDArray[np.float64]) -> Response:
         self.parts.same(W)
         of_duals, terms = np.zeros(W.shape), np.zeros(RESPONSE_TERMS)
-        self.parts.add(SvmRows.respond, (W, self.epsilon), (of_duals, terms))
+        self.parts.add(self.rows.respond, (W, self.epsilon), (of_duals, terms))
         if self.problem.formulation.centred:
             subtract_means(of_duals)
         self.parts.same(of_duals)
@@ -192,7 +224,7 @@ class ProximalNewton:
         self, W: NDArray[np.float64], direction: NDArray[np.float64], lengths: NDArray[np.float64]
     ) -> list[float]:
         total = np.zeros(len(lengths))
-        self.parts.add(SvmRows.slopes, (W, direction, self.epsilon, lengths), (total,))
+        self.parts.add(self.rows.slopes, (W, direction, self.epsilon, lengths), (total,))
         total += _dot(W, direction) + lengths * _dot(direction, direction)
         self.parts.same(total)
         self.n_passes += 1
@@ -203,10 +235,10 @@ class ProximalNewton:
         """Return H^-1 gradient, with H of all rows."""
         m, k = at.W.shape
         blocks = np.zeros((n_blocks(self.problem), m, m))
-        self.parts.add(SvmRows.hessian, (at.W, self.epsilon), (blocks,))
+        self.parts.add(self.rows.hessian, (at.W, self.epsilon), (blocks,))
         self.n_passes += 1
         if self.problem.formulation.is_separable:
-            return np.column_stack([_solved(blocks[c], at.gradient[:, c]) for c in range(k)])
+            return np.column_stack([inverse_of(blocks[c])(at.gradient[:, c]) for c in range(k)])
         H = np.empty((k, m, k, m))
         for c in range(k):
             for b in range(c + 1):
@@ -214,8 +246,18 @@ class ProximalNewton:
         if self.problem.formulation.centred:
             H -= H.mean(axis=0)
             H -= H.mean(axis=2)[:, :, None]
-        solved = _solved(H.reshape(k * m, k * m), at.gradient.T.ravel())
+        solved = inverse_of(H.reshape(k * m, k * m))(at.gradient.T.ravel())
         return np.ascontiguousarray(solved.reshape(k, m).T)
+
+
+def first_epsilon(problem: Problem, parts: Parts, rows: type[Questions], gap: float) -> float:
+    """Return the first epsilon, given P - D; not finite where all z are 0."""
+    if problem.slack_loss.has_ridge:
+        return 0.0
+    squares = np.zeros(1)
+    parts.add(rows.squared_duals, (), (squares,))
+    parts.same(squares)
+    return float(FIRST_EPSILON * gap / squares[0]) if squares[0] > 0 else math.inf
 
 
 def is_small(problem: Problem) -> bool:
@@ -236,15 +278,6 @@ def _parabola(at: Response, of_centre: NDArray[np.float64]) -> tuple[float, floa
     move = at.of_duals - of_centre
     slope = float(at.terms[2]) + _dot(at.W - of_centre, move)
     return slope, _dot(move, move) + float(at.terms[3])
-
-
-def _solved(H: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (I + H)^-1 times a vector; H is overwritten."""
-    # Rounding must not make it indefinite.
-    H[np.diag_indices_from(H)] *= 1 + 8 * len(H) * np.finfo(np.float64).eps
-    H[np.diag_indices_from(H)] += 1.0
-    factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    return np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))
 
 
 def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

@@ -9,8 +9,8 @@ derivative J_i on its free z; B_i takes scores to slacks (formulas: newton/proxi
     slopes      sum_i d phi_i / dt at W + t step
     hessian     sum_i (B_i^T J_i B_i) (x) x_i x_i^T, block by block
 
-These kernels are matrix products of few features, for rows in parts; those of one process are
-compiled (cpp/newton).
+These kernels are matrix products of few features, for rows in parts and for formulations whose z
+are in lists; the others' are compiled (cpp/newton).
 """
 
 from __future__ import annotations
@@ -123,9 +123,9 @@ class ProximalRows:
             for begin in range(0, len(active), step):
                 self._add_curvature(part, found, active[begin : begin + step], epsilon, blocks)
 
-    def squared_duals(self) -> float:
-        """Return ||zbar||^2."""
-        return float((self.centre**2).sum())
+    def squared_duals(self, total: NDArray[np.float64]) -> None:
+        """Add ||zbar||^2."""
+        total += (self.centre**2).sum()
 
     def moved(self, W: NDArray[np.float64], epsilon: float, length: float) -> NDArray[np.float64]:
         """Return zbar + length (z - zbar), shape (n, k)."""
