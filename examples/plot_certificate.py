@@ -10,7 +10,8 @@ objective. This example reads it, and compares it with the test accuracy, which 
 # The certificate
 # ---------------
 # The primal objective P is that of the returned weights. The dual objective D is a lower bound of
-# every objective, so the optimum lies between D and P, and the relative gap is (P - D) / P.
+# every objective, so the optimum lies between D and P, and the relative gap is P - D as a share of
+# P or, where that is less, of P(0) - D: what there was to gain from W = 0, whose objective is P(0).
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits

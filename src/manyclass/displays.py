@@ -211,7 +211,7 @@ class CPathDisplay:
         looks = {"marker": "x", "linestyle": ""} if self.gap_Cs is self.Cs else {"linewidth": 1.0}
         style: Settings = {"color": "0.6", "label": "proven gap"} | looks
         self.lines_ += self.gap_ax_.plot(self.gap_Cs, shown, **style)
-        self.gap_ax_.set_ylabel("proven gap, % of the optimum")
+        self.gap_ax_.set_ylabel("proven gap, %")
         self.gap_ax_.set_ylim(0, 1.25 * max(float(shown.max()), 1e-12))
         if self.C is not None:
             label = f"C = {self.C:.3g}"

@@ -111,13 +111,15 @@ def test_a_gap_is_measured_against_the_lesser_of_p_and_the_gain():
     assert relative(0.5, 10.0, math.nan) == pytest.approx(0.05)
     assert relative(0.0, 0.0, 0.0) == 0.0
     assert relative(1.0, 1.0, -1.0) == math.inf
+    assert relative(1e-12, 2.0, 2.0) == pytest.approx(5e-13)
+    assert relative(1e-11, 2.0, 2.0) == pytest.approx(1.0, rel=1e-4)
 
 
 def test_a_gap_of_rounding_alone_is_compared_with_p():
     """At W = 0, the optimum, P(0) - D is the rounding itself: training could not end."""
-    share = 1e-14
+    share = 1e-13
     proof = Certificate.from_gap(10.0, 0.0, 0.0, share, zero=10.0, penalty=0.0, loss=10.0)
-    assert proof.gap == pytest.approx(1e-13)
-    assert proof.relative_gap == pytest.approx(1e-14)
-    proof = Certificate.from_gap(10.0, 1e-12, 0.0, share, zero=10.0, penalty=0.0, loss=10.0)
+    assert proof.gap == pytest.approx(1e-12)
+    assert proof.relative_gap == pytest.approx(1e-13)
+    proof = Certificate.from_gap(10.0, 2e-11, 0.0, share, zero=10.0, penalty=0.0, loss=10.0)
     assert proof.relative_gap == pytest.approx(1.0, rel=1e-2)

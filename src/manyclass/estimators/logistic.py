@@ -51,7 +51,8 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     C : float, default=1.0
         Cost of a unit of loss; smaller regularises more.
     tol : float, default=1e-4
-        Relative duality gap (P - D) / P at which training stops.
+        Relative duality gap (P - D) / min(P, P(0) - D) at which training stops, with P(0) the
+        objective of W = 0 and, without `regularize_intercept`, the best intercepts.
     fit_intercept : bool, default=True
         Whether there are intercepts.
     regularize_intercept : bool, default=False
@@ -111,8 +112,8 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     n_iter_ : int
         Epochs.
     certificate_ : Certificate
-        primal_objective, dual_objective, gap and relative_gap at the returned weights, and as
-        max_violation sqrt(2 gap): ||W - W*|| is not larger.
+        primal_objective, dual_objective, gap and relative_gap at the returned weights,
+        zero_objective, P(0), and as max_violation sqrt(2 gap): ||W - W*|| is not larger.
     history_ : list of EpochRecord
         One record per epoch: seconds, primal and gap estimates.
     n_features_in_ : int

@@ -81,8 +81,10 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         "cutting_plane" (for these and "one_vs_rest", both losses). They train in one process, hold
         a dense W and n_samples x n_classes further numbers, and are slower.
     tol : float, default=1e-3
-        With ``stopping="gap"``, relative duality gap (P - D) / P at which training stops: the
-        objective is then proven to be within a share ``tol`` of the optimum. With "kkt", the
+        With ``stopping="gap"``, relative duality gap (P - D) / min(P, P(0) - D) at which training
+        stops, P(0) the objective of W = 0: the objective is then proven to be within a share
+        ``tol`` of the optimum, and to have all but that share of what there was to gain, which is
+        less than P where C is small. With "kkt", the
         largest violation of the optimality conditions, in units of the score (the papers' epsilon;
         they use 0.1).
     stopping : {"gap", "kkt"}, default="gap"
@@ -174,8 +176,8 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     n_iter_ : int
         Epochs, of all parts together.
     certificate_ : Certificate
-        primal_objective, dual_objective, gap, relative_gap, max_violation at the returned weights;
-        None once ``sparsify`` has changed them.
+        primal_objective, dual_objective, gap, relative_gap, max_violation at the returned weights,
+        and zero_objective, P at W = 0; None once ``sparsify`` has changed them.
     sparsity_report_ : SparsityReport
         After ``sparsify``: what it cost.
     history_ : list of EpochRecord

@@ -67,7 +67,8 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         Folds of the cross-validation of ``threshold="tuned"``, drawn at random. Labels of fewer
         rows than that keep the threshold 0.
     tol : float, default=1e-3
-        Relative duality gap (P - D) / P at which training stops.
+        Relative duality gap (P - D) / min(P, P(0) - D) at which training stops, with P(0) the
+        objective of W = 0.
     fit_intercept : bool, default=True
         Whether to append a constant feature; its weights are regularised like the others.
     intercept_scaling : float, default=1.0

@@ -241,7 +241,7 @@ def _certificate(stored: Settings | None) -> Certificate | None:
     numbers = {f.name: stored[f.name] for f in fields(Certificate) if f.name not in PARTS}
     ok = all(type(v) in (int, float) and math.isfinite(v) for v in numbers.values())
     if len(stored) != len(numbers) or not ok:
-        raise ValueError("the certificate must be five finite numbers")
+        raise ValueError("the certificate must be six finite numbers")
     return Certificate(**{name: float(value) for name, value in numbers.items()})
 
 

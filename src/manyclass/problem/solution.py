@@ -20,8 +20,9 @@ Weights: TypeAlias = "Array | CsrArray"
 UNIT = float(np.finfo(np.float64).eps) / 2  # u, the unit roundoff
 # Of a few sums in float64, as a share: P is a number of 53 bits, and D is P less the gap.
 ROUNDING = 16 * UNIT
-# A gap is nothing but rounding where it is at most so many times what was added to it for that.
-MOST_ROUNDING = 16
+# A gap is nothing but rounding where it is at most this share of P, or so many times what was added
+# to it for that: small beside P(0) - D it cannot be where W = 0 is optimal.
+LEAST_GAP, MOST_ROUNDING = 1e-12, 16
 PARTS = ("penalty", "loss")  # of P
 
 
@@ -83,8 +84,7 @@ class Certificate:
         P(0).
         """
         gap += share * (abs(primal) + gap)
-        is_rounding = gap <= MOST_ROUNDING * share * abs(primal)
-        told = share_of(gap, primal) if is_rounding else relative(gap, primal, zero)
+        told = relative(gap, primal, zero, max(LEAST_GAP, MOST_ROUNDING * share))
         shown = primal, primal - gap, gap, told, max_violation, zero
         parts = penalty * (1 + share), loss * (1 + share)
         return cls(*(float(number) for number in (*shown, *parts)))
@@ -293,18 +293,19 @@ def exact_sum(numbers: Iterable[float]) -> float:
         return float(sum(numbers))
 
 
-def scale_of(gap: float, primal: float, zero: float) -> float:
+def scale_of(gap: float, primal: float, zero: float, least: float = LEAST_GAP) -> float:
     """Return what a gap is measured against: min(P, P(0) - D), with D = P - gap.
 
-    Where P(0) is not known (NaN), that is P.
+    Of a gap up to the share `least` of P, which is rounding, and where P(0) is not known (NaN),
+    that is P.
     """
     gain = zero - (primal - gap)
-    return gain if gain < primal else primal
+    return max(0.0, gain) if gain < primal and gap > least * primal else primal
 
 
-def relative(gap: float, primal: float, zero: float) -> float:
-    """Return gap / min(P, P(0) - D), and 0 when both vanish."""
-    return share_of(gap, scale_of(gap, primal, zero))
+def relative(gap: float, primal: float, zero: float, least: float = LEAST_GAP) -> float:
+    """Return gap / min(P, P(0) - D) as ``scale_of`` has it, and 0 when both vanish."""
+    return share_of(gap, scale_of(gap, primal, zero, least))
 
 
 def share_of(gap: float, scale: float) -> float:

@@ -136,8 +136,9 @@ def proven_section(about: About) -> Section:
         return Section("proven", "Proof", "Certificate", [nothing])
     meaning = paragraph(
         "The smallest possible value of the objective lies between D and P. So the objective of "
-        f"this model, P, is at most {percent(proof.relative_gap, 3)} above the optimum: ",
-        f"(P − D) / P = {proof.relative_gap:.2g}.",
+        f"this model, P, is at most {percent(proof.relative_gap, 3)} above the optimum, and above "
+        "it by at most that share of what there was to gain, from P(0), the objective of W = 0: ",
+        f"(P − D) / min(P, P(0) − D) = {proof.relative_gap:.2g}.",
     )
     violation = "largest violation of the optimality conditions"
     if about.facts["formulation"] == "logistic":
@@ -145,6 +146,7 @@ def proven_section(about: About) -> Section:
     numbers = [
         ("P, the objective", f"{proof.primal_objective:.8g}"),
         ("D, a lower bound of the optimum", f"{proof.dual_objective:.8g}"),
+        ("P(0), the objective of W = 0", f"{proof.zero_objective:.8g}"),
         ("gap, P − D", f"{proof.gap:.3g}"),
         ("relative gap", f"{proof.relative_gap:.3g}"),
         (violation, f"{proof.max_violation:.3g}"),
