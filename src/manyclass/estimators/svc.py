@@ -15,7 +15,6 @@ from manyclass.estimators.coefficients import CallbackSupportMixin, split_weight
 from manyclass.estimators.costs import (
     COST_SCALINGS,
     Costs,
-    LabelledCosts,
     base_of_costs,
     factors_of_costs,
 )
@@ -223,7 +222,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [one_of(["balanced"]), dict, None],
-        "costs": ["array-like", dict, Taxonomy, LabelledCosts, None],
+        "costs": ["array-like", dict, Taxonomy, None],
         "cost_scaling": [one_of(COST_SCALINGS)],
         "class_offset": [one_of(["logit_adjustment"]), "array-like", dict, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

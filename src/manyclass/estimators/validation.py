@@ -153,6 +153,7 @@ def training_data(
     bias: float,
     *,
     keeps_dense: bool = True,
+    classes: Array | None = None,
 ) -> tuple[Dataset, Array]:
     """Turn rows and their classes into a data set; rows of weight zero are dropped.
 
@@ -166,6 +167,8 @@ def training_data(
         Value of the appended constant feature; 0 = no intercept.
     keeps_dense : bool, default=True
         As in ``Dataset.from_matrix``.
+    classes : ndarray of shape (k,), ascending, default=None
+        The classes, two at least, some of which may have no row; those of y when None.
 
     Returns
     -------
@@ -176,17 +179,24 @@ def training_data(
     Raises
     ------
     ValueError
-        If a weight is negative, fewer than two classes have a row with a positive weight, or
-        `bias` is 0 or infinite in the type of X.
+        If a weight is negative, fewer than two classes have a row with a positive weight (where
+        `classes` are given: no row has one), or `bias` is 0 or infinite in the type of X.
     """
     check_scaling(bias, X.dtype)
+    if classes is not None and isinstance(class_weight, dict):
+        class_weight = _complete(class_weight, classes)
     X, y, weights = _weighted(X, y, sample_weight, class_weight)
-    classes, labels = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        found = f"one class, {classes.tolist()[0]!r}" if len(classes) else "no row"
+    found, labels = np.unique(y, return_inverse=True)
+    if len(found) < (2 if classes is None else 1):
+        there_is = f"one class, {found.tolist()[0]!r}" if len(found) else "no row"
         raise ValueError(
-            f"training needs rows of at least two classes with a positive weight; there is {found}"
+            "training needs rows of at least two classes with a positive weight; there is "
+            f"{there_is}"
         )
+    if classes is None:
+        classes = found
+    else:
+        labels = np.searchsorted(classes, found)[labels]
     dataset = Dataset.from_matrix(
         X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=keeps_dense
     )
