@@ -165,3 +165,10 @@ def test_labels_that_the_training_rows_of_a_fold_lack():
     assert search.scores_.shape == (3, 2)
     assert np.isfinite(search.scores_).all()
     assert len(search.classes_) == 4
+
+
+@each("Cs", ["path", [0.1]])
+def test_one_class_is_an_error(Cs):
+    search = MulticlassSVCCV(Cs=Cs, C_range=(0.1, 1.0), cv=KFold(2))
+    with pytest.raises(ValueError, match=r"at least two classes .* there is one class, 'a'"):
+        search.fit(X, np.full(60, "a"))

@@ -190,7 +190,7 @@ def training_data(
         class_weight = _complete(class_weight, classes)
     X, y, weights = _weighted(X, y, sample_weight, class_weight)
     found, labels = np.unique(y, return_inverse=True)
-    if len(found) < (2 if classes is None else 1):
+    if not len(found) or len(found if classes is None else classes) < 2:
         there_is = f"one class, {found.tolist()[0]!r}" if len(found) else "no row"
         raise ValueError(
             "training needs rows of at least two classes with a positive weight; there is "
