@@ -55,12 +55,12 @@ def test_train_is_the_estimator(corpus, run, here):
         n_jobs=2,
     ).fit(X, y)
     model = load_model("m")
-    assert model.get_params() == expected.get_params()
+    assert model.get_params() == expected.set_params(n_jobs=None).get_params()
     np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
 def test_train_defaults_are_the_estimator_s(tiny):
-    expected = MulticlassSVC(C=10, random_state=0, n_jobs=1).get_params()
+    expected = MulticlassSVC(C=10, random_state=0).get_params()
     assert load_model("abc").get_params() == expected
     assert load_model("abc").coef_.dtype == np.float32
 

@@ -112,3 +112,15 @@ def test_the_best_classes_are_a_score(run, data):
     assert len({len(line) for line in lines[1:4]}) == 1
     message = run.fails("cv", data, "--scoring", "top_accuracy")
     assert "must be accuracy, f1_micro, f1_macro, log_loss, cost or top_3_accuracy" in message
+
+
+def test_a_class_of_one_row(run, here):
+    X, y = load_iris(return_X_y=True)
+    y[0] = 9
+    dump_svmlight_file(X, y, "data", zero_based=False)
+    given = ["--formulation", "logistic", "--scoring", "log_loss", "-C", "1", "--json"]
+    code, (line,), warnings = run("cv", "data", *given)
+    assert code == 0
+    assert np.isfinite(json.loads(line)["scores"]).all()
+    assert "is of the class 9: " in warnings[-1]
+    assert warnings[-1].endswith("or --regularize-intercept")

@@ -20,6 +20,7 @@ from manyclass.estimators import costs as of_costs
 from manyclass.persistence import model_schema
 from manyclass.reports.evaluation import evaluate
 from tests.helpers.cases import each
+from tests.helpers.model_files import rewritten
 
 K = 80
 RNG = np.random.default_rng(0)
@@ -65,6 +66,24 @@ def test_files_hold_the_tree(many, distance):
     again = loaded.set_params(**SETTINGS).fit(X, Y)
     np.testing.assert_array_equal(again.coef_, model.coef_)
     assert evaluate(loaded, X, Y).mean_cost == evaluate(model, X, Y).mean_cost
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"nodes": ["other", *TREE.nodes[1:]]}, "class 'c00' is no node of the taxonomy"),
+        ({"nodes": [*TREE.nodes[:-1], "other"]}, "is no node of the taxonomy"),
+        (
+            {"nodes": [*range(1002)], "above": [*range(-1, 1001)], "distances": None},
+            "depth 1,001 is too deep",
+        ),
+    ],
+)
+def test_trees_of_files_hold_all_classes_and_are_not_deep(many, tmp_path, change, message):
+    save_model(tmp_path / "model", fitted(costs=TREE))
+    rewritten(tmp_path / "model", lambda _, model: model["taxonomy"].update(change))
+    with pytest.raises(ValueError, match=message):
+        load_model(tmp_path / "model")
 
 
 def test_folds_without_some_classes_keep_the_scale(many):

@@ -209,3 +209,26 @@ def test_the_warning_points_at_the_caller():
     with pytest.warns(ConvergenceWarning) as caught:
         MulticlassSVC(tol=1e-9, max_iter=1).fit(*IRIS)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
+def test_class_weights_of_one_vs_rest_weigh_rows_by_their_own_class(loss):
+    """LinearSVC and LIBLINEAR weigh the positive rows of each binary problem instead."""
+    X, y = IRIS
+    weights, settings = {0: 1.0, 1: 3.0, 2: 7.0}, {"C": 0.2, "fit_intercept": False}
+
+    def binary(c, sample_weight):
+        return tight(loss=loss, formulation="ovr", **settings).fit(X, y == c, sample_weight)
+
+    own = np.vectorize(weights.get)(y)
+    model = tight(loss=loss, formulation="ovr", class_weight=weights, **settings).fit(X, y)
+    peer = LinearSVC(
+        loss=loss, class_weight=weights, tol=1e-9, max_iter=10**6, dual=True, **settings
+    )
+    peer.fit(X, y)
+    for c in range(3):
+        np.testing.assert_allclose(model.coef_[c], binary(c, own).coef_[0], atol=1e-5)
+        theirs = binary(c, np.where(y == c, weights[c], 1.0)).coef_[0]
+        np.testing.assert_allclose(peer.coef_[c], theirs, atol=1e-3)
+    assert np.abs(model.coef_ - peer.coef_).max() > 0.1

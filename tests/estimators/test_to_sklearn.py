@@ -66,6 +66,9 @@ def test_what_is_kept():
     plain = ours.to_sklearn()
     assert (plain.C, plain.intercept_scaling, plain.class_weight) == (0.5, 2.0, {0: 2.0})
     assert (plain.multi_class, plain.loss) == ("crammer_singer", "hinge")
+    one_vs_rest = MulticlassSVC(formulation="ovr", class_weight={0: 2.0})
+    assert fitted(one_vs_rest).to_sklearn().class_weight is None  # it means something else there
+    assert fitted(one_vs_rest, y=(Y > 0) * 1).to_sklearn().class_weight == {0: 2.0}
     assert (plain.n_features_in_, plain.n_iter_) == (4, ours.n_iter_)
     assert fitted(MODELS[3][0]).to_sklearn().n_iter_.shape == (1,)
 

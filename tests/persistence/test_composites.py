@@ -105,7 +105,7 @@ def test_description_of_several_classifiers(path):
         (GridSearchCV(SVM, GRID, cv=2, refit=False), "keeps no fitted classifier.*refit=True"),
         (
             RandomizedSearchCV(SVM, {"C": loguniform(0.1, 1)}, n_iter=2, cv=2, random_state=0),
-            "this RandomizedSearchCV: it holds scipy.*; save its best_estimator_",
+            "this RandomizedSearchCV: it holds numpy.*scipy.*; save its best_estimator_",
         ),
         (
             GridSearchCV(SVM, GRID, cv=2, scoring=lambda *_: 0.0),

@@ -91,7 +91,6 @@ VECTORIZER = TfidfVectorizer().fit(["a text"])
         (line(FunctionTransformer(operator.methodcaller("tofile", "evil"))), "methodcaller"),
         (line(StandardScaler().set_params(copy=Evil())), "Evil"),
         (line(Nested()), "Nested"),
-        (line(make_pipeline(StandardScaler(), memory="folder")), "Pipeline that would read files"),
         (line(TfidfVectorizer(input="filename")), "TfidfVectorizer that would read files"),
         (Pipeline([("a__b", StandardScaler()), ("svm", Placeholder())]), "a__b"),
         (Pipeline([("svm", StandardScaler()), ("svm", Placeholder())]), "unique"),

@@ -187,12 +187,6 @@ def test_steps_that_do_nothing_are_left_out(idle, path):
     assert list(alone.named_steps) == ["multiclasssvc"]
 
 
-@pytest.mark.parametrize("verbose", [False, True])
-def test_verbose_is_kept(verbose, path):
-    pipeline = scaled().set_params(verbose=verbose)
-    assert round_trip(path, pipeline).verbose is verbose
-
-
 def test_truth_values_of_numpy(path):
     pipeline = text_pipeline(TfidfVectorizer(use_idf=np.False_, sublinear_tf=np.True_))
     loaded = round_trip(path, pipeline)

@@ -101,3 +101,17 @@ def test_the_features_that_rows_have():
     for rows, bias, used in ((X, 1.0, [0, 1, 0, 1]), (X, 0.0, [0, 1, 0, 0]), (X[:0], 1.0, [0] * 4)):
         data = Dataset.from_matrix(rows, np.zeros(rows.shape[0], int), n_classes=2, bias=bias)
         assert data.used_features().tolist() == used
+
+
+@pytest.mark.parametrize("X", [DENSE, sp.csr_array(DENSE)])
+def test_blank_rows_follow_the_others(X):
+    weights = np.array([1.0, 2.0, 3.0])
+    data = Dataset.from_matrix(X, LABELS, n_classes=3, weights=weights, bias=0.5)
+    more = data.with_blank_rows(np.array([1, 2], np.int32), np.array([0.5, 4.0]))
+    assert more.is_dense == data.is_dense
+    rows = more.matrix()
+    rows = rows.toarray() if sp.issparse(rows) else rows
+    np.testing.assert_array_equal(rows, np.vstack([DENSE, np.zeros((2, DENSE.shape[1]))]))
+    assert more.labels.tolist() == [*LABELS, 1, 2]
+    assert more.weights.tolist() == [1.0, 2.0, 3.0, 0.5, 4.0]
+    assert more.bias == 0.5

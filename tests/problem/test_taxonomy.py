@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -140,6 +141,27 @@ def test_the_deepest_node_that_is_likely(threshold):
     assert tree.distances(y, found).shape == (300,)
 
 
+def test_branches_may_be_deeper_than_all_classes():
+    deeper = {**ANIMALS, "barn owl": "owl", "chick": "barn owl"}
+    X, y = samples(300, 1)
+    model = MultinomialLogisticRegression().fit(X, y)
+    found = Taxonomy(deeper).predict_node(model, X)
+    assert found.tolist() == Taxonomy(ANIMALS).predict_node(model, X).tolist()
+    shares = Taxonomy(deeper).accuracy_by_level(y, found)
+    assert np.isnan(shares).tolist() == [False, False, False, True, True]
+
+
+def test_deep_trees_take_little_memory():
+    chain = Taxonomy({i: i - 1 for i in range(1, 1001)})
+    tracemalloc.start()
+    assert chain.distances([1000, 3, 0], [0, 1000, 0]).tolist() == [1000, 997, 0]
+    many = Taxonomy({i: i - 1 if i % 1000 else None for i in range(50_000)})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(many.nodes) == 50_001
+    assert peak < 50e6
+
+
 def test_a_root_of_several_roots_is_a_prediction():
     tree = Taxonomy({"a": None, "b": None})
     X = [[-1.0], [1.0], [0.0]]
@@ -159,7 +181,8 @@ def test_a_root_of_several_roots_is_a_prediction():
         ({"a": "b", np.nan: "b"}, {}, "is NaN; roots of a taxonomy"),
         ({"a": float("nan")}, {}, "is NaN; roots of a taxonomy"),
         ({"a": "b"}, {"distance": "leaves"}, "'edges' or a function"),
-        ({i: i - 1 for i in range(1, 20_000)}, {}, "20,000 nodes and depth 19,999 is too deep"),
+        ({i: i - 1 for i in range(1, 20_000)}, {}, "depth 19,999 is too deep"),
+        ({"a": ["b"]}, {}, "the parent of 'a' must be one label"),
     ],
 )
 def test_trees_that_are_none(parents, settings, message):
@@ -170,8 +193,14 @@ def test_trees_that_are_none(parents, settings, message):
 def test_hostile_forms_and_labels():
     with pytest.raises(ValueError, match="empty part"):
         Taxonomy.from_paths(["a//b"])
-    with pytest.raises(ValueError, match="list of paths"):
-        Taxonomy.from_paths("a/b")
+    for paths in ("a/b", 5):
+        with pytest.raises(ValueError, match="list of paths"):
+            Taxonomy.from_paths(paths)
+    for path in (("r", "a"), 5, None, b"a/b"):
+        with pytest.raises(ValueError, match=r"must be text such as 'a/b/c', not .*join\(path\)"):
+            Taxonomy.from_paths([path, "q/c"])
+    with pytest.raises(ValueError, match="a node below 'a' must be a label"):
+        Taxonomy.from_nested({"a": [["b"]]})
     with pytest.raises(ValueError, match="twice"):
         Taxonomy.from_nested({"a": ["c"], "b": ["c"]})
     with pytest.raises(ValueError, match="dict or a list"):

@@ -49,6 +49,7 @@ SWITCHES = {
     "sort",
     "sum_duplicates",
     "early_stopping",
+    "regularize_intercept",
     "weights",
     "loss",
     "solver",

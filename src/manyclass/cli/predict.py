@@ -252,7 +252,7 @@ def calibrate(args: argparse.Namespace) -> None:
             f"{args.model}: is a {type(last).__name__}, and scores of a MulticlassSVC alone are "
             "calibrated"
         )
-    log, n_jobs = silent if args.quiet else say, last.n_jobs
+    log = silent if args.quiet else say
     X, y = read_for(args, load_for(args, loaded=whole), log)
     codes = label_codes(last.classes_, y, last.classes_[:1].repeat(len(y)))
     if codes.n_unseen:
@@ -261,6 +261,5 @@ def calibrate(args: argparse.Namespace) -> None:
             f"{args.model}; leave these rows out"
         )
     last.set_params(n_jobs=args.jobs).calibrate(X, last.classes_[codes.columns()[codes.true]])
-    last.set_params(n_jobs=n_jobs)  # as it was trained
     save_model(args.out, whole)
     log(f"saved {args.out}: temperature {last.temperature_:.4g}")

@@ -250,6 +250,9 @@ def plain_estimator(model: Fitted) -> Plain:
     """Return an estimator of scikit-learn with the weights and classes of a fitted model."""
     params = model.get_params()
     plain = _unfitted(model.loss, params)
+    one_vs_rest = isinstance(plain, SGDClassifier) or getattr(plain, "multi_class", "") == "ovr"
+    if one_vs_rest and len(model.classes_) > 2:
+        plain.class_weight = None  # there it weighs the positive rows of each binary problem
     plain.coef_ = _copied(model._coefficients)
     plain.intercept_ = model.intercept_.copy()
     plain.classes_ = model.classes_.copy()

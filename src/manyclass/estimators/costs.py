@@ -24,12 +24,12 @@ SMALLEST, LARGEST = 1e-9, 1e9  # of the largest cost: weights are of its size
 COST_SCALINGS = ("margin", "slack")
 NOTHING_COSTS = "costs: at least one mistake must cost something"
 # As users give them: a table or frame, by label, or distances of a tree.
-Costs: TypeAlias = "ArrayLike | Mapping[Label, Mapping[Label, float]] | Taxonomy | LabelledCosts"
+Costs: TypeAlias = "ArrayLike | Mapping[Label, Mapping[Label, float]] | Taxonomy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledCosts:
-    """Costs by label, for models that know some of the classes, such as those of folds.
+    """Costs by label, for labels and predictions.
 
     Attributes
     ----------
@@ -43,12 +43,7 @@ class LabelledCosts:
     @classmethod
     def of(cls, costs: Costs, classes: Array) -> LabelledCosts:
         """Return costs in any form that ``cost_table`` takes."""
-        return costs if isinstance(costs, cls) else cls(cost_table(costs, classes), classes)
-
-    def of_classes(self, classes: Array) -> Numbers:
-        """Return the table of some of the classes."""
-        some = self._positions(classes)
-        return self.table[np.ix_(some, some)]
+        return cls(cost_table(costs, classes), classes)
 
     def of_predictions(self, y: Array, predicted: Array) -> Numbers:
         """Return the cost of each prediction, shape (n,).
@@ -69,7 +64,7 @@ class LabelledCosts:
 
 
 def by_label(costs: Costs, classes: Array) -> LabelledCosts | Taxonomy:
-    """Return costs for models that know some of the classes: a table, or a tree of many."""
+    """Return costs of predictions by label: a table, or a tree of many classes."""
     if isinstance(costs, Taxonomy) and (costs.scale or len(classes) > LARGEST_TABLE):
         return costs.scaled_for(classes)
     return LabelledCosts.of(costs, classes)
@@ -113,7 +108,7 @@ def base_of_costs(
 
     Parameters
     ----------
-    costs : array-like, dict of dicts, Taxonomy or LabelledCosts
+    costs : array-like, dict of dicts or Taxonomy
     classes : ndarray of shape (n_classes,)
     labels : ndarray of shape (n_samples,), int32
     formulation : Formulation
@@ -200,7 +195,7 @@ def cost_table(costs: Costs, classes: Array) -> Numbers:
 
     Parameters
     ----------
-    costs : array-like of shape (n_classes, n_classes), dict of dicts, Taxonomy or LabelledCosts
+    costs : array-like of shape (n_classes, n_classes), dict of dicts or Taxonomy
         Row j, column c: the cost of predicting class c where class j is true, in the order of
         ``classes``; of a pandas DataFrame, by the labels of its index and its columns. Of a dict,
         ``costs[j][c]`` with labels; pairs that it lacks cost 1.
@@ -229,8 +224,6 @@ def cost_table(costs: Costs, classes: Array) -> Numbers:
             f"costs are for up to {LARGEST_TABLE} classes, and there are {k}; costs=Taxonomy(...) "
             "of MulticlassSVC are for more"
         )
-    if isinstance(costs, LabelledCosts):
-        return costs.of_classes(classes)
     if isinstance(costs, Taxonomy):
         return costs.costs_of(classes)
     table = (

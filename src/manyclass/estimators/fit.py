@@ -79,11 +79,20 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
     def _dataset(
-        self, X: Rows, y: Array, sample_weight: ArrayLike | None, *, keeps_dense: bool = True
+        self,
+        X: Rows,
+        y: Array,
+        sample_weight: ArrayLike | None,
+        *,
+        keeps_dense: bool = True,
+        classes: Array | None = None,
     ) -> tuple[Dataset, Array]:
-        """Turn validated arguments of ``fit`` into a data set and its classes."""
+        """Turn validated arguments of ``fit`` into a data set and its classes.
+
+        Those of y, or `classes`, of which some may have no row.
+        """
         weights = sample_weight, self.class_weight
-        return training_data(X, y, *weights, self._bias, keeps_dense=keeps_dense)
+        return training_data(X, y, *weights, self._bias, keeps_dense=keeps_dense, classes=classes)
 
     @abstractmethod
     def _problem(self, dataset: Dataset, classes: Array) -> Problem:
@@ -149,6 +158,8 @@ class Training:
         the state in which training ends is kept for another fit, in ``ended``.
     base_scores : array-like of shape (n_samples, n_classes) or (n_classes,), default=None
         Of ``fit``.
+    classes : ndarray of shape (n_classes,), default=None
+        Ascending; some may have no row, such as in a fold. Those of y when None.
     """
 
     def __init__(
@@ -159,9 +170,10 @@ class Training:
         hooks: Sequence[Hook] = (),
         is_final: bool = True,
         base_scores: ArrayLike | None = None,
+        classes: Array | None = None,
     ) -> None:
         self.model, self.begin, self.hooks, self.is_final = model, start, hooks, is_final
-        self.base_scores = base_scores
+        self.base_scores, self.classes = base_scores, classes
         self.ended: WarmStart | None = None
         self.verbose = int(model.verbose)
 
@@ -198,7 +210,7 @@ class Training:
     def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
         """Turn the arguments of ``fit`` into a problem, and choose how it is trained."""
         rows, targets = validated(self.model, X, y)
-        dataset, classes = self.model._dataset(rows, targets, sample_weight)
+        dataset, classes = self.model._dataset(rows, targets, sample_weight, classes=self.classes)
         check_size(dataset)
         problem = self.model._problem(dataset, classes)
         if self.base_scores is not None:

@@ -30,7 +30,7 @@ from manyclass.utils.fingerprints import Facts
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, ClassWeight, Label, Settings
+from manyclass.utils.types import Array, ClassWeight, Label, Rows, Settings
 
 
 class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, ExactClassifier):
@@ -280,6 +280,22 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     def _remedy(self) -> str:
         return "use class_weight='balanced', costs of predict, or a larger C"
 
+    def _dataset(
+        self,
+        X: Rows,
+        y: Array,
+        sample_weight: ArrayLike | None,
+        *,
+        keeps_dense: bool = True,
+        classes: Array | None = None,
+    ) -> tuple[Dataset, Array]:
+        """Turn arguments into a data set; a free intercept without rows gets half a row."""
+        given = X, y, sample_weight
+        dataset, known = super()._dataset(*given, keeps_dense=keeps_dense, classes=classes)
+        if self.fit_intercept and not self.regularize_intercept:
+            dataset = with_half_rows(dataset)
+        return dataset, known
+
     def _problem(self, dataset: Dataset, classes: Array) -> Problem:
         problem = logistic_problem(dataset, float(self.C))
         if self.class_offset is None:
@@ -319,6 +335,19 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         if solution.weights.shape[1] > 2:
             return solution.certificate, solution.history
         return solution.certificate.times(2.0), [record.times(2.0) for record in solution.history]
+
+
+def with_half_rows(dataset: Dataset) -> Dataset:
+    """Return a data set with half a row of each class that has none.
+
+    It has no features, and half the mean weight of the rows: the loss of its intercept alone.
+    Without it, an intercept that is not regularised would be minus infinity at the optimum.
+    """
+    missing = np.flatnonzero(np.bincount(dataset.labels, minlength=dataset.n_classes) == 0)
+    if not len(missing):
+        return dataset
+    weights = np.full(len(missing), 0.5 * dataset.weights.mean())
+    return dataset.with_blank_rows(missing.astype(np.int32), weights)
 
 
 def logistic_problem(dataset: Dataset, C: float) -> Problem:

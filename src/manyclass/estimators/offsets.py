@@ -47,8 +47,12 @@ def base_of_offsets(
 
 
 def log_shares(dataset: Dataset) -> Numbers:
-    """Return the logarithm of the share of each class in the weights of the rows."""
+    """Return the logarithm of the share of each class in the weights of the rows.
+
+    A class without rows has the share of half a row of mean weight.
+    """
     totals = np.bincount(dataset.labels, dataset.weights, dataset.n_classes)
+    totals[totals == 0] = 0.5 * dataset.weights.mean()
     return np.asarray(np.log(totals / totals.sum()))
 
 
@@ -72,7 +76,7 @@ def offsets_of(offsets: Offsets, classes: Array) -> Numbers:
         if isinstance(offsets, Mapping):
             labels = classes.tolist()
             unknown = [label for label in offsets if label not in set(labels)]
-            if unknown and not isinstance(offsets, LabelledOffsets):
+            if unknown:
                 raise ValueError(f"{unknown[0]!r} is no class")
             offsets = [offsets.get(label, 0.0) for label in labels]
         numbers = np.asarray(offsets, np.float64)
@@ -90,18 +94,6 @@ def offsets_of(offsets: Offsets, classes: Array) -> Numbers:
             f"finite, of a size up to {LARGEST:g}"
         )
     return numbers
-
-
-class LabelledOffsets(dict[Label, float]):
-    """Offsets by label, for models that know some of the classes, such as those of folds."""
-
-
-def offsets_by_label(offsets: Offsets | None, classes: Array) -> str | LabelledOffsets | None:
-    """Return offsets as models of some of the classes take them."""
-    if offsets is None or isinstance(offsets, str):
-        return offsets
-    numbers = offsets_of(offsets, classes).tolist()
-    return LabelledOffsets(zip(classes.tolist(), numbers, strict=True))
 
 
 def with_base_scores(

@@ -153,10 +153,10 @@ class SparsityReport:
     objective_before, objective_after : float or None
         P on the data that were given.
     relative_gap : float or None
-        (P - D) / min(P, P(0) - D) of the new weights, with D of the certificate that the model had: when the data
-        and C are those of ``fit``, the new objective is proven to be within this share of the
-        optimum. None without a certificate, or where P < D shows that they are not (or that W no
-        longer sums to zero over the classes, where the formulation asks for that).
+        (P - D) / min(P, P(0) - D) of the new weights, with D of the certificate that the model had:
+        when the data and C are those of ``fit``, the new objective is proven to be within this
+        share of the optimum. None without a certificate, or where P < D shows that they are not (or
+        that W no longer sums to zero over the classes, where the formulation asks for that).
     accuracy_before, accuracy_after : float or None
         On the same data.
     """

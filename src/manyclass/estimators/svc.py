@@ -15,7 +15,6 @@ from manyclass.estimators.coefficients import CallbackSupportMixin, split_weight
 from manyclass.estimators.costs import (
     COST_SCALINGS,
     Costs,
-    LabelledCosts,
     base_of_costs,
     factors_of_costs,
 )
@@ -96,7 +95,10 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         less.
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
-        n / (k n_c).
+        n / (k n_c). It weighs a row by its own class in all its losses: with
+        formulation="one_vs_rest" and more than two classes, the losses of class c have the cost
+        C class_weight_{y_i} in row i. LinearSVC and LIBLINEAR have C class_weight_c where y_i = c,
+        else C.
     costs : array-like of shape (n_classes, n_classes), dict of dicts or Taxonomy, default=None
         Costs of mistakes: row j, column c for predicting ``classes_[c]`` where ``classes_[j]`` is
         true, finite and at least 0, and 0 on the diagonal. Of a dict, ``costs[true][predicted]`` by
@@ -225,7 +227,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [one_of(["balanced"]), dict, None],
-        "costs": ["array-like", dict, Taxonomy, LabelledCosts, None],
+        "costs": ["array-like", dict, Taxonomy, None],
         "cost_scaling": [one_of(COST_SCALINGS)],
         "class_offset": [one_of(["logit_adjustment"]), "array-like", dict, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import (
@@ -20,11 +19,15 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    validate_data,
+)
 
-from manyclass.problem.dataset import MAX_INDEX, Dataset
+from manyclass.problem.dataset import Dataset
 from manyclass.utils.advice import first_of, meant
-from manyclass.utils.given_rows import FLOATS, check_sparse, is_sparse, rows_as_given
+from manyclass.utils.given_rows import check_sparse, is_sparse, rows_as_given
 from manyclass.utils.scikit_learn import explain_rows, named_rows
 from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, Settings
 
@@ -153,6 +156,7 @@ def training_data(
     bias: float,
     *,
     keeps_dense: bool = True,
+    classes: Array | None = None,
 ) -> tuple[Dataset, Array]:
     """Turn rows and their classes into a data set; rows of weight zero are dropped.
 
@@ -166,6 +170,8 @@ def training_data(
         Value of the appended constant feature; 0 = no intercept.
     keeps_dense : bool, default=True
         As in ``Dataset.from_matrix``.
+    classes : ndarray of shape (k,), ascending, default=None
+        The classes, two at least, some of which may have no row; those of y when None.
 
     Returns
     -------
@@ -176,17 +182,24 @@ def training_data(
     Raises
     ------
     ValueError
-        If a weight is negative, fewer than two classes have a row with a positive weight, or
-        `bias` is 0 or infinite in the type of X.
+        If a weight is negative, fewer than two classes have a row with a positive weight (where
+        `classes` are given: no row has one), or `bias` is 0 or infinite in the type of X.
     """
     check_scaling(bias, X.dtype)
+    if classes is not None and isinstance(class_weight, dict):
+        class_weight = _complete(class_weight, classes)
     X, y, weights = _weighted(X, y, sample_weight, class_weight)
-    classes, labels = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        found = f"one class, {classes.tolist()[0]!r}" if len(classes) else "no row"
+    found, labels = np.unique(y, return_inverse=True)
+    if not len(found) or len(found if classes is None else classes) < 2:
+        there_is = f"one class, {found.tolist()[0]!r}" if len(found) else "no row"
         raise ValueError(
-            f"training needs rows of at least two classes with a positive weight; there is {found}"
+            "training needs rows of at least two classes with a positive weight; there is "
+            f"{there_is}"
         )
+    if classes is None:
+        classes = found
+    else:
+        labels = np.searchsorted(classes, found)[labels]
     dataset = Dataset.from_matrix(
         X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=keeps_dense
     )
@@ -201,14 +214,6 @@ def check_scaling(bias: float, dtype: DType) -> None:
         raise ValueError(f"intercept_scaling={bias:g} is {rounded:g} in {dtype}; choose about 1")
 
 
-def checked_width(n_features: int) -> int:
-    """Return a number of features that the compiled core can count."""
-    width = operator.index(n_features)
-    if not 0 < width < MAX_INDEX:
-        raise ValueError(f"n_features must be from 1 to 2^31 - 2, got {n_features}")
-    return width
-
-
 def checked_count(count: object, name: str) -> int:
     """Return a parameter that says how many, one at least.
 
@@ -220,13 +225,6 @@ def checked_count(count: object, name: str) -> int:
     if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
         raise ValueError(f"{name} must be an integer of at least 1, not {count!r}")
     return int(count)
-
-
-def checked_dtype(dtype: DTypeLike) -> DType:
-    """Return a type that the compiled core knows."""
-    if np.dtype(dtype) not in FLOATS:
-        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
-    return np.dtype(dtype)
 
 
 def stream_data(
@@ -261,7 +259,11 @@ def stream_data(
             f"y holds {unknown.tolist()[0]!r}, which is none of the classes that were given; all "
             "must be given at the beginning"
         )
-    X, y, weights = _weighted(X, y, sample_weight, _complete(class_weight, classes))
+    if sample_weight is not None and not np.any(sample_weight):  # scikit-learn refuses them
+        check_consistent_length(X, sample_weight)
+        X, y, weights = X[:0], y[:0], np.zeros(0)
+    else:
+        X, y, weights = _weighted(X, y, sample_weight, _complete(class_weight, classes))
     labels = np.searchsorted(classes, y)
     return Dataset.from_matrix(
         X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=False

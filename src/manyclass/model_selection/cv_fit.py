@@ -25,9 +25,8 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
-from manyclass.estimators.costs import Costs, LabelledCosts, by_label
+from manyclass.estimators.costs import Costs
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.offsets import offsets_by_label
 from manyclass.estimators.validation import class_weights, input_restored, one_of, validated
 from manyclass.model_selection.folds import (
     CV,
@@ -55,7 +54,7 @@ from manyclass.model_selection.search import (
     search_paths,
     warn_of_equal_scores,
 )
-from manyclass.problem.taxonomy import Taxonomy
+from manyclass.utils.advice import first_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, ClassWeight, Settings
 
@@ -69,6 +68,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
     C_range: tuple[float, float]
     epsilon: float
     cv: CV
+    fit_intercept: bool
     scoring: Scoring
     refit: bool
     one_standard_error: bool
@@ -120,6 +120,12 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
             fold can't be trained or scored: the message names it.
         TypeError
             If `params` are not known.
+
+        Warns
+        -----
+        UserWarning
+            If the training rows of a fold lack a class, and its intercept is not regularised:
+            half a row whose features are all 0 is added for it.
         """
         with input_restored(self):
             self._fit(X, y, sample_weight, params)
@@ -198,7 +204,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         random = check_random_state(self.random_state)
         choice = self._choose(X, y, sample_weight, params, random, self._print)
         began = time.perf_counter()
-        model = self._refitted(choice, random) if self.refit else self._mean(choice)
+        model = self._refitted(choice, random) if self.refit else mean_model(choice)
         self.refit_time_ = time.perf_counter() - began
         self._set_fitted(model, choice)
 
@@ -220,10 +226,11 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         routed = self._routed(weights, params)
         splitter = check_cv(self.cv, targets, classifier=True)
         splits = checked_splits(splitter.split(rows, targets, **routed.splitter.split), targets)
-        own = self._by_label(targets, weights)
-        scorer = self._scorer(own.get("costs"))
+        scorer = self._scorer()
         check_top_k(scorer, len(np.unique(targets)))
-        folds = Folds(rows, targets, weights, splits, scorer, routed.scorer.score, own)
+        classes = self._classes_of(targets, weights)
+        folds = Folds(rows, targets, weights, splits, scorer, routed.scorer.score, classes)
+        self._warn_of_missing(folds)
         Cs, table, among = self._searched(folds, Cs, random, on_column)
         scores = scores_of(table)[:, among]
         best = among[chosen(scores, one_standard_error=self.one_standard_error)]
@@ -245,7 +252,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
 
         def make(C: float, tol: float, seed: int) -> Classifier:
             run = {"C": C, "tol": tol, "random_state": seed, "n_jobs": n_inner, "verbose": 0}
-            return self._model(**run, **folds.by_label)
+            return self._model(**run)
 
         if Cs is None:
             Cs, table = search_paths(
@@ -278,12 +285,6 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         )
         folds = choice.folds
         model.fit(folds.X, folds.y, folds.sample_weight)
-        return model
-
-    def _mean(self, choice: SearchResult) -> Classifier:
-        """Return the mean of the folds' models, with parameters as they were given."""
-        model = mean_model(choice)
-        model.set_params(**{name: getattr(self, name) for name in choice.folds.by_label})
         return model
 
     def _set_fitted(self, model: Classifier, choice: SearchResult) -> None:
@@ -337,22 +338,29 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         score = {} if weights is None else {"sample_weight": weights}
         return Bunch(splitter=Bunch(split=params), scorer=Bunch(score=score))
 
-    def _scorer(self, costs: LabelledCosts | Taxonomy | None = None) -> Scorer:
-        known = costs or getattr(self, "costs", None)
-        return scorer_with_costs(self._model_class(), self.scoring, known)
+    def _scorer(self) -> Scorer:
+        costs = getattr(self, "costs", None)
+        return scorer_with_costs(self._model_class(), self.scoring, costs)
 
-    def _by_label(self, y: Array, sample_weight: Array | None) -> Settings:
-        """Return the parameters in the order of the classes, by label: folds may lack some."""
-        costs, offsets = getattr(self, "costs", None), getattr(self, "class_offset", None)
-        if costs is None and offsets is None:
-            return {}
+    def _classes_of(self, y: Array, sample_weight: Array | None) -> Array:
+        """Return the classes that have rows with a positive weight."""
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
-        weights = weights * class_weights(self.class_weight, y, weights)
-        classes = np.unique(y[weights > 0])
-        return {
-            **({} if costs is None else {"costs": by_label(costs, classes)}),
-            **({} if offsets is None else {"class_offset": offsets_by_label(offsets, classes)}),
-        }
+        return np.unique(y[weights * class_weights(self.class_weight, y, weights) > 0])
+
+    def _warn_of_missing(self, folds: Folds) -> None:
+        """Warn of free intercepts that folds train without rows."""
+        if getattr(self, "regularize_intercept", True) or not self.fit_intercept:
+            return
+        missing = folds.missing()
+        if missing:
+            classes = np.unique(np.concatenate(list(missing.values()))).tolist()
+            warnings.warn(
+                f"no training row of fold {', '.join(map(str, missing))} is of the class "
+                f"{first_of(classes)}: the intercept there is trained with half a row instead; use "
+                "stratified folds, fewer of them, or regularize_intercept=True",
+                UserWarning,
+                stacklevel=6,  # the caller of fit
+            )
 
     def _warn(self, gap: float) -> None:
         """Warn if the compared fits have a larger gap than requested."""
@@ -362,7 +370,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
                 f"{self.tol:g}): "
                 "scale the features, or raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,  # the caller of fit
             )
 
     def _print(self, C: float, column: Column) -> None:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import Event
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,6 +61,24 @@ class Scored:
         return replace(self, certificate=proof, seconds=0.0)
 
 
+class TrainingRows(NamedTuple):
+    """What a model is trained on.
+
+    Attributes
+    ----------
+    X : array-like of shape (n, d)
+    y : array-like of shape (n,)
+    sample_weight : array-like of shape (n,), or None
+    classes : ndarray of shape (k,), default=None
+        Ascending; some may have no row. Those of y when None.
+    """
+
+    X: Rows
+    y: ArrayLike
+    sample_weight: ArrayLike | None
+    classes: Array | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Folds:
     """The rows of all folds; each fit slices its own from X, of which there is one copy.
@@ -75,8 +93,8 @@ class Folds:
     scorer : callable
     metadata : dict
         Of the scorer: arrays with an entry for each row are sliced.
-    by_label : dict, default={}
-        Parameters of models that folds which lack classes take as well.
+    classes : ndarray of shape (k,)
+        Of all rows with a positive weight, ascending: every fold trains with all of them.
     """
 
     X: Rows
@@ -85,7 +103,7 @@ class Folds:
     splits: list[Split]
     scorer: Scorer
     metadata: Settings
-    by_label: Settings = field(default_factory=dict)
+    classes: Array
 
     @property
     def test_share(self) -> float:
@@ -102,17 +120,29 @@ class Folds:
         """
         began = time.perf_counter()
         with self.naming(number):
-            found = fit(model, *self.training_data(number), start, stop)
+            found = fit(model, self.training_rows(number), start, stop)
         score = self.score(number, found.model)
         proof = found.model.certificate_
         assert proof is not None
         return Scored(found, score, proof, time.perf_counter() - began)
 
-    def training_data(self, number: int) -> tuple[Rows, Array, Array | None]:
-        """Return X, y and the weights of the training rows of a fold."""
+    def training_rows(self, number: int) -> TrainingRows:
+        """Return the training rows of a fold."""
         rows = self.splits[number][0]
         weights = None if self.sample_weight is None else self.sample_weight[rows]
-        return self.X[rows], self.y[rows], weights
+        return TrainingRows(self.X[rows], self.y[rows], weights, self.classes)
+
+    def missing(self) -> dict[int, Array]:
+        """Return the classes that training rows of folds lack, by the numbers of these folds."""
+        found: dict[int, Array] = {}
+        for number, (rows, _) in enumerate(self.splits, 1):
+            held = self.y[rows]
+            if self.sample_weight is not None:
+                held = held[self.sample_weight[rows] > 0]
+            lacks = np.setdiff1d(self.classes, held)
+            if len(lacks):
+                found[number] = lacks
+        return found
 
     @contextlib.contextmanager
     def naming(self, number: int) -> Iterator[None]:
@@ -131,10 +161,13 @@ class Folds:
             If it can't be scored, or the score is no finite number.
         """
         rows = self.splits[number][1]
+        if self.metadata.get("sample_weight") is not None:
+            weights = np.asarray(self.metadata["sample_weight"])[rows]
+            rows = rows[weights > 0] if weights.any() else rows
         metadata = {
             name: _sliced(value, rows, len(self.y)) for name, value in self.metadata.items()
         }
-        scorer = with_labels(self.scorer, model.classes_)
+        scorer = with_labels(self.scorer, self.classes)
         try:
             score = float(scorer(model, self.X[rows], self.y[rows], **metadata))
         except (ValueError, AttributeError, TypeError) as error:
@@ -145,7 +178,7 @@ class Folds:
 
 
 def with_labels(scorer: Scorer, classes: Array) -> Scorer:
-    """Return a log loss scorer with all classes, of which a fold may lack some."""
+    """Return a log loss scorer with all classes, of which the test rows of a fold may lack some."""
     settings = getattr(scorer, "_kwargs", {})
     if getattr(scorer, "_score_func", None) is not log_loss or "labels" in settings:
         return scorer
@@ -232,9 +265,7 @@ def estimator_for(formulation: str, parameters: Settings) -> Classifier:
 
 def fit(
     model: Classifier,
-    X: Rows,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
+    given: TrainingRows,
     start: WarmStart | None = None,
     stop: Event | None = None,
 ) -> Fit:
@@ -243,7 +274,8 @@ def fit(
     Gives no warning when the tolerance is not reached (see `gap`). Thread-safe.
     """
     hooks = () if stop is None else (StopWhen(stop),)
-    training = Training(model, start=start, hooks=hooks, is_final=False)
+    X, y, sample_weight, classes = given
+    training = Training(model, start=start, hooks=hooks, is_final=False, classes=classes)
     training.check_params()
     training.run(X, y, sample_weight)
     assert training.ended is not None

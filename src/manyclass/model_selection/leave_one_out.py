@@ -24,7 +24,7 @@ from sklearn.utils.extmath import row_norms
 from manyclass.estimators.fit import Training
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import validated
-from manyclass.model_selection.folds import fit
+from manyclass.model_selection.folds import TrainingRows, fit
 from manyclass.problem.objective import coefficients_of, losses_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
@@ -103,7 +103,7 @@ def loo_error_bounds(
     settings = {"max_iter": 10_000, **parameters, "tol": tol}
     model = MulticlassSVC(**settings, weights="dense")
     rows, targets = validated(model, X, y, dtype=np.float64)
-    found = fit(model, rows, targets, None)
+    found = fit(model, TrainingRows(rows, targets, None))
     problem = Training(model).given(rows, targets, None).problem
     dataset = problem.dataset
     if dataset.n_examples != len(targets):

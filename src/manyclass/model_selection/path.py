@@ -38,7 +38,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 
-from manyclass.model_selection.folds import Fit, estimator_for, fit, gap_between
+from manyclass.model_selection.folds import (
+    Fit,
+    TrainingRows,
+    estimator_for,
+    fit,
+    gap_between,
+)
 from manyclass.model_selection.scorers import Classifier
 from manyclass.utils.types import Array, CsrArray, Numbers, Rows
 
@@ -207,7 +213,9 @@ def c_path(
         return estimator_for(formulation, {**settings, "C": C, "random_state": seed})
 
     random = check_random_state(random_state)
-    tracer = Tracer((X, y, sample_weight), make, random, on_fit=_print_fit if verbose else None)
+    tracer = Tracer(
+        TrainingRows(X, y, sample_weight), make, random, on_fit=_print_fit if verbose else None
+    )
     began = time.perf_counter()
     C, gap = tracer.trace(C_min, C_max, epsilon, max_fits)
     if gap > epsilon:
@@ -257,7 +265,7 @@ class Tracer:
 
     Parameters
     ----------
-    data : (X, y, sample_weight)
+    data : TrainingRows
     make : callable
         Returns an estimator to fit, for C and a seed.
     random : RandomState
@@ -269,7 +277,7 @@ class Tracer:
 
     def __init__(
         self,
-        data: tuple[Rows, ArrayLike, ArrayLike | None],
+        data: TrainingRows,
         make: Callable[[float, int], Classifier],
         random: np.random.RandomState,
         stop: Event | None = None,
@@ -319,7 +327,7 @@ class Tracer:
         model = self.make(float(C), int(self.random.randint(2**31 - 1)))
         nearest = min(self.fits, key=lambda known: abs(np.log(known.C / C)), default=None)
         start = None if nearest is None else nearest.start
-        found = fit(model, *self.data, start, self.stop)
+        found = fit(model, self.data, start, self.stop)
         if self.on_fit is not None:
             self.on_fit(found)
         self.fits.append(found)

@@ -29,7 +29,7 @@ class CostScorer:
 
     Attributes
     ----------
-    costs : what ``by_label`` takes or returns
+    costs : what ``by_label`` takes
         In the order of the classes of the estimator that is scored.
     """
 

@@ -317,7 +317,7 @@ def _traced(
     def model(C: float, seed: int) -> Classifier:
         return make(C, SHARE * epsilon, seed)
 
-    tracer = Tracer(folds.training_data(number), model, np.random.RandomState(seed), stop)
+    tracer = Tracer(folds.training_rows(number), model, np.random.RandomState(seed), stop)
     with folds.naming(number):
         C, gap = tracer.trace(*C_range, epsilon, MAX_FITS)
     if gap > epsilon and not stop.is_set():
@@ -343,20 +343,9 @@ def print_fits(C: float, gap: float, fits: Sequence[tuple[float, float]]) -> Non
 
 
 def mean_model(choice: SearchResult) -> Classifier:
-    """Return a model with the mean weights of the folds' models.
-
-    Raises
-    ------
-    ValueError
-        If a fold has other classes than the others.
-    """
+    """Return a model with the mean weights of the folds' models."""
     models = [entry.fit.model for entry in choice.table[choice.best] if entry.fit is not None]
     mean: Classifier = models[0]
-    for number, model in enumerate(models, 1):
-        if not np.array_equal(model.classes_, mean.classes_):
-            raise ValueError(
-                f"fold {number} has other classes than fold 1; refit=False needs all in each fold"
-            )
     mean.coef_ = sum(model.coef_ for model in models) / len(models)
     mean.intercept_ = np.mean([model.intercept_ for model in models], axis=0)
     mean.certificate_ = None

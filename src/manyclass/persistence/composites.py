@@ -32,6 +32,7 @@ from manyclass.persistence.search_schema import (
     pack_any,
     unpack_any,
 )
+from manyclass.persistence.step_checks import check_steps, refused_types, reset_runs
 from manyclass.persistence.trusted_types import AROUND
 from manyclass.persistence.vocabularies import (
     pack_vocabularies,
@@ -158,9 +159,7 @@ def pack_composite(model: BaseEstimator) -> tuple[dict[str, Array], Settings]:
         entries.append(entry)
         memo[id(classifier)] = Placeholder(i)
     around = _replaced(model, memo)
-    for part in _within(around):
-        if hasattr(part, "memory"):
-            part.memory = None
+    reset_runs(_within(around))
     for name, part in around.steps if isinstance(around, Pipeline) else [("", around)]:
         _check_types(io, name, part)
     tensors["around"] = np.frombuffer(io.dumps(around), np.uint8)
@@ -171,14 +170,16 @@ def _check_types(io: ModuleType, name: str, part: object) -> None:
     """Refuse a step, or a whole model, that skops would not load."""
     what = f"the step {name!r}" if name else f"this {type(part).__name__}"
     try:
-        others = set(io.get_untrusted_types(data=io.dumps(part))).difference(TRUSTED)
+        content = io.dumps(part)
+        others = set(io.get_untrusted_types(data=content)).difference(TRUSTED)
+        others |= refused_types(content)
     except Exception as error:  # whatever the step's own code raises
         raise TypeError(f"skops cannot store {what}: {one_line(error)}") from error
     if others:
         raise TypeError(
-            f"save_model cannot store {what}: it holds {', '.join(sorted(others))}, and "
-            "a model file has types and functions of scikit-learn, NumPy and SciPy alone; "
-            + _remedy(name, part)
+            f"save_model cannot store {what}: it holds {', '.join(sorted(others))}, and a model "
+            "file has only types and functions of scikit-learn, NumPy and SciPy whose contents can "
+            "be checked; " + _remedy(name, part)
         )
 
 
@@ -198,6 +199,9 @@ def unpack_composite(tensors: dict[str, Array], entry: Settings) -> BaseEstimato
     io, content = _skops(), tensors["around"].tobytes()
     try:
         _check_stored(content)
+        refused = refused_types(content)
+        if refused:
+            raise TypeError(f"they hold {', '.join(sorted(refused))}")
         model = io.loads(content, trusted=TRUSTED)
     except Exception as error:  # skops checks types, and a hostile file may hold anything else
         raise ValueError(f"its steps cannot be read: {one_line(error)}") from None
@@ -205,10 +209,12 @@ def unpack_composite(tensors: dict[str, Array], entry: Settings) -> BaseEstimato
         raise TypeError(f"its steps are no {entry['estimator']}")
     parts = _within(model)
     for part in parts:
-        if getattr(part, "memory", None) or getattr(part, "input", "content") != "content":
+        if getattr(part, "input", "content") != "content":
             raise ValueError(f"a {type(part).__name__} that would read files")
+    reset_runs(parts)
     unpack_vocabularies(with_vocabulary(parts), tensors)
     model = _replaced(model, _in_place(parts, tensors, entry["classifiers"]))
+    check_steps(_walk(model, set()))
     for part in _within(model):
         if isinstance(part, Pipeline):
             part._validate_steps()
@@ -284,7 +290,7 @@ def _replaced(model: BaseEstimator, memo: dict[int, object]) -> BaseEstimator:
 
 def _parts(value: object) -> list[object]:
     """Return where estimators may be: in lists, tables, attributes of scikit-learn's objects."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | set | frozenset):
         return list(value)
     if isinstance(value, dict):
         return list(value.values())

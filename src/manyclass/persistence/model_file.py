@@ -88,7 +88,8 @@ def save_model(path: Source, estimator: Model) -> None:
 
     The file appears whole or not at all: it is written under a temporary name in the same folder
     and renamed. A link is followed, and the permissions of an existing file stay. Of ``history_``,
-    400 records at most are kept, evenly spread. Not kept: what warm starts need, and a
+    400 records at most are kept, evenly spread. Not kept: what warm starts need, and parameters of
+    a run: ``n_jobs``, ``verbose``, ``memory``, those of checkpoints and processes, and a
     ``random_state`` that is no int.
 
     Parameters
@@ -99,7 +100,8 @@ def save_model(path: Source, estimator: Model) -> None:
     estimator : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, one with CV
         Or a MultilabelSVC; or scikit-learn's own Pipeline, GridSearchCV, CalibratedClassifierCV or
         ensemble with such classifiers. Fitted; of estimators with CV, a ``cv`` or ``scoring`` that
-        is no number or name is not kept. What is around the classifiers is scikit-learn's, without
+        is no number or name is not kept. What is around the classifiers is scikit-learn's, of types
+        whose contents ``load_model`` can check (no trees, neighbours or kernel machines), without
         functions other than those of NumPy and SciPy; it needs skops (``pip install
         'manyclass[skops]'``).
 

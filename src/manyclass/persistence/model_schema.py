@@ -38,8 +38,11 @@ SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 HISTORY = "history"
 COSTS = "costs"  # of mistakes
 TAXONOMY = "taxonomy"  # in place of costs of more classes than a table has
-# Parameters of a run, which are not stored.
-OF_A_RUN = ("solver", "communicator", "split", "checkpoint", "checkpoint_minutes", "resume")
+# Parameters of a run, which are neither stored nor taken from a file.
+OF_A_RUN = (
+    *("solver", "communicator", "split", "checkpoint", "checkpoint_minutes", "resume"),
+    *("n_jobs", "verbose"),
+)
 MAX_STEPS = 1 << 62  # leaves room to count more
 
 
@@ -142,7 +145,7 @@ def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
     if COSTS in tensors and hasattr(estimator, "costs"):
         estimator.costs = _costs(tensors[COSTS], classes)
     if TAXONOMY in model and hasattr(estimator, "costs"):
-        estimator.costs = Taxonomy.from_dict(model[TAXONOMY])
+        estimator.costs = _taxonomy(model[TAXONOMY], classes)
     if HISTORY in tensors:
         estimator.history_ = history_of(tensors[HISTORY], kind.record)
     estimator.n_features_in_ = coef.shape[1]
@@ -165,7 +168,7 @@ def new(model: Settings) -> Estimator:
 
 def params_of(stored: Settings) -> Settings:
     """Return parameters as estimators take them; undoes ``plain_params``."""
-    params = dict(stored)
+    params = {name: value for name, value in stored.items() if name not in OF_A_RUN}
     for name in ("class_weight", "class_offset"):
         if isinstance(params.get(name), dict):
             params[name] = dict(params[name]["items"])
@@ -176,6 +179,14 @@ def _costs(table: Array, classes: Array) -> Array:
     if table.dtype != np.float64:
         raise ValueError(f"costs of type {table.dtype}")
     return cost_table(table, classes)
+
+
+def _taxonomy(stored: Settings, classes: Array) -> Taxonomy:
+    tree = Taxonomy.from_dict(stored)
+    missing = [label for label in classes.tolist() if label not in tree]
+    if missing:
+        raise ValueError(f"class {missing[0]!r} is no node of the taxonomy")
+    return tree
 
 
 def _thresholds(tensors: dict[str, Array], n_labels: int) -> Array:
@@ -316,8 +327,6 @@ class ModelKind:
             value = getattr(estimator, name)
             if value is not None and not isinstance(value, str) and not math.isfinite(value):
                 raise ValueError(f"{name} is not finite")
-        if estimator.n_jobs == 0:
-            raise ValueError("n_jobs is 0")
         loss = estimator.loss
         if not isinstance(estimator, MulticlassSVC):
             return

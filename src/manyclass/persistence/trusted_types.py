@@ -42,6 +42,7 @@ AROUND = [
     "numpy.dtype",
     "numpy.number",
     "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
     "sklearn.calibration._TemperatureScaling",

@@ -15,7 +15,7 @@ which are read in order first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from mmap import mmap
 
 import numpy as np
@@ -162,6 +162,27 @@ class Dataset:
             n_classes=int(n_classes),
             bias=float(values.dtype.type(bias)),
             scaling=float(bias),
+        )
+
+    def with_blank_rows(self, labels: NDArray[np.int32], weights: NDArray[np.float64]) -> Dataset:
+        """Return these examples and, behind them, some whose features are all 0.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (m,), int32
+        weights : ndarray of shape (m,), float64
+        """
+        n, m = self.n_examples, len(labels)
+        values, indptr = self.values, np.append(self.indptr, np.repeat(self.indptr[-1], m))
+        if self.is_dense:
+            values = np.append(values, np.zeros(m * self.n_features, values.dtype))
+            indptr = np.arange(n + m + 1, dtype=np.int64) * self.n_features
+        return replace(
+            self,
+            indptr=indptr,
+            values=values,
+            labels=np.append(self.labels, labels),
+            weights=np.append(self.weights, weights),
         )
 
     def has_features(self) -> NDArray[np.bool_]:

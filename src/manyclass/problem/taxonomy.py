@@ -14,7 +14,7 @@ Ramaswamy et al., Convex calibrated surrogates for hierarchical classification, 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -23,17 +23,19 @@ from numpy.typing import ArrayLike, NDArray
 from manyclass.problem.tree_parents import (
     NONE,
     Below,
+    Places,
+    ancestors,
     in_order,
+    meeting_points,
     parents_of_nested,
     parents_of_paths,
 )
 from manyclass.problem.tree_scores import ClassRanges, TreeScores
 from manyclass.utils.types import Array, Label, Numbers, Settings
 
-Places = NDArray[np.int64]
 Range = tuple[float, float]
 ROWS_AT_A_TIME = 1 << 16
-LARGEST = 1 << 27  # numbers of the ancestors of all nodes: 1 GB
+MAX_DEPTH = 1000  # distances take a step for each level
 
 
 class WithProbabilities(Protocol):
@@ -100,6 +102,9 @@ class Taxonomy:
         if not isinstance(parents, Mapping) or not parents:
             raise ValueError("a taxonomy needs a dict of nodes and their parents, one at least")
         self.parents, self.distance = dict(parents), distance
+        for node, parent in self.parents.items():
+            if not isinstance(parent, Hashable):
+                raise ValueError(f"the parent of {node!r} must be one label, not {parent!r}")
         if any(label != label for pair in self.parents.items() for label in pair):
             raise ValueError(
                 "a node or its parent is NaN; roots of a taxonomy have the parent None"
@@ -111,16 +116,11 @@ class Taxonomy:
         self.depths = np.zeros(len(above), np.int64)
         for place, parent in enumerate(above[1:], 1):
             self.depths[place] = self.depths[parent] + 1
-        if len(above) * int(self.depths.max()) > LARGEST:
+        if int(self.depths.max()) > MAX_DEPTH:
             raise ValueError(
-                f"a taxonomy of {len(above):,} nodes and depth {int(self.depths.max()):,} is too "
-                f"deep: their product may be {LARGEST:,}"
+                f"a taxonomy of depth {int(self.depths.max()):,} is too deep: it may be "
+                f"{MAX_DEPTH:,}"
             )
-        # Row c: the ancestors of node c from depth 1 on, itself the last, then NONE.
-        self._lines = np.full((len(above), int(self.depths.max())), NONE, np.int64)
-        for place, parent in enumerate(above[1:], 1):
-            self._lines[place] = self._lines[parent]
-            self._lines[place, self.depths[place] - 1] = place
 
     def __repr__(self) -> str:
         """Sizes, as the whole dict may be long."""
@@ -135,6 +135,11 @@ class Taxonomy:
         distance: str | Callable[[Numbers], ArrayLike] = "edges",
     ) -> Taxonomy:
         """Return the tree of paths such as "Computers/Hardware"; a node's label is its path.
+
+        Raises
+        ------
+        ValueError
+            If a path is not text, or has an empty part.
 
         Examples
         --------
@@ -209,7 +214,11 @@ class Taxonomy:
             If a class is no node, or a distance is negative, infinite or NaN.
         """
         places = self._places_of(np.asarray(classes))
-        found = np.stack([self._distances(np.full_like(places, c), places) for c in places])
+        common = np.zeros((len(places), len(places)), np.int64)
+        for depth, nodes in ancestors(places, self._above, self.depths):
+            deep = self.depths[nodes] == depth
+            common += (nodes[:, None] == nodes) & deep[:, None]
+        found = self._distances(places[:, None], places[None, :], common)
         largest = self.scale or float(found.max(initial=0.0))
         return found / largest if largest else found
 
@@ -277,7 +286,8 @@ class Taxonomy:
         ValueError
             If a label is no node, or there are not as many of both.
         """
-        return self._distances(*self._pairs(y, predicted))
+        true, found = self._pairs(y, predicted)
+        return self._distances(true, found, self._common(true, found))
 
     def mean_distance(self, y: ArrayLike, predicted: ArrayLike) -> float:
         """Return the mean of ``distances``: with the default, edges of the tree."""
@@ -295,7 +305,7 @@ class Taxonomy:
         Of the rows whose true label is as deep; NaN where there is none.
         """
         true, found = self._pairs(y, predicted)
-        common, shares = self._common(true, found), np.full(self._lines.shape[1], np.nan)
+        common, shares = self._common(true, found), np.full(int(self.depths.max()), np.nan)
         for depth in range(1, len(shares) + 1):
             deep = self.depths[true] >= depth
             if deep.any():
@@ -324,15 +334,15 @@ class Taxonomy:
         if not 0.5 <= threshold < 1:
             raise ValueError(f"threshold must be from 0.5 to less than 1, got {threshold}")
         p = np.asarray(model.predict_proba(X), np.float64)
-        lines = self._lines[self._places_of(model.classes_)]
         best = np.zeros(len(p), np.int64)
-        for at_depth in lines.T:
-            deep = np.flatnonzero(at_depth != NONE)
-            nodes, columns = np.unique(at_depth[deep], return_inverse=True)
+        places = self._places_of(model.classes_)
+        for depth, above in ancestors(places, self._above, self.depths):
+            deep = np.flatnonzero(self.depths[above] == depth)
+            nodes, columns = np.unique(above[deep], return_inverse=True)
             order = np.argsort(columns, kind="stable")
             first = np.searchsorted(columns[order], np.arange(len(nodes)))
             of_nodes = np.add.reduceat(p[:, deep[order]], first, axis=1)
-            likely = of_nodes.max(axis=1) > threshold
+            likely = (of_nodes.max(axis=1) > threshold) & (best == 0)
             best[likely] = nodes[of_nodes[likely].argmax(axis=1)]
         labels = np.empty(len(self.nodes), object)
         labels[:] = self.nodes
@@ -362,8 +372,8 @@ class Taxonomy:
         found = np.zeros(len(first), np.int64)
         for begin in range(0, len(first), ROWS_AT_A_TIME):
             part = slice(begin, begin + ROWS_AT_A_TIME)
-            one, other = self._lines[first[part]], self._lines[second[part]]
-            found[part] = ((one == other) & (one != NONE)).sum(axis=1)
+            nodes = meeting_points(first[part], second[part], self._above, self.depths)
+            found[part] = self.depths[nodes]
         return found
 
     def _of_depths(self, depths: Places) -> Numbers:
@@ -374,10 +384,10 @@ class Taxonomy:
             raise ValueError("distance must return a finite number of at least 0 for each depth")
         return found
 
-    def _distances(self, first: Places, second: Places) -> Numbers:
-        common = self._common(first, second)
+    def _distances(self, first: Places, second: Places, common: Places) -> Numbers:
+        """Distances of nodes, given the depths of their lowest common ancestors."""
         if callable(self.distance):
-            found = self._of_depths(common)
+            found = self._of_depths(common.ravel()).reshape(common.shape)
             found[first == second] = 0
             return found
         return (self.depths[first] + self.depths[second] - 2 * common).astype(np.float64)

@@ -1,16 +1,21 @@
 """Trees as dicts of nodes and their parents: from paths, from nested dicts, and in an order.
 
-Nodes are labels. Roots have the parent None, or are parents without one of their own.
+Nodes are labels. Roots have the parent None, or are parents without one of their own. In an order,
+nodes are their places in it, and the ancestors of many are found level by level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from manyclass.utils.types import Label
 
 NONE = -1  # no node
+Places = NDArray[np.int64]
 Below: TypeAlias = "Mapping[Label, Below] | Collection[Label] | None"  # what is below a node
 
 
@@ -20,12 +25,17 @@ def parents_of_paths(paths: Iterable[str], separator: str) -> dict[Label, Label]
     Raises
     ------
     ValueError
-        If a path has an empty part, or there is no list or no separator.
+        If a path is not text or has an empty part, or there is no list or no separator.
     """
-    if isinstance(paths, str) or not separator:
+    if isinstance(paths, str) or not isinstance(paths, Iterable) or not separator:
         raise ValueError("from_paths takes a list of paths, and a separator that is not empty")
     parents: dict[Label, Label] = {}
     for path in paths:
+        if not isinstance(path, str):
+            raise ValueError(
+                f"a path must be text such as {separator.join('abc')!r}, not {path!r}; join parts "
+                f"by {separator!r}.join(path)"
+            )
         parts = path.split(separator)
         if not all(parts):
             raise ValueError(f"the path {path!r} has an empty part")
@@ -49,6 +59,8 @@ def parents_of_nested(tree: Mapping[Label, Below]) -> dict[Label, Label]:
         if below is not None and not isinstance(below, Mapping | list | tuple | set):
             raise ValueError(f"below {above!r} there must be a dict or a list, not {below!r}")
         for node in below or ():
+            if not isinstance(node, Hashable):
+                raise ValueError(f"a node below {above!r} must be a label, not {node!r}")
             if node in parents:
                 raise ValueError(f"{node!r} is in the taxonomy twice")
             parents[node] = above
@@ -85,3 +97,32 @@ def in_order(parents: Mapping[Label, Label]) -> tuple[list[Label], Sequence[int]
     if missing:
         raise ValueError(f"the parents of {missing[0]!r} lead in a circle")
     return nodes, above
+
+
+def ancestors(places: Places, above: Places, depths: Places) -> Iterator[tuple[int, Places]]:
+    """Yield each depth of some nodes, the largest first, 1 the last, and their ancestors there.
+
+    Nodes that are less deep are themselves.
+
+    Parameters
+    ----------
+    places : ndarray
+        Of the nodes.
+    above, depths : ndarray of shape (n_nodes,)
+        Of all nodes: the place of the parent, and the depth.
+    """
+    for depth in range(int(depths[places].max(initial=0)), 0, -1):
+        places = np.where(depths[places] > depth, above[places], places)
+        yield depth, places
+
+
+def meeting_points(first: Places, second: Places, above: Places, depths: Places) -> Places:
+    """Return the lowest common ancestor of each pair of nodes, shape (n,); see ``ancestors``."""
+    deepest = int(max(depths[first].max(initial=0), depths[second].max(initial=0)))
+    for depth in range(deepest - 1, -1, -1):
+        apart = first != second
+        if not apart.any():
+            break
+        first = np.where(apart & (depths[first] > depth), above[first], first)
+        second = np.where(apart & (depths[second] > depth), above[second], second)
+    return first

@@ -228,6 +228,31 @@ def test_class_weights_of_some_classes_in_pieces():
     np.testing.assert_array_equal(whole.coef_, pieces.coef_)
 
 
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_piece_without_weight_changes_nothing(is_sparse):
+    X = sp.csr_array(FIRST[0]) if is_sparse else FIRST[0]
+    y = FIRST[1]
+    model = StochasticClassifier(random_state=0).partial_fit(X, y, classes=np.unique(y))
+    before = contents(model)
+    model.partial_fit(X, y, sample_weight=np.zeros(len(y)))
+    model.set_params(class_weight=dict.fromkeys(range(10), 0.0)).partial_fit(X, y)
+    model.set_params(class_weight=None)
+    assert contents(model) == before
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.partial_fit(X, y, sample_weight=np.zeros(3))
+
+
+def test_a_first_piece_without_weight_leaves_weights_of_zero():
+    X, y = FIRST
+    model = StochasticClassifier(random_state=0)
+    model.partial_fit(X, y, classes=np.unique(y), sample_weight=np.zeros(len(y)))
+    assert model.n_steps_ == 0
+    assert not model.coef_.any()
+    model.partial_fit(X, y)
+    wanted = StochasticClassifier(random_state=0).partial_fit(X, y, classes=np.unique(y))
+    np.testing.assert_array_equal(model.coef_, wanted.coef_)
+
+
 def test_a_stream_of_dense_and_sparse_pieces_is_one_run():
     mixed, dense = (StochasticClassifier(average=True, shuffle=False) for _ in range(2))
     for i in range(0, 600, 100):

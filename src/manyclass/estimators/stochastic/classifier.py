@@ -16,15 +16,8 @@ from manyclass.estimators.coefficients import CallbackSupportMixin, FitTask, wit
 from manyclass.estimators.offsets import Offsets
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.stochastic.fit import StochasticModel
-from manyclass.estimators.stochastic.run import shape_of, two_at_least
-from manyclass.estimators.validation import (
-    checked_dtype,
-    checked_width,
-    hold_out,
-    one_of,
-    training_data,
-    validated,
-)
+from manyclass.estimators.stochastic.run import checked_dtype, checked_width, shape_of, two_at_least
+from manyclass.estimators.validation import hold_out, one_of, training_data, validated
 from manyclass.solvers.sgd import STOCHASTIC_LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.advice import OF_STOCHASTIC
@@ -352,7 +345,7 @@ class StochasticClassifier(
         classes : array-like of shape (n_classes,), default=None
             All classes that y will ever hold; needed in the first call, unless the model is fitted.
         sample_weight : array-like of shape (n_samples,), default=None
-            Not negative.
+            Not negative. Rows of weight 0 count as no rows: if all have it, nothing changes.
 
         Returns
         -------

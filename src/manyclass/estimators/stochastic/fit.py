@@ -285,6 +285,8 @@ class StochasticModel(LinearClassifier):
             weights = self.class_weight
             assert not isinstance(weights, str)  # "balanced" has been refused
             dataset = stream_data(rows, targets, sample_weight, weights, known, manner.bias)
+            if not dataset.n_examples and not first:
+                return
             running = self._started(shape_of(dataset), known, manner, go_on=True)
             self._train_once(dataset, running, given)
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import copy
+import operator
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator
 
 from manyclass.estimators.coefficients import split_weights
 from manyclass.estimators.validation import stream_data, validated
 from manyclass.prediction.scoring import Coefficients
-from manyclass.problem.dataset import Dataset
+from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.problem.solution import Weights
 from manyclass.solvers.sgd import Stochastic, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.utils.given_rows import FLOATS
 from manyclass.utils.types import Array, DType, Rows, Settings
 
 # Value of the appended feature where rows are sparse. Their length is often one: a feature of 1
@@ -138,3 +140,18 @@ def epoch_line(record: StochasticRecord) -> str:
         f"epoch {record.epoch:4d}  {record.seconds:8.2f} s  steps {record.steps}  "
         f"loss {record.loss:.6g}{words}"
     )
+
+
+def checked_width(n_features: int) -> int:
+    """Return a number of features that the compiled core can count."""
+    width = operator.index(n_features)
+    if not 0 < width < MAX_INDEX:
+        raise ValueError(f"n_features must be from 1 to 2^31 - 2, got {n_features}")
+    return width
+
+
+def checked_dtype(dtype: DTypeLike) -> DType:
+    """Return a type that the compiled core knows."""
+    if np.dtype(dtype) not in FLOATS:
+        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+    return np.dtype(dtype)
