@@ -373,7 +373,7 @@ class Training:
                 f"nearly all training rows are given class {given.classes[found.number]!s}, though "
                 f"{100 * found.others:.2g} % are of other classes: {self.model._remedy}",
                 UserWarning,
-                stacklevel=4 + WRAPPERS,  # the caller of fit
+                stacklevel=5 + WRAPPERS,  # the caller of fit
             )
 
     def range_of_costs(self, problem: Problem) -> tuple[float, float]:

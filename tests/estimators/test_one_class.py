@@ -1,0 +1,122 @@
+"""Warnings of models that give nearly all training rows one class, and of scores that are alike."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_classification
+from sklearn.preprocessing import StandardScaler
+
+from manyclass import (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    MultinomialLogisticRegression,
+    MultinomialLogisticRegressionCV,
+)
+
+SETTINGS = {
+    "n_informative": 12,
+    "n_classes": 4,
+    "weights": [0.85, 0.1, 0.04, 0.01],
+    "class_sep": 0.8,
+    "random_state": 0,
+}
+NAMES = np.array(["often", "some", "few", "rare"])
+
+
+def overlapping():
+    """Rows of overlapping classes, of which one has 85 %."""
+    X, y = make_classification(8000, 30, **SETTINGS)
+    return StandardScaler().fit_transform(X).astype(np.float32), NAMES[y]
+
+
+def noise():
+    """Rows that say nothing of their classes, of which one has 85 %."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(400, 3)), rng.choice(2, 400, p=[0.85, 0.15])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_one_class_for_all_rows_is_warned_of(sparse):
+    X, y = overlapping()
+    with pytest.warns(UserWarning, match="nearly all training rows are given class often") as seen:
+        model = MulticlassSVC(random_state=0).fit(sp.csr_array(X) if sparse else X, y)
+    assert (model.predict(X) == "often").mean() > 0.98
+    assert "16 % are of other classes" in str(seen[0].message)
+    assert "class_weight='balanced'" in str(seen[0].message)
+    assert seen[0].filename == __file__
+
+
+def test_with_costs_other_remedies_are_named():
+    X, y = noise()
+    with pytest.warns(UserWarning, match="cost_scaling='slack' or loss='squared_hinge'"):
+        MulticlassSVC(costs=[[0, 1], [2, 0]], random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MulticlassSVC(class_weight="balanced", random_state=0),
+        MultinomialLogisticRegression(class_weight="balanced", random_state=0),
+    ],
+)
+def test_the_remedies_are_not_warned_of(model):
+    X, y = overlapping()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y)
+    assert len(np.unique(model.predict(X))) == 4
+
+
+def test_rare_classes_that_are_found_are_not_warned_of():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [5000, 5])
+    X = rng.normal(size=(5005, 3)) + 20 * y[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MulticlassSVC(random_state=0).fit(X, y)
+    assert (model.predict(X) == y).all()
+
+
+def test_base_scores_may_be_all_that_tells_rows_apart():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MultinomialLogisticRegression(C=1e-4, random_state=0)
+        model.fit(rng.normal(size=(300, 2)), y, base_scores=10 * np.eye(3)[y])
+
+
+def test_an_unfinished_fit_has_its_own_warning_alone():
+    X, y = overlapping()
+    with pytest.warns(match="training stopped after 1 epoch") as seen:
+        MulticlassSVC(max_iter=1, random_state=0).fit(X, y)
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "scoring"), [(MulticlassSVCCV, None), (MultinomialLogisticRegressionCV, "accuracy")]
+)
+def test_scores_that_do_not_tell_values_of_C_apart_are_warned_of(kind, scoring):
+    X, y = noise()
+    model = kind(Cs=[1e-3, 1e-2], cv=2, scoring=scoring, random_state=0)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    told = [str(warning.message) for warning in seen]
+    assert told[0].startswith("all 2 values of C score alike (0.83), and C = 0.001 is one of them")
+    assert told[1].startswith("nearly all training rows are given class 0")
+    assert len(told) == 2
+
+
+def test_perfect_scores_are_not_warned_of():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 3)) + 10 * np.eye(3)[y]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MulticlassSVCCV(Cs=[0.1, 1.0], cv=2, random_state=0).fit(X, y)
+    assert model.best_score_ == 1.0
