@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from manyclass import MulticlassSVC
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.problem.solution import Certificate, EpochRecord, Solution
+from manyclass.problem.solution import LEAST_GAP, Certificate, EpochRecord, Solution
 from tests.trials.exact import Exact, ExactProblem
 from tests.trials.random_problems import RandomProblem
 
 REFERENCE_EPOCHS = 2000
+ROUNDING_OF_SHARE = 1e-9  # of a relative gap: P(0) - D may be a small difference
 
 
 class Keeper(MulticlassSVC):
@@ -40,6 +41,7 @@ class Verdict:
     claim: Certificate
     primal: Fraction
     dual: Fraction
+    zero: Fraction  # P(0)
     primal_inside: Fraction  # of W before it became coef_ and intercept_
     off_centre: float  # sum over the classes, in last digits of the largest weight of its row
 
@@ -64,7 +66,18 @@ class Verdict:
         if not np.isfinite(self.claim.gap):
             return bool(np.isnan(self.claim.gap))
         claim = Fraction(self.claim.gap)
-        return claim < 0 or self.primal - self.dual > claim or self.is_misplaced
+        hides = claim < 0 or self.primal - self.dual > claim
+        return hides or self.is_misplaced or self.flatters
+
+    @property
+    def flatters(self) -> bool:
+        """Whether the claimed relative gap is below gap / min(P, P(0) - D), rounding aside."""
+        gap, lower = self.primal - self.dual, self.claim.dual_objective
+        if not np.isfinite(lower) or gap <= Fraction(LEAST_GAP) * self.primal:
+            return False
+        scale = min(self.primal, max(Fraction(0), self.zero - Fraction(lower)))
+        claim = self.claim.relative_gap
+        return claim < np.inf and Fraction(claim) * scale < gap * Fraction(1 - ROUNDING_OF_SHARE)
 
     @property
     def is_misplaced(self) -> bool:
@@ -82,7 +95,7 @@ class Verdict:
             return "no number"
         claim = Fraction(self.claim.gap)
         if self.primal - self.dual <= claim:
-            return "P or D misplaced"
+            return "P or D misplaced" if self.is_misplaced else "relative gap"
         if self.primal_inside - self.dual <= max(claim, Fraction(0)):
             return "negative" if claim < 0 else "coef_/intercept_ rounded"
         off_primal = abs(self.primal - Fraction(self.claim.primal_objective))
@@ -114,6 +127,7 @@ def judge(problem: RandomProblem) -> Verdict:
         claim=model.certificate_,
         primal=exact.primal(W.centred() if centred else W),
         dual=exact.dual(duals_of(model)),
+        zero=exact.primal(Exact(0 * W.ints, W.unit)),
         primal_inside=exact.primal(inside.centred() if centred else inside),
         off_centre=_off_centre(W, problem.X.dtype) if centred and problem.params["k"] > 2 else 0,
     )
@@ -129,7 +143,7 @@ def exact_problem(problem: RandomProblem, model: Keeper) -> ExactProblem:
         costs,
         len(model.classes_),
         FORMULATIONS[model.formulation],
-        bias=bias_of(model, problem.X.dtype) if model.fit_intercept else 0.0,
+        bias=float(model.intercept_scaling) if model.fit_intercept else 0.0,
         squared=model.loss == "squared_hinge",
     )
 
@@ -144,17 +158,12 @@ def costs_of(problem: RandomProblem) -> NDArray[np.float64]:
     return np.asarray(problem.params["C"] * weights)
 
 
-def bias_of(model: Keeper, dtype: np.dtype[Any]) -> float:
-    """Return the value of the appended feature, which is of the type of X."""
-    return float(dtype.type(model.intercept_scaling))
-
-
 def returned_weights(model: Keeper) -> Exact:
     """W, shape (d + 1, k), of ``coef_`` and ``intercept_``; when binary, of both classes."""
     W = Exact.of(_dense(model.coef_).T)
     last = Exact.of(np.asarray(model.intercept_)[None])
     if model.fit_intercept:
-        last = last.over(Fraction(bias_of(model, model.coef_.dtype)))
+        last = last.over(Fraction(float(model.intercept_scaling)))
     ints = np.vstack([W.ints * last.unit, last.ints * W.unit])
     if len(model.classes_) > 2:
         return Exact(ints, W.unit * last.unit)

@@ -27,7 +27,7 @@ from manyclass import MultinomialLogisticRegression, c_path
 from manyclass.model_selection.folds import estimator_for
 from manyclass.problem.formulations import FORMULATIONS
 from tests.trials.exact import Exact, ExactProblem
-from tests.trials.judging import bias_of, returned_weights, to_float
+from tests.trials.judging import returned_weights, to_float
 
 MOST_DECADES = 16
 POINTS = 8  # of a path, beside its ends
@@ -109,7 +109,7 @@ class Objective:
         return exact.primal(Exact(W.ints * by.numerator, W.unit * by.denominator))
 
     def _bias(self, model: Any) -> float:
-        return bias_of(model, self.problem.X.dtype) if model.fit_intercept else 0.0
+        return float(model.intercept_scaling) if model.fit_intercept else 0.0
 
     def _logistic(self, model: Any, C: float, longer: float) -> Fraction:
         by, bias = 1 + np.longdouble(longer), self._bias(model)
