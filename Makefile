@@ -18,12 +18,13 @@ INSTALL := $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=buil
 STUB := src/manyclass/_core.pyi
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-all trials lint format stub bench experiments docs wheel clean
+.PHONY: help demo test test-rest test-all trials lint format stub bench experiments docs wheel clean
 
 help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
 	@echo "make test     the tests that are not marked slow, some of the core under sanitizers"
-	@echo "make test-all all tests, a solver's on baseline instructions, the core under sanitizers"
+	@echo "make test-rest  slow tests, pages, Ray, Spark, baseline instructions, the core under sanitizers"
+	@echo "make test-all make test, then make test-rest"
 	@echo "make trials   certificates of random problems judged exactly, kills, hostile input (an hour at most)"
 	@echo "make lint     ruff, mypy, import-linter, clang-format, phrases, the stub of the core"
 	@echo "make stub     write the stub of the core again, after changes of the binding"
@@ -69,11 +70,15 @@ test: $(VENV)/with-test
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not slow"
 	bash tests/sanitize.sh $(BIN)/python quick
 
-test-all: $(VENV)/with-test $(VENV)/with-docs $(VENV)/with-ray $(VENV)/with-spark
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal
+# What `make test` leaves out. Tests that need the packages of docs, Ray or PySpark are marked slow.
+test-rest: $(VENV)/with-test $(VENV)/with-docs $(VENV)/with-ray $(VENV)/with-spark
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m slow
 	MANYCLASS_INSTRUCTION_SET=baseline $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(BASELINE_TESTS)
 	bash tests/check_symbols.sh build/editable
 	bash tests/sanitize.sh $(BIN)/python all
+
+test-all: test
+	$(MAKE) test-rest
 
 # All of them, whatever one finds.
 trials: $(VENV)/with-test

@@ -1,6 +1,6 @@
 """Write the latest measurements into pages of docs/development/, with pictures.
 
-python -m benchmarks.page [FOLDER]
+python -m benchmarks.page [FOLDER] [--quick]
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from benchmarks.peers.problems import PROBLEMS
 from benchmarks.runs import growth
 from benchmarks.stochastic import plots as stochastic_plots
 from benchmarks.stochastic import tables as stochastic_tables
-from measuring.results import FIGURES, RESULTS, ROOT, read_results, write_between
+from measuring.quick import parse
+from measuring.results import FIGURES, RESULTS, ROOT, place, read_results, write_between
 
 PAGES = ROOT / "docs" / "development"
 PAGE = PAGES / "benchmarks.md"
@@ -28,14 +29,17 @@ def main() -> None:
     """Write tables and pictures of whatever was measured."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page")
     parser.add_argument("folder", nargs="?", type=Path, default=RESULTS)
-    folder = parser.parse_args().folder
+    options = parse(parser, folder=RESULTS)
+    folder = options.folder
     if (folder / "latest.json").exists():
         result = report.read(folder / "latest.json")
+        if options.quick:
+            result["entries"] = result["entries"][:1]
         paths = list(plots.draw_all(result, FIGURES))
         write_between(PAGE, "measured", f"{tables.all_tables(result)}\n\n{_pictures(paths)}")
     grown = read_results(folder / "growth.json")
     if grown:
-        growth.draw(grown, FIGURES / "bench-growth.png")
+        growth.draw(grown, place(FIGURES / "bench-growth.png"))
         write_between(PAGE, "growth", _growth(grown))
     _many_classes(folder)
     _stochastic(folder)
@@ -49,7 +53,7 @@ def _many_classes(folder: Path) -> None:
         write_between(MANY_CLASSES, "costs", costs)
     grown = read_results(folder / "many_classes_growth.json")
     if grown:
-        many_classes_growth.draw(grown, FIGURES / many_classes_growth.FIGURE)
+        many_classes_growth.draw(grown, place(FIGURES / many_classes_growth.FIGURE))
         picture = (
             f"![seconds and memory while k or n grows](../figures/{many_classes_growth.FIGURE})"
         )
@@ -60,7 +64,7 @@ def _many_classes(folder: Path) -> None:
 def _stochastic(folder: Path) -> None:
     measured = read_results(folder / "stochastic.json")
     if measured:
-        stochastic_plots.draw(measured, FIGURES / stochastic_plots.FIGURE)
+        stochastic_plots.draw(measured, place(FIGURES / stochastic_plots.FIGURE))
         picture = f"![test accuracy against seconds](../figures/{stochastic_plots.FIGURE})"
         seconds = stochastic_tables.seconds_tables(measured)
         write_between(STOCHASTIC, "data", stochastic_tables.levels_table(measured))

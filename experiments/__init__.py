@@ -6,17 +6,16 @@ Data are svmlight files, looked for in the folder that MANYCLASS_DATA names, by 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.datasets import load_iris
 
 from manyclass import load_svmlight
-from measuring.results import ROOT
+from measuring.datasets.real import folder_of_data
 
 
 class MissingDataError(Exception):
@@ -51,7 +50,7 @@ def load(train: str, test: str) -> Split:
     MissingDataError
         If a file is not there.
     """
-    folder = Path(os.environ.get("MANYCLASS_DATA", ROOT.parent / "shared" / "data"))
+    folder = folder_of_data()
     paths = [folder / f"{name}.bz2" for name in (train, test)]
     missing = [path.name for path in paths if not path.exists()]
     if missing:
@@ -78,6 +77,13 @@ def load_named(name: str) -> Split:
     if name == "usps":
         return load("usps", "usps.t")
     return load(f"{name}.scale", f"{name}.t.scale")
+
+
+def irises() -> Split:
+    """Return scikit-learn's irises, every third one for the test: data of quick forms."""
+    X, y = load_iris(return_X_y=True)
+    rows, test = sp.csr_array(X.astype(np.float32)), np.arange(len(y)) % 3 == 0
+    return Split(rows[~test], y[~test], rows[test], y[test])
 
 
 def density(values: NDArray[Any]) -> float:

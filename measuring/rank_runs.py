@@ -32,6 +32,7 @@ from measuring import training
 from measuring.datasets.base import BaseDataset, Data
 from measuring.datasets.real import RealDataset
 from measuring.datasets.shaped_text import ShapedText
+from measuring.datasets.tiny import TINY
 from measuring.hosts import MPIEXEC
 from measuring.processes import in_fresh_process
 
@@ -56,6 +57,7 @@ DATASETS: dict[str, BaseDataset] = {
         _text("long-rows", 3_000, 40_000, 600, 250.0),
         _text("many-classes", 8_000, 8_000, 3_000, 40.0),
         _text("other-rows", 6_000, 30_000, 800, 80.0),
+        TINY,
     )
 }
 

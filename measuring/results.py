@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import platform
+import shutil
+import tempfile
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
@@ -13,21 +16,47 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 FIGURES = ROOT / "docs" / "figures"
+_scratch: tempfile.TemporaryDirectory[str] | None = None
+
+
+def write_to_scratch() -> None:
+    """Write all that follows into a folder that is removed with the process."""
+    global _scratch
+    _scratch = tempfile.TemporaryDirectory()
+    atexit.register(_scratch.cleanup)
+
+
+def place(path: Path) -> Path:
+    """Return where a file of the project is written, and read again: its path, or one in scratch.
+
+    There it begins as a copy of the file, if there is one.
+    """
+    if _scratch is None:
+        return path
+    copy = Path(_scratch.name) / path.absolute().relative_to(path.absolute().anchor)
+    if not copy.exists():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            shutil.copy(path, copy)
+    return copy
 
 
 def read_results(path: Path) -> dict[str, Any]:
     """Read saved results; an empty dict when there are none."""
+    path = place(path)
     return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
 def write_results(path: Path, results: dict[str, Any]) -> None:
     """Save results as JSON."""
-    path.parent.mkdir(exist_ok=True)
+    path = place(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def write_between(path: Path, marker: str, text: str) -> None:
     """Replace the text between ``<!-- marker -->`` and ``<!-- end of marker -->`` in a file."""
+    path = place(path)
     begin, end = f"<!-- {marker} -->", f"<!-- end of {marker} -->"
     before, rest = path.read_text().split(begin)
     after = rest.split(end)[1]

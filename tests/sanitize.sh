@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the compiled core with sanitizers and runs the tests that go into it. Usage:
 # tests/sanitize.sh PYTHON all|quick. all: the tests of the kernels under address and undefined, those
-# of the threads under thread. quick: some of the first, with the baseline's kernels alone.
+# of the threads under thread. quick: some of the first, with the baseline's kernels alone, in the folder
+# where all compiles the others.
 set -euo pipefail
 python=$1
 mode=$2
@@ -34,8 +35,8 @@ run() {
 
 address_libraries="libasan.so libubsan.so libstdc++.so.6"
 if [ "$mode" = quick ]; then
-  build quick address,undefined ""
-  run quick "$address_libraries" quick
+  build address address,undefined ""
+  run address "$address_libraries" quick
   exit
 fi
 # The best instruction set of this machine; what lies between differs from it in widths alone.

@@ -1,9 +1,7 @@
 """The plots: what they hold, and that they can be drawn."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegressionCV
 
@@ -17,6 +15,11 @@ from manyclass import (
     c_path,
 )
 from tests.helpers.iris import IRIS
+
+pytest.importorskip("matplotlib")
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
 
 mpl.use("Agg")
 X, y = IRIS

@@ -6,13 +6,7 @@ import importlib
 import sys
 
 import numpy as np
-import onnxruntime
 import pytest
-import skl2onnx
-from skl2onnx.common.data_types import (
-    BooleanTensorType,
-    Int64TensorType,
-)
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -20,7 +14,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
-import manyclass.onnx
 from manyclass import (
     MulticlassSVC,
     MulticlassSVCCV,
@@ -28,9 +21,18 @@ from manyclass import (
     MultinomialLogisticRegressionCV,
     StochasticClassifier,
 )
-from manyclass.onnx import to_onnx
 from tests.helpers.cases import each
 from tests.helpers.iris import IRIS
+
+pytest.importorskip("skl2onnx")
+pytest.importorskip("onnxruntime")
+
+import onnxruntime
+import skl2onnx
+from skl2onnx.common.data_types import BooleanTensorType, Int64TensorType
+
+import manyclass.onnx
+from manyclass.onnx import to_onnx
 
 X, Y = IRIS
 NAMES = np.array(["setosa", "versicolor", "virginica"])

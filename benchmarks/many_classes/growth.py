@@ -23,7 +23,8 @@ from benchmarks.runs.growth import slope
 from measuring import training
 from measuring.datasets.shaped_text import ShapedText
 from measuring.processes import FailedError, in_fresh_process
-from measuring.results import RESULTS, machine, write_results
+from measuring.quick import parse
+from measuring.results import RESULTS, machine, place, write_results
 
 FIGURE = "bench-many-classes-growth.png"
 GROWING = {
@@ -31,6 +32,7 @@ GROWING = {
     "n": (5_000, 10_000, 20_000, 40_000, 80_000),
 }
 FIXED = {"n": 40_000, "k": 4_000}
+_QUICK = {"k": (10, 20), "n": (300, 600)}
 TEXT = {"n_features": 40_000, "words_per_example": 15.0, "topic_share": 0.2}
 _AXES = {"k": "classes", "n": "examples"}
 _VALUES = {"seconds": "seconds", "training_megabytes": "peak memory of training, MB"}
@@ -43,8 +45,11 @@ def measure(what: str, arguments: argparse.Namespace) -> list[Point]:
     """Train each formulation at each size; one that fails is not tried at larger sizes."""
     points: list[Point] = []
     formulations = list(arguments.formulations)
-    for value in GROWING[what]:
-        point = _point({**FIXED, what: value}, formulations, arguments)
+    growing, fixed = (GROWING, FIXED)
+    if arguments.quick:
+        growing, fixed = _QUICK, {name: few for name, (few, _) in _QUICK.items()}
+    for value in growing[what]:
+        point = _point({**fixed, what: value}, formulations, arguments)
         formulations = list(point["found"])
         points.append(point)
     return points
@@ -137,7 +142,7 @@ def main() -> None:
     add("--tol", type=float, default=1e-2, help="relative duality gap")
     add("--time-limit", type=float, default=120.0, help="seconds of one training")
     add("--output", type=Path, default=RESULTS, help="folder of the results")
-    arguments = parser.parse_args()
+    arguments = parse(parser, formulations=["crammer_singer"])
     start = time.perf_counter()
     grown = {
         "date": time.strftime("%Y-%m-%d"),
@@ -145,9 +150,8 @@ def main() -> None:
         **{key: getattr(arguments, key) for key in ("tol", "weights", "time_limit")},
         "series": {what: measure(what, arguments) for what in GROWING},
     }
-    arguments.output.mkdir(parents=True, exist_ok=True)
     write_results(arguments.output / "many_classes_growth.json", grown)
-    draw(grown, arguments.output / FIGURE)
+    draw(grown, place(arguments.output / FIGURE))
     print(f"{growth_table(grown)}\n\n{time.perf_counter() - start:.0f} s")
 
 

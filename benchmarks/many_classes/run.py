@@ -20,14 +20,17 @@ from typing import Any
 
 from benchmarks.many_classes.tables import TITLES, runs_table
 from measuring import training
+from measuring.datasets import tiny
 from measuring.datasets.base import BaseDataset
 from measuring.datasets.real import RealDataset
 from measuring.datasets.shaped_text import SHAPES
 from measuring.processes import FailedError, in_fresh_process
+from measuring.quick import parse
 from measuring.results import RESULTS, machine, read_results, write_results
 
 DATASETS: dict[str, BaseDataset] = {
-    dataset.name: dataset for dataset in (RealDataset("lshtc1"), RealDataset("wordnet"), *SHAPES)
+    dataset.name: dataset
+    for dataset in (RealDataset("lshtc1"), RealDataset("wordnet"), *SHAPES, tiny.TINY)
 }
 USUAL = ["lshtc1", "wordnet", "lshtc-small", "lshtc-tenth", "lshtc-large"]
 Entry = dict[str, Any]
@@ -35,7 +38,9 @@ Entry = dict[str, Any]
 
 def main() -> None:
     """Run what the command line asks for."""
-    arguments = _parser().parse_args()
+    arguments = parse(
+        _parser(), data=[tiny.NAME], formulations=["crammer_singer"], jobs=[1], tol=[1e-2]
+    )
     path = arguments.output / "many_classes.json"
     entries = read_results(path).get("entries", [])
     for name in arguments.data:
@@ -123,7 +128,6 @@ def merged(entries: list[Entry], new: Entry) -> list[Entry]:
 
 
 def _write(path: Path, entries: list[Entry]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_results(path, {"machine": machine(), "entries": entries})
 
 

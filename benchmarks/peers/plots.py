@@ -1,6 +1,6 @@
 """Draw what the last run wrote down; measures nothing.
 
-    python -m benchmarks.peers.plots [FOLDER]
+    python -m benchmarks.peers.plots [FOLDER] [--quick]
 
 reads FOLDER/latest.json (by default that of ``python -m benchmarks.peers.run``) and
 puts two pictures per problem next to it, with a panel for each data set: bench-NAME-excess.png and
@@ -26,7 +26,8 @@ from matplotlib.ticker import (
 
 from benchmarks.peers import report
 from benchmarks.peers.problems import PROBLEMS, Problem
-from measuring.results import RESULTS
+from measuring.quick import parse
+from measuring.results import RESULTS, place
 from measuring.style import STYLE, plt
 
 # A colour of Okabe and Ito's per program, distinct with any colour vision, and a marker per
@@ -66,11 +67,15 @@ def main() -> None:
     """Draw all problems."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers.plots")
     parser.add_argument("folder", nargs="?", type=Path, default=RESULTS)
-    folder = parser.parse_args().folder
+    options = parse(parser, folder=RESULTS)
+    folder = options.folder
     source = folder / "latest.json"
     if not source.exists():
         parser.exit(2, f"{source} does not exist; run python -m benchmarks.peers.run first\n")
-    for path in draw_all(report.read(source), folder):
+    result = report.read(source)
+    if options.quick:
+        result["entries"] = result["entries"][:1]
+    for path in draw_all(result, folder):
         print(path)
 
 
@@ -81,7 +86,7 @@ def draw_all(result: dict[str, Any], folder: Path) -> Iterator[Path]:
         for kind, draw in (("excess", draw_excess), ("accuracy", draw_accuracy)):
             if entries:
                 path = folder / f"bench-{problem.name}-{kind}.png"
-                _save(path, problem, entries, draw)
+                _save(place(path), problem, entries, draw)
                 yield path
 
 

@@ -10,7 +10,6 @@ counts only for exactly the same numbers (a checksum of the data) and the same C
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from dataclasses import asdict, dataclass
@@ -21,7 +20,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.peers.problems import PROBLEMS, Problem
 from benchmarks.peers.solvers.manyclass import estimator
+from measuring.datasets import tiny
 from measuring.datasets.base import Data, find_datasets
+from measuring.quick import parse
+from measuring.results import read_results, write_results
 
 OPTIMA = Path(__file__).with_name("optima.json")
 TOLERANCE = 1e-8
@@ -89,24 +91,29 @@ def _key(name: str, problem: Problem, C: float) -> str:
 
 
 def _stored() -> dict[str, dict[str, float | str]]:
-    return json.loads(OPTIMA.read_text()) if OPTIMA.exists() else {}
+    return read_results(OPTIMA)
 
 
 def _store(key: str, data: Data, found: Reference) -> None:
     entry = {"fingerprint": data.fingerprint, **asdict(found), "relative_gap": found.relative_gap}
     optima = {**_stored(), key: entry}
-    OPTIMA.write_text(json.dumps(dict(sorted(optima.items())), indent=1) + "\n")
+    write_results(OPTIMA, dict(sorted(optima.items())))
 
 
 def main() -> None:
     """Find and store the optima of some data sets."""
     datasets = find_datasets()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers.reference")
-    parser.add_argument("--data", nargs="+", choices=datasets, default=list(datasets))
+    parser.add_argument(
+        "--data",
+        nargs="+",
+        choices=datasets,
+        default=[name for name in datasets if name != tiny.NAME],
+    )
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--cost", type=float, default=1.0, help="C (default: 1)")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds for each problem")
-    arguments = parser.parse_args()
+    arguments = parse(parser, data=[tiny.NAME], limit=0.5)
     for name in arguments.data:
         skipped, reason = datasets[name].skip()
         if skipped:

@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks.peers.measure import Limits, Run, Sweep, Task
 from benchmarks.peers.reference import Reference
+from measuring.results import place, read_results
 
 
 def record(
@@ -43,13 +44,14 @@ def write(path: Path, result: dict[str, Any]) -> None:
     """Write JSON with a line for each solver: short, and its changes can be read."""
     head = {key: value for key, value in result.items() if key != "entries"}
     entries = ",\n".join(_entry_text(entry) for entry in result["entries"])
+    path = place(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "entries": [\n{entries}\n]}}\n')
 
 
 def read(path: Path) -> dict[str, Any]:
     """Read what ``write`` wrote."""
-    return dict(json.loads(path.read_text()))
+    return read_results(path)
 
 
 def _entry_text(entry: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Run the benchmark: seconds of each solver to equal quality, for each problem and data set.
 
-    python -m benchmarks.peers.run [--data news20 sector] [--problems crammer_singer]
+    python -m benchmarks.peers.run [--data news20 sector] [--problems crammer_singer] [--quick]
 
 prints Markdown tables and writes latest.json, which ``python -m benchmarks.peers.plots`` draws and
 ``python -m benchmarks.page`` puts into the documentation.
@@ -19,14 +19,24 @@ from benchmarks.peers.measure import Limits, Task, race
 from benchmarks.peers.problems import PROBLEMS, Problem
 from benchmarks.peers.reference import reference_for
 from benchmarks.peers.solvers.base import BaseSolver, find_solvers
+from measuring.datasets import tiny
 from measuring.datasets.base import BaseDataset, Data, find_datasets
+from measuring.quick import parse
 from measuring.results import RESULTS, machine
 
 
 def main() -> None:
     """Run what the command line asks for."""
     datasets, solvers = find_datasets(), find_solvers()
-    arguments = _parser(datasets, solvers).parse_args()
+    arguments = parse(
+        _parser(datasets, solvers),
+        data=[tiny.NAME],
+        solvers=["manyclass", "sklearn_linear_svc"],
+        levels=[1e-1, 1e-2],
+        repeats=1,
+        time_limit=["1"],
+        reference_limit=1.0,
+    )
     limit, limits = _time_limits(arguments.time_limit, datasets)
     skipped: list[dict[str, str]] = []
     chosen = _usable(_named(arguments.solvers, solvers), skipped)
@@ -77,7 +87,11 @@ def _parser(
 
 
 def _named(names: list[str], found: dict[str, Any]) -> list[Any]:
-    return list(found.values()) if "all" in names else [found[name] for name in names]
+    return (
+        [each for each in found.values() if each.name != tiny.NAME]
+        if "all" in names
+        else [found[name] for name in names]
+    )
 
 
 def _time_limits(

@@ -1,6 +1,6 @@
 """n_jobs=2 against n_jobs=1 beside processes that keep the cores busy.
 
-    python -m benchmarks.runs.busy [--busy 0 1 2] [--repeats 3] [--only wordnet]
+    python -m benchmarks.runs.busy [--busy 0 1 2] [--repeats 3] [--only sector] [--quick]
 
 Each case is trained with one thread and with two in turn, beside so many busy loops. Prints the
 medians. Two threads should never take more than 1.1 times as long as one.
@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.runs.turns import in_turn
 from manyclass import MulticlassSVC, StochasticClassifier
 from measuring.datasets.base import find_datasets
+from measuring.quick import parse
 
 SVC: dict[str, Any] = {"fit_intercept": False, "random_state": 0, "tol": 1e-2}
 # Data set, estimator, its parameters: what has threads of its own.
@@ -55,10 +56,10 @@ def busy_processes(n: int) -> Iterator[None]:
             process.join()
 
 
-def fits(name: str) -> dict[str, Callable[[], object]]:
-    """Return the two fits of a case."""
+def fits(name: str, data_name: str | None) -> dict[str, Callable[[], object]]:
+    """Return the two fits of a case, on its own data or others."""
     dataset, estimator, settings = CASES[name]
-    data = find_datasets()[dataset].load()
+    data = find_datasets()[data_name or dataset].load()
     return {
         str(n_jobs): lambda n_jobs=n_jobs: estimator(**settings, n_jobs=n_jobs).fit(
             data.X, data.labels
@@ -73,11 +74,12 @@ def main() -> None:
     parser.add_argument("--busy", type=int, nargs="+", default=[0, 1, os.cpu_count() or 1])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
-    arguments = parser.parse_args()
+    parser.add_argument("--data", help="a data set in the place of those of the cases")
+    arguments = parse(parser, data="tiny", busy=[0, 1], repeats=1)
     print("| case | busy processes | one thread, s | two threads, s | two / one |")
     print("|---|--:|--:|--:|--:|")
     for name in arguments.only:
-        calls = fits(name)
+        calls = fits(name, arguments.data)
         for n in arguments.busy:
             with busy_processes(n):
                 times = in_turn(calls, arguments.repeats)

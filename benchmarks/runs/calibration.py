@@ -1,6 +1,6 @@
 """Probabilities of logistic regression and of calibrated SVMs, on the test parts of real data.
 
-    python -m benchmarks.runs.calibration [--data news20 sector]
+    python -m benchmarks.runs.calibration [--data news20 sector] [--quick]
 
 prints log loss, accuracy, expected calibration error and seconds, and draws the reliability curves
 to docs/figures/calibration.png: the accuracy of examples whose largest probability is about p.
@@ -22,7 +22,8 @@ from sklearn.metrics import log_loss
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from measuring.datasets.base import Data, find_datasets
-from measuring.results import FIGURES
+from measuring.quick import parse
+from measuring.results import FIGURES, place
 from measuring.style import STYLE, plt
 
 BINS = 10
@@ -106,7 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.runs.calibration")
     parser.add_argument("--data", nargs="+", choices=datasets, default=["news20", "sector"])
     result: dict[str, dict[str, Any]] = {}
-    for name in parser.parse_args().data:
+    for name in parse(parser, data=["tiny"]).data:
         data = datasets[name].load()
         result[name] = {}
         for label, model in models().items():
@@ -117,7 +118,7 @@ def main() -> None:
                 f"{found['seconds']:.1f} s",
                 flush=True,
             )
-    draw(result, FIGURE)
+    draw(result, place(FIGURE))
 
 
 if __name__ == "__main__":

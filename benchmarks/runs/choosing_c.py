@@ -1,6 +1,6 @@
 """The choice of C: cross-validation over a grid, beside GridSearchCV and LIBLINEAR's -C.
 
-    python -m benchmarks.runs.choosing_c [--data news20 sector letter sector-256d]
+    python -m benchmarks.runs.choosing_c [--data news20 sector letter sector-256d] [--quick]
 
 Seven values of C from 0.01 to 10, five folds (the same ones for both), and the fit on all rows with
 the best C; two threads here, two processes there. LIBLINEAR's -C searches a grid of its own,
@@ -30,7 +30,8 @@ from sklearn.svm import LinearSVC
 from benchmarks.peers.solvers.liblinear import Liblinear
 from manyclass import CPathDisplay, MulticlassSVC, MulticlassSVCCV, c_path
 from measuring.datasets.base import Data, find_datasets
-from measuring.results import FIGURES
+from measuring.quick import parse
+from measuring.results import FIGURES, place
 from measuring.style import STYLE, plt
 
 GRID = np.logspace(-2, 1, 7)
@@ -141,7 +142,7 @@ def draw(data: Data) -> None:
     CPathDisplay.from_estimator(model.fit(data.X, data.labels), ax=axes[0])
     path = c_path(data.X, data.labels, C_min=GRID[0], C_max=GRID[-1], random_state=0)
     CPathDisplay.from_path(path, ax=axes[1])
-    figure.savefig(FIGURE, dpi=120)
+    figure.savefig(place(FIGURE), dpi=120)
 
 
 def compare(name: str, data: Data, problem: str, limit: float, *, liblinear: bool) -> None:
@@ -178,7 +179,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--paths", action="store_true", help="measure certified paths instead")
     parser.add_argument("--draw", action="store_true", help="draw the picture of news20 alone")
     parser.add_argument("--grid-search", nargs=2, metavar=("DATA", "PROBLEM"), help="that alone")
-    args = parser.parse_args(argv)
+    args = parse(parser, argv, data=["tiny"], problems=["crammer_singer"])
     warnings.simplefilter("ignore", ConvergenceWarning)
     datasets = find_datasets()
     if args.draw:

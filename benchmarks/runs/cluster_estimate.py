@@ -1,6 +1,6 @@
 """Estimate what 100 machines would take, from measured rates and a model of the messages.
 
-    python -m benchmarks.runs.cluster_estimate [--only embeddings]
+    python -m benchmarks.runs.cluster_estimate [--only embeddings] [--quick]
 
 For each size a sample of the same kind is trained in one process, its rows in parts, which counts
 the questions, the numbers that go out and come back, and CPU seconds. Rows then cost as much as
@@ -14,7 +14,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from manyclass.solvers.stopping import GapRule
 from manyclass.training.loop import Solver
 from manyclass.utils.types import Array
 from measuring.datasets.embeddings import clusters
+from measuring.quick import parse
 from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
 
 PAGE = ROOT / "docs" / "development" / "clusters_measured.md"
@@ -229,9 +230,11 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=SIZES, default=list(SIZES))
+    options = parse(parser, only=list(SIZES))
     kept = read_results(FILE).get("sizes", {})
-    for name in parser.parse_args().only:
-        kept[name] = count(SIZES[name])
+    for name in options.only:
+        size = replace(SIZES[name], sample=text(400, 300, 5)) if options.quick else SIZES[name]
+        kept[name] = count(size)
         print(name, kept[name], estimate(SIZES[name], kept[name]), flush=True)
         about = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
         write_results(FILE, about | {"network": asdict(Network()), "sizes": kept})

@@ -1,6 +1,6 @@
 """Time logistic regression on Dask and Spark beside dask-ml's and Spark's own.
 
-    python -m benchmarks.runs.cluster_peers {dask, spark} [--rows 200000]
+    python -m benchmarks.runs.cluster_peers {dask, spark} [--rows 200000] [--quick]
 
 Two local workers of one thread, the rows in their memory, no intercept, and C = 0.01 for all: the
 same objective, which NumPy computes from the coefficients. Each runs at several tolerances; a table
@@ -25,6 +25,7 @@ import scipy.special
 from numpy.typing import NDArray
 
 from manyclass import MultinomialLogisticRegression
+from measuring.quick import parse
 from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
 
 PAGE = ROOT / "docs" / "development" / "clusters_measured.md"
@@ -189,7 +190,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--least", type=float, default=1.0)
     parser.add_argument("--repeats", type=int, default=2)
-    options = parser.parse_args()
+    options = parse(parser, rows=2000, repeats=1)
     warnings.simplefilter("ignore")
     kept = {(run["engine"], run["rows"]): run for run in read_results(FILE).get("runs", [])}
     found = measure(options.engine, options.rows, options.repeats, options.least)

@@ -24,6 +24,7 @@ from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
 from manyclass.solvers.stopping import GapRule
 from measuring.datasets.base import Data, find_datasets, sklearn_rows
+from measuring.quick import parse
 from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
 
 PAGE = ROOT / "docs" / "development" / "clusters_measured.md"
@@ -95,7 +96,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", default=["news20", "embeddings-256"])
     parser.add_argument("--parts", nargs="+", type=int, default=list(PARTS))
     parser.add_argument("--C", nargs="+", type=float, default=[1.0])
-    options = parser.parse_args()
+    options = parse(parser, data=["tiny"], parts=[2, 4], C=[1.0])
     kept = {_key(run): run for run in read_results(FILE).get("runs", [])}
     for run in measure(options.data, options.parts, options.C):
         print(run, flush=True)

@@ -30,7 +30,8 @@ from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_data, s
 from manyclass.datasets import iter_text_corpus
 from manyclass.utils.types import Array
 from measuring.datasets.embeddings import around
-from measuring.results import ROOT
+from measuring.quick import parse
+from measuring.results import ROOT, place
 
 FOLDER = ROOT / "build" / "from_disk"
 MB = 10**6
@@ -62,7 +63,7 @@ def batches(kind: str, megabytes: int) -> Iterator[tuple[Any, Array]]:
 
 def made(kind: str, megabytes: int) -> Path:
     """Return the file."""
-    path = FOLDER / f"{kind}-{megabytes}.data"
+    path = place(FOLDER / f"{kind}-{megabytes}.data")
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         save_data(path, batches(kind, megabytes))
@@ -124,7 +125,7 @@ def main() -> None:
     parser.add_argument("--C", type=float, default=1.0)
     parser.add_argument("--tol", type=float, default=1e-2)
     parser.add_argument("--evict", action="store_true")
-    options = parser.parse_args()
+    options = parse(parser, megabytes=1)
     path = made(options.kind, options.megabytes)
     if options.limit is not None:
         scipy.linalg.cho_factor(np.eye(300) @ np.eye(300))  # both BLAS take their buffers

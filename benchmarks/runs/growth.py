@@ -1,6 +1,6 @@
 """Growth of the time of an epoch with n, k and the non-zeros of a row.
 
-    python -m benchmarks.runs.growth [--formulations crammer_singer one_vs_rest]
+    python -m benchmarks.runs.growth [--formulations crammer_singer one_vs_rest] [--quick]
 
 trains on text of ``manyclass.datasets.synthetic``, one size growing over two decades while the
 others stay,
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import tempfile
 import time
-import tracemalloc
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import make_text_corpus
-from measuring.results import RESULTS, machine, write_results
+from measuring import training
+from measuring.datasets.shaped_text import ShapedText
+from measuring.processes import in_fresh_process
+from measuring.quick import parse
+from measuring.results import RESULTS, machine, place, write_results
 
 EPOCHS = 3
 # Words repeat, so that rows hold fewer non-zeros than words.
@@ -38,6 +42,7 @@ _GROWING = {
     "words": (10, 35, 125, 500, 2_500),
 }
 _FIXED = {"n": 4_000, "k": 50, "words": 60}
+_QUICK = {"n": (200, 400), "k": (5, 10), "words": (10, 20)}
 N_FEATURES = 40_000
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 _AXES = {"n": "examples", "k": "classes", "words": "non-zeros per row"}
@@ -58,8 +63,11 @@ class Size:
         )
 
 
-def sizes(what: str) -> list[Size]:
+def sizes(what: str, *, quick: bool) -> list[Size]:
     """Return the sizes in which ``what`` grows."""
+    if quick:
+        fixed = {name: few for name, (few, _) in _QUICK.items()}
+        return [Size(**{**fixed, what: value}) for value in _QUICK[what]]
     return [Size(**{**_FIXED, what: value}) for value in _GROWING[what]]
 
 
@@ -80,7 +88,7 @@ def measure(size: Size, formulations: list[str], repeats: int) -> dict[str, Any]
         "nnz_per_row": X.nnz / size.n,
         "epoch": {name: epoch for name, (epoch, _) in medians.items()},
         "full_loop": {name: full_loop for name, (_, full_loop) in medians.items()},
-        "megabytes": {name: _peak(name, X, y) / 1e6 for name in formulations},
+        "megabytes": peaks(size, formulations),
         "megabytes_of_W": 4 * N_FEATURES * size.k / 1e6,
     }
 
@@ -98,13 +106,19 @@ def _fit(formulation: str, X: sp.csr_array, y: NDArray[np.int64]) -> tuple[float
     return seconds / len(model.history_), seconds * len(y) * len(model.classes_) / n_scores
 
 
-def _peak(formulation: str, X: sp.csr_array, y: NDArray[np.int64]) -> float:
-    """Bytes that a fit needs at its peak beside the data; W and the rest are NumPy's."""
-    tracemalloc.start()
-    _fit(formulation, X, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
+def peaks(size: Size, formulations: list[str]) -> dict[str, float]:
+    """Return the megabytes by which a process grows while it fits, one for each formulation."""
+    shape = {"n_examples": size.n, "n_classes": size.k, "words_per_example": size.words}
+    text = ShapedText("text", {**shape, "n_features": N_FEATURES}, n_test=1)
+    settings = {"tol": 1e-12, "max_iter": EPOCHS}
+    with tempfile.TemporaryDirectory() as scratch:
+        saved = Path(scratch), in_fresh_process(training.save, text, Path(scratch))
+        return {
+            name: in_fresh_process(training.train, *saved, {"formulation": name, **settings})[
+                "training_megabytes"
+            ]
+            for name in formulations
+        }
 
 
 def slope(xs: list[float], ys: list[float]) -> float:
@@ -178,20 +192,22 @@ def main() -> None:
     parser.add_argument("--formulations", nargs="+", default=usual)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--output", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
+    arguments = parse(parser, formulations=["one_vs_rest"], repeats=1)
     start = time.perf_counter()
     grown = {
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine(),
         "repeats": arguments.repeats,
         "series": {
-            what: [measure(size, arguments.formulations, arguments.repeats) for size in sizes(what)]
+            what: [
+                measure(size, arguments.formulations, arguments.repeats)
+                for size in sizes(what, quick=arguments.quick)
+            ]
             for what in _AXES
         },
     }
-    arguments.output.mkdir(parents=True, exist_ok=True)
     write_results(arguments.output / "growth.json", grown)
-    draw(grown, arguments.output / "bench-growth.png")
+    draw(grown, place(arguments.output / "bench-growth.png"))
     print(f"{table(grown)}\n\n{time.perf_counter() - start:.0f} s")
 
 

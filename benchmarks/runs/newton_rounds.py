@@ -1,6 +1,6 @@
 """Count the sums that training asks of rows in eight parts: consensus alone, and then Newton.
 
-    python -m benchmarks.runs.newton_rounds [--data digits letter] [--most 100]
+    python -m benchmarks.runs.newton_rounds [--data digits letter] [--most 100] [--quick]
 
 Writes results/newton_rounds.json and a table of docs/development/clusters_measured.md. Sums of many
 numbers (of weights, or of the Hessian) are counted apart from those of a few (terms of the
@@ -29,11 +29,13 @@ from manyclass.solvers.logistic.row_sums import Given, Question
 from manyclass.solvers.stopping import GapRule
 from manyclass.utils.types import Array
 from measuring.datasets.base import find_datasets, sklearn_rows
+from measuring.quick import parse
 from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
 
 PAGE = ROOT / "docs" / "development" / "clusters_measured.md"
 FILE = RESULTS / "newton_rounds.json"
-ROWS = {"digits": 1797, "usps": 4000, "letter": 8000, "covtype100k": 20000}
+ROWS = {"digits": 1797, "usps": 4000, "letter": 8000, "covtype100k": 20000, "tiny": 300}
+USUAL = ["digits", "usps", "letter", "covtype100k"]
 CASES = (
     ("crammer_singer", "hinge"),
     ("one_vs_rest", "hinge"),
@@ -130,10 +132,10 @@ def _cell(run: dict[str, Any], gap: str) -> str:
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", default=list(ROWS), choices=list(ROWS))
+    parser.add_argument("--data", nargs="+", default=USUAL, choices=list(ROWS))
     parser.add_argument("--C", nargs="+", type=float, default=[0.1, 1.0, 10.0])
     parser.add_argument("--most", type=int, default=100, help="rounds")
-    options = parser.parse_args()
+    options = parse(parser, data=["tiny"], C=[0.1], most=20)
     kept = {_key(run): run for run in read_results(FILE).get("runs", [])}
     for run in measure(options.data, options.C, options.most):
         print(run, flush=True)

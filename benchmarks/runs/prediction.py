@@ -1,6 +1,6 @@
 """Time decision_function, predict and predict_top_k against the product X @ W, in turn.
 
-    python -m benchmarks.runs.prediction [--times N] [DATA ...]
+    python -m benchmarks.runs.prediction [--times N] [--quick] [DATA ...]
 
 X is float32: CSR for text, an array for pixels. The peer is the product alone, by SciPy or by BLAS
 (with as many threads as we have), without the intercept and the validation of X; ours are the
@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.runs.turns import Calls, in_turn
 from manyclass import MulticlassSVC
 from measuring.datasets.base import find_datasets
+from measuring.quick import parse
 
 NAMES = ("news20", "sector", "usps", "mnist")
 DENSE = ("usps", "mnist")
@@ -72,7 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", nargs="*", default=NAMES)
     parser.add_argument("--times", type=int, default=15)
-    args = parser.parse_args()
+    args = parse(parser, data=["tiny"], times=1)
     print(f"{args.times} times in turn; {os.cpu_count()} cores; ratio = X @ W on one thread / this")
     header = ("shortest", "median ms", "ratio", "of medians")
     print("    {:12} {:>9} {:>9} {:>9} {:>9}".format("", *header))

@@ -28,6 +28,7 @@ from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.training.loop import solve
 from measuring.datasets.base import find_datasets
+from measuring.quick import parse
 
 PHASES = {
     "_full_loop": "full loops",
@@ -97,7 +98,7 @@ def profile(problem: Problem) -> list[str]:
     data, solver = problem.dataset, made[0]
     n, engine = data.n_examples, solver.engine
     rows = np.flatnonzero(engine.norms > 0).astype(np.int32)
-    look = nanoseconds(lambda: engine.inspect(NO_COMMON, 0.0), n)
+    look = nanoseconds(lambda: engine.gap_sums(NO_COMMON, 0.0), n)
     visit = nanoseconds(
         lambda: engine.full_loop(rows, np.empty_like(rows), -1.0, 1),
         len(rows),
@@ -124,11 +125,13 @@ def plain_rate() -> float:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", default=["news20", "sector", "letter", "satimage"])
+    parser.add_argument(
+        "--data", nargs="+", default=["news20", "sector", "letter", "satimage", "usps"]
+    )
     parser.add_argument(
         "--formulations", nargs="+", default=["crammer_singer", "weston_watkins", "one_vs_rest"]
     )
-    options = parser.parse_args()
+    options = parse(parser, data=["tiny"])
     print(f"a scalar product: {plain_rate():.0f} GB/s\n")
     print("| " + " | ".join(COLUMNS) + " |")
     print("|---|---|" + "--:|" * (len(COLUMNS) - 2))

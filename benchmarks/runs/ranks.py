@@ -12,11 +12,13 @@ import argparse
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from manyclass.problem.formulations import FORMULATIONS
+from measuring.datasets import tiny
+from measuring.quick import parse
 from measuring.rank_runs import DATASETS, Entry, by_mpiexec, save
 from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
 
@@ -24,9 +26,10 @@ PAGE = ROOT / "docs" / "development" / "ranks.md"
 COSTS, EPOCHS = (RESULTS / f"rank_{name}.json" for name in ("costs", "epochs"))
 TITLES = ("weston_watkins", "crammer_singer", "lee_lin_wahba", "one_vs_rest")
 TOL = 1e-3
+RANKS = {"costs": (1, 2, 3, 4, 8), "epochs": (1, 2, 4, 8, 16)}
 
 
-def runs(formulations: list[str], *, timed: bool) -> list[dict[str, Any]]:
+def runs(formulations: list[str], ranks: Sequence[int], *, timed: bool) -> list[dict[str, Any]]:
     """List the settings of ``measure``, with the number of ranks."""
     return [
         {"formulation": name, "weights": weights, "ranks": n_ranks}
@@ -35,7 +38,7 @@ def runs(formulations: list[str], *, timed: bool) -> list[dict[str, Any]]:
         for weights in (
             ("dense", "sparse") if timed and FORMULATIONS[name].margin == "relative" else ("dense",)
         )
-        for n_ranks in ((1, 2, 3, 4, 8) if timed else (1, 2, 4, 8, 16))
+        for n_ranks in ranks
     ]
 
 
@@ -99,14 +102,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", nargs="?", choices=("costs", "epochs", "tables"), default="costs")
     parser.add_argument("--only", nargs="+", choices=TITLES, default=list(TITLES))
-    parser.add_argument("--data", nargs="+", choices=DATASETS, default=list(DATASETS))
+    parser.add_argument(
+        "--data",
+        nargs="+",
+        choices=DATASETS,
+        default=[name for name in DATASETS if name != tiny.NAME],
+    )
     parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
+    parser.add_argument("--ranks", nargs="+", type=int, help="numbers of ranks")
+    options = parse(parser, data=["tiny"], only=["one_vs_rest"], ranks=[1, 2], repeats=1)
     if options.task != "tables":
         path, timed = (COSTS, True) if options.task == "costs" else (EPOCHS, False)
         kept = {key(entry): entry for entry in read_results(path).get("runs", [])}
         repeats = options.repeats if timed else 1
-        for entry in measure_all(options.data, runs(options.only, timed=timed), repeats):
+        settings = runs(options.only, options.ranks or RANKS[options.task], timed=timed)
+        for entry in measure_all(options.data, settings, repeats):
             print(entry, flush=True)
             kept[key(entry)] = entry
             found = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}

@@ -21,14 +21,20 @@ from benchmarks.stochastic import costs
 from benchmarks.stochastic.curves import Lengths, curves
 from benchmarks.stochastic.seconds import Limits, race
 from benchmarks.stochastic.solvers import SOLVERS_OF_EPOCHS, Rows, Solver
+from measuring.datasets import tiny
 from measuring.datasets.base import BaseDataset
 from measuring.datasets.real import DATASETS as REAL
-from measuring.results import RESULTS, machine, read_results
+from measuring.quick import parse
+from measuring.results import RESULTS, machine, place, read_results
 
 USUAL = ("news20", "sector", "lshtc1", "mnist")
-DATASETS: dict[str, BaseDataset] = {d.name: d for d in REAL if d.name in USUAL}
+DATASETS: dict[str, BaseDataset] = {
+    **{d.name: d for d in REAL if d.name in USUAL},
+    tiny.NAME: tiny.TINY,
+}
 PARTS = ("curves", "seconds", "costs", "memory")
 LENGTHS = Lengths(5, 20)
+QUICK = ["manyclass_hinge", "sklearn_sgd_average_hinge"]
 # Where an epoch of scikit-learn's takes seconds.
 _SLOW = {
     "sector": Lengths(3, 10, go_on=1),
@@ -57,7 +63,7 @@ def main() -> None:
         help="CPU seconds for the repeats of one fit",
     )
     add("--output", type=Path, default=RESULTS, help="folder of stochastic.json")
-    arguments = parser.parse_args()
+    arguments = parse(parser, data=[tiny.NAME], solvers=QUICK, repeats=1, budget=0.1)
     for name in arguments.data:
         skipped, reason = DATASETS[name].skip()
         if skipped:
@@ -83,8 +89,8 @@ def update(folder: Path, name: str, key: str, found: dict[str, Any]) -> None:
     entry.setdefault(key, {}).update(found)
     order = {each: place for place, each in enumerate(USUAL)}
     result["data"] = dict(sorted(result["data"].items(), key=lambda pair: order.get(pair[0], 9)))
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(as_text(result))
+    place(path).parent.mkdir(parents=True, exist_ok=True)
+    place(path).write_text(as_text(result))
 
 
 def as_text(result: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Figure 2 of Alber et al. 2017: the speed-up of ten epochs by more workers.
 
-    python -m experiments.alber2017.speedup [--repeats 3] [--page-only]
+    python -m experiments.alber2017.speedup [--repeats 3] [--page-only] [--quick]
 
 trains on a made-up corpus of the shape of a tenth of LSHTC-large, by 1, 2 and 4 ranks. Measures
 elapsed time, and the CPU time of a rank outside communication: the time with a core for each rank
@@ -13,12 +13,14 @@ import argparse
 import math
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from measuring.quick import parse
 from measuring.rank_runs import DATASETS, by_mpiexec, save
-from measuring.results import machine, read_results, write_between, write_results
+from measuring.results import machine, place, read_results, write_between, write_results
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "speedup.json"
@@ -40,24 +42,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--page-only", action="store_true", help="page from the saved results")
-    arguments = parser.parse_args()
+    parser.set_defaults(data=DATA, ranks=MEASURED)
+    arguments = parse(parser, data="tiny", ranks=(1, 2), repeats=1)
     if not arguments.page_only:
-        write_results(RESULTS, measure(arguments.repeats))
+        write_results(RESULTS, measure(arguments.repeats, arguments.data, arguments.ranks))
     found = read_results(RESULTS)
-    draw(found, HERE / "figure2.png")
+    draw(found, place(HERE / "figure2.png"))
     write_between(HERE / "README.md", "figure 2", table(found))
 
 
-def measure(repeats: int) -> dict[str, Any]:
+def measure(repeats: int, data: str, ranks: Sequence[int]) -> dict[str, Any]:
     """Train everything in turn, so that a slow spell of the machine hits all alike."""
     seconds: dict[str, dict[str, list[float]]] = {name: {} for name in MACHINES}
     at_work: dict[str, dict[str, list[float]]] = {name: {} for name in MACHINES}
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / DATA
-        sizes = save(DATASETS[DATA], folder)
+        folder = Path(scratch) / data
+        sizes = save(DATASETS[data], folder)
         for _ in range(repeats):
             for name, formulation in MACHINES.items():
-                for n_ranks in MEASURED:
+                for n_ranks in ranks:
                     settings = {"formulation": formulation, "weights": "dense"}
                     # So fine a tolerance is not reached: all epochs are trained.
                     settings |= {"tol": 1e-12, "max_iter": EPOCHS}

@@ -24,7 +24,7 @@ from sklearn.svm import LinearSVC
 from experiments import MissingDataError, Split, load_named
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import corpus_shape, make_text_corpus
-from measuring.results import read_results, write_between, write_results
+from measuring.results import place, read_results, write_between, write_results
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "sweep.json"
@@ -203,7 +203,7 @@ def draw(results: dict[str, Any]) -> None:
         column[-1].set_xlabel("log10 C")
         column[0].legend(fontsize=7)
     fig.tight_layout()
-    fig.savefig(HERE / "figure3.png", dpi=110)
+    fig.savefig(place(HERE / "figure3.png"), dpi=110)
     plt.close(fig)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.chen2011.settings import SETTINGS
+from measuring.results import place
 
 Curve = dict[str, Any]
 Results = dict[str, dict[str, Any]]
@@ -26,7 +27,8 @@ def save(path: Path, found: dict[str, Any]) -> None:
             parts.append(f' "{key}": [\n{lines}\n ]')
         else:
             parts.append(f' "{key}": {json.dumps(_short(value))}')
-    path.parent.mkdir(exist_ok=True)
+    path = place(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("{\n" + ",\n".join(parts) + "\n}\n")
 
 
@@ -41,7 +43,7 @@ def _short(value: Any) -> Any:
 
 def read_all(folder: Path) -> Results:
     """Read what is saved, by data set."""
-    paths = {name: folder / f"{name}.json" for name in SETTINGS}
+    paths = {name: place(folder / f"{name}.json") for name in SETTINGS}
     return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
 
 

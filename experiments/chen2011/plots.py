@@ -21,6 +21,7 @@ from experiments.chen2011.measured import (
     reached,
 )
 from experiments.chen2011.settings import METHODS
+from measuring.results import place
 from measuring.style import STYLE, plt
 
 # Okabe and Ito's colours; markers distinguish the lines without them.
@@ -94,8 +95,8 @@ def draw_accuracies(axes: Axes, curves: list[Curve]) -> None:
 
 def draw_one_vs_rest(axes: Axes, found: Found) -> None:
     """Figure 3: accuracy against steps, multi-class and binary machines."""
-    for place, curve in enumerate(found["one_vs_rest"]):
-        method, own = curve["method"], place >= 4
+    for number, curve in enumerate(found["one_vs_rest"]):
+        method, own = curve["method"], number >= 4
         style = {"color": LOOK_OF[method][0], "marker": LOOK_OF[method][1]}
         label = f"{method}, own alpha" if own else method
         heights = 100 * middle(curve)
@@ -196,7 +197,7 @@ def _per_cent(axes: Axes, largest_span: float | None = None) -> None:
 
 
 def _save(figure: Any, path: Path) -> None:
-    figure.savefig(path)
+    figure.savefig(place(path))
     plt.close(figure)
 
 

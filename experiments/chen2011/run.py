@@ -1,6 +1,6 @@
 """The experiments of Chen et al. 2011, figures 1 to 4.
 
-    python -m experiments.chen2011.run [--only news20 mnist] [--page-only]
+    python -m experiments.chen2011.run [--only news20 mnist] [--page-only] [--quick]
 
 measures one data set after the other, writes results/NAME.json, then makes the figures and the
 tables of README.md from all that is saved.
@@ -20,11 +20,14 @@ from experiments.chen2011 import exact, page, training
 from experiments.chen2011.measured import save
 from experiments.chen2011.settings import ONE_VS_REST, SETTINGS, Setting, checkpoints, row_order
 from measuring.datasets.base import Data
+from measuring.datasets.tiny import TINY
+from measuring.quick import parse
 from measuring.results import machine
 
 HERE = Path(__file__).parent
 # Of the machines with an alpha of their own: binary ones take the most time.
 N_SEEDS_OWN = 3
+QUICK = Setting(TINY, (50, 100), 1200, 1100, n_seeds=3, alphas=(1e-3, 1e-2))
 
 
 def measure(setting: Setting, data: Data) -> dict[str, Any]:
@@ -132,9 +135,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=SETTINGS, default=list(SETTINGS))
     parser.add_argument("--page-only", action="store_true", help="page from the saved results")
-    options = parser.parse_args()
+    options = parse(parser, only=["news20"], page_only=False)
     for name in [] if options.page_only else options.only:
-        setting = SETTINGS[name]
+        setting = QUICK if options.quick else SETTINGS[name]
         skipped, reason = setting.dataset.skip()
         if skipped:
             print(f"{name} skipped: {reason}")

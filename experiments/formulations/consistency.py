@@ -13,6 +13,7 @@ docs/formulations.md.
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from manyclass.problem.formulations import FORMULATIONS, Formulation
+from measuring.quick import parse
 from measuring.results import ROOT, write_between
 
 PAGE = ROOT / "docs" / "development" / "formulations_measured.md"
@@ -81,11 +83,11 @@ def refuted(formulation: Formulation, p: Vector) -> bool:
     return False
 
 
-def count(formulation: Formulation, k: int) -> dict[str, list[int]]:
+def count(formulation: Formulation, k: int, n_points: int = N_POINTS) -> dict[str, list[int]]:
     """Return [refuted, tried] without and with a dominating class."""
     rng = np.random.default_rng(k)
     found = {"no class above 1/2": [0, 0], "a class above 1/2": [0, 0]}
-    for p in rng.dirichlet(np.full(k, 2.0), N_POINTS):
+    for p in rng.dirichlet(np.full(k, 2.0), n_points):
         cell = found["a class above 1/2" if p.max() > 0.5 else "no class above 1/2"]
         cell[0] += refuted(formulation, p)
         cell[1] += 1
@@ -104,8 +106,12 @@ def table(results: dict[str, Any]) -> str:
 
 def main() -> None:
     """Count for every formulation and write the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--points", type=int, default=N_POINTS, help="probabilities for each k")
+    n_points = parse(parser, points=2).points
     results = {
-        name: {str(k): count(what, k) for k in N_CLASSES} for name, what in FORMULATIONS.items()
+        name: {str(k): count(what, k, n_points) for k in N_CLASSES}
+        for name, what in FORMULATIONS.items()
     }
     write_between(PAGE, "consistency", table(results))
 

@@ -21,9 +21,10 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from experiments import MissingDataError, Split, density, load
+from experiments import MissingDataError, Split, density, irises, load
 from manyclass import MulticlassSVC
 from manyclass.problem.formulations import FORMULATIONS
+from measuring.quick import parse
 from measuring.results import ROOT, read_results, write_between, write_results
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -132,9 +133,8 @@ def _for_peer(X: sp.csr_array[Any]) -> sp.csr_matrix[Any]:
     return sp.csr_matrix(parts, shape=X.shape)
 
 
-def run(name: str) -> dict[str, Any]:
+def run(name: str, data: Split) -> dict[str, Any]:
     """Measure everything on one data set."""
-    data = load(*DATA[name])
     found = {}
     for formulation, loss in machines():
         found[f"{formulation} {loss}"] = measure(data, formulation, loss)
@@ -169,11 +169,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=DATA, default=list(DATA), help="data sets")
     parser.add_argument("--table-only", action="store_true", help="tables from the saved results")
-    options = parser.parse_args()
+    options = parse(parser, only=["satimage"], table_only=False)
     results = read_results(RESULTS)
     for name in [] if options.table_only else options.only:
         try:
-            results[name] = run(name)
+            results[name] = run(name, irises() if options.quick else load(*DATA[name]))
         except MissingDataError as reason:
             print(f"{name} skipped: {reason}")
         write_results(RESULTS, results)

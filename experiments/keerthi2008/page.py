@@ -5,6 +5,7 @@ python -m experiments.keerthi2008.page
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from experiments.keerthi2008.data import OURS, PAPER, dataset
 from experiments.keerthi2008.tables import MACHINES, PAPER_P, p_value
 from experiments.keerthi2008.tables import PAPER as PAPER_ACCURACY
 from experiments.keerthi2008.updates import LEVELS as UPDATE_LEVELS
+from measuring.quick import parse
 from measuring.results import read_results, write_between
 
 HERE = Path(__file__).parent
@@ -59,6 +61,30 @@ def steady(curve: dict[str, Any]) -> float:
     accuracy = np.array(curve["accuracy"])
     far = np.flatnonzero(np.abs(accuracy - accuracy[-1]) > NEAR)
     return float(curve["seconds"][far[-1] + 1 if len(far) else 0])
+
+
+def seconds_to_accuracy(curve: dict[str, Any], wanted: float) -> str:
+    """Return from when on the accuracy stays at most NEAR below the one that is wanted."""
+    low = np.flatnonzero(np.array(curve["accuracy"]) < wanted - NEAR - 1e-9)
+    first = low[-1] + 1 if len(low) else 0
+    return f"{curve['seconds'][first]:.2g}" if first < len(curve["seconds"]) else "-"
+
+
+def accuracy_table() -> str:
+    """Figure 3, right column: seconds of each method to the test accuracy of the optimum."""
+    panels = read_results(HERE / "results" / "figure3.json")
+    methods = [curve["method"] for curve in next(iter(panels.values()))["curves"]]
+    lines = [
+        "| data | accuracy, % | " + " | ".join(methods) + " |",
+        "|---|--:|" + "--:|" * len(methods),
+    ]
+    for name, panel in panels.items():
+        curves = {curve["method"]: curve for curve in panel["curves"]}
+        nearest = max((c for c in curves.values() if c["dual"]), key=lambda c: c["dual"][-1])
+        wanted = nearest["accuracy"][-1]
+        cells = [seconds_to_accuracy(curves[method], wanted) for method in methods]
+        lines.append(f"| {name.split()[0]} | {100 * wanted:.2f} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def steady_states() -> str:
@@ -175,10 +201,13 @@ def unit_rows() -> str:
 
 def main() -> None:
     """Write all tables."""
+    options = parse(argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]))
     page = HERE / "README.md"
-    write_between(page, "properties", properties())
+    if not options.quick:  # reads all data sets
+        write_between(page, "properties", properties())
     for figure in ("figure1", "figure2", "figure3", "figure4", "section22"):
         write_between(page, figure, curve_table(figure))
+    write_between(page, "figure3 accuracy", accuracy_table())
     write_between(page, "updates", updates())
     write_between(page, "figure5", steady_states())
     write_between(page, "seeding", seeding())

@@ -5,6 +5,7 @@ python -m experiments.keerthi2008.plots
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from experiments.keerthi2008.page import excess
-from measuring.results import read_results
+from measuring.quick import parse
+from measuring.results import place, read_results
 
 HERE = Path(__file__).parent
 STYLES = {
@@ -48,7 +50,7 @@ def draw(figure: str) -> None:
     handles, labels = axes[0, 0].get_legend_handles_labels()
     axes[1, 0].legend(handles, labels, fontsize=7, loc="lower right")
     fig.tight_layout()
-    fig.savefig(HERE / f"{figure}.png", dpi=110)
+    fig.savefig(place(HERE / f"{figure}.png"), dpi=110)
     plt.close(fig)
 
 
@@ -76,11 +78,17 @@ def draw_figure5() -> None:
         ax.grid(alpha=0.3)
         ax.legend(fontsize=8)
     fig.tight_layout()
-    fig.savefig(HERE / "figure5.png", dpi=110)
+    fig.savefig(place(HERE / "figure5.png"), dpi=110)
     plt.close(fig)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Draw all."""
+    parse(argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]))
     for figure in ("figure1", "figure2", "figure3", "figure4", "section22"):
         draw(figure)
     draw_figure5()
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@ python -m experiments.lin2008.page
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from measuring.results import read_results, write_between
+from measuring.quick import parse
+from measuring.results import place, read_results, write_between
 
 HERE = Path(__file__).parent
 RCV1_ROWS = 531_742
@@ -69,12 +71,13 @@ def draw_growth() -> None:
         ax.grid(alpha=0.3)
     axes[0].legend(fontsize=8, loc="center right")
     fig.tight_layout()
-    fig.savefig(HERE / "growth.png", dpi=110)
+    fig.savefig(place(HERE / "growth.png"), dpi=110)
     plt.close(fig)
 
 
 def main() -> None:
     """Write all."""
+    parse(argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]))
     write_between(HERE / "README.md", "libsvm", libsvm_table())
     write_between(HERE / "README.md", "kernels", kernels_table())
     draw_growth()

@@ -88,7 +88,7 @@ class BaseDataset(ABC):
 
 
 def find_datasets() -> dict[str, BaseDataset]:
-    """Collect ``DATASETS`` of every file in this folder, by name."""
+    """Collect ``DATASETS`` of every file in this folder, by name; "tiny" is for quick forms."""
     package = importlib.import_module(__package__)
     modules = [
         importlib.import_module(f"{__package__}.{module.name}")

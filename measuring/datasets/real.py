@@ -16,6 +16,11 @@ from measuring.datasets.base import BaseDataset, Data
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
+def folder_of_data() -> Path:
+    """Return the folder of the files."""
+    return Path(os.environ.get("MANYCLASS_DATA", _BESIDE))
+
+
 class RealDataset(BaseDataset):
     """A pair of files.
 
@@ -46,7 +51,7 @@ class RealDataset(BaseDataset):
         return Data.from_parts(train, test)
 
     def _paths(self) -> list[Path]:
-        folder = Path(os.environ.get("MANYCLASS_DATA", _BESIDE))
+        folder = folder_of_data()
         return [folder / f"{self.name}{part}{self.suffix}.bz2" for part in ("", ".t")]
 
 

@@ -15,13 +15,16 @@ from manyclass.model_selection.estimators import (
     MultinomialLogisticRegressionCV as MultinomialLogisticRegressionCV,
 )
 from manyclass.model_selection.leave_one_out import loo_error_bounds as loo_error_bounds
+from manyclass.model_selection.multilabel import MultilabelSVCCV as MultilabelSVCCV
 from manyclass.model_selection.path import CPath as CPath
 from manyclass.model_selection.path import c_path as c_path
+from manyclass.multilabel.svc import MultilabelSVC as MultilabelSVC
 from manyclass.persistence.liblinear import load_liblinear as load_liblinear
 from manyclass.persistence.liblinear import save_liblinear as save_liblinear
 from manyclass.persistence.model_file import load_model as load_model
 from manyclass.persistence.model_file import save_model as save_model
 from manyclass.persistence.trusted_types import skops_trusted_types as skops_trusted_types
+from manyclass.problem.taxonomy import Taxonomy as Taxonomy
 from manyclass.reports.confusion import ConfusionPairs as ConfusionPairs
 from manyclass.reports.report import write_report as write_report
 from manyclass.version import __version__ as __version__

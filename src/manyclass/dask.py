@@ -6,7 +6,6 @@ import uuid
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sklearn.base import _fit_context
 
 try:
     import dask.array as da
@@ -29,6 +28,7 @@ from manyclass.distributed.clusters.estimator import (
 )
 from manyclass.estimators.coefficients import with_callbacks
 from manyclass.estimators.validation import input_restored
+from manyclass.utils.scikit_learn import fit_context
 from manyclass.utils.types import Settings
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class OnDask(OnCluster):
     """``fit``, ``score`` and lazy results on Dask collections."""
 
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(self, X: Collection, y: Collection, sample_weight: Collection = None) -> Self:
         """Train on the workers of the current client.
 
@@ -111,7 +111,7 @@ class OnDask(OnCluster):
         return da.concatenate(parts, allow_unknown_chunksizes=True)
 
 
-class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):
+class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
     """Multinomial logistic regression, certified, on the rows of Dask collections.
 
     The problem, the parameters and the fitted attributes are those of
@@ -164,13 +164,14 @@ class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):
     """
 
 
-class DaskMulticlassSVC(OnDask, ClusterSVC):
+class DaskMulticlassSVC(OnDask, ClusterSVC):  # type: ignore[misc]  # fit takes collections
     """Support vector machines, certified, on the rows of Dask collections.
 
     The problem and the fitted attributes are those of ``MulticlassSVC``. The rows stay with the
     workers of the current ``distributed.Client``: consensus ADMM visits them there with exact
-    steps, and its certificate is of all rows. It suits many classes or many features; where rows
-    far outnumber features it takes many rounds.
+    steps, and its certificate is of all rows. It suits many classes or many features. Where
+    rows far outnumber features it takes many rounds, which Newton's method replaces if the weights
+    are few.
 
     Parameters
     ----------

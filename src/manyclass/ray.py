@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 try:
@@ -30,6 +29,7 @@ from manyclass.distributed.clusters.estimator import (
 from manyclass.distributed.clusters.ray_parts import RayParts
 from manyclass.estimators.coefficients import with_callbacks
 from manyclass.estimators.validation import input_restored
+from manyclass.utils.scikit_learn import fit_context
 from manyclass.utils.types import Array, Settings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class OnRay(OnCluster):
     """``fit``, ``score`` and lazy results on Ray's datasets and objects."""
 
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(self, X: Collection, y: Collection = None, sample_weight: Collection = None) -> Self:
         """Train on the cluster that ``ray.init`` has connected to.
 
@@ -120,7 +120,7 @@ class OnRay(OnCluster):
         return X.map_batches(with_results, batch_format="numpy")
 
 
-class RayMultinomialLogisticRegression(OnRay, ClusterLogisticRegression):
+class RayMultinomialLogisticRegression(OnRay, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
     """Multinomial logistic regression, certified, on the rows of Ray's datasets and objects.
 
     The problem, the parameters and the fitted attributes are those of
@@ -159,13 +159,13 @@ class RayMultinomialLogisticRegression(OnRay, ClusterLogisticRegression):
     """
 
 
-class RayMulticlassSVC(OnRay, ClusterSVC):
+class RayMulticlassSVC(OnRay, ClusterSVC):  # type: ignore[misc]  # fit takes collections
     """Support vector machines, certified, on the rows of Ray's datasets and objects.
 
     The problem and the fitted attributes are those of ``MulticlassSVC``. The rows stay on the nodes
     of the cluster, in actors: consensus ADMM visits them there with exact steps, and its
-    certificate is of all rows. It suits many classes or many features; where rows far outnumber
-    features it takes many rounds.
+    certificate is of all rows. It suits many classes or many features. Where rows far
+    outnumber features it takes many rounds, which Newton's method replaces if the weights are few.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from benchmarks.many_classes import growth as many_classes_growth
 from benchmarks.many_classes import run as many_classes
 from benchmarks.many_classes.tables import all_tables, costs_table, data_table, in_order, runs_table
+from benchmarks.runs import growth as growth_of_epochs
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import corpus_shape
 from measuring import training
@@ -227,7 +228,7 @@ def test_growth_gives_a_formulation_up_after_it_failed(monkeypatch):
 
     set_call(monkeypatch, call)
     arguments = argparse.Namespace(
-        formulations=["slow", "fast"], tol=1.0, weights="auto", time_limit=1.0
+        formulations=["slow", "fast"], tol=1.0, weights="auto", time_limit=1.0, quick=False
     )
     points = many_classes_growth.measure("k", arguments)
     n_sizes = len(many_classes_growth.GROWING["k"])
@@ -238,3 +239,12 @@ def test_growth_gives_a_formulation_up_after_it_failed(monkeypatch):
 
 def test_shapes_have_names_of_their_own():
     assert len({shape.name for shape in SHAPES}) == len(SHAPES)
+
+
+@pytest.mark.slow
+def test_the_memory_of_a_fit_has_w():
+    """320 numbers of float32 for each of 40,000 features: 51 MB, and what training needs beside."""
+    found = growth_of_epochs.peaks(
+        growth_of_epochs.Size(n=600, k=320, words=10), ["crammer_singer"]
+    )
+    assert 40 < found["crammer_singer"] < 200

@@ -42,6 +42,7 @@ def test_log_loss_is_positive(run, data):
 
 
 def test_path_and_plot(run, data, here):
+    pytest.importorskip("matplotlib")
     given = ["--path", "--range", "0.1", "1", "--epsilon", "0.1", "--folds", "2"]
     lines = run.works("cv", data, *given, "--plot", "plot.png")
     assert lines[-1] == "saved plot.png"

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 from sklearn.datasets import dump_svmlight_file
 from sklearn.pipeline import make_pipeline
@@ -53,6 +52,7 @@ def test_a_model_of_liblinear_takes_the_place_of_ours(run, iris):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_onnx(run, iris, dtype):
+    onnxruntime = pytest.importorskip("onnxruntime")
     run.works("export", "svm", "out", "--format", "onnx", "--dtype", dtype)
     session = onnxruntime.InferenceSession("out", providers=["CPUExecutionProvider"])
     labels, scores = session.run(None, {"X": X.astype(dtype)})
@@ -61,6 +61,7 @@ def test_onnx(run, iris, dtype):
 
 
 def test_names_of_classes(run, tiny):
+    onnxruntime = pytest.importorskip("onnxruntime")
     message = run.fails("export", "abc", "out", "--format", "liblinear")
     assert message == (
         "abc: LIBLINEAR's labels are integers of 32 bits, unlike the class 'a'; "
@@ -76,6 +77,8 @@ def test_names_of_classes(run, tiny):
 @pytest.mark.parametrize("kind", ["liblinear", "onnx"])
 @pytest.mark.parametrize("model", ["svm", "logistic"])
 def test_standard_output(kind, model, iris, capfdbinary):
+    if kind == "onnx":
+        pytest.importorskip("skl2onnx")
     assert commands.main(["export", model, "file", "--format", kind]) == 0
     capfdbinary.readouterr()
     assert commands.main(["export", model, "-", "--format", kind]) == 0
@@ -84,6 +87,8 @@ def test_standard_output(kind, model, iris, capfdbinary):
 
 
 def test_steps_that_onnx_would_get_wrong(run, here):
+    pytest.importorskip("skops")
+    pytest.importorskip("skl2onnx")
     save_model("pipeline", make_pipeline(Normalizer(), MulticlassSVC()).fit(X, Y))
     message = run.fails("export", "pipeline", "out", "--format", "onnx", "--dtype", "float64")
     assert message == (
@@ -131,6 +136,8 @@ def test_errors_leave_nothing(run, tiny, arguments, message):
     "how", [["--format", "onnx"], ["--format", "liblinear", "--number-labels"]], ids=str
 )
 def test_the_same_kind_is_replaced_and_others_by_force(run, tiny, how):
+    if "onnx" in how:
+        pytest.importorskip("skl2onnx")
     for _ in range(2):
         run.works("export", "abc", "out", *how)
     Path("text").write_text("a line of text\n")

@@ -6,8 +6,6 @@ import json
 import sys
 
 import numpy as np
-import onnxruntime
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
@@ -23,6 +21,8 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from manyclass import MulticlassSVC, load_model, save_data, save_model
 from tests.helpers.command_line import names
 from tests.helpers.pipelines import X, Y, scaled, text_pipeline
+
+pytest.importorskip("skops")
 
 
 @pytest.fixture(name="files")
@@ -102,6 +102,7 @@ def test_skops_is_needed(run, files, monkeypatch):
 @pytest.fixture(name="people")
 def people_fixture(here):
     """A table of numbers and text, in three files, and a pipeline `columns` that encodes it."""
+    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(
         {
             "age": [20.0, 30.0, np.nan, 40.0] * 5,
@@ -171,6 +172,7 @@ def test_info(run, files):
 
 
 def test_export(run, files):
+    onnxruntime = pytest.importorskip("onnxruntime")
     run.works("export", "dense", "graph", "--format", "onnx")
     session = onnxruntime.InferenceSession("graph", providers=["CPUExecutionProvider"])
     labels = session.run(None, {"X": X.astype(np.float32)})[0]

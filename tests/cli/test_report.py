@@ -43,6 +43,7 @@ def test_features_are_numbered_as_in_data_files(run, tiny, zero_based, first):
 
 
 def test_pipelines(run, tiny):
+    pytest.importorskip("skops")
     X, y = load_svmlight("tiny", 3)
     scaled = make_pipeline(MaxAbsScaler(), MulticlassSVC(C=10)).fit(X, y)
     save_model("scaled", scaled)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -85,6 +84,7 @@ def test_costs_shift_mistakes():
 @each("weights", ["dense", "sparse"])
 @each("dtype", [np.float32, np.float64])
 def test_costs_by_label_are_those_of_the_table(weights, dtype):
+    pd = pytest.importorskip("pandas")
     table = [[0, 1, 1], [1, 0, 5], [1, 1, 0]]
     labels = ["setosa", "versicolor", "virginica"]
     frame = pd.DataFrame(table, labels, labels).iloc[::-1, [1, 0, 2]]
@@ -203,6 +203,7 @@ def test_the_mean_of_folds_has_costs_as_given():
 
 
 def test_files_hold_costs_of_templates():
+    pytest.importorskip("skops")
     search = GridSearchCV(MulticlassSVC(costs=COSTS, random_state=0), {"C": [0.1, 1.0]}, cv=2)
     file = io.BytesIO()
     save_model(file, search.fit(X, Y))

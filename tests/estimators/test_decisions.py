@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
@@ -57,6 +56,7 @@ def test_costs_by_label_are_those_of_the_table(model):
 
 
 def test_costs_of_a_frame_are_found_by_its_labels(model):
+    pd = pytest.importorskip("pandas")
     table = pd.DataFrame(
         [[0, 1, 1], [1, 0, 5], [1, 1, 0]], index=model.classes_, columns=model.classes_
     )

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 from manyclass import (
@@ -16,6 +13,10 @@ from manyclass import (
     MultinomialLogisticRegression,
     StochasticClassifier,
 )
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
 
 X = np.random.default_rng(0).integers(-8, 9, (60, 4)).astype(np.float32) / 8
 Y = np.arange(60) % 3

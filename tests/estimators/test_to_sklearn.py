@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -74,6 +73,7 @@ def test_what_is_kept():
 
 
 def test_names_of_features():
+    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abcd"))
     plain = fitted(MODELS[0][0], X=frame).to_sklearn()
     assert plain.feature_names_in_.tolist() == list("abcd")

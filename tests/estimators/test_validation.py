@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs
 
 from manyclass import MulticlassSVC
 from tests.helpers.iris import IRIS, fitted, tight
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
 from experiments.alber2017 import sweep
-
-
-def test_quick_form(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["experiment", "--quick"])
-    sweep.main()
-    assert "| LLW | 0 |" in capsys.readouterr().out
 
 
 def test_table_5_has_both_f1():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import sys
 
 import numpy as np
 import pytest
 
 from experiments.__main__ import EXPERIMENTS
-from experiments.keerthi2008 import curves, page, seeding, tables, underflow, updates
+from experiments.keerthi2008 import page, tables, underflow, updates
 from experiments.keerthi2008.data import dataset
 from experiments.keerthi2008.methods import (
     LIBLINEAR,
@@ -21,13 +20,6 @@ from experiments.keerthi2008.methods import (
 )
 
 SECONDS = 600.0  # for what takes less than one
-
-
-@pytest.mark.parametrize("module", [curves, seeding, tables, underflow, updates])
-def test_quick_form(monkeypatch, capsys, module):
-    monkeypatch.setattr(sys, "argv", ["experiment", "--quick"])
-    module.main()
-    assert capsys.readouterr().out
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -77,6 +69,13 @@ def test_steady_from_the_last_point_that_is_far():
     curve = {"seconds": [1.0, 2.0, 3.0, 4.0], "accuracy": [0.5, 0.902, 0.89, 0.9]}
     assert page.steady(curve) == 4.0
     assert page.steady({"seconds": [1.0, 2.0], "accuracy": [0.9, 0.9]}) == 1.0
+
+
+def test_seconds_to_an_accuracy_that_is_kept():
+    curve = {"seconds": [1.0, 2.0, 3.0, 4.0], "accuracy": [0.9, 0.89, 0.91, 0.92]}
+    assert page.seconds_to_accuracy(curve, 0.9) == "3"
+    assert page.seconds_to_accuracy(curve, 0.89) == "1"
+    assert page.seconds_to_accuracy(curve, 0.93) == "-"
 
 
 def test_splits_are_stratified():

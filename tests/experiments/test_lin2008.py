@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from experiments.lin2008 import growth, kernels, libsvm
 from experiments.lin2008.machines import tuned
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("module", [growth, kernels, libsvm])
-def test_quick_form(monkeypatch, capsys, module):
-    monkeypatch.setattr(sys, "argv", ["experiment", "--quick"])
-    module.main()
-    assert capsys.readouterr().out
 
 
 def test_exponent():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import clarabel
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from manyclass.problem.objective import targets
@@ -27,6 +27,7 @@ def optimal_objective(
     With ``factors`` Delta of shape (k, k), the loss of c counts Delta(y, c) times, perhaps 0.
     The problem's own base scores and factors are not looked at.
     """
+    clarabel = pytest.importorskip("clarabel")
     data = problem.dataset
     X = rows_with_bias(data)
     d, k = X.shape[1], data.n_classes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -18,6 +17,8 @@ from manyclass.utils.machine import instruction_set
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
 from tests.helpers.dual_kernels import kinds_for, set_duals
+
+clarabel = pytest.importorskip("clarabel")
 
 formulations = pytest.mark.parametrize(("name", "loss"), PAIRS)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import onnxruntime
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
@@ -14,7 +12,6 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, KFold
 
 from manyclass import MultilabelSVC, MultilabelSVCCV, load_model, save_model
-from manyclass.onnx import to_onnx
 from tests.helpers.cases import each
 
 RNG = np.random.default_rng(3)
@@ -59,6 +56,7 @@ def test_the_model_is_that_of_all_rows():
 
 @each("threshold", ["zero", "tuned"])
 def test_kinds_of_labels(threshold):
+    pd = pytest.importorskip("pandas")
     sets = [set(NAMES[row.astype(bool)].tolist()) for row in Y]
     for y in (sets, sp.csr_array(Y), pd.DataFrame(Y, columns=NAMES)):
         model = made(threshold=threshold, tol=1e-2).fit(
@@ -70,6 +68,7 @@ def test_kinds_of_labels(threshold):
 
 
 def X_frame():
+    pd = pytest.importorskip("pandas")
     return pd.DataFrame(X, columns=list("stuvwxyz"))
 
 
@@ -113,6 +112,10 @@ def test_lines_and_standard_error(capsys):
 
 
 def test_other_forms(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    from manyclass.onnx import to_onnx
+
     model = made(tol=1e-3).fit(X, Y)
     plain = model.to_sklearn()
     np.testing.assert_array_equal(plain.predict(X), model.predict(X))

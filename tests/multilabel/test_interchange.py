@@ -5,8 +5,6 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
-import onnxruntime
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
@@ -17,8 +15,9 @@ from sklearn.svm import LinearSVC
 
 from manyclass import MultilabelSVC, save_model
 from manyclass.cli import main
-from manyclass.onnx import to_onnx
 from tests.helpers.cases import each
+
+pd = pytest.importorskip("pandas")
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(120, 8))
@@ -36,7 +35,12 @@ def dense(matrix):
     return matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
 
 
-def run(proto, rows):
+def run(model, rows, *dtype):
+    pytest.importorskip("skl2onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from manyclass.onnx import to_onnx
+
+    proto = to_onnx(model, *dtype)
     session = onnxruntime.InferenceSession(
         proto.SerializeToString(), providers=["CPUExecutionProvider"]
     )
@@ -89,16 +93,17 @@ def test_onnx_predicts_the_same(dtype, weights, threshold, n_labels):
     rows = X.astype(dtype)
     model = MultilabelSVC(weights=weights, threshold=threshold, random_state=0)
     model.fit(rows, Y[:, :n_labels])
-    labels, scores = run(to_onnx(model, dtype), rows)
+    labels, scores = run(model, rows, dtype)
     assert labels.dtype == np.int64
     np.testing.assert_array_equal(labels, model.predict(rows))
     np.testing.assert_allclose(scores, model.decision_function(rows), rtol=1e-4, atol=1e-5)
 
 
 def test_onnx_of_a_pipeline_and_on_the_command_line(tmp_path, capsys):
+    onnxruntime = pytest.importorskip("onnxruntime")
     rows = X.astype(np.float32)
     pipeline = make_pipeline(StandardScaler(), MultilabelSVC(random_state=0)).fit(rows, Y)
-    labels, _ = run(to_onnx(pipeline), rows)
+    labels, _ = run(pipeline, rows)
     np.testing.assert_array_equal(labels, pipeline.predict(rows))
     path, out = str(tmp_path / "model"), tmp_path / "out.onnx"
     save_model(path, pipeline[-1])

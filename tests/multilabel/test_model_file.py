@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
@@ -14,6 +13,8 @@ from manyclass.cli.commands import main
 from manyclass.persistence.model_file import describe_model
 from manyclass.persistence.model_schema import pack, unpack
 from tests.helpers.damaged_files import check_flipped_bits, check_truncations
+
+pd = pytest.importorskip("pandas")
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))

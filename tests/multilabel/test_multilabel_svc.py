@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
@@ -14,6 +11,10 @@ from manyclass import MulticlassSVC, MultilabelSVC
 from manyclass.multilabel.groups import groups_of
 from manyclass.multilabel.training import Labelled
 from manyclass.problem.dataset import Dataset
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
 
 NAMES = np.array(["a", "b", "c", "d", "e", "f", "g"])
 

@@ -28,6 +28,8 @@ from manyclass import (
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.pipelines import TEXTS, TOPICS, UNSEEN, X, Y
 
+pytest.importorskip("skops")
+
 SVM = MulticlassSVC(random_state=0)
 SCALED = make_pipeline(StandardScaler(), SVM)
 GRID = {"C": [0.1, 1.0]}

@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-import skops.io
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -24,6 +23,8 @@ from manyclass.persistence.model_file import describe_model
 from tests.helpers.damaged_files import check_truncations
 from tests.helpers.model_files import rewritten
 from tests.helpers.pipelines import UNSEEN, scaled, text_pipeline
+
+skops_io = pytest.importorskip("skops.io")
 
 
 def refused(path, message):
@@ -107,7 +108,7 @@ VECTORIZER = TfidfVectorizer().fit(["a text"])
 def test_hostile_steps(content, message, path, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     save_model(path, scaled())
-    with_tensors(path, around=bytes_of(skops.io.dumps(content)))
+    with_tensors(path, around=bytes_of(skops_io.dumps(content)))
     refused(path, message)
     assert not (tmp_path / "evil").exists()
 
@@ -115,7 +116,7 @@ def test_hostile_steps(content, message, path, monkeypatch, tmp_path):
 def test_compressed_steps_are_refused_before_they_are_unpacked(path):
     """A file of some kilobytes could take gigabytes."""
     save_model(path, scaled())
-    dumped = skops.io.dumps(line(StandardScaler()), compression=zipfile.ZIP_DEFLATED)
+    dumped = skops_io.dumps(line(StandardScaler()), compression=zipfile.ZIP_DEFLATED)
     with_tensors(path, around=bytes_of(dumped))
     refused(path, "entries of the archive are compressed")
 

@@ -7,8 +7,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from safetensors import safe_open
-from safetensors.numpy import save_file
 from sklearn.exceptions import NotFittedError
 
 from manyclass import MulticlassSVC, load_model, save_model
@@ -69,7 +67,7 @@ def test_parameters_of_every_kind(path):
 
 
 def test_float32_and_feature_names(path):
-    import pandas as pd
+    pd = pytest.importorskip("pandas")
 
     frame = pd.DataFrame(X.astype(np.float32), columns=list("abcd"))
     model = fitted(X=frame)
@@ -293,9 +291,10 @@ def test_a_header_nested_without_end(path):
 
 
 def test_safetensors_reads_a_model_file(path):
+    safetensors = pytest.importorskip("safetensors")
     model = fitted(NAMES[Y])
     save_model(path, model)
-    with safe_open(path, framework="np") as file:
+    with safetensors.safe_open(path, framework="np") as file:
         np.testing.assert_array_equal(file.get_tensor("weights"), model.coef_.T)
         metadata = file.metadata()
     assert (metadata["format"], metadata["format_version"]) == ("manyclass", "1")
@@ -303,10 +302,11 @@ def test_safetensors_reads_a_model_file(path):
 
 
 def test_a_header_without_its_checksum_is_refused(path):
+    safetensors = pytest.importorskip("safetensors.numpy")
     save_model(path, fitted())
     tensors, _, metadata = model_file._read(path)
     del metadata["header_checksum"]
-    save_file(tensors, path, metadata)
+    safetensors.save_file(tensors, path, metadata)
     with pytest.raises(ValueError, match="the checksum of its header differs"):
         load_model(path)
     metadata["version"] = '0.1.0"header_checksum":"00000000"'  # quotes are escaped

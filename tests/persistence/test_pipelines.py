@@ -6,7 +6,6 @@ import json
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -40,6 +39,8 @@ from manyclass import (
 )
 from manyclass.persistence.model_file import describe_model
 from tests.helpers.pipelines import TEXTS, TOPICS, UNSEEN, X, Y, scaled, text_pipeline
+
+pd = pytest.importorskip("pandas")
 
 
 def round_trip(path, pipeline):

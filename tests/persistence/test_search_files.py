@@ -74,6 +74,7 @@ def test_a_loaded_search_can_be_trained_again(path):
 
 
 def test_at_the_end_of_a_pipeline(path):
+    pytest.importorskip("skops")
     search = MulticlassSVCCV(Cs=GRID, cv=3, random_state=0)
     pipeline = make_pipeline(StandardScaler(), search).fit(X, Y)
     save_model(path, pipeline)

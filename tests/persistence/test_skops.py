@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -23,6 +22,8 @@ from manyclass import (
 from manyclass.persistence.trusted_types import OWN
 from tests.helpers.iris import IRIS
 from tests.helpers.pipelines import TEXTS, text_pipeline
+
+pd = pytest.importorskip("pandas")
 
 skops_io = pytest.importorskip("skops.io")
 X, Y = IRIS

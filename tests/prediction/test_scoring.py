@@ -10,7 +10,6 @@ import copy
 import threading
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -228,6 +227,7 @@ def test_rows_that_are_not_finite_are_refused_as_by_scikit_learn(
     value, dtype, n_jobs, models, monkeypatch
 ):
     """Wherever they are, though only scores are looked at."""
+    pd = pytest.importorskip("pandas")
     monkeypatch.setattr("manyclass.prediction.scoring.WORK_AT_A_TIME", 100)
     for model in models:
         model.set_params(n_jobs=n_jobs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics import precision_recall_fscore_support
@@ -14,6 +13,8 @@ from manyclass import MultilabelSVC, MultilabelSVCCV, write_report
 from manyclass.multilabel import f1_scores, precision_at_k
 from manyclass.reports import label_sets
 from manyclass.reports.label_sets import judge_sets
+
+pd = pytest.importorskip("pandas")
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(120, 8))

@@ -135,6 +135,7 @@ def test_counted():
 
 def test_readers_say_how_much_they_have_read(tmp_path, monkeypatch):
     """Of each kind of file, in a terminal; the clock runs fast."""
+    pytest.importorskip("pyarrow")
     (tmp_path / "text").write_text("1 1:2\n2 1:3\n")
     (tmp_path / "t.csv").write_text("a,y\n1,u\n2,v\n")
     err = Terminal()

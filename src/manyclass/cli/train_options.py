@@ -117,8 +117,8 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--split",
         choices=["classes", "rows"],
-        help="what the processes of mpiexec share out: classes (default), or rows: logistic, which "
-        "needs it, crammer_singer, weston_watkins and one_vs_rest",
+        help="what the processes of mpiexec share out: classes (default; all formulations but "
+        "logistic, adm and atm), or rows (all)",
     )
     group.add_argument(
         "-C",

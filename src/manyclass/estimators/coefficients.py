@@ -15,7 +15,7 @@ from manyclass.prediction.scoring import Coefficients
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name
 from manyclass.problem.solution import Progress, Start, Weights
-from manyclass.utils.types import Array, CsrArray, Settings
+from manyclass.utils.types import Array, CsrArray, RowsLike, Settings
 
 
 def split_weights(
@@ -148,18 +148,21 @@ def names_of_features(given: object, known: Array | None, n_features: int) -> Ar
 F = TypeVar("F", bound=Callable[..., object])
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _around_fit
 
     WRAPPERS = 1  # stack frames that with_callbacks puts around a method
 except ImportError:  # scikit-learn before 1.9
-    WRAPPERS = 0
+    WRAPPERS, _around_fit = 0, None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]  # where the import failed
         """Stand-in for estimators whose scikit-learn knows no callbacks."""
 
-    def with_callbacks(method: F) -> F:
-        """Return the method as it is."""
-        return method
+
+def with_callbacks(method: F) -> F:
+    """Let scikit-learn's callbacks follow a method, where it knows any; the type stays."""
+    followed: F = method if _around_fit is None else _around_fit(method)
+    return followed
 
 
 __all__ = ["WRAPPERS", "CallbackSupportMixin", "EpochCallbacks", "FitTask", "with_callbacks"]
@@ -183,7 +186,7 @@ class FitTask:
     def __init__(
         self,
         estimator: CallbackSupportMixin,
-        X: ArrayLike | None,
+        X: RowsLike | None,
         y: ArrayLike | None,
         metadata: Settings,
         max_epochs: int | None,

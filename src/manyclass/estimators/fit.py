@@ -41,7 +41,15 @@ from manyclass.training.select import DEFAULT
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.progress import progress
-from manyclass.utils.types import Array, ClassWeight, Rows, Settings
+from manyclass.utils.types import (
+    Array,
+    ClassWeight,
+    MergeColumns,
+    Rows,
+    RowsLike,
+    Settings,
+    StoppingName,
+)
 
 # Fitted attributes that the next fit replaces or drops.
 REPLACED = ("_coefficients", "intercept_", "sparsity_report_", "_warm_start")
@@ -52,13 +60,13 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
 
     C: float
     tol: float
-    stopping: str = "gap"
+    stopping: StoppingName = "gap"
     fit_intercept: bool
     intercept_scaling: float
     class_weight: ClassWeight
     max_iter: int
     warm_start: bool
-    merge_columns: str | bool
+    merge_columns: MergeColumns
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     checkpoint: str | os.PathLike[str] | None
@@ -177,7 +185,7 @@ class Training:
         self.ended: WarmStart | None = None
         self.verbose = int(model.verbose)
 
-    def run(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Solution:
+    def run(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Solution:
         """Train the model; after an error or Ctrl-C its fitted attributes are as before."""
         with self.guarded():
             given = self.given(X, y, sample_weight)
@@ -207,7 +215,7 @@ class Training:
         """
         check_parameters(self.model)
 
-    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+    def given(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
         """Turn the arguments of ``fit`` into a problem, and choose how it is trained."""
         rows, targets = validated(self.model, X, y)
         dataset, classes = self.model._dataset(rows, targets, sample_weight, classes=self.classes)

@@ -33,10 +33,15 @@ from manyclass.problem.solution import Certificate
 from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import named_rows
-from manyclass.utils.types import Array, CsrArray, Label, Rows, Settings
+from manyclass.utils.types import Array, CsrArray, Label, Rows, RowsLike, Settings
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+
+def set_certificate(model: LinearClassifier, certificate: Certificate | None) -> None:
+    """Set ``certificate_``, which has the type that it has after ``fit``."""
+    model.__dict__["certificate_"] = certificate
 
 
 class LinearClassifier(ClassifierMixin):
@@ -45,9 +50,10 @@ class LinearClassifier(ClassifierMixin):
     intercept_: Array
     classes_: Array
     n_features_in_: int
+    n_iter_: int
     n_jobs: int | None
     _coefficients: Coefficients
-    certificate_: Certificate | None
+    certificate_: Certificate  # after fit; None where nothing is proven of the weights
 
     @property
     def coef_(self) -> Array | CsrArray:
@@ -72,7 +78,7 @@ class LinearClassifier(ClassifierMixin):
         state: Settings = super().__getstate__()
         return {**state, "costs": without_frame(self.costs)} if hasattr(self, "costs") else state
 
-    def decision_function(self, X: ArrayLike) -> Array:
+    def decision_function(self, X: RowsLike) -> Array:
         """Score every class for every row.
 
         Parameters
@@ -103,7 +109,7 @@ class LinearClassifier(ClassifierMixin):
 
     def predict(
         self,
-        X: ArrayLike,
+        X: RowsLike,
         *,
         costs: Costs | None = None,
         reject: float | None = None,
@@ -159,7 +165,7 @@ class LinearClassifier(ClassifierMixin):
         best = now._labels(now._check_rows(X), 1)
         return np.asarray(now.classes_[best[:, 0]])
 
-    def predict_top_k(self, X: ArrayLike, k: int) -> Array:
+    def predict_top_k(self, X: RowsLike, k: int) -> Array:
         """Predict the k best classes of every row, the best first.
 
         Scores are computed for a few rows at a time, and the best of each are kept: with 30,000
@@ -218,7 +224,7 @@ class LinearClassifier(ClassifierMixin):
         if hasattr(self, "certificate_") and count_nonzero(sparse) < count_nonzero(
             self._coefficients
         ):
-            self.certificate_ = None  # it is of other weights
+            set_certificate(self, None)
             self.__dict__.pop("temperature_", None)
         self._coefficients = sparse
         return self
@@ -334,7 +340,7 @@ class LinearClassifier(ClassifierMixin):
         now.__dict__ = self.__dict__.copy()
         return now
 
-    def _check_rows(self, X: ArrayLike) -> Rows:
+    def _check_rows(self, X: RowsLike) -> Rows:
         check_is_fitted(self)
         check_sparse(X, indices=False)  # the core looks at them
         given, types = rows_as_given(X)

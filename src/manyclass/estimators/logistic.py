@@ -6,11 +6,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
@@ -29,8 +28,16 @@ from manyclass.utils.advice import OF_LOGISTIC
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, ClassWeight, Label, Rows, Settings
+from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.types import (
+    Array,
+    ClassWeight,
+    Label,
+    MergeColumns,
+    Rows,
+    RowsLike,
+    Settings,
+)
 
 
 class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, ExactClassifier):
@@ -187,11 +194,11 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         class_offset: str | ArrayLike | dict[Label, float] | None = None,
         max_iter: int = 1000,
         warm_start: bool = False,
-        merge_columns: str | bool = "auto",
+        merge_columns: MergeColumns = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         communicator: object = None,
-        split: str | None = None,
+        split: Literal["rows"] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_minutes: float = 10.0,
         resume: bool = False,
@@ -217,10 +224,10 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         self.verbose = verbose
 
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(
         self,
-        X: ArrayLike,
+        X: RowsLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,

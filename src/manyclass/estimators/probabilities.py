@@ -24,7 +24,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, RowsLike
 
 # Temperatures that are looked at: probabilities beyond are 0 and 1, or all equal.
 COLDEST, HOTTEST = 1e-6, 1e6
@@ -49,7 +49,7 @@ class ProbabilitiesMixin(LinearClassifier):
     loss: str
 
     @available_if(_gives_probabilities)
-    def predict_proba(self, X: ArrayLike) -> Array:
+    def predict_proba(self, X: RowsLike) -> Array:
         """Estimate the probability of every class for every row; of log losses or calibrated.
 
         Parameters
@@ -72,7 +72,7 @@ class ProbabilitiesMixin(LinearClassifier):
         return np.asarray(scipy.special.softmax(self._all_scores(X), axis=1))
 
     @available_if(_gives_probabilities)
-    def predict_log_proba(self, X: ArrayLike) -> Array:
+    def predict_log_proba(self, X: RowsLike) -> Array:
         """Logarithms of ``predict_proba``; -inf where that is 0.
 
         Parameters
@@ -92,7 +92,7 @@ class ProbabilitiesMixin(LinearClassifier):
         logs[np.exp(logs) == 0] = -np.inf
         return np.asarray(logs)
 
-    def _all_scores(self, X: ArrayLike) -> Array:
+    def _all_scores(self, X: RowsLike) -> Array:
         now = self._as_of_now()
         scores = now._scores(now._check_rows(X))
         with np.errstate(over="ignore"):
@@ -108,7 +108,7 @@ class CalibrationMixin(ProbabilitiesMixin):
 
     temperature_: float
 
-    def calibrate(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def calibrate(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the temperature of the scores, which gives ``predict_proba``.
 
         Parameters

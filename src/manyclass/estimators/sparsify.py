@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from manyclass.estimators.fit import ExactClassifier
-from manyclass.estimators.linear import LinearClassifier
+from manyclass.estimators.linear import LinearClassifier, set_certificate
 from manyclass.prediction.scoring import (
     SCORES_AT_A_TIME,
     Coefficients,
@@ -25,7 +25,7 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import relative
 from manyclass.problem.zero_objective import zero_objective
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, RowsLike
 
 # Share of the objective that float32 may lose.
 ROUNDING = 1e-4
@@ -41,7 +41,7 @@ class SparsifyMixin(ExactClassifier):
     def sparsify(
         self,
         threshold: float = 0.0,
-        X: ArrayLike | None = None,
+        X: RowsLike | None = None,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -95,7 +95,7 @@ class SparsifyMixin(ExactClassifier):
         if X is not None and y is not None:
             report = self._with_costs(report, sparse, X, y, sample_weight)
         if count_nonzero(sparse._coefficients) < count_nonzero(self._coefficients):
-            self.certificate_ = None
+            set_certificate(self, None)
             self.__dict__.pop("temperature_", None)
         self._coefficients, self.sparsity_report_ = sparse._coefficients, report
         return self
@@ -104,7 +104,7 @@ class SparsifyMixin(ExactClassifier):
         self,
         report: SparsityReport,
         sparse: Self,
-        X: ArrayLike,
+        X: RowsLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
     ) -> SparsityReport:
@@ -127,7 +127,7 @@ class SparsifyMixin(ExactClassifier):
             accuracy_after=float(sparse.score(X, y, sample_weight)),
         )
 
-    def _problem_like(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Problem:
+    def _problem_like(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Problem:
         """Return the problem of ``fit`` on data that hold some or all of its classes."""
         check_consistent_length(X, y, sample_weight)
         dataset, found = self._dataset(

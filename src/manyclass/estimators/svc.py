@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
@@ -38,8 +37,21 @@ from manyclass.training.select import DEFAULT, SOLVERS, check_solver
 from manyclass.utils.advice import OF_SVC
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, ClassWeight, Numbers, Settings
+from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.types import (
+    Array,
+    ClassWeight,
+    CostScaling,
+    FormulationName,
+    LossName,
+    MergeColumns,
+    Numbers,
+    RowsLike,
+    Settings,
+    SolverName,
+    StoppingName,
+    WeightsName,
+)
 
 
 class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
@@ -146,14 +158,16 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     communicator : mpi4py.MPI.Comm, default=None
         Processes among which the classes are spread, such as ``MPI.COMM_WORLD``; for all
-        formulations but "adm" and "atm". Every rank calls ``fit`` with the same X, y and
+        formulations but "adm" and "atm", which several processes train with ``split="rows"``
+        alone. Every rank calls ``fit`` with the same X, y and
         parameters, and has the same fitted model afterwards; rank 0 alone prints and warns. An
         error on one rank ends all of them.
     split : {"rows"}, default=None
         What the processes of a communicator share out. None: the classes, and every process has
         all rows. "rows": each calls ``fit`` with rows of its own, their y and weights; classes are
-        those of all processes, which may have no row. Crammer-Singer, Weston-Watkins and
-        one-vs-rest, with dense weights, by consensus: for rows that do not fit one machine.
+        those of all processes, which may have no row. For rows that do not fit one machine; all
+        formulations, with dense weights, by consensus, and by Newton's method where the weights are
+        few.
     checkpoint : str or path-like, default=None
         Folder for checkpoints of the training, from which it resumes after a crash, with `resume`;
         rank 0 writes them. The last one is of the end. Must hold none yet, unless with `resume`.
@@ -248,26 +262,26 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     def __init__(
         self,
         *,
-        formulation: str = "crammer_singer",
+        formulation: FormulationName = "crammer_singer",
         C: float = 1.0,
-        loss: str = "hinge",
-        solver: str = "auto",
+        loss: LossName = "hinge",
+        solver: SolverName = "auto",
         tol: float = 1e-3,
-        stopping: str = "gap",
+        stopping: StoppingName = "gap",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
         costs: Costs | None = None,
-        cost_scaling: str = "margin",
+        cost_scaling: CostScaling = "margin",
         class_offset: Offsets | None = None,
         max_iter: int = 1000,
         warm_start: bool = False,
-        weights: str = "auto",
-        merge_columns: str | bool = "auto",
+        weights: WeightsName = "auto",
+        merge_columns: MergeColumns = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         communicator: object = None,
-        split: str | None = None,
+        split: Literal["rows"] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_minutes: float = 10.0,
         resume: bool = False,
@@ -299,10 +313,10 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         self.verbose = verbose
 
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(
         self,
-        X: ArrayLike,
+        X: RowsLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,

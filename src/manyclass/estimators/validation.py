@@ -29,7 +29,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.utils.advice import first_of, meant
 from manyclass.utils.given_rows import check_sparse, is_sparse, rows_as_given
 from manyclass.utils.scikit_learn import explain_rows, named_rows
-from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, Settings
+from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, RowsLike, Settings
 
 # Attributes that the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
@@ -80,7 +80,7 @@ def input_restored(estimator: object) -> Iterator[Settings]:
 
 def validated(
     estimator: BaseEstimator,
-    X: ArrayLike,
+    X: RowsLike,
     y: ArrayLike,
     dtype: object = None,
     *,

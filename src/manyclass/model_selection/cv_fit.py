@@ -6,12 +6,12 @@ import time
 import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
@@ -56,7 +56,8 @@ from manyclass.model_selection.search import (
 )
 from manyclass.utils.advice import first_of
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.types import Array, ClassWeight, Settings
+from manyclass.utils.scikit_learn import fit_context
+from manyclass.utils.types import Array, ClassWeight, RowsLike, Settings
 
 PATH = "path"
 
@@ -64,7 +65,7 @@ PATH = "path"
 class CrossValidationMixin(LinearClassifier, BaseEstimator):
     """The fit of an estimator that chooses C among `Cs` by cross-validation."""
 
-    Cs: int | str | Iterable[float]
+    Cs: int | Literal["path"] | Iterable[float]
     C_range: tuple[float, float]
     epsilon: float
     cv: CV
@@ -93,9 +94,9 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         "one_standard_error": ["boolean"],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: object
+        self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: object
     ) -> Self:
         """Choose C, and train with it.
 
@@ -156,7 +157,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
 
     def score(
         self,
-        X: ArrayLike,
+        X: RowsLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         **score_params: object,
@@ -196,7 +197,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
 
     def _fit(
         self,
-        X: ArrayLike,
+        X: RowsLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         params: Settings,
@@ -210,7 +211,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
 
     def _choose(
         self,
-        X: ArrayLike,
+        X: RowsLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         params: Settings,
@@ -381,7 +382,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
 
 def choose(
     model: CrossValidationMixin,
-    X: ArrayLike,
+    X: RowsLike,
     y: ArrayLike,
     random: np.random.RandomState,
     on_column: OnColumn,

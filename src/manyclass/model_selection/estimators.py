@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -18,7 +18,15 @@ from manyclass.model_selection.scorers import Scoring
 from manyclass.problem.solution import Certificate, EpochRecord
 from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
 from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import ClassWeight
+from manyclass.utils.types import (
+    ClassWeight,
+    CostScaling,
+    FormulationName,
+    LossName,
+    MergeColumns,
+    SolverName,
+    WeightsName,
+)
 
 
 class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
@@ -115,7 +123,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     """
 
     _model_class = MulticlassSVC
-    certificate_: Certificate | None
+    certificate_: Certificate
     history_: list[EpochRecord]
     best_estimator_: MulticlassSVC
 
@@ -151,26 +159,26 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     def __init__(
         self,
         *,
-        formulation: str = "crammer_singer",
-        Cs: int | str | Iterable[float] = 10,
+        formulation: FormulationName = "crammer_singer",
+        Cs: int | Literal["path"] | Iterable[float] = 10,
         C_range: tuple[float, float] = (0.01, 100.0),
         epsilon: float = 0.01,
         cv: CV = None,
         scoring: Scoring = None,
         refit: bool = True,
         one_standard_error: bool = False,
-        loss: str = "hinge",
-        solver: str = "auto",
+        loss: LossName = "hinge",
+        solver: SolverName = "auto",
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
         costs: Costs | None = None,
-        cost_scaling: str = "margin",
+        cost_scaling: CostScaling = "margin",
         class_offset: Offsets | None = None,
         max_iter: int = 1000,
-        weights: str = "auto",
-        merge_columns: str | bool = "auto",
+        weights: WeightsName = "auto",
+        merge_columns: MergeColumns = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -291,7 +299,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
 
     loss = "log_loss"  # what gives probabilities
     _model_class = MultinomialLogisticRegression
-    certificate_: Certificate | None
+    certificate_: Certificate
     history_: list[EpochRecord]
     best_estimator_: MultinomialLogisticRegression
 
@@ -319,7 +327,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
     def __init__(
         self,
         *,
-        Cs: int | str | Iterable[float] = 10,
+        Cs: int | Literal["path"] | Iterable[float] = 10,
         C_range: tuple[float, float] = (0.01, 100.0),
         epsilon: float = 0.01,
         cv: CV = None,
@@ -333,7 +341,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         class_weight: ClassWeight = None,
         class_offset: Offsets | None = None,
         max_iter: int = 1000,
-        merge_columns: str | bool = "auto",
+        merge_columns: MergeColumns = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from threading import Event
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,11 +24,11 @@ from manyclass.model_selection.scorers import Classifier, Scorer
 from manyclass.problem.solution import Certificate, relative
 from manyclass.training.options import StopWhen
 from manyclass.training.warm_start import WarmStart
-from manyclass.utils.types import Array, Numbers, Rows, Settings
+from manyclass.utils.types import Array, FormulationName, Numbers, Rows, Settings
 
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]  # rows to train and to test on
-LOGISTIC = "logistic"
+LOGISTIC: Literal["logistic"] = "logistic"
 ROUNDING_OF_BOUNDS = 1e-11  # as a share of them
 T = TypeVar("T")
 CV: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None
@@ -256,7 +256,9 @@ class Fit:
         return float(gap_between(upper, self.dual_objective, C * self.zero_loss))
 
 
-def estimator_for(formulation: str, parameters: Settings) -> Classifier:
+def estimator_for(
+    formulation: FormulationName | Literal["logistic"], parameters: Settings
+) -> Classifier:
     """Return the estimator of a formulation, "logistic" among them."""
     if formulation == LOGISTIC:
         return MultinomialLogisticRegression(**parameters)

@@ -10,7 +10,6 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
 from sklearn.model_selection import KFold, check_cv
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_array, check_random_state
@@ -36,8 +35,17 @@ from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.problem.solution import Certificate
 from manyclass.utils.advice import OF_MULTILABEL
 from manyclass.utils.given_rows import check_sparse, rows_as_given
-from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, CsrArray, Rows, Settings
+from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.types import (
+    Array,
+    CsrArray,
+    LossName,
+    Rows,
+    RowsLike,
+    Settings,
+    Threshold,
+    WeightsName,
+)
 
 N_FOLDS = 5
 SCORES = ("f1_micro", "f1_macro")  # computed here: scikit-learn's need a second matrix
@@ -151,14 +159,14 @@ class MultilabelSVCCV(MultilabelSVC):
         cv: CV = None,
         scoring: Scoring = None,
         one_standard_error: bool = False,
-        loss: str = "hinge",
-        threshold: str | float = "zero",
+        loss: LossName = "hinge",
+        threshold: Threshold = "zero",
         n_folds: int = 5,
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         max_iter: int = 1000,
-        weights: str = "auto",
+        weights: WeightsName = "auto",
         prune: float = 0.0,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -181,8 +189,8 @@ class MultilabelSVCCV(MultilabelSVC):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: object, sample_weight: ArrayLike | None = None) -> Self:
+    @fit_context
+    def fit(self, X: RowsLike, y: object, sample_weight: ArrayLike | None = None) -> Self:
         """Choose C, and train on all rows.
 
         Parameters
@@ -236,7 +244,7 @@ class MultilabelSVCCV(MultilabelSVC):
         return Cs
 
     def _checked(
-        self, X: ArrayLike, y: object, sample_weight: ArrayLike | None
+        self, X: RowsLike, y: object, sample_weight: ArrayLike | None
     ) -> tuple[Rows, CsrArray, Array | None]:
         """Return what folds are sliced from."""
         check_sparse(X)

@@ -31,7 +31,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from numbers import Real
 from threading import Event
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,7 +46,7 @@ from manyclass.model_selection.folds import (
     gap_between,
 )
 from manyclass.model_selection.scorers import Classifier
-from manyclass.utils.types import Array, CsrArray, Numbers, Rows
+from manyclass.utils.types import Array, CsrArray, FormulationName, Numbers, Rows
 
 LADDER = 10.0  # between the first few C, until the path is constant
 # Tolerance of the fits as a share of epsilon: smaller means longer fits, larger more of them.
@@ -142,7 +142,7 @@ def c_path(
     C_min: float,
     C_max: float,
     epsilon: float = 0.01,
-    formulation: str = "crammer_singer",
+    formulation: FormulationName | Literal["logistic"] = "crammer_singer",
     sample_weight: ArrayLike | None = None,
     validation: tuple[Rows, ArrayLike] | None = None,
     max_fits: int = 200,

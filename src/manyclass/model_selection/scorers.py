@@ -14,7 +14,7 @@ from manyclass.estimators.costs import Costs, by_label, mean_cost
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.utils.advice import TOP_K, meant
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, RowsLike
 
 COST = "cost"  # as scoring
 Classifier = MulticlassSVC | MultinomialLogisticRegression
@@ -38,7 +38,7 @@ class CostScorer:
     def __call__(
         self,
         estimator: Classifier,
-        X: ArrayLike,
+        X: RowsLike,
         y: ArrayLike,
         sample_weight: Array | None = None,
     ) -> float:
@@ -62,7 +62,7 @@ class TopKScorer:
     def __call__(
         self,
         estimator: Classifier,
-        X: ArrayLike,
+        X: RowsLike,
         y: ArrayLike,
         sample_weight: Array | None = None,
     ) -> float:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student_t
 from sklearn.exceptions import ConvergenceWarning
 
+from manyclass.estimators.linear import set_certificate
 from manyclass.model_selection.folds import (
     Column,
     Folds,
@@ -348,7 +349,7 @@ def mean_model(choice: SearchResult) -> Classifier:
     mean: Classifier = models[0]
     mean.coef_ = sum(model.coef_ for model in models) / len(models)
     mean.intercept_ = np.mean([model.intercept_ for model in models], axis=0)
-    mean.certificate_ = None
+    set_certificate(mean, None)
     return mean
 
 

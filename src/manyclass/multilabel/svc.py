@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_random_state
@@ -35,8 +35,18 @@ from manyclass.problem.solution import Certificate, Status
 from manyclass.training.options import Options
 from manyclass.utils.advice import OF_MULTILABEL
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, CsrArray, Label, Rows, Settings
+from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.types import (
+    Array,
+    CsrArray,
+    Label,
+    LossName,
+    Rows,
+    RowsLike,
+    Settings,
+    Threshold,
+    WeightsName,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -146,14 +156,14 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         self,
         *,
         C: float = 1.0,
-        loss: str = "hinge",
-        threshold: str | float = "zero",
+        loss: LossName = "hinge",
+        threshold: Threshold = "zero",
         n_folds: int = 5,
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         max_iter: int = 1000,
-        weights: str = "auto",
+        weights: WeightsName = "auto",
         prune: float = 0.0,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -171,14 +181,14 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    certificate_: Certificate | None
+    certificate_: Certificate
     thresholds_: NDArray[np.float64]
     n_iter_: int
     predicts_sparse_: bool
     learnt_from_sets_: bool
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: LabelSets, sample_weight: ArrayLike | None = None) -> Self:
+    @fit_context
+    def fit(self, X: RowsLike, y: LabelSets, sample_weight: ArrayLike | None = None) -> Self:
         """Train.
 
         Parameters
@@ -223,7 +233,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         self._warn(labelled, found)
         return self
 
-    def decision_function(self, X: ArrayLike) -> Array:
+    def decision_function(self, X: RowsLike) -> Array:
         """Score every label for every row.
 
         Parameters
@@ -243,7 +253,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         return self._scores(self._check_rows(X))
 
     def predict(  # type: ignore[override]  # sets of labels have no costs
-        self, X: ArrayLike
+        self, X: RowsLike
     ) -> Array | CsrArray:
         """Predict the labels of every row, those whose score is above their threshold.
 
@@ -265,7 +275,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         found = self._indicator(X)
         return found if self.predicts_sparse_ else found.toarray()
 
-    def predict_labels(self, X: ArrayLike) -> list[set[Label]]:
+    def predict_labels(self, X: RowsLike) -> list[set[Label]]:
         """Predict the labels of every row as sets of entries of ``classes_``.
 
         Parameters
@@ -283,7 +293,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         """
         return decoded(self._indicator(X), self.classes_)
 
-    def score(self, X: ArrayLike, y: LabelSets, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: RowsLike, y: LabelSets, sample_weight: ArrayLike | None = None) -> float:
         """Compute the share of the rows all of whose labels are predicted, and no other.
 
         Parameters
@@ -327,7 +337,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         check_is_fitted(self)
         return plain_estimator(self)
 
-    def _indicator(self, X: ArrayLike) -> CsrArray:
+    def _indicator(self, X: RowsLike) -> CsrArray:
         """Predict as a CSR array; scores are computed for some rows at a time."""
         rows = self._check_rows(X)
         step = max(1, SCORES_AT_A_TIME // len(self.classes_))

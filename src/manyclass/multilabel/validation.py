@@ -16,12 +16,12 @@ from manyclass.multilabel.training import Labelled
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.given_rows import check_sparse, rows_as_given
 from manyclass.utils.scikit_learn import named_rows
-from manyclass.utils.types import Array, Rows
+from manyclass.utils.types import Array, Rows, RowsLike
 
 
 def checked_sets(
     estimator: BaseEstimator,
-    X: ArrayLike,
+    X: RowsLike,
     y: LabelSets,
     sample_weight: ArrayLike | None,
     *,

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
+from manyclass.estimators.linear import set_certificate
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
@@ -31,7 +32,7 @@ from manyclass.persistence.model_schema import ONE_CLASS_KINDS, Estimator
 from manyclass.persistence.search_schema import chosen
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name
-from manyclass.utils.types import Array, Settings
+from manyclass.utils.types import Array, LossName, Settings
 
 WEIGHTS_AT_A_TIME = 1 << 20
 MAX_WEIGHTS = (1 << 31) - 1  # LIBLINEAR counts them by int
@@ -161,7 +162,8 @@ def load_liblinear(
     model = _unfitted(stored.solver, bias, len(classes))
     model.coef_, model.intercept_ = weights[: stored.n_features].T, intercept
     model.classes_, model.n_features_in_ = classes, stored.n_features
-    model.n_iter_, model.certificate_ = 0, None
+    model.n_iter_ = 0
+    set_certificate(model, None)
     return model
 
 
@@ -174,7 +176,7 @@ def _unfitted(
         return MultinomialLogisticRegression(regularize_intercept=True, **params)
     if solver == JOINT:
         return MulticlassSVC(**params)
-    loss = "squared_hinge" if "L2LOSS" in solver else "hinge"
+    loss: LossName = "squared_hinge" if "L2LOSS" in solver else "hinge"
     return MulticlassSVC(formulation="one_vs_rest", loss=loss, **params)
 
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from manyclass.estimators.coefficients import coefficients_of, set_coefficients
 from manyclass.estimators.costs import LARGEST_TABLE, cost_table
+from manyclass.estimators.linear import set_certificate
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
@@ -336,7 +337,7 @@ class ModelKind:
     def learn(self, estimator: Estimator, model: Settings) -> None:
         """Set the attributes of ``facts``."""
         if not isinstance(estimator, StochasticClassifier):
-            estimator.certificate_ = _certificate(model["certificate"])
+            set_certificate(estimator, _certificate(model["certificate"]))
             if model["temperature"] is not None:
                 temperature = _number(model, "temperature")
                 if not temperature > 0 or not isinstance(estimator, CalibrationMixin):

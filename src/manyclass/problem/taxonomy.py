@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,7 +95,7 @@ class Taxonomy:
         self,
         parents: Mapping[Label, Label],
         *,
-        distance: str | Callable[[Numbers], ArrayLike] = "edges",
+        distance: Literal["edges"] | Callable[[Numbers], ArrayLike] = "edges",
     ) -> None:
         if not (distance == "edges" or callable(distance)):
             raise ValueError(f"distance must be 'edges' or a function, not {distance!r}")
@@ -132,7 +132,7 @@ class Taxonomy:
         paths: Iterable[str],
         *,
         separator: str = "/",
-        distance: str | Callable[[Numbers], ArrayLike] = "edges",
+        distance: Literal["edges"] | Callable[[Numbers], ArrayLike] = "edges",
     ) -> Taxonomy:
         """Return the tree of paths such as "Computers/Hardware"; a node's label is its path.
 
@@ -154,7 +154,7 @@ class Taxonomy:
         cls,
         tree: Mapping[Label, Below],
         *,
-        distance: str | Callable[[Numbers], ArrayLike] = "edges",
+        distance: Literal["edges"] | Callable[[Numbers], ArrayLike] = "edges",
     ) -> Taxonomy:
         """Return the tree of a dict of dicts, whose leaves are empty dicts, None, or in a list.
 

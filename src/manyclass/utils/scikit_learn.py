@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Concatenate, ParamSpec, TypeVar
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
@@ -17,6 +17,13 @@ from manyclass.utils.types import Array, Rows
 NONE = "no_validation"  # scikit-learn's word for targets that are not given
 P = ParamSpec("P")
 S = TypeVar("S")
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def fit_context(method: F) -> F:
+    """Check the parameters of an estimator before a fit, as scikit-learn does; the type stays."""
+    checked: F = _fit_context(prefer_skip_nested_validation=True)(method)
+    return checked
 
 
 def explains(

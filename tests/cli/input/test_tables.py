@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
 from manyclass import MulticlassSVC, load_data, load_model, save_data, save_model
 from tests.helpers.command_line import names
+
+pd = pytest.importorskip("pandas")
 
 pytest.importorskip("pyarrow")
 IRIS = load_iris(as_frame=True)

@@ -12,7 +12,6 @@ import time
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_model
@@ -66,6 +65,7 @@ def received(dask_worker):
 
 
 def test_data_frames_keep_names_and_rows_stay_where_they_are(client):
+    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(D)])
     names = list(frame.columns)
     whole = dd.from_pandas(frame.assign(y=Y.astype(str)), npartitions=4).persist()

@@ -10,7 +10,6 @@ import signal
 import threading
 
 import numpy as np
-import pandas as pd
 import psutil
 import pytest
 
@@ -74,6 +73,7 @@ def test_weights_are_those_of_one_process_and_results_repeat(tmp_path):
 
 
 def test_datasets_of_columns_and_of_vectors():
+    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=NAMES).assign(label=Y.astype(str), weight=WEIGHTS)
     rows = ray.data.from_pandas([frame[:50], frame[50:]])
     model = RayMultinomialLogisticRegression(tol=1e-5).fit(rows, sample_weight="weight")

@@ -9,13 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from manyclass import MulticlassSVC, MultinomialLogisticRegression
+from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, at_question, check_certificate
+
+pytest.importorskip("pyspark", reason="needs PySpark: pip install 'manyclass[spark]'")
+
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.feature import VectorAssembler
 
-from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.distributed.clusters import spark_parts
 from manyclass.spark import SparkMultinomialLogisticRegression
-from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, at_question, check_certificate
 from tests.helpers.spark import (
     fits_while_executors_are_lost,
     frame,

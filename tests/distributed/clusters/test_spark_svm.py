@@ -8,20 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pyspark.ml import Pipeline, PipelineModel
 
 from manyclass import MulticlassSVC
-from manyclass.distributed.clusters import mapped, spark_parts, spark_state
+from manyclass.distributed.clusters import mapped
 from manyclass.distributed.clusters.part import Like, Part, Plan
 from manyclass.distributed.rows.data import common_of
 from manyclass.distributed.rows.svm_rows import COUNTS, TERMS
-from manyclass.spark import SparkMulticlassSVC
 from tests.helpers.parts import DATA, WEIGHTS, X, Y, at_question, primal
-from tests.helpers.spark import (
-    frame,
-    kill_python,
-    local_spark,
-)
+
+pytest.importorskip("pyspark", reason="needs PySpark: pip install 'manyclass[spark]'")
+
+from pyspark.ml import Pipeline, PipelineModel
+
+from manyclass.distributed.clusters import spark_parts, spark_state
+from manyclass.spark import SparkMulticlassSVC
+from tests.helpers.spark import frame, kill_python, local_spark
 
 # Warnings are Spark's own.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]

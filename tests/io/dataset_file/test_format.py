@@ -5,7 +5,6 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -134,6 +133,7 @@ def test_columns_of_dense_rows(path):
 
 
 def test_types_that_float32_holds(path):
+    pl = pytest.importorskip("polars")
     for X in (np.eye(2, dtype=np.float16), pl.DataFrame({"a": [1.0, 0.0]}).cast(pl.Float32)):
         save_data(path, X, [1, 2])
         assert load_data(path)[0].dtype == np.float32

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from manyclass import load_data, save_data
 from manyclass.io.tables.open_table import open_table, table_kind
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")

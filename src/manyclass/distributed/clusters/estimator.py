@@ -14,7 +14,16 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
 from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import Array, ClassWeight, Rows, Settings
+from manyclass.utils.types import (
+    Array,
+    ClassWeight,
+    CostScaling,
+    FormulationName,
+    LossName,
+    Rows,
+    Settings,
+    StoppingName,
+)
 
 if TYPE_CHECKING:
     from manyclass.distributed.clusters.part import Model
@@ -187,16 +196,16 @@ class ClusterSVC(OnCluster, MulticlassSVC):
     def __init__(
         self,
         *,
-        formulation: str = "crammer_singer",
+        formulation: FormulationName = "crammer_singer",
         C: float = 1.0,
-        loss: str = "hinge",
+        loss: LossName = "hinge",
         tol: float = 1e-2,
-        stopping: str = "gap",
+        stopping: StoppingName = "gap",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
         costs: Costs | None = None,
-        cost_scaling: str = "margin",
+        cost_scaling: CostScaling = "margin",
         max_iter: int = 1000,
         warm_start: bool = False,
         n_jobs: int | None = None,

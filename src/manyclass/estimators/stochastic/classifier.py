@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import unique_labels
 
@@ -21,8 +21,8 @@ from manyclass.estimators.validation import hold_out, one_of, training_data, val
 from manyclass.solvers.sgd import STOCHASTIC_LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.advice import OF_STOCHASTIC
-from manyclass.utils.scikit_learn import explains
-from manyclass.utils.types import ClassWeight, Rows
+from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.types import ClassWeight, Rows, RowsLike, StochasticLossName, WeightsName
 
 
 class StochasticClassifier(
@@ -179,7 +179,7 @@ class StochasticClassifier(
     def __init__(
         self,
         *,
-        loss: str = "hinge",
+        loss: StochasticLossName = "hinge",
         alpha: float = 1e-4,
         batch_size: int = 1,
         max_iter: int = 1000,
@@ -191,11 +191,11 @@ class StochasticClassifier(
         average: bool | int = False,
         shuffle: bool = True,
         fit_intercept: bool = True,
-        intercept_scaling: float | str = "auto",
+        intercept_scaling: float | Literal["auto"] = "auto",
         class_weight: ClassWeight = None,
         class_offset: Offsets | None = None,
         warm_start: bool = False,
-        weights: str = "auto",
+        weights: WeightsName = "auto",
         compute_objective: bool = False,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -224,8 +224,8 @@ class StochasticClassifier(
         self.verbose = verbose
 
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @fit_context
+    def fit(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train.
 
         Parameters
@@ -274,7 +274,7 @@ class StochasticClassifier(
         return self
 
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit_blocks(
         self,
         blocks: Iterable[tuple[Rows, ArrayLike]],
@@ -326,10 +326,10 @@ class StochasticClassifier(
         self._warn(self._train_blocks(blocks, known, shape))
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def partial_fit(
         self,
-        X: ArrayLike,
+        X: RowsLike,
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,

@@ -49,7 +49,7 @@ from manyclass.solvers.weights.storage_choice import Shape
 from manyclass.utils.given_rows import check_sparse, is_sparse
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.progress import progress
-from manyclass.utils.types import Array, DType, Rows, Settings
+from manyclass.utils.types import Array, DType, Rows, RowsLike, Settings
 
 # Locks of models, kept outside them so that copies do not share them.
 TURNS: WeakKeyDictionary[StochasticModel, threading.RLock] = WeakKeyDictionary()
@@ -270,7 +270,7 @@ class StochasticModel(LinearClassifier):
 
     def _train_piece(
         self,
-        X: ArrayLike,
+        X: RowsLike,
         y: ArrayLike,
         classes: ArrayLike | None,
         sample_weight: ArrayLike | None,
