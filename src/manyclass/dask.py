@@ -44,7 +44,7 @@ class OnDask(OnCluster):
 
     @with_callbacks
     @fit_context
-    def fit(self, X: Collection, y: Collection, sample_weight: Collection = None) -> Self:
+    def fit(self, X: Collection, y: Collection = None, sample_weight: Collection = None) -> Self:
         """Train on the workers of the current client.
 
         Parameters
@@ -52,8 +52,9 @@ class OnDask(OnCluster):
         X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
             In chunks of rows, which are dense or CSR. Chunks that workers have in memory stay
             there; others are loaded evenly. A chunk may be empty.
-        y : dask.array.Array or dask.dataframe.Series of shape (n_samples,)
-            Classes: numbers or strings.
+        y : dask.array.Array or dask.dataframe.Series of shape (n_samples,), or str, default=None
+            Classes: numbers or strings. Or the name of their column of a DataFrame X ("label" when
+            None), whose other columns are features.
         sample_weight : like y, default=None
             Not negative.
 
@@ -69,12 +70,17 @@ class OnDask(OnCluster):
             If chunks do not fit each other: the error names the part. Else as
             the plain estimator's ``fit``.
         """
-        parts = DaskParts(_client(), blocks_of(X, y, sample_weight), distributed.futures_of(X))
+        rows, targets, weights = taken(X, y, sample_weight)
+        blocks = blocks_of(rows, targets, weights)
+        parts = DaskParts(_client(), blocks, distributed.futures_of(X))
         with input_restored(self):
-            ClusterTraining(self._as_model(), parts).run(X, y, sample_weight)
+            ClusterTraining(self._as_model(), parts).run(rows, targets, weights)
+        self.__dict__.pop("feature_columns_", None)
+        if rows is not X:
+            self.feature_columns_ = list(rows.columns)
         return self
 
-    def score(self, X: Collection, y: Collection, sample_weight: Collection = None) -> float:
+    def score(self, X: Collection, y: Collection = None, sample_weight: Collection = None) -> float:
         """Return the share of rows, by weight, whose class is predicted.
 
         Parameters
@@ -89,7 +95,8 @@ class OnDask(OnCluster):
         if not _is_collection(X):
             return float(self.to_local().score(X, y, sample_weight))
         model = _shared(self.to_local())
-        parts = [delayed(hits)(model, *block) for block in blocks_of(X, y, sample_weight)]
+        blocks = blocks_of(*taken(X, y, sample_weight))
+        parts = [delayed(hits)(model, *block) for block in blocks]
         found = np.array(compute(*parts)).sum(axis=0)
         return float(found[0] / found[1])
 
@@ -99,6 +106,8 @@ class OnDask(OnCluster):
             return super()._mapped(method, X, options)
         empty = self._empty(method, options)
         model = _shared(self.to_local())
+        if hasattr(self, "feature_columns_") and hasattr(X, "columns"):
+            X = X[self.feature_columns_]
         rows = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
         parts = [
             da.from_delayed(
@@ -138,6 +147,8 @@ class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):  # t
     ----------
     classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
         As of ``MultinomialLogisticRegression``.
+    feature_columns_ : list of str
+        Columns of a DataFrame that are features, where y is one of its columns.
 
     See Also
     --------
@@ -197,6 +208,8 @@ class DaskMulticlassSVC(OnDask, ClusterSVC):  # type: ignore[misc]  # fit takes 
     ----------
     classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
         As of ``MulticlassSVC``; an epoch is a round.
+    feature_columns_ : list of str
+        Columns of a DataFrame that are features, where y is one of its columns.
 
     See Also
     --------
@@ -223,6 +236,29 @@ class DaskMulticlassSVC(OnDask, ClusterSVC):  # type: ignore[misc]  # fit takes 
     """
 
 
+def taken(
+    X: Collection, y: Collection, sample_weight: Collection
+) -> tuple[Collection, Collection, Collection]:
+    """Return X, y and weights as collections: columns of X where y is a name, or None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If X is no DataFrame then, or has no such column.
+    """
+    if not (y is None or isinstance(y, str)):
+        return X, y, sample_weight
+    if not (_is_collection(X) and hasattr(X, "columns")):
+        raise TypeError(f"y must be given where X is no dask DataFrame, but {type(X).__name__}")
+    label = "label" if y is None else y
+    named = [label, sample_weight] if isinstance(sample_weight, str) else [label]
+    for name in named:
+        if name not in X.columns:
+            raise ValueError(f"the DataFrame has no column {name!r}; it has {list(X.columns)}")
+    weights = X[sample_weight] if isinstance(sample_weight, str) else sample_weight
+    return X.drop(columns=named), X[label], weights
+
+
 def blocks_of(X: Collection, y: Collection, sample_weight: Collection) -> list[tuple[Delayed, ...]]:
     """Return the chunks of X, y and perhaps weights that belong together.
 
@@ -245,7 +281,8 @@ def blocks_of(X: Collection, y: Collection, sample_weight: Collection) -> list[t
         found.append(_blocks(values, name))
         if len(found[-1]) != len(rows):
             raise ValueError(
-                f"X has {len(rows)} parts and {name} {len(found[-1])}; chunk them alike"
+                f"X has {len(rows)} parts and {name} {len(found[-1])}; chunk them alike, or give "
+                "one DataFrame and the name of its column: fit(frame, 'label')"
             )
     return list(zip(*found, strict=True))
 
@@ -260,7 +297,8 @@ def _blocks(values: Collection, name: str) -> list[Delayed]:
             )
         return list(values.to_delayed().ravel())
     if _is_collection(values):
-        return list(values.to_delayed())
+        # Optimised, reads of few columns are fused to fewer parts than those of many.
+        return list(values.to_delayed(optimize_graph=False))
     raise TypeError(
         f"{name} must be a dask array, DataFrame or Series, not {type(values).__name__}; use "
         "MultinomialLogisticRegression or MulticlassSVC for arrays of one process, or "

@@ -1,0 +1,108 @@
+"""DataFrames of Dask: columns of one lazy read, whose parts line up, and columns by their names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from manyclass import MulticlassSVC, MultinomialLogisticRegression
+
+pytest.importorskip("distributed", reason="needs Dask: pip install 'manyclass[dask]'")
+pytest.importorskip("pyarrow")
+
+import dask.array as da
+import dask.dataframe as dd
+
+from manyclass.dask import DaskMulticlassSVC, DaskMultinomialLogisticRegression
+from tests.helpers.dask import processes
+
+# Of Dask's own threads, at the end of a cluster.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+FEATURES = list("abcdef")
+
+
+@pytest.fixture(scope="module", name="client")
+def client_fixture():
+    yield from processes(2)
+
+
+def rows():
+    """A pandas frame of three classes, and weights."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 400)
+    frame = pd.DataFrame(rng.normal(size=(400, 6)) + np.eye(3, 6)[y], columns=FEATURES)
+    return frame.assign(label=np.array(["no", "so", "yes"])[y], weight=1.0 + y)
+
+
+@pytest.fixture(name="frame")
+def frame_fixture(tmp_path):
+    """The same rows, of eight Parquet files, of which Dask fuses reads of few columns."""
+    for number, part in enumerate(np.array_split(np.arange(400), 8)):
+        rows().iloc[part].to_parquet(tmp_path / f"{number}.parquet", index=False)
+    frame = dd.read_parquet(tmp_path)
+    assert frame.npartitions == 8
+    assert len(frame["label"].to_delayed()) < 8
+    return frame
+
+
+def logistic(**params):
+    return DaskMultinomialLogisticRegression(tol=1e-6, **params)
+
+
+def alone(weighted=False):
+    known = rows()
+    weights = known["weight"] if weighted else None
+    model = MultinomialLogisticRegression(tol=1e-6)
+    return model.fit(known[FEATURES], known["label"], weights)
+
+
+def check(model, weighted=False):
+    P = alone(weighted).certificate_.primal_objective
+    assert model.certificate_.primal_objective == pytest.approx(P, rel=2e-6)
+    assert list(model.feature_names_in_) == FEATURES
+
+
+@pytest.mark.usefixtures("client")
+def test_columns_of_one_read_line_up(frame):
+    model = logistic().fit(frame[FEATURES], frame["label"])
+    check(model)
+    expected = alone().predict(rows()[FEATURES])
+    assert (model.predict(frame[FEATURES]).compute() == expected).all()
+    assert model.score(frame[FEATURES], frame["label"]) == np.mean(expected == rows()["label"])
+    check(logistic().fit(frame[FEATURES], frame["label"], frame["weight"]), weighted=True)
+
+
+@pytest.mark.usefixtures("client")
+def test_columns_have_names(frame):
+    both = frame.drop(columns="weight")
+    check(logistic().fit(both, "label"))
+    model = logistic().fit(frame, sample_weight="weight")  # y is "label"
+    check(model, weighted=True)
+    assert model.feature_columns_ == FEATURES
+    assert (model.predict(frame).compute() == model.to_local().predict(rows()[FEATURES])).all()
+    hits = model.to_local().predict(rows()[FEATURES]) == rows()["label"]
+    score = model.score(frame, "label", "weight")
+    assert score == pytest.approx(np.average(hits, weights=rows()["weight"]))
+    assert not hasattr(model.fit(frame[FEATURES], frame["label"]), "feature_columns_")
+
+
+@pytest.mark.usefixtures("client")
+def test_vector_machines_take_names_too(frame):
+    known = rows()
+    model = DaskMulticlassSVC(C=0.1, tol=1e-3, random_state=0).fit(frame[[*FEATURES, "label"]])
+    plain = MulticlassSVC(C=0.1, tol=1e-3, random_state=0).fit(known[FEATURES], known["label"])
+    P = plain.certificate_.primal_objective
+    assert model.certificate_.primal_objective == pytest.approx(P, rel=3e-3)
+
+
+@pytest.mark.usefixtures("client")
+def test_columns_that_are_not_there_are_one_clear_error(frame):
+    with pytest.raises(ValueError, match="no column 'klass'; it has"):
+        logistic().fit(frame, "klass")
+    with pytest.raises(ValueError, match="no column 'w'; it has"):
+        logistic().fit(frame, "label", "w")
+    with pytest.raises(TypeError, match="y must be given where X is no dask DataFrame, but Array"):
+        logistic().fit(da.ones((4, 2)))
+    with pytest.raises(ValueError, match="X has 8 parts and y 1; chunk them alike"):
+        logistic().fit(frame[FEATURES], frame["label"].repartition(npartitions=1))
