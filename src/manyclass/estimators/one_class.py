@@ -1,7 +1,7 @@
 """Models that answer one class for nearly all training rows, though these are of several.
 
 Where classes overlap and one is frequent, the optimum of the largest hinge loss may be W near 0:
-the certificate is true, and the model is of no use. A few rows tell.
+the certificate is true, and the model is of no use. A few rows show it.
 """
 
 from __future__ import annotations

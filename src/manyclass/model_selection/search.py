@@ -226,7 +226,7 @@ def near_best(scores: Scores) -> NDArray[np.bool_]:
 
 
 def warn_of_equal_scores(scores: Scores, C: float) -> None:
-    """Warn if the scores do not tell values of C apart, unless all of them are perfect (1).
+    """Warn if all values of C score alike, unless their scores are perfect (1).
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class Rounds(Protocol):
         """||zbar||^2."""
 
     def rebuild(self, anew: bool) -> None:
-        """Compute W(zbar) and the scores; with `anew`, take zbar from the engine, and W(zbar)."""
+        """Compute W(zbar) and the scores, or begin at the z of the engine, and at its W."""
 
     def round(self, epsilon: float, budget: int) -> NewtonRound:
         """Minimise, and move zbar, within so many scores."""
