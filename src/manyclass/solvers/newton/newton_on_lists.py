@@ -24,6 +24,7 @@ from manyclass.solvers.newton.proximal_rows import ProximalRows
 from manyclass.utils.machine import available_memory
 
 ARRAYS, SHARE = 6, 0.25  # n x k arrays in float64, and the share of the memory that they may take
+MOST_NUMBERS = 1024  # of W: the Hessian of more takes seconds to factorise
 # Newton steps until the end, roughly, and passes over the examples that a product of so many
 # numbers of W with the Hessian's blocks takes.
 STEPS, PASSES_OF_STEP = 40, 1 / 8
@@ -76,9 +77,9 @@ class NewtonOnLists:
         newton = ProximalNewton(self.problem, parts, ProximalRows, self._W, epsilon)
         n_steps = newton.round(self._of_centre)
         self._W = newton.W
-        self._take(self._rows.moved(self._W, epsilon, newton.length))
-        z = sp.csr_array(self._rows.centre)
-        self.engine.load(z)
+        self.engine.load(sp.csr_array(self._rows.moved(self._W, epsilon, newton.length)))
+        z = self.engine.duals()  # rounded to the type of X
+        self._take(z.toarray().astype(np.float64))
         primal = objective.primal(self.problem, self._W)
         data = self.problem.dataset
         return ListRound(
@@ -108,6 +109,8 @@ def is_allowed(engine: Engine) -> bool:
     problem, data = engine.problem, engine.problem.dataset
     formulation = problem.formulation
     if formulation.is_relative or not formulation.takes_maximum or not is_small(problem):
+        return False
+    if (data.n_features + 1) * data.n_classes > MOST_NUMBERS:
         return False
     needed = 8 * ARRAYS * data.n_examples * data.n_classes
     return needed < SHARE * available_memory()
