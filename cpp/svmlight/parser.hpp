@@ -175,7 +175,7 @@ class SvmlightParser {
       if (!next) {
         p = skip_blanks(p);
         if (p == end_ || *p == '\n' || *p == '#') break;
-        const std::string_view token = token_at(p);
+        const std::string_view token = feature_at(p);
         next = p + token.size();
         if (!read_token(token, feature)) {
           p = next;
@@ -198,7 +198,10 @@ class SvmlightParser {
   bool read_token(std::string_view token, svmlight::Feature& feature) const {
     const std::size_t colon = token.find(':');
     if (colon == token.npos) fail(svmlight::kNoColon, token);
-    const std::string_view key = token.substr(0, colon), value = token.substr(colon + 1);
+    const std::string_view key = token.substr(0, colon);
+    const char* begin = skip_blanks(token.data() + colon + 1);
+    const std::string_view value{std::min(begin, token.data() + token.size()),
+                                 token.data() + token.size()};
     if (key == "qid") {
       const bool negative = value.starts_with('-');
       if (!svmlight::is_whole(value.substr(negative))) fail(svmlight::kBadQuery, token);
@@ -282,6 +285,15 @@ class SvmlightParser {
     const char* q = p;
     while (q < end_ && !svmlight::ends_token(*q)) ++q;
     return {p, q};
+  }
+
+  // A token, and the number behind it if it ends in a colon: LIBSVM's protein has "63: .50".
+  std::string_view feature_at(const char* p) const {
+    const std::string_view token = token_at(p);
+    if (!token.ends_with(':')) return token;
+    const std::string_view value = token_at(skip_blanks(p + token.size()));
+    if (value.empty() || value.find(':') != value.npos) return token;
+    return {p, value.data() + value.size()};
   }
 
   [[noreturn]] void fail(Complaint complaint, std::string_view token) const {

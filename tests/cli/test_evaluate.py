@@ -63,6 +63,9 @@ def test_labels_unseen_in_training_are_errors(run, tiny):
         ("1 2", "1.0 dog", 1),
         ("1 x", "01 dog", 0),  # both text: as they are
         ("1_0 x", "10 10", 0),
+        ("007 x", "7 7", 0),  # a number with leading zeros is text
+        ("True False", "1 0", 2),  # booleans are 0 and 1 to numbers
+        ("False True", "False maybe", 1),
         ("cat dog", "1 2", 0),
         ("9223372036854775807 x", "9223372036854775807 y", 1),
     ],
@@ -81,7 +84,7 @@ def test_labels_of_different_kinds(run, here, train, test, right):
 
 
 def test_classes_of_the_same_number_count_as_one_when_the_file_has_numbers(run, here):
-    Path("train").write_text("1 1:1\n01 2:1\nx 3:1\n")
+    Path("train").write_text("1 1:1\n1.0 2:1\nx 3:1\n")
     Path("test").write_text("1 1:1\n1 2:1\n")
     run.works("train", "train", "m", "--quiet", "-C", "10")
     scores = json.loads(run.works("evaluate", "test", "m", "--json")[0])

@@ -87,8 +87,11 @@ def test_converted_sets_are_the_text(run, here, data):
     ("text", "message"),
     [
         ("3,7 1:1\n3,,7 1:1\n", "bad:2: a label of several is empty"),
-        ("3,7 1:1\n\n3,inf 1:1\n", "bad:3: the label is not finite (found 'inf')"),
-        ("3 1:1\n3,9223372036854775808 1:1\n", "bad:2: the label does not fit in 64 bits"),
+        ("3,7 1:1\n\n3,inf 1:1\n", "bad:3: the label is 'inf', which is no class"),
+        (
+            "3 1:1\n3,9223372036854775808 1:1\n",
+            "bad:2: the label is 9223372036854775808, which does not fit in 64 bits",
+        ),
         ("3 1:1\n3,7 1:x\n", "bad:2: "),
     ],
 )

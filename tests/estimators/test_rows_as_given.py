@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from manyclass import (
     MultilabelSVC,
     MultinomialLogisticRegression,
     StochasticClassifier,
+    save_data,
 )
 
 pd = pytest.importorskip("pandas")
@@ -200,3 +202,78 @@ def test_columns_of_vectors_in_a_subclass_of_a_data_frame():
 
     model = MulticlassSVC(random_state=0).fit(Frame({"v": X.tolist()}), Y)
     assert list(model.feature_names_in_) == [f"v[{j}]" for j in range(X.shape[1])]
+
+
+DAYS = pd.date_range("2026-01-01", periods=60)
+TEXTS = [str(i) for i in range(60)]  # that float would read
+FRAMES = {
+    "dates of pandas": (
+        pd.DataFrame({"a": X[:, 0], "b": DAYS}),
+        "dates or times in the column 'b'",
+    ),
+    "dates alone": (pd.DataFrame({"b": DAYS}), "dates or times in the column 'b'"),
+    "zones": (pd.DataFrame({"b": DAYS.tz_localize("UTC")}), "dates or times in the column 'b'"),
+    "spans": (pd.DataFrame({"b": DAYS - DAYS[0]}), "dates or times in the column 'b'"),
+    "periods": (pd.DataFrame({"b": DAYS.to_period("D")}), "dates or times in the column 'b'"),
+    "objects": (pd.DataFrame({"b": DAYS.date}), "dates or times in the column 'b'"),
+    "text of pandas": (pd.DataFrame({"b": TEXTS}), "text in the column 'b', and rows are numbers"),
+    "objects of text": (pd.DataFrame({"b": TEXTS}, dtype=object), "text in the column 'b'"),
+    "categories": (pd.DataFrame({"b": pd.Categorical(Y)}), "categories in the column 'b'"),
+    "dates of polars": (
+        pl.DataFrame({"a": X[:, 0], "b": DAYS}),
+        "dates or times in the column 'b'",
+    ),
+    "times of polars": (
+        pl.DataFrame({"b": DAYS}).with_columns(pl.col("b").dt.time()),
+        "dates or times in the column 'b'",
+    ),
+    "text of polars": (pl.DataFrame({"b": TEXTS}), "text in the column 'b'"),
+    "categories of polars": (
+        pl.DataFrame({"b": pl.Series(TEXTS, dtype=pl.Categorical)}),
+        "categories in the column 'b'",
+    ),
+    "dates of pyarrow": (pa.table({"b": DAYS}), "dates or times in the column 'b'"),
+    "text of pyarrow": (pa.table({"b": TEXTS}), "text in the column 'b'"),
+    "dictionaries": (
+        pa.table({"b": pa.array(TEXTS).dictionary_encode()}),
+        "categories in the column 'b'",
+    ),
+    "array of dates": (DAYS.to_numpy()[:, None], "dates or times; give numbers"),
+    "array of text": (np.array(TEXTS)[:, None], r"text \('0'\), and rows are numbers"),
+    "array of objects": (np.array(TEXTS, object)[:, None], r"text \('0'\), and rows are"),
+    "array of bytes": (np.array(TEXTS, "S")[:, None], "text, and rows are numbers"),
+    "lists of text": ([[text] for text in TEXTS], r"text \('0'\), and rows are numbers"),
+    "lists of dates": ([[day] for day in DAYS.date], "dates or times; give numbers"),
+    "vectors of dates": (pl.DataFrame({"b": [[day] for day in DAYS]}), "dates or times"),
+    "vectors of text": (pd.DataFrame({"b": [[text] for text in TEXTS]}), "text"),
+}
+
+
+@pytest.mark.parametrize("case", FRAMES)
+def test_columns_that_are_no_numbers_are_refused(case, tmp_path):
+    rows, message = FRAMES[case]
+    model = MulticlassSVC(max_iter=1)
+    for fit in (model.fit, StochasticClassifier().fit):
+        with pytest.raises(ValueError, match=f"X holds {message}"):
+            fit(rows, Y)
+    with pytest.raises(ValueError, match=f"X holds {message}"):
+        MultilabelSVC().fit(rows, np.eye(3, dtype=int)[Y])
+    with pytest.raises(ValueError, match=f"X holds {message}"):
+        save_data(tmp_path / "data", rows, Y)
+    width = np.shape(rows)[1] if np.ndim(rows) == 2 else 1
+    trained = MulticlassSVC().fit(np.eye(60, width), np.arange(60) == 0)
+    with pytest.raises(ValueError, match=f"X holds {message}"):
+        trained.predict(rows)
+
+
+def test_numbers_of_all_kinds_are_taken():
+    numbers = pd.DataFrame(
+        {
+            "whole": pd.array([*Y], "Int64"),
+            "flag": Y > 0,
+            "decimal": [Decimal(int(y)) for y in Y],
+            "arrow": pd.Series(X[:, 1]).astype("float[pyarrow]"),
+        }
+    )
+    assert MulticlassSVC(C=0.1).fit(numbers, Y).coef_.shape == (3, 4)
+    assert MulticlassSVC(C=0.1).fit(pl.DataFrame({"a": X[:, 0], "b": Y > 0}), Y).n_features_in_ == 2

@@ -76,7 +76,12 @@ def test_kinds_of_classes(classes):
         ([[1.0], [2.0]], [0.3, 1.7], None, "[Uu]nknown label type"),
         ([1.0, 2.0], [0, 1], None, "2D array"),
         (np.empty((0, 2)), [], None, "0 sample"),
-        ([[1.0], [2.0], [3.0]], ["a", None, "b"], None, "y holds None; every row needs a class"),
+        (
+            [[1.0], [2.0], [3.0]],
+            ["a", None, "b"],
+            None,
+            "row 1 of y is missing; every row needs a class",
+        ),
         ([["a"], ["b"]], [0, 1], None, r"X holds text \('a'\), and rows are numbers; put Tfidf"),
         (pl.LazyFrame({"a": [1.0, 2.0]}), [0, 1], None, r"give X.collect\(\)"),
     ],

@@ -39,7 +39,8 @@ MALFORMED: dict[str, tuple[bytes, dict[str, Any], str]] = {
         "a feature has no value (found '3:'); write index:value; is",
     ),
     "cut before the colon": (b"1 3", {}, "a feature is not index:value (found '3'); write index"),
-    "space after the colon": (b"1 3: 5", {}, "a feature has no value (found '3:')"),
+    "feature after the colon": (b"1 3: 5:1", {}, "a feature has no value (found '3:')"),
+    "word after the colon": (b"1 3: x", {}, "a feature's value is not a number (found '3: x')"),
     "no index": (b"1 :5", {}, f"a feature's index is not a whole number (found ':5'); {ADVICE}"),
     "index is text": (b"1 a:5", {}, "a feature's index is not a whole number (found 'a:5')"),
     "index has a point": (
@@ -136,19 +137,19 @@ MALFORMED: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "label nan": (
         b"NaN 2:5",
         {},
-        "the label is not finite (found 'NaN'); correct it or drop the row",
+        "the label is 'NaN', which is no class; correct it, or drop the row",
     ),
-    "label inf": (b"-inf 2:5", {}, "the label is not finite (found '-inf')"),
-    "label overflows": (b"1e999 2:5", {}, "the label is not finite (found '1e999')"),
+    "label inf": (b"-inf 2:5", {}, "the label is '-inf', which is no class"),
+    "label overflows": (b"1e999 2:5", {}, "the label is '1e999', which is not finite"),
     "label is a very long number": (
         b"9" * 252 + b"e99 2:5",
         {},
-        "the label is not finite (found '999",
+        "the label is '999",
     ),
     "label beyond int64": (
         b"9223372036854775808 2:5",
         {},
-        "the label does not fit in 64 bits (found '9223372036854775808'); renumber the classes",
+        "the label is 9223372036854775808, which does not fit in 64 bits; renumber the classes",
     ),
     "Latin-1 label": (
         b"Stra\xdfe 2:5",

@@ -75,6 +75,8 @@ def decided(
     chosen = np.asarray(model.classes_[best])
     if reject is None:
         return chosen
+    if chosen.dtype == bool:
+        chosen = chosen.astype(object)  # beside a number they would become numbers
     return np.where(confidence < threshold, np.asarray(label), chosen)
 
 

@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.advice import first_of, meant
 from manyclass.utils.given_rows import check_sparse, is_sparse, rows_as_given
+from manyclass.utils.labels import LabelError, labels_of
 from manyclass.utils.scikit_learn import explain_rows, named_rows
 from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, RowsLike, Settings
 
@@ -112,10 +113,14 @@ def validated(
     given, types = rows_as_given(X)
     check = validate_data if given is X else partial(named_rows, X)
     try:
+        labels = labels_of(y)
+    except LabelError as error:
+        raise ValueError(str(error)) from None
+    try:
         rows, targets = check(
             estimator,
             given,
-            y,
+            labels,
             accept_sparse="csr",
             dtype=dtype or types,
             order="C",
@@ -133,8 +138,6 @@ def validated(
                 "y should be a 1d array, one class for each row; for sets of labels use "
                 "MultilabelSVC"
             ) from error
-        if y is not None and any(label is None for label in np.ravel(np.asarray(y, object))):
-            raise ValueError("y holds None; every row needs a class") from error
         explain_rows(error)
         raise
     return rows, targets

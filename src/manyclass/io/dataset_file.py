@@ -4,11 +4,11 @@ Format. Safetensors: X as CSR (``indptr``, rows + 1, int64; ``indices``, int32, 
 row; ``values``, float32 or float64, finite) or, of dense rows, ``values`` alone, row by row;
 ``labels`` (rows, int32, places in the classes), or of sets of labels those of all rows with
 ``label_indptr`` (rows + 1, int64); and ``classes`` (int64 or float64, ascending) unless these are
-text. Header, every value a string:
+text or booleans. Header, every value a string:
 ``format`` = "manyclass-data", ``format_version``, ``version``, ``data`` (JSON: n_features; classes
-when they are text, ascending), ``checksum`` (CRC-32 of each tensor, in the order of their
-names), ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of
-this one).
+when they are text or booleans, ascending), ``checksum`` (CRC-32 of each tensor, in the order of
+their names), ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place
+of this one).
 
 Rows stay in the file: processes that map it share one copy, and the system may drop its pages.
 Files are not trusted: loading checks all contents once, block by block, and anything invalid raises
@@ -101,7 +101,7 @@ def load_data(
         As it was saved: sparse or dense. Mapped, read-only: the file must not be changed in place
         while X is in use (replacing or removing it is harmless).
     y : ndarray of shape (n,)
-        The labels: int64, float64 or text. With `multilabel`, a list of frozenset of these.
+        The labels: int64, float64, bool or text. With `multilabel`, a list of frozenset of these.
 
     Raises
     ------
@@ -228,7 +228,9 @@ def pack(
         shapes["label_indptr"] = int64, (n_rows + 1,)
     if n_nonzero is not None:
         shapes |= {"indptr": (int64, (n_rows + 1,)), "indices": (int32, (n_nonzero,))}
-    if classes.dtype.kind in "iuf":
+    if classes.dtype.kind == "b":
+        about["classes"] = classes.tolist()
+    elif classes.dtype.kind in "iuf":
         kind = np.dtype(np.float64) if classes.dtype.kind == "f" else int64
         if not (np.isfinite(classes).all() and (classes.astype(kind) == classes).all()):
             raise ValueError("labels must be finite numbers of 64 bits")
@@ -275,6 +277,9 @@ def _classes(tensors: dict[str, Array], about: Settings) -> Array:
         classes = tensors["classes"]
         if str(classes.dtype) not in ("int64", "float64"):
             raise ValueError("classes of another type")
+        check_ascending(classes)
+    elif about["classes"] and all(type(one) is bool for one in about["classes"]):
+        classes = np.array(about["classes"])
         check_ascending(classes)
     else:
         classes = class_names(about["classes"])

@@ -18,13 +18,15 @@ from manyclass.io.atomic import naming, replacement
 from manyclass.io.dataset_file import FORMAT, pack
 from manyclass.io.stored_rows import RowSets, numbered
 from manyclass.io.svmlight_stream import SvmlightBlocks
+from manyclass.io.tables.base import Table
+from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tables.open_table import open_table, table_of
 from manyclass.io.tensors import PART, TensorWriter
 from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.labels import finite_labels_of
 from manyclass.utils.progress import counted, reading
-from manyclass.utils.types import Array, CsrArray, DType, Label, Rows
+from manyclass.utils.types import Array, CsrArray, DType, Rows
 
-NUMBERS = "iuf"  # kinds of labels that are numbers
 Batch: TypeAlias = tuple[object, ArrayLike]  # rows as given, and their labels
 
 
@@ -61,8 +63,8 @@ def save_data(
         The columns of a table that X has, in this order; None: all others. They hold numbers, or
         lists of numbers, such as embeddings. Of an ``.npz`` file one array (default "X").
     verbose : int, default=0
-        1: show how many rows of batches or a file are read, on a line of standard error where that
-        is a terminal.
+        1: print the columns of a file that are taken, and show how many rows of batches or a file
+        are read, on a line of standard error where that is a terminal.
 
     Raises
     ------
@@ -88,15 +90,24 @@ def save_data(
     >>> y
     array(['no', 'yes'], dtype='<U3')
     """
+    if y is None and isinstance(X, str | os.PathLike):
+        name = os.fspath(X)
+        if label is None:
+            raise ValueError(f"{name}: has the labels in a column; name it with label=")
+        table = open_table(X, label, features)
+        if verbose:
+            print(f"{name}: {table.taken}".encode(errors="backslashreplace").decode())
+        save_table(path, table, name, verbose)
+        return
     if y is None:
-        name = os.fspath(X) if isinstance(X, str | os.PathLike) else "batches"
-        with reading(verbose, name, "rows") as see:
-            _save_batches(path, counted(_batches(X, label, features), see, _rows_of))
+        with reading(verbose, "batches", "rows") as see:
+            batches = counted(_batches(X, label, features), see, _rows_of)
+            _save_batches(path, batches, CodedLabels("batches", "the labels"))
         return
     if label is not None or features is not None:
         raise ValueError("y is given, so X is no table; leave out label= and features=")
     rows = checked_rows(X)
-    targets = _checked_labels(rows, y)
+    targets = _labels_of_rows(rows, y)
     if not len(targets):
         raise ValueError("X has no row")
     nnz = None if isinstance(rows, np.ndarray) else rows.nnz
@@ -114,7 +125,30 @@ def save_data(
         _write(path, [(rows, labels)], classes, rows.shape, nnz, rows.dtype)
 
 
-def _rows_of(batch: tuple[object, ArrayLike]) -> int:
+def save_table(path: str | os.PathLike[str], table: Table, name: str, verbose: int = 0) -> None:
+    """Write a table with labels, a batch at a time, as a file that training maps.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to; an existing file is replaced.
+    table : Table
+    name : str
+        Of its file.
+    verbose : int, default=0
+        1: show how many rows are read.
+
+    Raises
+    ------
+    ValueError, OSError
+        As ``save_data``.
+    """
+    with reading(verbose, name, "rows") as see:
+        batches = counted(table.batches(), see, _rows_of)
+        _save_batches(path, batches, table.coded_labels())  # type: ignore[arg-type]  # with labels
+
+
+def _rows_of(batch: tuple[object, object]) -> int:
     rows = batch[0]
     shape = getattr(rows, "shape", None) or (len(rows) if hasattr(rows, "__len__") else 0,)
     return int(shape[0])
@@ -173,8 +207,9 @@ def checked_rows(X: object) -> Rows:
     return matrix
 
 
-def _checked_labels(X: Rows, y: ArrayLike) -> Array:
-    targets, n_rows = np.asarray(y), X.shape[0]
+def _labels_of_rows(X: Rows, y: ArrayLike) -> Array:
+    """Return the labels of rows, one for each: checked, if they are no sets."""
+    targets, n_rows = np.asarray(finite_labels_of(y)), X.shape[0]
     if targets.shape != (n_rows,):
         raise ValueError(
             f"X has {n_rows} rows, y the shape {targets.shape}: there must be a label for each row"
@@ -223,14 +258,15 @@ def _append_sparse(file: TensorWriter, X: CsrArray, n_before: int) -> None:
     file.append("values", X.data)
 
 
-def _save_batches(path: str | os.PathLike[str], batches: Iterable[Batch]) -> None:
+def _save_batches(
+    path: str | os.PathLike[str], batches: Iterable[Batch], labels: CodedLabels
+) -> None:
     """Write batches (X, y), of which nothing is known before."""
-    labels = _Labels()
     with _Spool(Path(path).parent) as spool:
         for number, batch in enumerate(batches):
             try:
                 rows = checked_rows(batch[0])
-                labels.add(_checked_labels(rows, batch[1]))
+                labels.add(_labels_of_rows(rows, batch[1]))
                 spool.add(rows)
             except ValueError as error:
                 raise ValueError(f"batch {number}: {error}") from error
@@ -243,12 +279,8 @@ def _save_batches(path: str | os.PathLike[str], batches: Iterable[Batch]) -> Non
 
 
 def _batches(X: object, label: str | None, features: Sequence[str] | None) -> Iterator[Batch]:
-    """Yield pairs (X, y) of a file, a data frame, or an iterable of batches."""
-    if isinstance(X, str | os.PathLike):
-        if label is None:
-            raise ValueError(f"{os.fspath(X)}: has the labels in a column; name it with label=")
-        yield from open_table(X, label, features).batches()  # type: ignore[misc]  # with labels
-    elif hasattr(X, "__arrow_c_stream__") and label is not None:
+    """Yield pairs (X, y) of a data frame, or an iterable of batches."""
+    if hasattr(X, "__arrow_c_stream__") and label is not None:
         yield from table_of(X, label, features).batches()  # type: ignore[misc]  # with labels
     elif hasattr(X, "shape") or not isinstance(X, Iterable):
         raise ValueError(
@@ -280,35 +312,6 @@ def _pairs(batches: Iterable[object]) -> Iterator[Batch]:
         if own != names:
             raise ValueError(f"batch {number}: has other columns than the batches before")
         yield batch
-
-
-class _Labels:
-    """Labels of batches, as places in the order of their first appearance."""
-
-    def __init__(self) -> None:
-        self._places: dict[Label, int] = {}
-        self._codes: list[NDArray[np.int32]] = []
-        self._numbers: bool | None = None
-
-    def add(self, y: Array) -> None:
-        """Append those of a batch."""
-        if not len(y):
-            return
-        numbers = y.dtype.kind in NUMBERS
-        if self._numbers not in (None, numbers):
-            kinds = ("text", "numbers") if numbers else ("numbers", "text")
-            raise ValueError(f"labels before are {kinds[0]}, these are {kinds[1]}")
-        self._numbers = numbers
-        own, inverse = np.unique(y, return_inverse=True)
-        places = [self._places.setdefault(label, len(self._places)) for label in own.tolist()]
-        self._codes.append(np.array(places, np.int32)[inverse])
-
-    def finish(self) -> tuple[Array, NDArray[np.int32]]:
-        """Return the classes, ascending, and the place of each row's label in them."""
-        classes, order = np.unique(np.array(list(self._places)), return_inverse=True)
-        if len(classes) < len(self._places):
-            raise ValueError("labels of different batches are equal as floats; give one kind")
-        return classes, order.astype(np.int32)[np.concatenate(self._codes)]
 
 
 class _Spool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 16  # bytes that are looked at
+LONGEST = 1 << 12  # bytes that are looked at
 LENGTH = 8  # bytes of it in safetensors
 KINDS = {
     rb"PAR1": "a Parquet file",
     rb"ARROW1": "an Arrow (Feather) file",
+    rb"\xff\xff\xff\xff": "an Arrow stream",
     rb"FEA1": "a Feather file of version 1 (write it again, with version=2)",
     rb"\x93NUMPY": "an array of NumPy (.npy)",
     rb"PK\x03\x04": "a zip archive, such as .npz or a file of skops",
@@ -37,4 +38,13 @@ def kind_of(start: bytes) -> str | None:
     """
     if start[LENGTH : LENGTH + 1] == b"{":  # safetensors, whose length comes first
         return None
+    if _is_arff(start):
+        return "an ARFF file, of Weka (convert it to CSV or Parquet)"
     return next((kind for begin, kind in KINDS.items() if re.match(begin, start, re.DOTALL)), None)
+
+
+def _is_arff(start: bytes) -> bool:
+    """Whether the first line that is no comment names a relation."""
+    lines = (line.strip() for line in start.splitlines())
+    first = next((line for line in lines if line and not line.startswith(b"%")), b"")
+    return first.lower().startswith(b"@relation")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Real
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from manyclass.utils.labels import classes_of_sets
 from manyclass.utils.types import Array, CsrArray, Label, Rows
 
 MAX_SIZE = np.iinfo(np.int32).max  # of rows and columns, as in training
@@ -72,25 +72,13 @@ def numbered(rows: Sequence[Collection[Label]]) -> tuple[RowSets, Array]:
     Raises
     ------
     ValueError
-        If some labels are text and others numbers, or one is neither or needs more than 64 bits.
+        As ``classes_of_sets``.
     """
-    codes: dict[Label, int] = {}
-    entries = [codes.setdefault(label, len(codes)) for row in rows for label in row]
-    odd = [label for label in codes if not isinstance(label, str | Real)]
-    if odd:
-        raise ValueError(f"labels of sets must be numbers or text, not {odd[0]!r}")
-    if len({isinstance(label, str) for label in codes}) > 1:
-        raise ValueError("labels must be all numbers or all text")
-    classes, inverse = np.unique(np.array(list(codes)), return_inverse=True)
-    held = set(classes.tolist())
-    lost = next((label for label in codes if label not in held), None)
-    if lost is not None:
-        raise ValueError(
-            f"label {lost!r} of a set is not exact as {classes.dtype}, which holds all"
-        )
-    places = inverse.astype(np.int32)[np.array(entries, np.int32)]
+    classes = classes_of_sets(rows)
+    places = {label: place for place, label in enumerate(classes.tolist())}
+    found = np.array([places[label] for row in rows for label in row], np.int32)
     indptr = _ends(np.fromiter(map(len, rows), np.int64, len(rows)))
-    return sets_of(indptr, places, len(classes)), classes
+    return sets_of(indptr, found, len(classes)), classes
 
 
 def single_sets(places: NDArray[np.int32]) -> RowSets:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from enum import IntEnum
 from functools import partial
 from itertools import islice
 from typing import NamedTuple, NoReturn, TypeVar
@@ -20,12 +18,11 @@ import numpy.typing as npt
 from manyclass import _core
 from manyclass.io.stored_rows import RowSets, sets_of
 from manyclass.io.svmlight_pieces import CorruptInputError, Piece
+from manyclass.utils.labels import LabelError, labels_of_text, number_of
 from manyclass.utils.types import Array, Settings
 
 THREAD_NAME = "svmlight"
 R = TypeVar("R")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Chunk(NamedTuple):
@@ -180,14 +177,6 @@ def _in_order(
         executor.shutdown(cancel_futures=True)
 
 
-class _LabelKind(IntEnum):
-    """Kind of a label; that of all labels is the largest."""
-
-    INTEGER = 0
-    NUMBER = 1
-    TEXT = 2
-
-
 class Labels:
     """Distinct labels of the file `name`, with the first line of each."""
 
@@ -197,8 +186,8 @@ class Labels:
         self._words: dict[bytes, int] = {}  # labels that the sets hold
         self._entries: list[int] = []  # codes of the words of all sets
         self._ends = [0]  # of each set in them
+        self._n_words = 0  # that are checked
         self._lines: list[int] = []
-        self._kind = _LabelKind.INTEGER
         self.name = name
 
     def __len__(self) -> int:
@@ -215,10 +204,10 @@ class Labels:
         codes = np.array([known.setdefault(label, len(known)) for label in labels], np.int32)
         for i in np.flatnonzero(codes >= n_known).tolist():
             label, line = labels[i], int(lines[i])
-            is_whole = label.isdigit() and len(label) <= 300  # and finite
-            if self._are_sets or not is_whole:
-                check = self._add_set if self._are_sets else self._kind_of
-                self._kind = max(self._kind, check(label, line))
+            if self._are_sets:
+                self._add_set(label, line)
+            elif not label.isdigit():
+                self._check(label, line)
             self._lines.append(line)
         return codes
 
@@ -227,76 +216,62 @@ class Labels:
         return list(self._codes)
 
     def decode(self) -> Array:
-        """Return the labels, by their codes: int64, else float64, else text."""
-        known = self._words if self._are_sets else self._codes
-        if self._kind is _LabelKind.TEXT:
-            return np.array([label.decode() for label in known])
-        if self._kind is _LabelKind.NUMBER:
-            return np.array([float(label) for label in known])
+        """Return the labels, by their codes, of the type that all of them allow."""
+        n_known = self._n_words if self._are_sets else len(self._lines)
+        known = list(islice(self._words if self._are_sets else self._codes, n_known))
         try:
-            return np.array([int(label) for label in known], np.int64)
-        except OverflowError:
-            self._refuse_wide_integers()
-            raise
+            return labels_of_text([label.decode() for label in known])
+        except LabelError as error:
+            line = self._line_of(known[error.position or 0])
+            raise LineError(self.name, line, f"the label {error.words}") from None
 
     def decode_sets(self) -> tuple[RowSets, Array]:
         """Return the sets of labels, by their codes, and the classes, ascending."""
-        # Labels that are written differently may be equal: 1, 01 and +1.
+        # Labels that are written differently may be equal: 1, +1 and 1.0.
         classes, inverse = np.unique(self.decode(), return_inverse=True)
         places = inverse.astype(np.int32)[np.array(self._entries, np.int32)]
         return sets_of(np.array(self._ends, np.int64), places, len(classes)), classes
 
     @contextmanager
     def first_error(self) -> Iterator[None]:
-        """Raise the error of an integer label that is too large before that of a later line.
-
-        Such a label is no error where another one is a number or text.
-        """
+        """Raise the error of a label before that of a later line."""
         try:
             yield
         except LineError:
-            if self._kind is _LabelKind.INTEGER:
-                self._refuse_wide_integers()
+            self.decode()  # of the lines so far
             raise
 
-    def _refuse_wide_integers(self) -> None:
-        # Labels from the first refused one on have no line.
-        for label, line in zip(self._codes, self._lines, strict=False):
-            words = label.split(b",") if label else []
-            if not all(-(2**63) <= int(word) < 2**63 for word in words):
-                problem = "the label does not fit in 64 bits"
-                self._fail(line, problem, label, "renumber the classes")
+    def _line_of(self, label: bytes) -> int:
+        """Return the first line that has a label."""
+        return next(
+            line
+            for written, line in zip(self._codes, self._lines, strict=False)
+            if label in (written.split(b",") if self._are_sets else (written,))
+        )
 
-    def _add_set(self, label: bytes, line: int) -> _LabelKind:
-        """Add the labels of a set, and return the kind of the new ones."""
-        words, known, n_known = label.split(b",") if label else [], self._words, len(self._words)
+    def _add_set(self, label: bytes, line: int) -> None:
+        """Add the labels of a set."""
+        words, known = label.split(b",") if label else [], self._words
         if not all(words):
             self._fail(line, "a label of several is empty", label, "write 3,7,12 without blanks")
         self._entries += [known.setdefault(word, len(known)) for word in words]
         self._ends.append(len(self._entries))
-        new = [*islice(reversed(known), len(known) - n_known)][::-1]
-        return max((self._kind_of(word, line) for word in new), default=_LabelKind.INTEGER)
+        for word in islice(known, self._n_words, None):
+            self._check(word, line)
+        self._n_words = len(known)
 
-    def _kind_of(self, label: bytes, line: int) -> _LabelKind:
+    def _check(self, label: bytes, line: int) -> None:
+        """Refuse a label that is no text, or several numbers."""
         try:
             text = label.decode()
         except UnicodeDecodeError:
             self._fail(line, "the label is not UTF-8", label, "convert the file to UTF-8")
-        try:
-            is_finite = math.isfinite(float(text))
-        except ValueError:
-            self._refuse_several(label, text, line)
-            return _LabelKind.TEXT
-        if not is_finite:
-            self._fail(line, "the label is not finite", label, "correct it or drop the row")
-        if _INTEGER.fullmatch(text):
-            return _LabelKind.INTEGER
-        return _LabelKind.NUMBER if _NUMBER.fullmatch(text) else _LabelKind.TEXT
+        self._refuse_several(label, text, line)
 
     def _refuse_several(self, label: bytes, text: str, line: int) -> None:
         """Refuse numbers that are separated: by commas of a row, by other signs within a set."""
         parts = re.split("[;|]" if self._are_sets else ",", text)
-        if len(parts) == 1 or not all(map(_NUMBER.fullmatch, parts)):
+        if len(parts) == 1 or None in map(number_of, parts):
             return
         if self._are_sets:
             problem = "labels are not separated by commas"

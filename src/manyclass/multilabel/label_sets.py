@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from manyclass.utils.given_rows import check_sparse, is_sparse
+from manyclass.utils.labels import classes_of_sets, labels_of
 from manyclass.utils.types import Array, CsrArray, Label
 
 SETS = (set, frozenset, tuple, list)
@@ -49,6 +50,7 @@ def encoded(
     if holds_sets_of_labels(Y, bits=holds_sets):
         return _encoded_sets(Y, classes)
     names = _names(list(Y.columns)) if hasattr(Y, "columns") else None
+    _refuse_missing(Y)
     matrix = _matrix(Y)
     known = classes if classes is not None else names
     if known is None:
@@ -63,9 +65,11 @@ def _names(columns: list[Label]) -> Array:
     twice = next((name for place, name in enumerate(columns) if name in columns[:place]), None)
     if twice is not None:
         raise ValueError(f"Y has the column {twice!r} twice; rename one")
+    if "" in columns:
+        raise ValueError("Y has a column without a name, as of empty cells; leave it out")
     if len({isinstance(name, str) for name in columns}) > 1:
         raise ValueError("Y has columns named by numbers and by text; labels must be of one kind")
-    return np.asarray(columns)
+    return np.asarray(labels_of(columns))
 
 
 def decoded(indicator: CsrArray, classes: Array) -> list[set[Label]]:
@@ -122,10 +126,9 @@ def _matrix(Y: LabelSets) -> CsrArray:
             dense = np.asarray([_as_list(row) for row in dense])
         if dense.ndim == 1 and len(dense) and all(isinstance(row, str) for row in dense):
             raise ValueError(
-                "Y holds a text for every row, not a set of labels; split them, as "
-                f"[text.split(',') for text in Y]. The first is {str(dense[0])!r}"
+                f"Y holds a text for every row ({dense[0]!s:.20}), not a set of labels; split "
+                "them, as [set(filter(None, text.split(','))) for text in Y]"
             )
-        _refuse_none(dense)
         if dense.ndim != 2:
             raise ValueError(
                 "Y must be a matrix of shape (n_samples, n_labels), or hold a set of labels for "
@@ -154,31 +157,31 @@ def _matrix(Y: LabelSets) -> CsrArray:
     return matrix.astype(np.int8)
 
 
-def _refuse_none(rows: Array) -> None:
-    missing = [row is None for row in rows] if rows.ndim == 1 else []
-    if any(missing):
-        raise ValueError(
-            f"Y holds None for row {missing.index(True)}; a row without labels has an empty set"
-        )
+def _refuse_missing(Y: LabelSets) -> None:
+    """Refuse rows that are missing beside rows that have labels."""
+    if is_sparse(Y) or hasattr(Y, "columns") or len(getattr(Y, "shape", (0,))) > 1:
+        return
+    rows = list(Y) if isinstance(Y, Iterable) else []
+    missing = [row is None or (isinstance(row, float) and row != row) for row in rows]
+    if any(missing) and any(isinstance(_as_list(row), SETS) for row in rows):
+        i = missing.index(True)
+        raise ValueError(f"Y holds {rows[i]} for row {i}; a row without labels has an empty set")
 
 
 def _encoded_sets(Y: Sets, classes: Array | None) -> tuple[CsrArray, Array]:
-    kinds = "labels must be all numbers or all strings"
     try:
         sets = [list(dict.fromkeys(_as_list(row))) for row in Y]
-        found = list(chain.from_iterable(sets))
-        if classes is None:
-            classes = np.asarray(sorted(set(found)))  # type: ignore[type-var]  # of one kind, or TypeError
-    except (TypeError, ValueError):
-        raise ValueError(kinds) from None
+    except TypeError:
+        raise ValueError("labels must be all numbers or all text") from None
+    found = list(chain.from_iterable(sets))
+    if any(label != label for label in found):
+        raise ValueError("Y holds NaN, which is no label")
+    if classes is None:
+        classes = classes_of_sets(sets)
     if not len(classes):
         raise ValueError("all sets of labels are empty: there is no label to learn")
-    if classes.ndim != 1 or classes.dtype.kind not in "biufU":
-        raise ValueError(kinds)
     places = {label: place for place, label in enumerate(classes.tolist())}
     unknown = next((label for label in found if label not in places), None)
-    if unknown is not None and unknown != unknown:
-        raise ValueError("Y holds NaN, which is no label")
     if unknown is not None:
         raise ValueError(f"Y holds the label {unknown!r}, which is none of those in fit")
     indices = np.fromiter((places[label] for label in found), np.int32, len(found))

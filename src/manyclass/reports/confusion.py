@@ -1,14 +1,13 @@
 """Labels as codes, and the most confused pairs of classes, for any number of classes.
 
 The labels of a file and the classes of a model may be written differently. Where both are numbers,
-or both text, they are compared as they are; where one side is text, text that reads as a number
-counts as that number.
+or both text, they are compared as they are; if one side is text, text that a text file would read
+as a number or a boolean (utils/labels.py) counts as that.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -20,6 +19,7 @@ from sklearn.utils import check_consistent_length
 
 from manyclass.estimators.validation import checked_count
 from manyclass.io.tensors import one_line
+from manyclass.utils.labels import boolean_of, number_of
 from manyclass.utils.types import Array, Label
 
 SHOWN = 10  # pairs of the text
@@ -68,7 +68,7 @@ def label_codes(classes: Array, truth: Array, predicted: Array) -> LabelCodes:
     truth, predicted : ndarray of shape (n_samples,)
         Predictions are entries of the classes.
     """
-    alike = (classes.dtype.kind in "UO") == (truth.dtype.kind in "UO")
+    read = _reader(classes, truth)
     codes: dict[Label, int] = {}
     labels: list[Label] = []
 
@@ -76,7 +76,7 @@ def label_codes(classes: Array, truth: Array, predicted: Array) -> LabelCodes:
         names, positions = np.unique(of, return_inverse=True)
         found = []
         for name in names.tolist():
-            code = codes.setdefault(name if alike else _number_or_text(name), len(codes))
+            code = codes.setdefault(read(name), len(codes))
             if code == len(labels):
                 labels.append(name)
             found.append(code)
@@ -129,12 +129,21 @@ def shown(label: Label) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
-def _number_or_text(label: object) -> Label:
-    if isinstance(label, str) and "_" not in label:  # Python reads 1_000 as a number
-        for convert in (int, float):
-            with contextlib.suppress(ValueError):
-                return convert(label)
-    return label
+def _reader(classes: Array, truth: Array) -> Callable[[Label], Label]:
+    """Return what makes text comparable with numbers or booleans, if only one of them is text.
+
+    Text is read as in a text file: "007" is no number.
+    """
+    kinds = {labels.dtype.kind for labels in (classes, truth)}
+    if len(kinds & {"U", "O"}) in (0, len(kinds)):
+        return lambda label: label
+    of_text = boolean_of if "b" in kinds else number_of
+
+    def read(label: Label) -> Label:
+        value = of_text(label) if isinstance(label, str) else None
+        return label if value is None else value
+
+    return read
 
 
 def columns(rows: Sequence[Sequence[str]], n_left: int) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
+from manyclass.utils.kinds import check_numbers
 from manyclass.utils.types import Array, CsrArray, DType, Label
 
 if TYPE_CHECKING:
@@ -134,9 +135,11 @@ def rows_as_given(X: object) -> tuple[object, list[type]]:
     if not isinstance(X, np.ndarray):
         if _is_tensor(X) and not _is_frame(X):
             X = _array_of_tensor(X)
-        column = _only_column(X)
+        column = only_column(X)
         stacked = _stacked(column) if _is_column(column) else column
         X = X if stacked is column else stacked
+        X = _array_of_list(X) if isinstance(X, list | tuple) else X
+    check_numbers(X)
     kind = X.dtype if isinstance(X, np.ndarray) else _natural_type(X)
     return X, FLOATS[::-1] if kind.name in SHORT else FLOATS
 
@@ -199,7 +202,7 @@ def _array_of_tensor(X: Tensor) -> Array:
         return np.asarray(X.detach().cpu().float())
 
 
-def _only_column(X: object) -> object:
+def only_column(X: object) -> object:
     """Return the column of a data frame that has one, else X."""
     if getattr(X, "shape", ())[1:] != (1,) or not _is_frame(X):
         return X
@@ -222,6 +225,14 @@ def _stacked(X: Column) -> Column | Array:
             found = f"{len(row)} numbers" if isinstance(row, Sized) else str(row)
             raise ValueError(f"row {i} of the column of vectors holds {found}, not {len(first)}")
     return np.stack([np.asarray(row) for row in rows])
+
+
+def _array_of_list(X: Sequence[object]) -> Sequence[object] | Array:
+    """Return lists as an array; those that are none as they are, for scikit-learn's message."""
+    try:
+        return np.asarray(X)
+    except (TypeError, ValueError):
+        return X
 
 
 def _natural_type(X: object) -> DType:

@@ -99,13 +99,7 @@ def named_rows(
 
 
 def explain_rows(error: Exception) -> None:
-    """Raise an error of rows that hold text or lists again, with advice."""
-    text = str(error).partition("could not convert string to float: ")[2]
-    if text:
-        raise ValueError(
-            f"X holds text ({text}), and rows are numbers; put TfidfVectorizer before the "
-            "estimator in a pipeline, or OneHotEncoder for categories"
-        ) from error
+    """Raise an error of rows that hold lists again, with advice."""
     if "setting an array element with a sequence" in str(error):
         raise ValueError(
             "X holds lists beside numbers, or of several lengths; give a column of vectors alone, "

@@ -202,3 +202,48 @@ def test_columns_of_arrays_that_are_dropped(run, files):
 )
 def test_what_cannot_be_dropped(run, files, options, message):
     assert message in run.fails("train", "iris.csv", "m", "--label", "species", *options)
+
+
+def test_booleans_are_the_same_classes_everywhere(run, files):
+    table = FRAME[COLUMNS].assign(big=FRAME["petal_length"] > 3)
+    table.to_parquet("flags.parquet")
+    table.to_csv("flags.csv", index=False)
+    rows = zip(table["big"], table[COLUMNS].to_numpy(), strict=True)
+    lines = (" ".join([str(big), *(f"{j}:{v}" for j, v in enumerate(row, 1))]) for big, row in rows)
+    (files / "flags.txt").write_text("\n".join(lines))
+    save_data("flags.data", table[COLUMNS], table["big"])
+    save_model("python", MulticlassSVC(random_state=0).fit(table[COLUMNS], table["big"]))
+    save_model("words", MulticlassSVC(random_state=0).fit(table[COLUMNS], table["big"].astype(str)))
+    data = {
+        "flags.parquet": ["--label", "big"],
+        "flags.csv": ["--label", "big"],
+        "flags.txt": [],
+        "flags.data": [],
+    }
+    for name, label in data.items():
+        run.works("train", name, name + ".model", "--quiet", *label)
+        assert load_model(name + ".model").classes_.tolist() == [False, True]
+    for model in ("python", "words", *(name + ".model" for name in data)):
+        for name, label in data.items():
+            code, out, _ = run("evaluate", name, model, "--json", *label)
+            assert code == 0
+            assert json.loads(out[0])["accuracy"] > 0.95, (model, name)
+        found = set(run.works("predict", "flags.parquet", model, "-", "--label", "big"))
+        assert found == {"False", "True"}
+    found = set(run.works("predict", "flags.csv", "python", "-", "--reject", "1"))
+    assert found == {"False", "True", "-1"}
+
+
+def test_the_index_of_a_frame_is_no_feature(run, files):
+    shuffled = FRAME.sample(frac=1.0, random_state=0)
+    shuffled.to_parquet("shuffled.parquet")
+    lines = run.works("train", "shuffled.parquet", "model", "--label", "species")
+    columns = ", ".join(map(repr, COLUMNS))
+    assert lines[0] == (
+        f"shuffled.parquet: features are the columns {columns}; left out, the index of a data "
+        "frame: '__index_level_0__'"
+    )
+    assert load_model("model").feature_names_in_.tolist() == COLUMNS
+    assert len(run.works("predict", "shuffled.parquet", "model", "-")) == 150
+    run.works("convert", "shuffled.parquet", "data", "--label", "species", "--drop", "sepal_width")
+    assert load_data("data")[0].shape == (150, 3)

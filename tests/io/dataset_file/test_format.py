@@ -46,7 +46,13 @@ def test_a_converted_file_is_the_text(path, dtype, block_bytes):
     assert not looks_like_data(path.parent)
 
 
-LABELS = [[3, 1, -2], [0.5, 1e300, -1.0], ["é中", "b", ""], [2**62, -(2**63), 0]]
+LABELS = [
+    [3, 1, -2],
+    [0.5, 1e15, -1.0],
+    ["é中", "b", "NA"],
+    [True, False, True],
+    [2**62, -(2**63), 0],
+]
 
 
 @pytest.mark.parametrize("labels", LABELS, ids=str)
@@ -83,13 +89,18 @@ def test_arrays_of_all_kinds(path):
         (sp.csr_array([[2.0j]]), [1], "complex numbers"),
         ([[1.0]], [(1, 2)], "y the shape"),
         ([1.0, 2.0], [1, 2], "X has the shape"),
-        ([["a"]], [1], "could not convert"),
+        ([["a"]], [1], "X holds text"),
         (np.eye(2), None, "y is missing"),
         (7, None, "y is missing"),
-        ([[1.0]], [np.nan], "finite numbers"),
-        ([[1.0]], np.array([2**64 - 1], np.uint64), "finite numbers of 64 bits"),
-        ([[1.0]], [True], "numbers or text"),
-        ([[1.0]], np.array([None], object), "numbers or text"),
+        ([[1.0]], [np.nan], "row 0 of y is missing"),
+        (
+            [[1.0]],
+            np.array([2**64 - 1], np.uint64),
+            "row 0 of y is 18446744073709551615, which does not fit in 64 bits",
+        ),
+        ([[1.0]], [""], "row 0 of y is empty"),
+        ([[1.0]], np.array([None], object), "row 0 of y is missing"),
+        ([[1.0]], np.array([np.inf]), "row 0 of y is inf, which is not finite"),
     ],
 )
 def test_what_cannot_be_saved(path, X, y, message):

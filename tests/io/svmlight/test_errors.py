@@ -37,7 +37,7 @@ def error_of(load: Any, text: bytes, **options: Any) -> str:
     ("text", "message"),
     [
         (b"\xff 1:1\n1 1:x\n", ":1: the label is not UTF-8"),
-        (b"1 1:1\n\nnan 1:1\n1 1:x\n", ":3: the label is not finite"),
+        (b"1 1:1\n\nnan 1:1\n1 1:x\n", ":3: the label is 'nan', which is no class"),
         (b"1 1:1\n1 1:x\nnan 1:1\n", ":2: a feature's value is not a number"),
     ],
 )
@@ -222,12 +222,12 @@ LINES = {
 
 
 def first_bad_line(kinds: tuple[str, ...]) -> int | None:
-    """Integers of more than 64 bits are bad where no label before the first bad line is another."""
-    bad = [i for i, kind in enumerate(kinds) if kind in ("not finite", "not UTF-8", "no value")]
+    """Wide integers and NaN are words, not bad, where a label before the first bad line is text."""
+    bad = [i for i, kind in enumerate(kinds) if kind in ("not UTF-8", "no value")]
     good = kinds[: bad[0]] if bad else kinds
-    if "wide" in good and not {"number", "text"} & set(good):
-        return good.index("wide") + 1
-    return bad[0] + 1 if bad else None
+    lost = [i for i, kind in enumerate(good) if kind in ("wide", "not finite")]
+    first = bad if "text" in good else lost or bad
+    return first[0] + 1 if first else None
 
 
 @pytest.mark.parametrize(("reader", "n_lines"), [("load", 3), ("blocks_of", 2)])

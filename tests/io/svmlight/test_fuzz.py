@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections import Counter
 from typing import Any
 
@@ -147,7 +148,7 @@ def rows_by_python(text: bytes, options: dict[str, Any]) -> list[Row]:
     dtype = np.float64 if options["float64"] else np.float32
     rows = []
     for line in text.split(b"\n"):
-        label, *tokens = line.partition(b"#")[0].split() or [b""]
+        label, *tokens = re.sub(rb":[ \t\r\v\f]+", b":", line.partition(b"#")[0]).split() or [b""]
         row: dict[int, Any] = {}
         for index, _, value in (token.partition(b":") for token in tokens):
             if index != b"qid":

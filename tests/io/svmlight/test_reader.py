@@ -118,6 +118,21 @@ def test_n_features(load: Any) -> None:
     assert load("1 2:5\n", n_features=2)[0].shape == (1, 2)
 
 
+@each(
+    ("line", "row"),
+    [
+        ("1 1: .50 2:  -1.5", [0.5, -1.5]),  # as in LIBSVM's protein
+        ("1 1:\t2", [2, 0]),
+        ("1 qid: 5 2: 3 # 4", [0, 3]),
+        ("1 1: 2e0", [2, 0]),
+    ],
+)
+def test_blanks_before_values(load: Any, chunked: int, line: str, row: list[float]) -> None:
+    X, y = load(f"2 1:0 2:0\n{line}\n{line}", n_jobs=chunked)
+    assert X.toarray()[1:].tolist() == [row, row]
+    assert y.tolist() == [2, 1, 1]
+
+
 def test_sort_and_sum(load: Any) -> None:
     assert load("1 3:1 1:2 2:3\n", sort=True)[0].toarray().tolist() == [[2, 3, 1]]
     assert load("1 1:1 1:2 2:3\n", sum_duplicates=True)[0].toarray().tolist() == [[3, 3]]
@@ -129,10 +144,13 @@ def test_sort_and_sum(load: Any) -> None:
 @each(
     ("labels", "dtype", "expected"),
     [
-        ("3 -1 +2 007 3", np.int64, [3, -1, 2, 7, 3]),
+        ("3 -1 +2 7 3", np.int64, [3, -1, 2, 7, 3]),
+        ("7 007 +7", np.str_, ["7", "007", "+7"]),
         (f"{2**63 - 1} {-(2**63)}", np.int64, [2**63 - 1, -(2**63)]),
         ("1 2.5 -1e3", np.float64, [1, 2.5, -1000]),
-        (f"{2**64} 1.", np.float64, [2.0**64, 1]),
+        (f"{2**64} cat", np.str_, [f"{2**64}", "cat"]),
+        ("False True False", np.bool_, [False, True, False]),
+        ("False true", np.str_, ["False", "true"]),
         ("cat 1 Straße 1,a", np.str_, ["cat", "1", "Straße", "1,a"]),
         ("1_0 2", np.str_, ["1_0", "2"]),
     ],

@@ -126,7 +126,7 @@ def test_blocks_of_comments_are_left_out(blocks_of: Any) -> None:
 
 
 def test_labels_that_are_written_differently_are_one_class(blocks_of: Any) -> None:
-    blocks = blocks_of("+2 1:1\n1 1:1\n02 1:1\n2 1:1\n", block_bytes=1)
+    blocks = blocks_of("+2 1:1\n1 1:1\n2.0 1:1\n2 1:1\n", block_bytes=1)
     assert blocks.classes.tolist() == [1, 2]
     assert blocks.class_counts.tolist() == [1, 3]
     assert [codes.tolist() for _, codes in blocks] == [[1], [0], [1], [1]]

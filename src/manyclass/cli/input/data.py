@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import time
 import warnings
 from collections.abc import Callable
@@ -49,7 +48,7 @@ def read(
 ) -> tuple[Rows, Array]:
     """Read the data file of a command, and log its size."""
     began = time.perf_counter()
-    X, y = _loaded(args, dtype, n_features)
+    X, y = _loaded(args, dtype, log, n_features)
     log_size(args, X, y, time.perf_counter() - began, log)
     return X, y
 
@@ -70,13 +69,15 @@ def size_of(X: Rows) -> str:
     return count(X.nnz, "non-zero") if hasattr(X, "nnz") else "dense"
 
 
-def _loaded(args: argparse.Namespace, dtype: DType, n_features: int | None) -> tuple[Rows, Array]:
+def _loaded(
+    args: argparse.Namespace, dtype: DType, log: Say, n_features: int | None
+) -> tuple[Rows, Array]:
     from manyclass.io.dataset_file import load_data, looks_like_data
     from manyclass.io.svmlight import load_svmlight
 
     with atomic.naming(args.data):
         if is_table(args):
-            return read_table(args, dtype)
+            return read_table(args, dtype, log)
         if looks_like_data(args.data):
             check_converted(args)
             explain_bus_errors(args.data)
@@ -310,13 +311,9 @@ def label_finder(y: Array) -> Callable[[str], Label | None]:
     """Return what finds the label that a text names; None where it names none."""
     import numpy as np
 
+    from manyclass.utils.labels import number_of
+
     classes = np.unique(y).tolist()
     by_text = {str(label): label for label in classes}
-    numbers = {} if y.dtype.kind in "UO" else {float(label): label for label in classes}
-    return lambda text: by_text.get(text, numbers.get(_as_float(text)))
-
-
-def _as_float(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        return float(text)
-    return float("nan")
+    numbers = {} if y.dtype.kind in "UO" else dict(zip(classes, classes, strict=True))
+    return lambda text: by_text.get(text, numbers.get(number_of(text)))

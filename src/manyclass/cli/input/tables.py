@@ -94,7 +94,9 @@ def is_table(args: argparse.Namespace) -> bool:
     return True
 
 
-def read_table(args: argparse.Namespace, dtype: DType) -> tuple[Array, Array]:
+def read_table(
+    args: argparse.Namespace, dtype: DType, log: Callable[[str], None]
+) -> tuple[Array, Array]:
     """Return the rows of a table, and their labels; zeros where a command needs none.
 
     The names of the columns are ``args.columns``, for ``name_features``.
@@ -107,10 +109,15 @@ def read_table(args: argparse.Namespace, dtype: DType) -> tuple[Array, Array]:
     if args.label is None and args.command != "predict":
         raise UsageError(NO_LABEL.format(args.data))
     table = open_table(args.data, args.label, args.features, dtype, args.drop or ())
+    log(f"{args.data}: {table.taken}")
+    parts, labels = [], table.coded_labels()
     with reading(shows_progress(args), args.data, "rows") as see:
-        batches = list(counted(table.batches(), see, lambda batch: len(batch[0])))
+        for X, y in counted(table.batches(), see, lambda batch: len(batch[0])):
+            parts.append(X)
+            if y is not None:
+                labels.add(y)
     args.columns = table.names
-    if not sum(len(X) for X, _ in batches):
+    if not sum(map(len, parts)):
         raise ValueError(f"{args.data}: has no row")
     trained = None if getattr(args, "names", None) is None else args.names.tolist()
     if trained is not None and table.names is not None and table.names != trained:
@@ -118,10 +125,8 @@ def read_table(args: argparse.Namespace, dtype: DType) -> tuple[Array, Array]:
             f"{args.data}: the columns are others than those that {args.model} was trained on; "
             "leave out --features, and give vectors of the same length"
         )
-    X = np.concatenate([X for X, _ in batches])
-    if args.label is None:
-        return X, np.zeros(len(X), np.int64)
-    return X, np.concatenate([y for _, y in batches if y is not None])
+    rows = np.concatenate(parts)
+    return rows, np.zeros(len(rows), np.int64) if args.label is None else labels.vector()
 
 
 def read_columns(args: argparse.Namespace, log: Callable[[str], None]) -> tuple[Rows, Array]:
@@ -173,9 +178,8 @@ def convert_table(args: argparse.Namespace, log: Callable[[str], None]) -> None:
     """Write a table as a converted data file."""
     import numpy as np
 
-    from manyclass.io.dataset_writer import save_data
+    from manyclass.io.dataset_writer import save_table
     from manyclass.io.tables.open_table import open_table
-    from manyclass.utils.progress import counted, reading
 
     if args.label is None:
         raise UsageError(NO_LABEL.format(args.data))
@@ -183,9 +187,8 @@ def convert_table(args: argparse.Namespace, log: Callable[[str], None]) -> None:
     with atomic.naming(args.data):
         dtype = np.dtype(args.dtype)
         table = open_table(args.data, args.label, args.features, dtype, args.drop or ())
-        with reading(shows_progress(args), args.data, "rows") as see:
-            batches = counted(table.batches(), see, lambda batch: len(batch[0]))
-            save_data(args.out, ((X, y) for X, y in batches))
+        log(f"{args.data}: {table.taken}")
+        save_table(args.out, table, args.data, shows_progress(args))
     size = Path(args.out).stat().st_size
     log(f"saved {args.out} in {time.perf_counter() - began:.2f} s: {size / 1e6:,.3g} MB, dense")
 

@@ -8,7 +8,16 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
-from manyclass.io.tables.base import DOUBLE, SINGLE, Table, listed, no_column, readable
+from manyclass.io.tables.base import (
+    DOUBLE,
+    SINGLE,
+    Table,
+    checked_labels,
+    listed,
+    no_column,
+    readable,
+)
+from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.utils.types import Array, DType
 
 BATCH_ROWS = 1 << 15
@@ -21,8 +30,13 @@ class ArrayTable:
 
     def __init__(self, where: str, X: Array, y: Array | None, dtype: DType | None) -> None:
         self._where, self._X, self._y = where, X, y
+        self.taken = f"features are {X.shape[1]} columns"
         natural = SINGLE if X.dtype in (np.float16, np.float32) else DOUBLE
         self._dtype = dtype or natural
+
+    def coded_labels(self) -> CodedLabels:
+        """Return what the labels of the batches are added to."""
+        return CodedLabels(self._where, "the labels")
 
     def batches(self) -> Iterator[tuple[Array, Array | None]]:
         """Yield rows and labels."""
@@ -62,7 +76,8 @@ def read_npy(
     if at in columns:
         raise ValueError(f"{name}: column {at} is the label, and a feature")
     X = array if len(columns) == width else array[:, columns]
-    return ArrayTable(name, X, None if at is None else _whole(array[:, at]), dtype)
+    y = None if at is None else checked_labels(array[:, at], name, f"column {at}")
+    return ArrayTable(name, X, None if y is None else _whole(y), dtype)
 
 
 def _number(name: str, text: str, width: int) -> int:
@@ -79,8 +94,8 @@ def _number(name: str, text: str, width: int) -> int:
 
 def _whole(y: Array) -> Array:
     """Return labels that are whole numbers as such: an array has one type for all its columns."""
-    whole = y.dtype.kind == "f" and np.isfinite(y).all() and (y == np.rint(y)).all()
-    return y.astype(np.int64) if whole else np.asarray(y)
+    whole = y.dtype.kind == "f" and (y == np.rint(y)).all()
+    return y.astype(np.int64) if whole else y
 
 
 def read_npz(
@@ -104,11 +119,11 @@ def read_npz(
         X = _array(name, arrays, names[0])
         y = None if label is None else _array(name, arrays, label)
     _check_array(name, X, 2)
-    if y is not None and y.dtype.kind not in "biufU":
-        raise ValueError(f"{name}: {label!r} holds {y.dtype}; classes are text or numbers")
-    if y is not None and y.shape != (len(X),):
+    if y is None:
+        return ArrayTable(name, X, None, dtype)
+    if y.shape != (len(X),):
         raise ValueError(f"{name}: {label!r} has the shape {y.shape}, and X {len(X)} rows")
-    return ArrayTable(name, X, y, dtype)
+    return ArrayTable(name, X, checked_labels(y, name, f"the array {label!r}"), dtype)
 
 
 def _array(name: str, arrays: NpzFile, one: str) -> Array:

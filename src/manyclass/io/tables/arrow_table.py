@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from manyclass.io.tables.base import DOUBLE, SINGLE, listed, no_column, pyarrow_for, readable
+from manyclass.io.tables.base import (
+    DOUBLE,
+    SINGLE,
+    checked_labels,
+    is_number,
+    listed,
+    no_column,
+    pyarrow_for,
+    readable,
+)
+from manyclass.io.tables.coded_labels import CodedLabels
+from manyclass.io.tables.csv_file import CsvFile
+from manyclass.utils.advice import first_of
 from manyclass.utils.types import Array, DType
 
 if TYPE_CHECKING:
@@ -19,18 +32,27 @@ if TYPE_CHECKING:
 Batches: TypeAlias = "Callable[[list[str], str | None], Iterator[pa.RecordBatch]]"
 
 
-def is_number(arrow: ModuleType, kind: pa.DataType) -> bool:
-    """Whether values of this type of Arrow are numbers."""
-    types = arrow.types
-    number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    return bool(number or types.is_boolean(kind) or types.is_null(kind))
-
-
 def is_vector(arrow: ModuleType, kind: pa.DataType) -> bool:
     """Whether values of this type of Arrow are lists of numbers."""
     types = arrow.types
     lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return bool(lists and is_number(arrow, kind.value_type))
+
+
+def index_columns(schema: pa.Schema) -> list[str]:
+    """Return the columns that were the index of a pandas data frame."""
+    try:
+        about = json.loads((schema.metadata or {})[b"pandas"])
+        return [name for name in about["index_columns"] if isinstance(name, str)]
+    except (KeyError, TypeError, ValueError):
+        return []
+
+
+def _told(features: list[str], index: list[str]) -> str:
+    """Return the columns that are features, and those of an index that are none, in words."""
+    left = [name for name in index if name not in features]
+    without = f"; left out, the index of a data frame: {first_of(left)}" if left else ""
+    return f"features are the columns {first_of(features)}{without}"
 
 
 TEXT = ("string", "large_string", "string_view")
@@ -50,6 +72,8 @@ class ArrowTable:
         As of ``open_table``.
     any_kind : bool, default=False
         Whether features may be no numbers, for ``frame``.
+    text : CsvFile, default=None
+        The file of text that it is.
     """
 
     def __init__(
@@ -62,18 +86,20 @@ class ArrowTable:
         dtype: DType | None,
         *,
         any_kind: bool = False,
+        text: CsvFile | None = None,
     ) -> None:
         import pyarrow.compute
 
         self._arrow, self._compute = pyarrow_for("a table"), pyarrow.compute
-        self._where, self._read = where, batches
-        known = schema.names
+        self._where, self._read, self._text = where, batches, text
+        known, index = schema.names, index_columns(schema)
         twice = sorted({name for name in known if known.count(name) > 1})
         if twice:
             raise ValueError(f"{where}: has the column {twice[0]!r} twice; rename one")
         self._label = label
         wanted = listed(features)
-        self._features = [name for name in known if name != label] if wanted is None else wanted
+        others = [name for name in known if name not in (label, *index)]
+        self._features = others if wanted is None else wanted
         for name in [*self._features, *([] if label is None else [label])]:
             if name not in known:
                 raise ValueError(f"{where}: {no_column(name, known)}")
@@ -85,7 +111,7 @@ class ArrowTable:
         if not any_kind:
             self._check_kinds(kinds)
         vectors = [is_vector(self._arrow, kind) for kind in kinds]
-        self.features = self._features
+        self.features, self.taken = self._features, _told(self._features, index)
         self.names: list[str] | None = None if any(vectors) else self._features
         self._vectors = vectors
         plain = [k.value_type if v else k for k, v in zip(kinds, vectors, strict=True)]
@@ -97,6 +123,8 @@ class ArrowTable:
         for name, kind in zip(self._features, kinds, strict=True):
             if not (is_number(self._arrow, kind) or is_vector(self._arrow, kind)):
                 what = "text" if str(kind) in TEXT else kind
+                if self._text is not None:
+                    self._text.check_beginning()
                 raise ValueError(
                     f"{self._where}: the column {name!r} holds {what}, and features are numbers or "
                     "lists of them; choose the columns with features="
@@ -113,17 +141,17 @@ class ArrowTable:
 
     def frame(self) -> tuple[pd.DataFrame, Array | None]:
         """Return the features as a pandas DataFrame, of their own types, and the labels."""
-        parts, labels, first = [], [], 0
+        parts, labels, first = [], self.coded_labels(), 0
         with readable(self._where):
             for batch in self._read(self._features, self._label):
                 parts.append(self._arrow.Table.from_batches([batch]).select(self._features))
                 if self._label is not None:
-                    labels.append(self._labels(batch, first))
+                    labels.add(self._labels(batch, first))
                 first += batch.num_rows
         if not first:
             raise ValueError(f"{self._where}: has no row")
         frame = self._arrow.concat_tables(parts).to_pandas()
-        return frame, np.concatenate(labels) if labels else None
+        return frame, None if self._label is None else labels.vector()
 
     def _rows(self, batch: pa.RecordBatch, first: int) -> Array:
         parts = [self._column(batch.column(name), name, first) for name in self._features]
@@ -183,30 +211,12 @@ class ArrowTable:
                 f"{self._where}: {what} of the column {name!r} is empty; fill it in, or drop it"
             )
 
-    def _labels(self, batch: pa.RecordBatch, first: int) -> Array:
-        assert self._label is not None
-        column, types = batch.column(self._label), self._arrow.types
-        self._refuse_gaps(column, self._label, first)
-        if types.is_dictionary(column.type) and str(column.type.value_type) not in TEXT:
-            column = column.dictionary_decode()  # such as a pandas Categorical of numbers
-            self._refuse_gaps(column, self._label, first)
-        kind = column.type
-        if types.is_dictionary(kind):
-            self._refuse_gaps(column.dictionary, self._label, first)
-            names = np.array(column.dictionary.to_pylist(), dtype=np.str_)
-            return np.asarray(names[column.indices.to_numpy()])
-        if str(kind) in TEXT:
-            texts = np.array(column.to_pylist(), dtype=np.str_)
-            empty = np.flatnonzero(texts == "")
-            if len(empty):
-                raise ValueError(
-                    f"{self._where}: row {first + int(empty[0])} of the column {self._label!r} is "
-                    "empty; fill it in, or drop it"
-                )
-            return texts
-        if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
-            values = np.asarray(column.to_numpy(zero_copy_only=False))
-            return values.astype(np.int64) if types.is_boolean(kind) else values
-        raise ValueError(
-            f"{self._where}: the label {self._label!r} holds {kind}; classes are text or numbers"
+    def coded_labels(self) -> CodedLabels:
+        """Return what the labels of the batches are added to."""
+        return CodedLabels(
+            self._where, f"the column {self._label!r}", written=self._text is not None
         )
+
+    def _labels(self, batch: pa.RecordBatch, first: int) -> Array:
+        column, name = batch.column(self._label), f"the column {self._label!r}"
+        return checked_labels(column, self._where, name, first)

@@ -8,21 +8,29 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tensors import one_line
 from manyclass.utils.advice import first_of, meant
+from manyclass.utils.labels import LabelError, finite_labels_of
 from manyclass.utils.types import Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 # What readers of damaged files raise.
 ODDITIES = (
     ValueError,
+    TypeError,
+    AttributeError,
     EOFError,
     LookupError,
-    NotImplementedError,
+    ArithmeticError,
+    RuntimeError,
     SystemError,
     SyntaxError,
     MemoryError,
@@ -36,9 +44,13 @@ class Table(Protocol):
     """Rows and labels that can be read in batches."""
 
     names: list[str] | None  # of the columns of X, of vectors once a batch is read; or None
+    taken: str  # which columns are features
 
     def batches(self) -> Iterator[tuple[Array, Array | None]]:
         """Yield rows, float32 or float64, and their labels, None where none are asked for."""
+
+    def coded_labels(self) -> CodedLabels:
+        """Return what the labels of the batches are added to, which gives them their type."""
 
 
 def pyarrow_for(what: str) -> ModuleType:
@@ -59,6 +71,13 @@ def pyarrow_for(what: str) -> ModuleType:
     return module
 
 
+def is_number(arrow: ModuleType, kind: pa.DataType) -> bool:
+    """Whether values of this type of Arrow are numbers."""
+    types = arrow.types
+    number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return bool(number or types.is_boolean(kind) or types.is_null(kind))
+
+
 @contextlib.contextmanager
 def readable(where: str) -> Iterator[None]:
     """Turn errors of pyarrow and NumPy about contents into a ValueError that names the table."""
@@ -72,6 +91,30 @@ def readable(where: str) -> Iterator[None]:
         if error.filename or error.errno:
             raise
         raise ValueError(f"{where}: cannot be read: {one_line(error)}") from None
+
+
+def checked_labels(y: object, where: str, name: str, first: int = 0) -> Array:
+    """Return labels that are all kept as they are.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+    where : str
+        What messages call the table.
+    name : str
+        What they call the labels.
+    first : int, default=0
+        Number of the first row.
+
+    Raises
+    ------
+    ValueError
+        As ``finite_labels_of``.
+    """
+    try:
+        return np.asarray(finite_labels_of(y))
+    except LabelError as error:
+        raise ValueError(f"{where}: {error.within(name, first)}") from None
 
 
 def listed(features: Sequence[str] | None) -> list[str] | None:

@@ -8,16 +8,16 @@ block of a CSV file says which of its columns are numbers.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from manyclass.io.foreign_files import kind_of
 from manyclass.io.tables.arrays import BATCH_ROWS, read_npy, read_npz
-from manyclass.io.tables.arrow_table import ArrowTable, Batches, is_number
+from manyclass.io.tables.arrow_table import ArrowTable, Batches, index_columns
 from manyclass.io.tables.base import Table, pyarrow_for, readable, without
+from manyclass.io.tables.csv_file import DELIMITER, CsvFile
+from manyclass.io.tables.csv_stream import source, text_suffix
 from manyclass.utils.given_rows import is_pandas
 from manyclass.utils.types import Array, DType
 
@@ -25,19 +25,18 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "npz"}
+MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "stream",  # of Arrow, as Hugging Face's data sets are
+    b"\x93NUMPY": "npy",
+    b"PK\x03\x04": "npz",
+}
 LONGEST = 16  # bytes of a mark
-CSV_BLOCK = 1 << 24  # bytes
-COMPRESSED = (".gz", ".bz2", ".zst")
-TEXT = {".csv": ",", ".tsv": "\t"}
-DELIMITERS = ",;\t"
-TO_UTF8 = "save it in UTF-8 (the program that wrote it can, or iconv)"
-SVMLIGHT = re.compile(rb"[^\s,;:]+ +[0-9]+:[-+.0-9eE]+( |\r?$)")  # a row
-WIDE_TEXT = b"\xff\xfe", b"\xfe\xff"  # UTF-16
 
 
 def table_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return what a table is: "parquet", "arrow", "csv", "npy" or "npz"; None for other files."""
+    """Return "parquet", "arrow" or "stream" of it, "csv", "npy", "npz"; None for other files."""
     file = Path(path)
     if not file.is_file():
         return None
@@ -46,12 +45,7 @@ def table_kind(path: str | os.PathLike[str]) -> str | None:
     for mark, kind in MAGIC.items():
         if start.startswith(mark):
             return kind if kind != "npz" or file.suffix.lower() == ".npz" else None
-    return "csv" if _suffix(file) in TEXT else None
-
-
-def _suffix(file: Path) -> str:
-    stem = file.with_suffix("") if file.suffix.lower() in COMPRESSED else file
-    return stem.suffix.lower()
+    return "csv" if text_suffix(file) in DELIMITER else None
 
 
 def open_table(
@@ -97,11 +91,13 @@ def open_table(
     if kind in ("npy", "npz"):
         read = read_npy if kind == "npy" else read_npz
         return read(name, label, features, dtype, dropped)
-    schema, batches = _opened(name, kind)
+    schema, batches, text = _opened(name, kind)
     if features is None and dropped:
-        known = list(dict.fromkeys(schema.names))
-        features = without(name, [one for one in known if one != label], dropped)
-    return ArrowTable(name, schema, batches, label, features, dtype)
+        index = index_columns(schema)
+        known = [one for one in dict.fromkeys(schema.names) if one != label]
+        left = without(name, known, dropped)
+        features = [one for one in left if one not in index]
+    return ArrowTable(name, schema, batches, label, features, dtype, text=text)
 
 
 def read_frame(
@@ -128,15 +124,19 @@ def read_frame(
     name, kind = os.fspath(path), table_kind(path)
     if kind in (None, "npy", "npz"):
         raise ValueError(f"{name}: has no names of columns; give Parquet, Arrow or CSV")
-    schema, batches = _opened(name, kind)
-    return ArrowTable(name, schema, batches, label, features, None, any_kind=True).frame()
+    schema, batches, text = _opened(name, kind)
+    table = ArrowTable(name, schema, batches, label, features, None, any_kind=True, text=text)
+    return table.frame()
 
 
-def _opened(name: str, kind: str | None) -> tuple[pa.Schema, Batches]:
+def _opened(name: str, kind: str | None) -> tuple[pa.Schema, Batches, CsvFile | None]:
     arrow = pyarrow_for(f"{name}: reading it")
     Path(name).open("rb").close()  # an OSError of Python names the file
     with readable(name):
-        return READERS[kind or "csv"](arrow, name)
+        if kind in READERS:
+            return *READERS[kind](arrow, name), None
+        file = CsvFile(arrow, name)
+        return file.schema, file.batches, file
 
 
 def table_of(
@@ -173,88 +173,44 @@ def table_of(
     return ArrowTable(where, reader.schema, lambda *_: reader, label, features, None)
 
 
-def _read_parquet(_: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
+def _read_parquet(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
     import pyarrow.parquet
 
     def batches(features: list[str], label: str | None) -> Iterator[pa.RecordBatch]:
         columns = [*features, *([] if label is None else [label])]
-        yield from pyarrow.parquet.ParquetFile(name).iter_batches(BATCH_ROWS, columns=columns)
+        with source(arrow, name) as file:
+            yield from pyarrow.parquet.ParquetFile(file).iter_batches(BATCH_ROWS, columns=columns)
 
-    return pyarrow.parquet.ParquetFile(name).schema_arrow, batches
+    with source(arrow, name) as file:
+        return pyarrow.parquet.ParquetFile(file).schema_arrow, batches
 
 
 def _read_arrow(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
     import pyarrow.ipc
 
     def batches(_: list[str], __: str | None) -> Iterator[pa.RecordBatch]:
-        file = pyarrow.ipc.open_file(arrow.memory_map(name))
-        for i in range(file.num_record_batches):
-            batch = file.get_batch(i)
-            batch.validate(full=True)  # a damaged one would end the process
-            yield batch
+        with source(arrow, name, mapped=True) as file:
+            reader = pyarrow.ipc.open_file(file)
+            for i in range(reader.num_record_batches):
+                batch = reader.get_batch(i)
+                batch.validate(full=True)  # a damaged one would end the process
+                yield batch
 
-    return pyarrow.ipc.open_file(arrow.memory_map(name)).schema, batches
-
-
-def _read_csv(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
-    from pyarrow import csv
-
-    parse = csv.ParseOptions(delimiter=_delimiter(_header(arrow, name), name))
-    read = csv.ReadOptions(block_size=CSV_BLOCK)
-
-    def opened(convert: csv.ConvertOptions = None) -> csv.CSVStreamingReader:
-        stream = arrow.input_stream(name, compression="detect")
-        return csv.open_csv(stream, read, parse, convert)
-
-    schema = opened().schema
-    kinds = {field.name: field.type for field in schema}
-
-    def batches(features: list[str], label: str | None) -> Iterator[pa.RecordBatch]:
-        # Whole numbers of the first block may be others later on.
-        types = {
-            name: arrow.float64() if is_number(arrow, kind) and kind != arrow.bool_() else kind
-            for name, kind in kinds.items()
-            if name in features
-        }
-        for one in (*features, label):
-            if one is not None and arrow.types.is_binary(kinds[one]):
-                raise ValueError(f"{name}: the column {one!r} is no UTF-8; {TO_UTF8}")
-        if label is not None:
-            types[label] = arrow.string() if kinds[label] == arrow.bool_() else kinds[label]
-        yield from opened(csv.ConvertOptions(include_columns=[*types], column_types=types))
-
-    return schema, batches
+    with source(arrow, name, mapped=True) as file:
+        return pyarrow.ipc.open_file(file).schema, batches
 
 
-def _header(arrow: ModuleType, name: str) -> str:
-    """Return the first line of a file of text.
+def _read_stream(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
+    import pyarrow.ipc
 
-    Raises
-    ------
-    ValueError
-        If it is a file of another kind, or its text is no UTF-8.
-    """
-    with arrow.input_stream(name, compression="detect") as stream:
-        start: bytes = stream.read(1 << 16)
-    other = kind_of(start[:LONGEST])
-    if other is not None:
-        raise ValueError(f"{name}: is {other}, and no table of Parquet, Arrow, CSV or NumPy")
-    line = start.partition(b"\n")[0]
-    if start.startswith(WIDE_TEXT) or b"\0" in line:
-        raise ValueError(f"{name}: is in UTF-16 or no text; {TO_UTF8}")
-    if SVMLIGHT.match(line):
-        raise ValueError(f"{name}: is svmlight text, whose rows begin with their label; name none")
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        raise ValueError(f"{name}: the names of its columns are no UTF-8; {TO_UTF8}") from None
+    def batches(_: list[str], __: str | None) -> Iterator[pa.RecordBatch]:
+        with source(arrow, name, mapped=True) as file:
+            for batch in pyarrow.ipc.open_stream(file):
+                batch.validate(full=True)
+                yield batch
+
+    with source(arrow, name, mapped=True) as file:
+        return pyarrow.ipc.open_stream(file).schema, batches
 
 
-def _delimiter(line: str, name: str) -> str:
-    """Return what separates the names of the first line, some of them perhaps within quotes."""
-    bare = re.sub(r'"[^"]*"', "", line)
-    likely = max(DELIMITERS, key=bare.count)
-    return likely if bare.count(likely) else TEXT.get(_suffix(Path(name)), ",")
-
-
-READERS = {"parquet": _read_parquet, "arrow": _read_arrow, "csv": _read_csv}
+READERS = {"parquet": _read_parquet, "arrow": _read_arrow, "stream": _read_stream}

@@ -1,0 +1,149 @@
+"""Text with a line of names above its columns (CSV), in batches of rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from manyclass.io.foreign_files import LONGEST, kind_of
+from manyclass.io.tables.base import is_number
+from manyclass.io.tables.csv_lines import BadLineError, check_lines
+from manyclass.io.tables.csv_stream import CsvStream, text_suffix
+from manyclass.utils.labels import BOM
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.csv import CSVStreamingReader
+
+CSV_BLOCK = 1 << 24  # bytes
+ROWS_CHECKED = 1 << 20  # about a block of short ones
+DELIMITER = {".csv": ",", ".tsv": "\t"}
+DELIMITERS = ",;\t"
+TO_UTF8 = "save it in UTF-8 (the program that wrote it can, or iconv)"
+SVMLIGHT = re.compile(rb"[^\s,;:]+ +[0-9]+: *[-+.0-9eE]+( |\r?$)")  # a row
+WIDE_TEXT = b"\xff\xfe", b"\xfe\xff"  # UTF-16
+
+
+class CsvFile:
+    """A file of text whose first line names its columns.
+
+    Parameters
+    ----------
+    arrow : module
+        pyarrow.
+    name : str
+        Of the file.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Names of the columns, and their types in the first block.
+
+    Raises
+    ------
+    ValueError
+        If it is a file of another kind, or its text is not UTF-8.
+    """
+
+    def __init__(self, arrow: ModuleType, name: str) -> None:
+        self._arrow, self._name = arrow, name
+        self._delimiter = _delimiter(_header(arrow, name), name)
+        with CsvStream(arrow, name) as stream:
+            try:
+                self.schema: pa.Schema = self._reader(stream).schema
+            except arrow.ArrowInvalid as error:
+                self._check(str(error))
+                raise
+
+    def batches(self, features: list[str], label: str | None) -> Iterator[pa.RecordBatch]:
+        """Yield rows of these columns: numbers as floats, labels as they are written."""
+        types = self._types(features, label)
+        with CsvStream(self._arrow, self._name) as stream:
+            try:
+                for batch in self._reader(stream, types):
+                    if label is not None and _is_odd(batch.column(label).dictionary.to_pylist()):
+                        self._check()
+                    yield batch
+            except self._arrow.ArrowInvalid as error:
+                self._check(str(error))
+                raise
+            if stream.n_quotes % 2:
+                self._check()
+
+    def _types(self, features: list[str], label: str | None) -> dict[str, pa.DataType]:
+        """Return the types of these columns, of which the first block shows a part."""
+        arrow, kinds = self._arrow, {field.name: field.type for field in self.schema}
+        for one in (*features, label):
+            if one is not None and arrow.types.is_binary(kinds[one]):
+                raise ValueError(f"{self._name}: the column {one!r} is not UTF-8; {TO_UTF8}")
+        # Whole numbers of the first block may be others later on.
+        types = {
+            one: arrow.float64() if is_number(arrow, kinds[one]) else kinds[one] for one in features
+        }
+        types |= {one: arrow.bool_() for one in features if arrow.types.is_boolean(kinds[one])}
+        if label is not None:
+            types[label] = arrow.dictionary(arrow.int32(), arrow.string())
+        return types
+
+    def _reader(
+        self, stream: CsvStream, types: dict[str, pa.DataType] | None = None
+    ) -> CSVStreamingReader:
+        from pyarrow import csv
+
+        parse = csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
+        read = csv.ReadOptions(block_size=CSV_BLOCK)
+        convert = (
+            csv.ConvertOptions(include_columns=[*types], column_types=types) if types else None
+        )
+        return csv.open_csv(stream, read, parse, convert)
+
+    def check_beginning(self) -> None:
+        """Refuse the file by its first bad line, if there is one in its beginning."""
+        self._check(most=ROWS_CHECKED)
+
+    def _check(self, words: str = "", most: int | None = None) -> None:
+        """Refuse the file by its first bad line, if there is one; ``words``: pyarrow's error."""
+        with CsvStream(self._arrow, self._name) as stream:
+            try:
+                check_lines(stream, self._delimiter, words, most)
+            except BadLineError as error:
+                raise ValueError(f"{self._name}:{error}") from None
+
+
+def _is_odd(labels: list[str]) -> bool:
+    """Whether labels show that lines were not read as they were meant."""
+    return any("\n" in label or label.startswith(BOM) for label in labels)
+
+
+def _header(arrow: ModuleType, name: str) -> str:
+    """Return the first line of a file of text.
+
+    Raises
+    ------
+    ValueError
+        If it is a file of another kind, or its text is not UTF-8.
+    """
+    with CsvStream(arrow, name) as stream:
+        start = stream.read(1 << 16)
+    other = kind_of(start[:LONGEST])
+    if other is not None:
+        raise ValueError(f"{name}: is {other}, and no table of Parquet, Arrow, CSV or NumPy")
+    line = start.partition(b"\n")[0]
+    if start.startswith(WIDE_TEXT) or b"\0" in line:
+        raise ValueError(f"{name}: is in UTF-16 or no text; {TO_UTF8}")
+    if SVMLIGHT.match(line):
+        raise ValueError(f"{name}: is svmlight text, whose rows begin with their label; name none")
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"{name}: the names of its columns are not UTF-8; {TO_UTF8}") from None
+
+
+def _delimiter(line: str, name: str) -> str:
+    """Return what separates the names of the first line, some of them perhaps within quotes."""
+    bare = re.sub(r'"[^"]*"', "", line)
+    likely = max(DELIMITERS, key=bare.count)
+    return likely if bare.count(likely) else DELIMITER.get(text_suffix(Path(name)), ",")

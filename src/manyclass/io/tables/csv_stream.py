@@ -1,0 +1,76 @@
+"""Files as pyarrow reads them, whatever their names are; text decompressed, its quotes counted."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+    from pyarrow import NativeFile
+
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+
+
+def source(arrow: ModuleType, name: str, *, mapped: bool = False) -> NativeFile:
+    """Open a file for pyarrow, which takes names in UTF-8 alone.
+
+    Parameters
+    ----------
+    arrow : module
+    name : str
+    mapped : bool, default=False
+        Whether to map it, if its name allows.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return arrow.PythonFile(Path(name).open("rb"), mode="r")
+    return arrow.memory_map(name) if mapped else arrow.OSFile(name)
+
+
+def text_suffix(file: Path) -> str:
+    """Return the suffix of a file, of a compressed one the suffix before."""
+    stem = file.with_suffix("") if file.suffix.lower() in COMPRESSED else file
+    return stem.suffix.lower()
+
+
+class CsvStream(io.RawIOBase):
+    """A file of text, decompressed.
+
+    Parameters
+    ----------
+    arrow : module
+    name : str
+
+    Attributes
+    ----------
+    n_quotes : int
+        Quotes that were read.
+    """
+
+    def __init__(self, arrow: ModuleType, name: str) -> None:
+        self._file = source(arrow, name)
+        packing = COMPRESSED.get(Path(name).suffix.lower())
+        self._text = arrow.CompressedInputStream(self._file, packing) if packing else self._file
+        self.n_quotes = 0
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Read a part."""
+        part = memoryview(buffer)
+        text = self._text.read(len(part))
+        part[: len(text)] = text
+        self.n_quotes += text.count(b'"')
+        return len(text)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._text.close()
+        self._file.close()
+        super().close()

@@ -1,0 +1,367 @@
+"""The rule for labels: each keeps its identity, or is refused.
+
+Labels are text; whole numbers of 64 bits; other numbers, as floats, below the size from which
+floats skip whole numbers; or booleans. ``labels_of`` checks labels that have types: arrays, lists,
+columns of pandas, polars and pyarrow. ``labels_of_text`` gives types to the labels of a text file
+(CSV, svmlight). Every reader of labels uses these two.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from manyclass.utils.given_rows import only_column
+from manyclass.utils.kinds import (
+    BOOLEAN,
+    COLLECTION,
+    FLOAT,
+    GAP,
+    INTEGER,
+    OTHER,
+    TEXT,
+    TIME,
+    kind_of_column,
+    kinds_of,
+)
+from manyclass.utils.types import Array, Label
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+INT64 = np.iinfo(np.int64)
+EXACT = 2**53  # float64 skips whole numbers from here on
+MOST_DIGITS = 4000  # that int reads
+BOM, NUL = "\ufeff", "\0"
+# Not "007": codes with leading zeros are text.
+WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*)")
+NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+BOOLEANS = ("False", "True"), ("false", "true"), ("FALSE", "TRUE")
+# Beside numbers and booleans these stand for a missing label; elsewhere they are words.
+MISSING = frozenset(
+    ["#N/A", "#NA", "-1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null"]
+)
+EMPTY = "is empty; fill it in, or drop the row"
+GAPS = "is missing; every row needs a class"
+WIDE = "is {}, which does not fit in 64 bits; renumber the classes, or give text"
+COARSE = "is {}, and floats of that size skip whole numbers; give integers or text"
+ENDS_IN_NUL = "is {}, and NumPy drops NUL at the end of text; strip it"
+JOINED = "is {}, which begins with a byte order mark, as joined files do; remove the mark"
+EMPTY_OF_SET = (
+    "has an empty label, as of an empty cell that was split; give such rows an empty set: "
+    "[set(filter(None, cell.split(';'))) for cell in cells]"
+)
+ONE_KIND = "labels must be all numbers, all text or all booleans"
+NOT_FINITE = "is {}, which is not finite; correct it, or drop the row"
+NO_CLASS = "is {}, which is no class; correct it, or drop the row"
+TIMES = "{}, and classes are text or numbers; give dates and times as text"
+COMPLEX = "holds {}. Complex data not supported; give text or real numbers"
+NEITHER = "{}, and classes are text or numbers; convert it to one of them"
+SHOWN = 40  # characters of a label in a message
+
+
+class LabelError(ValueError):
+    """A label that cannot be kept as it is.
+
+    Parameters
+    ----------
+    position : int or None
+        Its place among the labels; None: all are of that kind.
+    words : str
+        What is wrong with it, and what to do.
+    """
+
+    def __init__(self, position: int | None, words: str) -> None:
+        super().__init__(position, words)
+        self.position, self.words = position, words
+
+    def __str__(self) -> str:
+        return self.within("y")
+
+    def within(self, labels: str, first: int = 0) -> str:
+        """Return the message about labels of this name, whose rows begin with this number."""
+        row = "" if self.position is None else f"row {first + self.position} of "
+        return f"{row}{labels} {self.words}"
+
+
+def labels_of(y: object) -> object:
+    """Return a vector of labels as an array; anything else as it is.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,), or anything else
+
+    Returns
+    -------
+    ndarray of shape (n,), or y
+        Text, booleans, whole numbers that int64 holds, or floats. What is no vector of labels, such
+        as a matrix or a list of sets, is y itself.
+
+    Raises
+    ------
+    LabelError
+        If a label is missing or empty, would be taken for another one, or is neither text nor a
+        number, such as a date; or if some are text and others numbers.
+
+    Examples
+    --------
+    >>> from manyclass.utils.labels import labels_of
+    >>> labels_of([3, 1, 3])
+    array([3, 1, 3])
+    >>> try:
+    ...     labels_of([2**63, 1])
+    ... except ValueError as error:
+    ...     print(error)
+    row 0 of y is 9223372036854775808, which does not fit in 64 bits; renumber the classes, or \
+give text
+    """
+    package = type(y).__module__.partition(".")[0]
+    if package in COLUMNS and len(getattr(y, "shape", (0,))) == 1:
+        return COLUMNS[package](y)
+    if package in COLUMNS and getattr(y, "shape", ())[1:] == (1,) and hasattr(y, "columns"):
+        return COLUMNS[package](only_column(y))[:, None]
+    if isinstance(y, np.ndarray):
+        return of_array(y) if y.ndim == 1 else y
+    if not isinstance(y, list | tuple) or not y:
+        return y
+    cells = _cells(y)
+    return y if COLLECTION in kinds_of(cells).values() else _as_text(of_array(cells))
+
+
+def finite_labels_of(y: object) -> object:
+    """Return labels as ``labels_of``; refuse numbers that are not finite, too."""
+    labels = labels_of(y)
+    if isinstance(labels, np.ndarray) and labels.dtype.kind == "f":
+        refuse(~np.isfinite(labels).ravel(), labels, NOT_FINITE)
+    return labels
+
+
+def classes_of_sets(rows: Sequence[Collection[Label]]) -> Array:
+    """Return the labels that rows have, ascending.
+
+    Parameters
+    ----------
+    rows : sequence of collections
+        The labels of each row.
+
+    Raises
+    ------
+    ValueError
+        As ``labels_of``, naming the row; or if a label is neither text nor a number.
+    """
+    distinct = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
+    try:
+        labels = finite_labels_of(distinct)
+    except LabelError as error:
+        label = distinct[error.position or 0]
+        row = next(i for i, own in enumerate(rows) if any(one is label for one in own))
+        words = EMPTY_OF_SET if label == "" else f"has a label that {error.words}"
+        raise ValueError(f"row {row} of y {words}") from None
+    if distinct and not isinstance(labels, np.ndarray):
+        raise ValueError(f"labels of sets must be numbers or text, not {distinct[0]!r}")
+    return np.unique(np.asarray(labels)) if distinct else np.zeros(0, np.int64)
+
+
+def labels_of_text(words: Sequence[str]) -> Array:
+    """Return the distinct labels of a text file in the type that all of them allow.
+
+    Whole numbers are int64, other numbers float64, "True" and "False" booleans. If one is none of
+    these, or a number with leading zeros, all are text.
+
+    Parameters
+    ----------
+    words : sequence of str
+
+    Returns
+    -------
+    ndarray of shape (len(words),)
+        int64, float64, bool or text.
+
+    Raises
+    ------
+    LabelError
+        If one is empty, begins with a byte order mark, stands for a missing number, or is a number
+        that 64 bits and floats do not hold apart from its neighbours.
+
+    Examples
+    --------
+    >>> from manyclass.utils.labels import labels_of_text
+    >>> labels_of_text(["7", "12", "-1"])
+    array([ 7, 12, -1])
+    >>> labels_of_text(["7", "007"])
+    array(['7', '007'], dtype='<U3')
+    """
+    if not words:
+        return np.zeros(0, np.int64)
+    refuse([word.startswith(BOM) for word in words], words, JOINED)
+    lost = list(map(_is_missing, words))
+    values = typed([word for word, is_lost in zip(words, lost, strict=True) if not is_lost])
+    if values is None:
+        return _as_text(of_array(_cells(words)))
+    before = lost.index(True) if True in lost else len(values)  # the first bad one is named
+    refuse([not math.isfinite(value) for value in values[:before]], words, NOT_FINITE)
+    labels = of_array(_cells(values[:before]))
+    refuse(lost, words, NO_CLASS)
+    return labels
+
+
+def boolean_of(word: str) -> bool | None:
+    """Return the boolean that a label of a text file is; None if it is none."""
+    return next((word == true for false, true in BOOLEANS if word in (false, true)), None)
+
+
+def typed(words: Sequence[str]) -> Sequence[float] | None:
+    """Return words that are all booleans or all numbers as such; None for others."""
+    if any(set(words) <= {*pair} for pair in BOOLEANS):
+        return [word.lower() == "true" for word in words]
+    numbers = [number for number in map(number_of, words) if number is not None]
+    return numbers if len(numbers) == len(words) else None
+
+
+def number_of(word: str) -> float | None:
+    """Return the number that a label of a text file is; None if it is none."""
+    stripped = word.strip()
+    if len(stripped) > MOST_DIGITS:
+        return None
+    if WHOLE.fullmatch(stripped):
+        return int(stripped)
+    return float(stripped) if NUMBER.fullmatch(stripped) else None
+
+
+def _is_missing(word: str) -> bool:
+    """Whether a label of a text file stands for a missing number: NA, NaN, infinity."""
+    try:
+        return word in MISSING or (not math.isfinite(float(word)) and number_of(word) is None)
+    except ValueError:
+        return False
+
+
+def of_array(y: Array) -> Array:
+    """Return a one-dimensional array of labels, in this machine's order of bytes."""
+    kind = y.dtype.kind
+    if kind == "c":
+        raise LabelError(None, COMPLEX.format(y.dtype))
+    if kind not in "biufUO":
+        raise LabelError(None, _typed_words(y.dtype))
+    if kind == "O":
+        return _of_objects(y)
+    y = y.astype(y.dtype.newbyteorder("="), copy=False)
+    if kind == "u" and y.dtype.itemsize == INT64.bits // 8:
+        refuse(y > INT64.max, y, WIDE)
+        return y.astype(np.int64)
+    if kind == "f":
+        refuse(np.isfinite(y) & (np.abs(y) >= 2.0 ** (np.finfo(y.dtype).nmant + 1)), y, COARSE)
+    if kind == "U":
+        refuse(np.char.str_len(y) == 0, y, EMPTY)
+    return y
+
+
+def _typed_words(kind: object) -> str:
+    """Return what is wrong with a type of labels."""
+    is_time = kind_of_column(str(kind)) == "dates or times"
+    return "holds " + (TIMES if is_time else NEITHER).format(kind)
+
+
+def _of_objects(y: Array) -> Array:
+    """Return Python's objects as an array of their kind; text, and collections, as they are."""
+    kinds = kinds_of(y)
+    found = set(kinds.values())
+    if not found or COLLECTION in found:
+        return y
+    if FLOAT in found:
+        refuse([label != label for label in y], y, GAPS)
+    if found not in ({TEXT}, {BOOLEAN}, {INTEGER}, {FLOAT}, {INTEGER, FLOAT}):
+        _refuse_kinds(y, [kinds[type(label)] for label in y])
+    if TEXT in found:
+        refuse([not label for label in y], y, EMPTY)
+        refuse([label.endswith(NUL) for label in y], y, ENDS_IN_NUL)
+        return y
+    if BOOLEAN in found:
+        return y.astype(bool)
+    if FLOAT not in found:
+        refuse([not INT64.min <= int(label) <= INT64.max for label in y], y, WIDE)
+        return y.astype(np.int64)
+    refuse([isinstance(label, Integral) and abs(int(label)) >= EXACT for label in y], y, COARSE)
+    return of_array(y.astype(np.float64))
+
+
+def _refuse_kinds(y: Array, kinds: list[str]) -> NoReturn:
+    """Refuse objects some of which are no labels, or which are labels of several kinds."""
+    for kind, words in ((GAP, GAPS), (TIME, f"is {TIMES}"), (OTHER, f"is {NEITHER}")):
+        refuse([one == kind for one in kinds], y, words)
+    other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
+    raise LabelError(other, f"is {kinds[other]}, and labels before are not; {ONE_KIND}")
+
+
+def _of_pandas(y: pd.Series) -> Array:
+    """Return a column, index or array of pandas as an array."""
+    values = getattr(y, "array", y)
+    refuse(np.asarray(values.isna()), values, GAPS)
+    if hasattr(values, "categories"):
+        return _of_pandas(values.categories.take(values.codes))
+    if hasattr(values.dtype, "pyarrow_dtype"):
+        return of_arrow(values.__arrow_array__())
+    numbers = getattr(values.dtype, "numpy_dtype", None)  # of nullable numbers
+    return of_array(np.asarray(values) if numbers is None else values.to_numpy(dtype=numbers))
+
+
+def _of_polars(y: pl.Series) -> Array:
+    """Return a column of polars as an array."""
+    if y.null_count():
+        refuse(y.is_null().to_numpy(), y, GAPS)
+    plain = re.fullmatch(r"Boolean|U?Int(8|16|32|64)|Float\d+", str(y.dtype))
+    return of_array(y.to_numpy() if plain else _cells(y.to_list()))
+
+
+def of_arrow(y: pa.Array) -> Array:
+    """Return a column of pyarrow as an array; text as NumPy's."""
+    column = y.combine_chunks() if hasattr(y, "combine_chunks") else y
+    if column.null_count:
+        refuse(column.is_null().to_numpy(zero_copy_only=False), column, GAPS)
+    if hasattr(column, "dictionary"):
+        entries = _cells(column.dictionary.to_pylist())
+        return _as_text(of_array(entries[column.indices.to_numpy(zero_copy_only=False)]))
+    if re.fullmatch("bool|u?int[0-9]+|halffloat|float|double", str(column.type)):
+        return of_array(column.to_numpy(zero_copy_only=False))
+    if not re.fullmatch("(large_)?string(_view)?", str(column.type)):
+        raise LabelError(None, _typed_words(column.type))
+    return _as_text(of_array(_cells(column.to_pylist())))
+
+
+def refuse(
+    wrong: Sequence[bool] | Array, labels: Sequence[object] | Array | pl.Series, words: str
+) -> None:
+    """Refuse the first label that is wrong; ``{}`` in the words is the label."""
+    places = np.flatnonzero(wrong)
+    if len(places):
+        label = labels[int(places[0])]
+        shown = repr(str(label)) if isinstance(label, str) else str(label)
+        shown = shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 3]}..."
+        raise LabelError(int(places[0]), words.format(shown))
+
+
+def _cells(values: Sequence[object]) -> Array:
+    """Return values as an array of objects."""
+    return np.fromiter(values, object, len(values))
+
+
+def _as_text(y: Array) -> Array:
+    """Return text in an array of NumPy's text; others as they are."""
+    is_text = y.dtype.kind == "O" and len(y) and isinstance(y[0], str)
+    return y.astype(np.str_) if is_text else y
+
+
+# By the package of a column.
+COLUMNS: Mapping[str, Callable[..., Array]] = {
+    "pandas": _of_pandas,
+    "polars": _of_polars,
+    "pyarrow": of_arrow,
+}
