@@ -18,7 +18,8 @@ from tests.trials.exact import Exact, ExactProblem
 from tests.trials.random_problems import RandomProblem
 
 REFERENCE_EPOCHS = 2000
-ROUNDING_OF_SHARE = 1e-9  # of a relative gap: P(0) - D may be a small difference
+ROUNDING_OF_SHARE = 1e-12  # of a relative gap
+ROUNDING_OF_SCALE = 1e-14  # of P(0), from which D is taken
 
 
 class Keeper(MulticlassSVC):
@@ -75,9 +76,10 @@ class Verdict:
         gap, lower = self.primal - self.dual, self.claim.dual_objective
         if not np.isfinite(lower) or gap <= Fraction(LEAST_GAP) * self.primal:
             return False
-        scale = min(self.primal, max(Fraction(0), self.zero - Fraction(lower)))
+        rounding = Fraction(ROUNDING_OF_SCALE) * self.zero
+        scale = min(self.primal, max(Fraction(0), self.zero - Fraction(lower) - rounding))
         claim = self.claim.relative_gap
-        return claim < np.inf and Fraction(claim) * scale < gap * Fraction(1 - ROUNDING_OF_SHARE)
+        return claim < np.inf and Fraction(claim) * scale * Fraction(1 + ROUNDING_OF_SHARE) < gap
 
     @property
     def is_misplaced(self) -> bool:
