@@ -77,7 +77,7 @@ class Verdict:
         if not np.isfinite(lower) or gap <= Fraction(LEAST_GAP) * self.primal:
             return False
         rounding = Fraction(ROUNDING_OF_SCALE) * self.zero
-        scale = min(self.primal, max(Fraction(0), self.zero - Fraction(lower) - rounding))
+        scale = min(self.primal, max(Fraction(0), self.zero - Fraction(lower) + rounding))
         claim = self.claim.relative_gap
         return claim < np.inf and Fraction(claim) * scale * Fraction(1 + ROUNDING_OF_SHARE) < gap
 
