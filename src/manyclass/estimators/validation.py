@@ -112,10 +112,7 @@ def validated(
     check_sparse(X)
     given, types = rows_as_given(X)
     check = validate_data if given is X else partial(named_rows, X)
-    try:
-        labels = labels_of(y)
-    except LabelError as error:
-        raise ValueError(str(error)) from None
+    labels = exact_labels(y)
     try:
         rows, targets = check(
             estimator,
@@ -141,6 +138,14 @@ def validated(
         explain_rows(error)
         raise
     return rows, targets
+
+
+def exact_labels(y: object, name: str = "y") -> object:
+    """Return labels as ``labels_of`` does; ValueError of this name if one cannot be kept."""
+    try:
+        return labels_of(y)
+    except LabelError as error:
+        raise ValueError(error.within(name)) from None
 
 
 def _holds_label_sets(y: object) -> bool:

@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from manyclass import MulticlassSVC, load_data, load_svmlight, save_data
+from manyclass import MulticlassSVC, StochasticClassifier, load_data, load_svmlight, save_data
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
@@ -213,3 +213,12 @@ def test_columns_of_an_array(tmp_path: Path) -> None:
     read = of_file("u.npy", lambda y, path: np.save(path, np.column_stack([y, y])), "1")
     check(read, tmp_path, np.array([2**63, 1] * 3, np.uint64), REFUSED)
     check(read, tmp_path, np.array([2**62 + 1, 2**62] * 3, ">u8"), [2**62, 2**62 + 1])
+
+
+def test_classes_of_a_stream() -> None:
+    """``partial_fit(classes=...)`` has the same rule."""
+    y = pd.array([2**53, 2**53 + 1] * 3, "Int64")
+    model = StochasticClassifier(random_state=0).partial_fit(X, y, classes=y)
+    assert model.classes_.tolist() == [2**53, 2**53 + 1]
+    with pytest.raises(ValueError, match="row 1 of classes is empty"):
+        StochasticClassifier().partial_fit(X, y, classes=["a", ""])

@@ -31,7 +31,12 @@ from manyclass.estimators.stochastic.run import (
     shape_of,
     two_at_least,
 )
-from manyclass.estimators.validation import INPUT_ATTRIBUTES, stream_data, validated
+from manyclass.estimators.validation import (
+    INPUT_ATTRIBUTES,
+    exact_labels,
+    stream_data,
+    validated,
+)
 from manyclass.prediction.scoring import Coefficients, best_classes
 from manyclass.problem.dataset import MAX_INDEX, Dataset, few_are_shared
 from manyclass.problem.solution import Status
@@ -167,7 +172,7 @@ class StochasticModel(LinearClassifier):
         """Return all classes, given those of a call of ``partial_fit``."""
         before: Array | None = getattr(self, "classes_", None)
         if classes is not None:
-            known = two_at_least(unique_labels(classes))
+            known = two_at_least(unique_labels(exact_labels(classes, "classes")))
             if before is None or np.array_equal(known, before):
                 return known
             raise ValueError(f"classes={classes!r} are not those of before, {before}")
