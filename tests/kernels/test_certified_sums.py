@@ -54,15 +54,18 @@ def test_losses_of_many_rows(kind, instruction_set):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("bias", [0.0, 1.0, 0.37, 71.0])
 def test_squared_norm_and_distance_of_returned_intercepts(dtype, bias):
+    """Of intercepts as users have them: bias * w, rounded, over intercept_scaling as given."""
     w = np.random.default_rng(0).normal(size=50).astype(dtype)
-    bias = float(dtype(bias))
+    data = make_problem(np.zeros((2, 1), dtype), [0, 1], n_classes=2, bias=bias).dataset
+    assert (data.bias, data.scaling) == (float(dtype(bias)), bias)
     returned = [Fraction(float(x)) for x in w]
     if bias:
         returned = [Fraction(float(dtype(bias) * x)) / Fraction(bias) for x in w]
     exact = sum(x**2 for x in returned)
-    square, moved = returned_square(_core.sum_of_squares(w[None]), w, bias)
+    square, moved = returned_square(_core.sum_of_squares(w[None]), w, data)
     assert abs(Fraction(square) - exact) <= 20 * UNIT * exact
     change = sum((x - Fraction(float(held))) ** 2 for x, held in zip(returned, w, strict=True))
     assert change <= Fraction(moved) ** 2
-    assert moved <= 1.01 * float(change) ** 0.5 + 1e-14
-    np.testing.assert_allclose(returned_intercepts(w, bias), [float(x) for x in returned])
+    apart = data.bias_error * float(np.linalg.norm(w.astype(float)))  # of W(z), as of W
+    assert apart <= moved <= 1.01 * float(change) ** 0.5 + 1.01 * apart + 1e-14
+    np.testing.assert_allclose(returned_intercepts(w, data), [float(x) for x in returned])
