@@ -102,12 +102,12 @@ def test_an_unfinished_fit_has_its_own_warning_alone():
 )
 def test_scores_that_do_not_tell_values_of_C_apart_are_warned_of(kind, scoring):
     X, y = noise()
-    model = kind(Cs=[1e-3, 1e-2], cv=2, scoring=scoring, random_state=0)
+    model = kind(Cs=[1e-3, 2e-3, 1e-2], cv=2, scoring=scoring, random_state=0)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         model.fit(X, y)
     told = [str(warning.message) for warning in seen]
-    assert told[0].startswith("all 2 values of C score alike (0.83), and C = 0.001 is one of them")
+    assert told[0].startswith("all 3 values of C score alike (0.83), and C = 0.001 is one of them")
     assert told[1].startswith("nearly all training rows are given class 0")
     assert len(told) == 2
 
@@ -118,5 +118,5 @@ def test_perfect_scores_are_not_warned_of():
     X = rng.normal(size=(60, 3)) + 10 * np.eye(3)[y]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = MulticlassSVCCV(Cs=[0.1, 1.0], cv=2, random_state=0).fit(X, y)
+        model = MulticlassSVCCV(Cs=[0.1, 0.3, 1.0], cv=2, random_state=0).fit(X, y)
     assert model.best_score_ == 1.0

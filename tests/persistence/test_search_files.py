@@ -111,7 +111,7 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
         ({"search.gaps": np.zeros((2, 5))}, "other shapes"),
         ({"search.seconds": np.zeros((3, 5), np.int64)}, "other shapes"),
         ({"search.certificates": np.zeros((3, 5, 4))}, "certificates"),
-        ({"search.certificates": -np.ones((3, 5, 5))}, "is negative"),
+        ({"search.certificates": -np.ones((3, 5, 6))}, "is negative"),
     ],
 )
 def test_hostile_tensors(change, message, path):

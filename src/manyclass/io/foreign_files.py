@@ -13,7 +13,7 @@ KINDS = {
     rb"FEA1": "a Feather file of version 1 (write it again, with version=2)",
     rb"\x93NUMPY": "an array of NumPy (.npy)",
     rb"PK\x03\x04": "a zip archive, such as .npz or a file of skops",
-    rb"\x80[\x02-\x05]": "a pickle",
+    rb"\x80[\x02-\x05][^\0]": "a pickle",
     rb"\x89HDF": "an HDF5 file",
     rb"SQLite": "an SQLite database",
     rb"solver_type ": "a model of LIBLINEAR (manyclass import and load_liblinear read it)",

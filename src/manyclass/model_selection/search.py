@@ -226,7 +226,7 @@ def near_best(scores: Scores) -> NDArray[np.bool_]:
 
 
 def warn_of_equal_scores(scores: Scores, C: float) -> None:
-    """Warn if all values of C score alike, unless their scores are perfect (1).
+    """Warn if all of three values of C or more score alike, unless their scores are perfect (1).
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def warn_of_equal_scores(scores: Scores, C: float) -> None:
         The one that is chosen.
     """
     means = scores.mean(axis=0)
-    if len(means) > 1 and np.ptp(means) <= EQUAL * abs(means[0]) and means[0] < 1 - EQUAL:
+    if len(means) > 2 and np.ptp(means) <= EQUAL * abs(means[0]) and means[0] < 1 - EQUAL:
         warnings.warn(
             f"all {len(means)} values of C score alike ({means[0]:.4g}), and C = {C:g} is one of "
             "them: the models may give all rows the same class; choose another scoring, such as "
