@@ -108,6 +108,7 @@ def test_info(run, corpus, here):
         "gap",
         "relative_gap",
         "max_violation",
+        "zero_objective",
     }
     lines = run.works("info", corpus / "model")
     assert "classes      20" in lines

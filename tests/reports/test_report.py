@@ -138,7 +138,7 @@ def test_histories_that_are_odd(monkeypatch):
     model = MulticlassSVC(random_state=0).fit(X, Y)
     record = type(model.history_[0])
     for numbers in ((np.nan, 1.0), (np.inf, np.inf), (-1.0, 1.0), (0.0, 0.0), (1e-320, 1e-320)):
-        model.history_ = [record(1, 0.0, *numbers, 0.0, 1.0, 1, 1, 1, 1)] * 2
+        model.history_ = [record(1, 0.0, *numbers, 0.0, 1.0, 1, 1, 1, 1, 1.0)] * 2
         outline(model)
     del model.history_
     assert "The model has no history" in outline(model)[0]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 
 pytest.importorskip("distributed", reason="needs Dask: pip install 'manyclass[dask]'")
 pytest.importorskip("pyarrow")
+pytest.importorskip("pandas")
 
 import dask.array as da
 import dask.dataframe as dd
+import pandas as pd
 
 from manyclass.dask import DaskMulticlassSVC, DaskMultinomialLogisticRegression
 from tests.helpers.dask import processes

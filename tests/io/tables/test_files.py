@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from manyclass import load_data, save_data
 from manyclass.io.tables.open_table import open_table, table_kind
 
 pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
 feather = pytest.importorskip("pyarrow.feather")
 parquet = pytest.importorskip("pyarrow.parquet")
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from manyclass import MulticlassSVC, StochasticClassifier, load_data, load_svmlight, save_data
 
 pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 feather = pytest.importorskip("pyarrow.feather")
 parquet = pytest.importorskip("pyarrow.parquet")
 
