@@ -171,7 +171,7 @@ def problem_of(data: Data, formulation: str) -> Problem:
     X = data.X
     rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
     weights = np.ones(len(data.labels))
-    dataset = Dataset(*rows, data.labels, weights, X.shape[1], data.n_classes, bias=0.0, scaling=0.0)
+    dataset = Dataset(*rows, data.labels, weights, X.shape[1], data.n_classes, bias=0.0)
     return Problem(dataset, FORMULATIONS[formulation], 1.0)
 
 

@@ -136,7 +136,6 @@ def test_any_file_on_any_number_of_ranks(rows, size, cut):
     ("wrong", "message"),
     [
         ("a 3:x", "a feature's value is not a number"),
-        ("inf 1:1", "the label is not finite"),
         ("1,2 1:1", "several labels in one row"),
     ],
 )

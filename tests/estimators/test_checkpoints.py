@@ -134,7 +134,7 @@ def test_a_checkpoint_of_the_beginning_is_a_beginning(folder):
 def test_the_weights_of_the_newton_phase_survive(folder, monkeypatch):
     """They are not W(z); also where each rank has those of some classes."""
     monkeypatch.setattr(newton_phase, "START", 10.0)
-    monkeypatch.setattr(Pace, "is_slow", lambda self: True)
+    monkeypatch.setattr(Pace, "is_slow", lambda self, passes=0: True)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 400)
     rows = 0.5 * rng.normal(size=(4, 6))[y] + rng.normal(size=(400, 6))

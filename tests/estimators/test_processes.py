@@ -91,7 +91,7 @@ def train_and_predict(name, queue):
 def test_a_forked_process_trains_in_threads_after_its_parent_did(name, monkeypatch):
     """Groups of classes in threads, and the team of the Newton phase."""
     monkeypatch.setattr(newton_phase, "START", 10.0)
-    monkeypatch.setattr(Pace, "is_slow", lambda _: True)
+    monkeypatch.setattr(Pace, "is_slow", lambda self, passes=0: True)
     model = train(name)
     context = multiprocessing.get_context("fork")
     queue = context.Queue()

@@ -56,7 +56,7 @@ def test_training_with_sparse_weights(name):
 )
 def test_the_newton_phase(name, loss, monkeypatch):
     monkeypatch.setattr(newton_phase, "START", 10.0)
-    monkeypatch.setattr(Pace, "is_slow", lambda _: True)
+    monkeypatch.setattr(Pace, "is_slow", lambda self, passes=0: True)
     X, y = clusters(4000, 20, 5, dense=True)
     fits = [fit(X.astype(np.float64), y, name, loss, n_jobs, tol=1e-6) for n_jobs in (1, 3, 3)]
     for model in fits:

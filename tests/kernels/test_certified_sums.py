@@ -57,7 +57,7 @@ def test_squared_norm_and_distance_of_returned_intercepts(dtype, bias):
     """Of intercepts as users have them: bias * w, rounded, over intercept_scaling as given."""
     w = np.random.default_rng(0).normal(size=50).astype(dtype)
     data = make_problem(np.zeros((2, 1), dtype), [0, 1], n_classes=2, bias=bias).dataset
-    assert (data.bias, data.scaling) == (float(dtype(bias)), bias)
+    assert (data.rounded_bias, data.bias) == (float(dtype(bias)), bias)
     returned = [Fraction(float(x)) for x in w]
     if bias:
         returned = [Fraction(float(dtype(bias) * x)) / Fraction(bias) for x in w]

@@ -36,7 +36,7 @@ def at_once(monkeypatch):
     monkeypatch.setattr(NewtonPhase, "round", counted)
     monkeypatch.setattr(newton_phase, "beginning", lambda problem: (2.0, newton_phase.LATE))
     monkeypatch.setattr(newton_phase, "is_allowed", lambda problem: True)
-    monkeypatch.setattr(Pace, "is_slow", lambda self: True)
+    monkeypatch.setattr(Pace, "is_slow", lambda self, passes=0: True)
     return rounds
 
 

@@ -54,7 +54,7 @@ def ctrl_c(monkeypatch):
 
     monkeypatch.setattr(NewtonPhase, "round", watched)
     monkeypatch.setattr(newton_phase, "START", 10.0)
-    monkeypatch.setattr(Pace, "is_slow", lambda self: True)
+    monkeypatch.setattr(Pace, "is_slow", lambda self, passes=0: True)
     finger = threading.Thread(target=press)
     finger.start()
     yield over

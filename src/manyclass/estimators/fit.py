@@ -373,7 +373,8 @@ class Training:
 
     def warn_of_one_class(self, given: Given) -> None:
         """Warn of a model that gives nearly all training rows one class."""
-        if self.base_scores is not None:  # which predictions do not have
+        # Predictions have no base scores; a process of several has a part of the rows or weights.
+        if self.base_scores is not None or self.backend() is not None:
             return
         found = only_class(self.model, given.problem.dataset)
         if found is not None:

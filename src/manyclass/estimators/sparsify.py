@@ -193,7 +193,7 @@ def primal_of(problem: Problem, coef: Coefficients, intercept: Array, n_jobs: in
     scale = np.array([-1.0, 1.0]) if binary else np.ones(1)
     if binary and not problem.formulation.is_separable:
         scale /= 2
-    bias = np.divide(intercept, data.scaling, dtype=np.float64) if data.bias else np.zeros(1)
+    bias = np.divide(intercept, data.bias, dtype=np.float64) if data.bias else np.zeros(1)
     norm = float(scale @ scale) * (squared_norm(coef) + float(bias @ bias))
     loss = 0.0
     step = max(1, SCORES_AT_A_TIME // data.n_classes)

@@ -61,7 +61,7 @@ class Labelled:
         d = rows.n_features
         if features is not None:
             rows = Dataset.from_matrix(
-                X, rows.labels, n_classes=1, weights=rows.weights, bias=rows.scaling
+                X, rows.labels, n_classes=1, weights=rows.weights, bias=rows.bias
             )
         return cls(rows, indicator, C, loss, features, d)
 
@@ -116,7 +116,7 @@ class Labelled:
             np.zeros(len(rows), np.int32),
             n_classes=1,
             weights=data.weights[rows],
-            bias=data.scaling,
+            bias=data.bias,
         )
         return replace(self, rows=part, indicator=self.indicator[rows])
 

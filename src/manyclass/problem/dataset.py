@@ -58,9 +58,8 @@ class Dataset:
     n_classes : int
         k.
     bias : float
-        Value of the appended constant feature, a number of the type of X; 0 = no intercept.
-    scaling : float
-        That value as it is given: intercepts are scaling * w in ||W||, and in users' formulas.
+        Value of the appended constant feature as it is given; 0 = no intercept. The core has it
+        rounded to the type of X.
     sets : ndarray of shape (n,), uint64, or None
         Bits of the classes of every example, of one-vs-rest where examples have several, or none;
         labels are all ELSEWHERE then.
@@ -74,13 +73,17 @@ class Dataset:
     n_features: int
     n_classes: int
     bias: float
-    scaling: float
     sets: NDArray[np.uint64] | None = None
 
     @property
+    def rounded_bias(self) -> float:
+        """``bias`` as the core has it, a number of the type of X."""
+        return float(self.dtype.type(self.bias))
+
+    @property
     def bias_error(self) -> float:
-        """Relative difference of ``scaling`` from ``bias``."""
-        return abs(self.scaling / self.bias - 1) if self.bias else 0.0
+        """Relative difference of ``bias`` from its rounded value."""
+        return abs(self.bias / self.rounded_bias - 1) if self.bias else 0.0
 
     @property
     def n_examples(self) -> int:
@@ -125,7 +128,7 @@ class Dataset:
         weights : ndarray of shape (n,), default=None
             One for all when None.
         bias : float, default=0.0
-            Rounded to the type of X, as a feature is.
+            Value of the appended feature.
         keeps_dense : bool, default=True
             Whether an array may be taken as it is. Where X comes in pieces, some of which may hold
             more zeros than others, all are converted to CSR.
@@ -160,8 +163,7 @@ class Dataset:
             weights=np.ascontiguousarray(weights, dtype=np.float64),
             n_features=int(d),
             n_classes=int(n_classes),
-            bias=float(values.dtype.type(bias)),
-            scaling=float(bias),
+            bias=float(bias),
         )
 
     def with_blank_rows(self, labels: NDArray[np.int32], weights: NDArray[np.float64]) -> Dataset:

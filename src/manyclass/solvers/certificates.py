@@ -2,7 +2,7 @@
 
 Users have intercepts bias * w, rounded to the type of W, and, where W is to sum to zero, it is its
 projection that counts: of rounding, a mean is left. The penalty of an intercept b is that of
-b / scaling, where scaling is the bias before it was rounded to the type of X.
+b / bias, where loops have a bias that is rounded to the type of X.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def returned_square(square: float, intercepts: Array, data: Dataset) -> tuple[fl
     with np.errstate(over="ignore", invalid="ignore"):  # W that overflows is refused later
         returned = returned_intercepts(intercepts, data)
         change = returned - held
-        # W(z) has scaling in place of bias, too.
+        # W(z) has the bias as it is given, too.
         rounding = np.finfo(np.float64).eps + data.bias_error
         moved = np.linalg.norm(change) + rounding * np.linalg.norm(held)
         return square + float(change @ (returned + held)), float(moved)
@@ -146,8 +146,8 @@ def half_square(at: Returned, n_classes: int) -> float:
 
 
 def returned_intercepts(intercepts: Array, data: Dataset) -> NDArray[np.float64]:
-    """Return bias * w, rounded to the type of W, over scaling."""
+    """Return bias * w, rounded to the type of W, over bias as it is given."""
     if data.bias == 0:
         return intercepts.astype(np.float64)
     returned = intercepts * intercepts.dtype.type(data.bias)
-    return np.asarray(returned.astype(np.float64) / data.scaling)
+    return np.asarray(returned.astype(np.float64) / data.bias)

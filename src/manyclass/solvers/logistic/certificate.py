@@ -84,7 +84,7 @@ def as_returned(engine: PrimalEngine, W: Array) -> NDArray[np.float64]:
     wide = engine.new_weights(DOUBLE)
     into = engine.matrix(wide)
     into[:] = W
-    bias = W.dtype.type(engine.problem.dataset.bias)
+    bias = W.dtype.type(engine.problem.dataset.rounded_bias)
     if bias:
         into[-1] = (W[-1] * bias).astype(np.float64) / float(bias)
     return wide
@@ -98,9 +98,9 @@ def _from(
 ) -> Certificate:
     part = engine.matrix if engine.regularize_intercept else engine.features
     data = engine.problem.dataset
-    if data.bias_error:  # penalties of intercepts are those of b / scaling
-        engine.bias(wide)[:] *= data.bias / data.scaling
-        engine.bias(sums)[:] *= data.scaling / data.bias
+    if data.bias_error:  # penalties of intercepts are those of b / bias as it is given
+        engine.bias(wide)[:] *= data.rounded_bias / data.bias
+        engine.bias(sums)[:] *= data.bias / data.rounded_bias
     W = part(wide)
     apart = W - part(sums)
     n, k = engine.n_examples, engine.problem.dataset.n_classes

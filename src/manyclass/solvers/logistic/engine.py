@@ -279,8 +279,8 @@ class LogisticEngine(PrimalEngine):
         self.is_fresh = False
         if self.left is not None:
             # Visits have added bias times the change of what is left.
-            self.left += (bias - before) / data.bias
-            bias += (data.bias * self.left).astype(bias.dtype)
+            self.left += (bias - before) / data.rounded_bias
+            bias += (data.rounded_bias * self.left).astype(bias.dtype)
         return found
 
     def rebuild(self, *, keeps_bias: bool) -> NDArray[np.float64]:
