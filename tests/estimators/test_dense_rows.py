@@ -63,6 +63,7 @@ def test_csr_whose_rows_are_full_is_dense():
     assert np.shares_memory(dataset.values, rows.data)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @each("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("name", "loss"), PAIRS)
 def test_certificate_equals_numpy(name, loss, dtype):

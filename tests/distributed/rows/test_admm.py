@@ -71,6 +71,7 @@ def test_parts_reach_the_optimum_of_one_process(formulation, loss, size):
     assert primal(models[0], X, Y) == pytest.approx(proof.primal_objective, rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("formulation", ["lee_lin_wahba", "adm"])
 def test_sums_to_zero_of_sparse_float32_rows(formulation):
     rows = sp.csr_array(DATA["sparse"], dtype=np.float32)
