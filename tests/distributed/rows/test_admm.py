@@ -78,7 +78,10 @@ def test_sums_to_zero_of_sparse_float32_rows(formulation):
     best = alone(sp.csr_array(DATA["sparse"]), Y, formulation=formulation).certificate_
     model = on_ranks(3, lambda rank: fit(rank, rows, Y, formulation=formulation))[1]
     assert model.coef_.sum(axis=0) == pytest.approx(0, abs=1e-6)
-    assert model.certificate_.relative_gap <= TOL
+    proof = model.certificate_
+    # The optimum of adm is W = 0, and float32 holds z to 1e-7 of it.
+    measure = proof.primal_objective if formulation == "adm" else proof.gap / proof.relative_gap
+    assert proof.gap <= TOL * measure
     assert model.certificate_.dual_objective <= best.primal_objective
     P = primal(model, rows, Y)
     assert model.certificate_.primal_objective == pytest.approx(P, rel=1e-5)
