@@ -123,5 +123,5 @@ def test_a_class_of_one_row(run, here):
     code, (line,), warnings = run("cv", "data", *given)
     assert code == 0
     assert np.isfinite(json.loads(line)["scores"]).all()
-    assert "is of the class 9: " in warnings[-1]
+    assert "lack class 9: " in warnings[-1]
     assert warnings[-1].endswith("or --regularize-intercept")

@@ -71,6 +71,15 @@ def test_the_remedies_are_not_warned_of(model):
     assert len(np.unique(model.predict(X))) == 4
 
 
+def test_the_line_that_calls_fit_is_named():
+    X, y = overlapping()
+    search = MulticlassSVCCV(Cs=[0.01], cv=2, random_state=0, class_weight={"often": 1.5})
+    with pytest.warns(UserWarning, match="nearly all training rows") as seen:
+        search.fit(X, y)
+    assert {one.filename for one in seen} == {__file__}
+    assert "balanced" not in str(seen[0].message)
+
+
 def test_rare_classes_that_are_found_are_not_warned_of():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [5000, 5])

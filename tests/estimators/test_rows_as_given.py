@@ -277,3 +277,19 @@ def test_numbers_of_all_kinds_are_taken():
     )
     assert MulticlassSVC(C=0.1).fit(numbers, Y).coef_.shape == (3, 4)
     assert MulticlassSVC(C=0.1).fit(pl.DataFrame({"a": X[:, 0], "b": Y > 0}), Y).n_features_in_ == 2
+
+
+def test_masked_entries_are_missing():
+    rows, y = np.eye(4), np.array([0, 1, 0, 1])
+    model = MulticlassSVC()
+    with pytest.raises(ValueError, match="X has masked entries"):
+        model.fit(np.ma.masked_equal(rows, 1.0), y)
+    with pytest.raises(ValueError, match="row 1 of y is missing"):
+        model.fit(rows, np.ma.masked_array(y, mask=[0, 1, 0, 0]))
+    model.fit(np.ma.masked_array(rows), np.ma.masked_array(y))
+    assert model.predict(np.ma.masked_array(rows)).tolist() == y.tolist()
+
+
+def test_score_takes_labels_that_fit_takes():
+    y = np.array([0, 1, 2, 1], object)
+    assert MulticlassSVC(C=10).fit(np.eye(4), y).score(np.eye(4), y) == 1

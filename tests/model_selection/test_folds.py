@@ -25,7 +25,7 @@ y = LABELS[np.r_[np.arange(57) % 3, 3, 3, 3]]
 X = rng.normal(size=(60, 4)) + 2 * np.eye(4)[np.searchsorted(LABELS, y)]
 FOLDS = list(KFold(3).split(X))  # the last rows are tested in fold 3
 FIRST = FOLDS[2][0]  # and it trains without them
-HALF = pytest.warns(UserWarning, match=r"fold 3 is of the class 'rare': the intercept")
+HALF = pytest.warns(UserWarning, match=r"fold 3 lack class 'rare': the free intercept")
 
 
 def dense_or_sparse(rows, is_sparse):

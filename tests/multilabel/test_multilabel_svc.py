@@ -185,6 +185,12 @@ def test_refuses_other_labels(Y, message):
     assert not hasattr(model, "n_features_in_")
 
 
+def test_labels_of_two_kinds_in_sets_are_refused(data):
+    sets = [{True}, {1}, {0}] * 20
+    with pytest.raises(ValueError, match="all numbers, all text or all booleans"):
+        MultilabelSVC().fit(data[0][:60], sets)
+
+
 def test_refuses_unknown_labels_in_score(data):
     X, Y = data
     model = MultilabelSVC().fit(X, sets_of(Y))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import warnings
 from typing import TYPE_CHECKING
 
 from manyclass.cli.console import (
@@ -21,6 +20,7 @@ from manyclass.cli.input.data import is_of_sets, load_for, read_for
 from manyclass.cli.multilabel import evaluate_sets, predict_sets
 from manyclass.cli.options import data_options, force_option, settle_order
 from manyclass.io import atomic
+from manyclass.utils.user_warning import warn_user
 
 if TYPE_CHECKING:
     from manyclass.persistence.model_schema import Estimator
@@ -219,10 +219,9 @@ def _labels_of(model: Estimator, y: Array) -> Array:
 def warn_of_unseen(data: str, n_unseen: int) -> None:
     """Warn of rows with labels that the model does not have."""
     if n_unseen:
-        warnings.warn(
+        warn_user(
             f"{data}: {count(n_unseen, 'row')} with a label that is no class of the "
             "model; counted as errors",
-            stacklevel=3,
         )
 
 

@@ -151,9 +151,8 @@ try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as _around_fit
 
-    WRAPPERS = 1  # stack frames that with_callbacks puts around a method
 except ImportError:  # scikit-learn before 1.9
-    WRAPPERS, _around_fit = 0, None
+    _around_fit = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]  # where the import failed
         """Stand-in for estimators whose scikit-learn knows no callbacks."""
@@ -165,7 +164,7 @@ def with_callbacks(method: F) -> F:
     return followed
 
 
-__all__ = ["WRAPPERS", "CallbackSupportMixin", "EpochCallbacks", "FitTask", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "EpochCallbacks", "FitTask", "with_callbacks"]
 
 
 class FitTask:

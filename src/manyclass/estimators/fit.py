@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from manyclass.estimators.coefficients import WRAPPERS, EpochCallbacks, FitTask, split_weights
+from manyclass.estimators.coefficients import EpochCallbacks, FitTask, split_weights
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.offsets import with_base_scores
 from manyclass.estimators.one_class import only_class
@@ -50,6 +49,7 @@ from manyclass.utils.types import (
     Settings,
     StoppingName,
 )
+from manyclass.utils.user_warning import warn_user
 
 # Fitted attributes that the next fit replaces or drops.
 REPLACED = ("_coefficients", "intercept_", "sparsity_report_", "_warm_start")
@@ -78,8 +78,8 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
 
     @property
     @abstractmethod
-    def _remedy(self) -> str:
-        """What to do where nearly all rows are given one class."""
+    def _remedies(self) -> list[str]:
+        """What may help where nearly all rows are given one class, without class_weight."""
 
     @property
     def _bias(self) -> float:
@@ -353,22 +353,19 @@ class Training:
         """Warn of weights that rounding loses, and of a tolerance that was not reached."""
         low, high = self.range_of_costs(problem)
         if high * np.finfo(np.float64).eps > low:
-            warnings.warn(
+            warn_user(
                 f"C times the weights of examples range from {low:.2g} to {high:.2g}: the light "
                 "ones are lost in the rounding of the heavy ones; check sample_weight and "
                 "class_weight",
-                UserWarning,
-                stacklevel=5 + WRAPPERS,  # the caller of fit
             )
         if self.is_final and solution.status in (Status.MAX_ITER, Status.STALLED):
             reached, model = self.model.certificate_, self.model
             assert reached is not None
-            warnings.warn(
+            warn_user(
                 f"training stopped after {len(solution.history)} epoch(s) at relative gap "
                 f"{reached.relative_gap:.2e}, violation {reached.max_violation:.2e} (asked for: "
                 f"{model.stopping} {model.tol:g}): {solution.status.value}",
                 ConvergenceWarning,
-                stacklevel=5 + WRAPPERS,  # the caller of fit
             )
 
     def warn_of_one_class(self, given: Given) -> None:
@@ -378,11 +375,12 @@ class Training:
             return
         found = only_class(self.model, given.problem.dataset)
         if found is not None:
-            warnings.warn(
+            weighted = [] if self.model.class_weight is not None else ["class_weight='balanced'"]
+            *others, last = weighted + self.model._remedies
+            warn_user(
                 f"nearly all training rows are given class {given.classes[found.number]!s}, though "
-                f"{100 * found.others:.2g} % are of other classes: {self.model._remedy}",
-                UserWarning,
-                stacklevel=5 + WRAPPERS,  # the caller of fit
+                f"{100 * found.others:.2g} % are of other classes, which may be the optimum where "
+                f"classes overlap; try {', '.join(others)} or {last}"
             )
 
     def range_of_costs(self, problem: Problem) -> tuple[float, float]:

@@ -31,6 +31,7 @@ from manyclass.prediction.scoring import (
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.solution import Certificate
 from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.labels import labels_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import named_rows
 from manyclass.utils.types import Array, CsrArray, Label, Rows, RowsLike, Settings
@@ -164,6 +165,37 @@ class LinearClassifier(ClassifierMixin):
             return decided(now, now._check_rows(X), costs, reject, reject_label)
         best = now._labels(now._check_rows(X), 1)
         return np.asarray(now.classes_[best[:, 0]])
+
+    def score(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Compute the accuracy: the share of the rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+        y : array-like of shape (n_samples,)
+            Their labels, of any type that ``fit`` takes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+
+        Raises
+        ------
+        ValueError
+            If X is not as in ``predict``, y not as in ``fit``, or their numbers of rows differ.
+
+        Examples
+        --------
+        >>> from manyclass import MulticlassSVC
+        >>> model = MulticlassSVC(C=10).fit([[-1.0], [1.0]], ["left", "right"])
+        >>> model.score([[-3.0], [2.0]], ["left", "left"])
+        0.5
+        """
+        return float(super().score(X, labels_of(y), sample_weight))
 
     def predict_top_k(self, X: RowsLike, k: int) -> Array:
         """Predict the k best classes of every row, the best first.

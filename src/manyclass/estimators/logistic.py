@@ -284,8 +284,8 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         return {name: value for name, value in state.items() if name != "_warm_start"}
 
     @property
-    def _remedy(self) -> str:
-        return "use class_weight='balanced', costs of predict, or a larger C"
+    def _remedies(self) -> list[str]:
+        return ["costs of predict", "a larger C"]
 
     def _dataset(
         self,

@@ -12,7 +12,6 @@ Source: Guo, Pleiss, Sun, Weinberger 2017 (On calibration of modern neural netwo
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.utils.types import Array, RowsLike
+from manyclass.utils.user_warning import warn_user
 
 # Temperatures that are looked at: probabilities beyond are 0 and 1, or all equal.
 COLDEST, HOTTEST = 1e-6, 1e6
@@ -163,11 +163,9 @@ class CalibrationMixin(ProbabilitiesMixin):
         labels = np.searchsorted(now.classes_, targets)
         temperature = best_temperature(now, rows, labels, weights)
         if temperature in LIMITS:
-            warnings.warn(
+            warn_user(
                 f"temperature_ is at its limit, {temperature:g}: {LIMITS[temperature]}, so that no "
                 f"temperature is best for these {len(labels)} rows; calibrate on more rows",
-                UserWarning,
-                stacklevel=2,
             )
         self._set_temperature(temperature)
         return self

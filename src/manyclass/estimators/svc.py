@@ -374,18 +374,13 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
             check_parameters(self)
 
     @property
-    def _remedy(self) -> str:
-        other = "or MultinomialLogisticRegression, whose predict takes costs"
+    def _remedies(self) -> list[str]:
+        other = "MultinomialLogisticRegression, whose predict takes costs"
         if self.costs is None:
-            return (
-                "that may be the optimum where classes overlap and one is frequent; use "
-                f"class_weight='balanced', costs with loss='squared_hinge', {other}"
-            )
-        return (
-            "where classes overlap, costs move hinge losses little; use "
-            "formulation='weston_watkins' with cost_scaling='slack' or loss='squared_hinge', "
-            f"{other}"
-        )
+            return ["costs with loss='squared_hinge'", other]
+        # Where classes overlap, costs move hinge losses little.
+        slack = "formulation='weston_watkins' with cost_scaling='slack'"
+        return [f"{slack} or loss='squared_hinge'", other]
 
     def _problem(self, dataset: Dataset, classes: Array) -> Problem:
         formulation = named(self.formulation)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import ClassVar, Literal, Self
@@ -58,6 +57,7 @@ from manyclass.utils.advice import first_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import fit_context
 from manyclass.utils.types import Array, ClassWeight, RowsLike, Settings
+from manyclass.utils.user_warning import warn_user
 
 PATH = "path"
 
@@ -355,23 +355,22 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         missing = folds.missing()
         if missing:
             classes = np.unique(np.concatenate(list(missing.values()))).tolist()
-            warnings.warn(
-                f"no training row of fold {', '.join(map(str, missing))} is of the class "
-                f"{first_of(classes)}: the intercept there is trained with half a row instead; use "
-                "stratified folds, fewer of them, or regularize_intercept=True",
-                UserWarning,
-                stacklevel=6,  # the caller of fit
+            where = "fold" if len(missing) == 1 else "folds"
+            lacked = "class" if len(classes) == 1 else "classes"
+            warn_user(
+                f"the training rows of {where} {', '.join(map(str, missing))} lack {lacked} "
+                f"{first_of(classes)}: the free intercept of such a class is trained with half a "
+                "row; use stratified folds, fewer of them, or regularize_intercept=True",
             )
 
     def _warn(self, gap: float) -> None:
         """Warn if the compared fits have a larger gap than requested."""
         if not isinstance(self.Cs, str) and gap > self.tol:
-            warnings.warn(
+            warn_user(
                 f"the folds' fits stopped at relative gaps up to {gap:.2e} (asked for: "
                 f"{self.tol:g}): "
                 "scale the features, or raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=6,  # the caller of fit
             )
 
     def _print(self, C: float, column: Column) -> None:

@@ -26,7 +26,6 @@ by ROUNDING. So is the product of C and the weights of examples, by which P* cha
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from numbers import Real
@@ -47,6 +46,7 @@ from manyclass.model_selection.folds import (
 )
 from manyclass.model_selection.scorers import Classifier
 from manyclass.utils.types import Array, CsrArray, FormulationName, Numbers, Rows
+from manyclass.utils.user_warning import warn_user
 
 LADDER = 10.0  # between the first few C, until the path is constant
 # Tolerance of the fits as a share of epsilon: smaller means longer fits, larger more of them.
@@ -219,12 +219,11 @@ def c_path(
     began = time.perf_counter()
     C, gap = tracer.trace(C_min, C_max, epsilon, max_fits)
     if gap > epsilon:
-        warnings.warn(
+        warn_user(
             f"the path is proven to {gap:.2e} at C = {C:g} (asked for: {epsilon:g}) after "
             f"{len(tracer.fits)} fits; raise max_fits or max_iter, lower tol, or choose a smaller "
             "C_max, by which the rounding of losses is multiplied",
             ConvergenceWarning,
-            stacklevel=2,
         )
     accuracies = None
     if validation is not None:

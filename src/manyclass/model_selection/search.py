@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
@@ -40,6 +39,7 @@ from manyclass.model_selection.folds import (
 from manyclass.model_selection.path import SHARE, Tracer
 from manyclass.model_selection.scorers import Classifier
 from manyclass.utils.machine import available_memory
+from manyclass.utils.user_warning import warn_user
 
 COARSE = 1e-2
 SHARE_FOR_STARTS = 0.2  # of the memory, for starts that coarse fits keep for the fine ones
@@ -236,12 +236,10 @@ def warn_of_equal_scores(scores: Scores, C: float) -> None:
     """
     means = scores.mean(axis=0)
     if len(means) > 2 and np.ptp(means) <= EQUAL * abs(means[0]) and means[0] < 1 - EQUAL:
-        warnings.warn(
+        warn_user(
             f"all {len(means)} values of C score alike ({means[0]:.4g}), and C = {C:g} is one of "
-            "them: the models may give all rows the same class; choose another scoring, such as "
-            "'balanced_accuracy' or 'neg_log_loss', or other values of C",
-            UserWarning,
-            stacklevel=6,
+            "them: the models may give all rows the same class, or the folds lack classes; choose "
+            "another scoring, such as 'balanced_accuracy' or 'neg_log_loss', or other values of C"
         )
 
 
@@ -322,11 +320,10 @@ def _traced(
     with folds.naming(number):
         C, gap = tracer.trace(*C_range, epsilon, MAX_FITS)
     if gap > epsilon and not stop.is_set():
-        warnings.warn(
+        warn_user(
             f"fold {number + 1}: the path is proven to {gap:.2e} at C = {C:g} (asked for: "
             f"{epsilon:g}); raise max_iter",
             ConvergenceWarning,
-            stacklevel=2,
         )
     scores = [folds.score(number, found.model) for found in tracer.fits]
     return _Path(tracer, scores, time.perf_counter() - began)

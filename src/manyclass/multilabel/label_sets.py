@@ -170,14 +170,15 @@ def _refuse_missing(Y: LabelSets) -> None:
 
 def _encoded_sets(Y: Sets, classes: Array | None) -> tuple[CsrArray, Array]:
     try:
-        sets = [list(dict.fromkeys(_as_list(row))) for row in Y]
+        rows = [_as_list(row) for row in Y]
+        sets = [list(dict.fromkeys(row)) for row in rows]
     except TypeError:
         raise ValueError("labels must be all numbers or all text") from None
     found = list(chain.from_iterable(sets))
     if any(label != label for label in found):
         raise ValueError("Y holds NaN, which is no label")
     if classes is None:
-        classes = classes_of_sets(sets)
+        classes = classes_of_sets(rows)
     if not len(classes):
         raise ValueError("all sets of labels are empty: there is no label to learn")
     places = {label: place for place, label in enumerate(classes.tolist())}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -47,6 +46,7 @@ from manyclass.utils.types import (
     Threshold,
     WeightsName,
 )
+from manyclass.utils.user_warning import warn_user
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -377,18 +377,15 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         constant = labelled.constant()
         if constant.any():
             name = self.classes_[constant].tolist()[0]
-            warnings.warn(
+            warn_user(
                 f"{constant.sum()} of {len(constant)} labels are those of all rows or of none, "
                 f"such as {name!r}: they are always predicted or never",
-                UserWarning,
-                stacklevel=4,
             )
         if found.status is not Status.CONVERGED:
-            warnings.warn(
+            warn_user(
                 f"training stopped at relative gap {found.certificate.relative_gap:.2e} (asked "
                 f"for: {self.tol:g}): {found.status.value}",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     def _labels(self, rows: Rows, top: int) -> NDArray[np.int64]:

@@ -11,7 +11,6 @@ import fcntl
 import os
 import re
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
@@ -29,6 +28,7 @@ from manyclass.training.checkpoint_file import (
 )
 from manyclass.utils.fingerprints import Facts, differences
 from manyclass.utils.types import DType
+from manyclass.utils.user_warning import warn_user
 
 NAME = re.compile(r"checkpoint-([0-9]{6,12})")
 LONGEST = 1000  # characters about what differs
@@ -154,9 +154,8 @@ class Checkpoints:
             self.add(start)
         except OSError as error:
             if not self._warned:
-                warnings.warn(
+                warn_user(
                     f"a checkpoint could not be written: {explain(error)}; training continues",
-                    stacklevel=2,
                 )
             self._warned = True
         self._last = time.monotonic()
@@ -214,7 +213,7 @@ class Checkpoints:
                 damaged.append(str(error))
                 continue
             if damaged:
-                warnings.warn(f"{damaged[0]}; resuming from an older one, {path}", stacklevel=2)
+                warn_user(f"{damaged[0]}; resuming from an older one, {path}")
             self.newest = path
             return tensors
         raise ValueError("; ".join(damaged) + "; start again in another folder")

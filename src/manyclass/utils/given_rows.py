@@ -132,6 +132,10 @@ def rows_as_given(X: object) -> tuple[object, list[type]]:
         return X, FLOATS
     if type(X).__name__ == "LazyFrame":
         raise ValueError("X is a LazyFrame, whose rows are not there yet; give X.collect()")
+    if isinstance(X, np.ma.MaskedArray):
+        if np.ma.getmaskarray(X).any():
+            raise ValueError("X has masked entries, which are missing; fill them: X.filled(...)")
+        X = X.data
     if not isinstance(X, np.ndarray):
         if _is_tensor(X) and not _is_frame(X):
             X = _array_of_tensor(X)

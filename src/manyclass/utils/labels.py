@@ -123,6 +123,9 @@ def labels_of(y: object) -> object:
     row 0 of y is 9223372036854775808, which does not fit in 64 bits; renumber the classes, or \
 give text
     """
+    if isinstance(y, np.ma.MaskedArray):
+        refuse(np.ma.getmaskarray(y).ravel(), y.data.ravel(), GAPS)
+        y = y.data
     package = type(y).__module__.partition(".")[0]
     if package in COLUMNS and len(getattr(y, "shape", (0,))) == 1:
         return COLUMNS[package](y)
@@ -157,7 +160,11 @@ def classes_of_sets(rows: Sequence[Collection[Label]]) -> Array:
     ValueError
         As ``labels_of``, naming the row; or if a label is neither text nor a number.
     """
-    distinct = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
+    kinds = kinds_of(itertools.chain.from_iterable(rows))
+    found: dict[tuple[str, Label], Label] = {}  # True equals 1, and is of another kind
+    for label in itertools.chain.from_iterable(rows):
+        found.setdefault((kinds[type(label)], label), label)
+    distinct = list(found.values())
     try:
         labels = finite_labels_of(distinct)
     except LabelError as error:

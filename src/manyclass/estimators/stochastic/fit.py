@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Self, cast
 from weakref import WeakKeyDictionary
@@ -17,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names
 
-from manyclass.estimators.coefficients import WRAPPERS, FitTask, join_weights
+from manyclass.estimators.coefficients import FitTask, join_weights
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.offsets import log_shares, offsets_of
 from manyclass.estimators.stochastic.run import (
@@ -55,6 +54,7 @@ from manyclass.utils.given_rows import check_sparse, is_sparse
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.progress import progress
 from manyclass.utils.types import Array, DType, Rows, RowsLike, Settings
+from manyclass.utils.user_warning import warn_user
 
 # Locks of models, kept outside them so that copies do not share them.
 TURNS: WeakKeyDictionary[StochasticModel, threading.RLock] = WeakKeyDictionary()
@@ -359,9 +359,8 @@ class StochasticModel(LinearClassifier):
         if status is not Status.MAX_ITER or self.tol is None:
             return
         kind = "validation score" if self.early_stopping else "loss"
-        warnings.warn(
+        warn_user(
             f"training stopped after {self.n_iter_} epoch(s), when its {kind} still improved by "
             f"more than tol={self.tol:g}: raise max_iter or tol, or scale the features",
             ConvergenceWarning,
-            stacklevel=4 + WRAPPERS,  # the caller of fit
         )

@@ -1,0 +1,30 @@
+"""Warnings that name the line of the user's code, however many calls of this package lie between.
+
+Python 3.12 has ``skip_file_prefixes`` of ``warnings.warn`` for it; this package runs on 3.11, too.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+# scikit-learn wraps methods, and calls fit in its own estimators.
+PACKAGES = "manyclass", "sklearn"
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and name the line that called this package or scikit-learn.
+
+    Parameters
+    ----------
+    message : str
+    category : type of Warning, default=UserWarning
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and _package(frame.f_globals) in PACKAGES:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)
+
+
+def _package(names: dict[str, object]) -> str:
+    return str(names.get("__name__", "")).partition(".")[0]
