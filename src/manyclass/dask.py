@@ -27,6 +27,7 @@ from manyclass.distributed.clusters.estimator import (
     outputs,
 )
 from manyclass.estimators.coefficients import with_callbacks
+from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.validation import input_restored
 from manyclass.utils.scikit_learn import fit_context
 from manyclass.utils.types import Settings
@@ -120,6 +121,7 @@ class OnDask(OnCluster):
         return da.concatenate(parts, allow_unknown_chunksizes=True)
 
 
+@documented(like=ClusterLogisticRegression)
 class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
     """Multinomial logistic regression, certified, on the rows of Dask collections.
 
@@ -127,21 +129,6 @@ class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):  # t
     ``MultinomialLogisticRegression``. The rows stay with the workers of the current
     ``distributed.Client``, which answer with sums; Newton's method runs in this process, and its
     certificate is of all rows.
-
-    Parameters
-    ----------
-    C, tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, max_iter
-        As of ``MultinomialLogisticRegression``. Classes are those of all chunks together.
-    warm_start : bool, default=False
-        Whether the next fit begins at the weights of this one.
-    n_jobs : int, default=None
-        Threads of each worker.
-    random_state : int, RandomState instance, default=None
-        Not used: nothing is drawn.
-    checkpoint, checkpoint_minutes, resume
-        As of ``MultinomialLogisticRegression``; this process writes the weights.
-    verbose : int, default=0
-        1 shows the progress in this process.
 
     Attributes
     ----------
@@ -175,6 +162,7 @@ class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):  # t
     """
 
 
+@documented(like=ClusterSVC)
 class DaskMulticlassSVC(OnDask, ClusterSVC):  # type: ignore[misc]  # fit takes collections
     """Support vector machines, certified, on the rows of Dask collections.
 
@@ -183,26 +171,6 @@ class DaskMulticlassSVC(OnDask, ClusterSVC):  # type: ignore[misc]  # fit takes 
     steps, and its certificate is of all rows. It suits many classes or many features. Where
     rows far outnumber features it takes many rounds, which Newton's method replaces if the weights
     are few.
-
-    Parameters
-    ----------
-    formulation, C, loss, stopping, fit_intercept, intercept_scaling, class_weight, costs, \
-            cost_scaling
-        As of ``MulticlassSVC``. Classes are those of all chunks together.
-    tol : float, default=1e-2
-        The relative duality gap at which training stops.
-    max_iter : int, default=1000
-        Rounds at most.
-    warm_start : bool, default=False
-        Whether the next fit begins at the weights of this one.
-    n_jobs : int, default=None
-        Threads of each worker.
-    random_state : int, RandomState instance, default=None
-        Orders the visits.
-    checkpoint, checkpoint_minutes, resume
-        As of ``MulticlassSVC``; this process writes the weights.
-    verbose : int, default=0
-        1 shows the progress in this process.
 
     Attributes
     ----------

@@ -28,6 +28,7 @@ from manyclass.distributed.clusters.estimator import (
 )
 from manyclass.distributed.clusters.ray_parts import RayParts
 from manyclass.estimators.coefficients import with_callbacks
+from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.validation import input_restored
 from manyclass.utils.scikit_learn import fit_context
 from manyclass.utils.types import Array, Settings
@@ -120,27 +121,13 @@ class OnRay(OnCluster):
         return X.map_batches(with_results, batch_format="numpy")
 
 
+@documented(like=ClusterLogisticRegression)
 class RayMultinomialLogisticRegression(OnRay, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
     """Multinomial logistic regression, certified, on the rows of Ray's datasets and objects.
 
     The problem, the parameters and the fitted attributes are those of
     ``MultinomialLogisticRegression``. The rows stay on the nodes of the cluster, where actors
     answer with sums; Newton's method runs in this process, and its certificate is of all rows.
-
-    Parameters
-    ----------
-    C, tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, max_iter
-        As of ``MultinomialLogisticRegression``. Classes are those of all parts together.
-    warm_start : bool, default=False
-        Whether the next fit begins at the weights of this one.
-    n_jobs : int, default=None
-        Threads of each actor; a node has as many actors as its CPUs allow.
-    random_state : int, RandomState instance, default=None
-        Not used: nothing is drawn.
-    checkpoint, checkpoint_minutes, resume
-        As of ``MultinomialLogisticRegression``; this process writes the weights.
-    verbose : int, default=0
-        1 shows the progress in this process.
 
     Attributes
     ----------
@@ -159,6 +146,7 @@ class RayMultinomialLogisticRegression(OnRay, ClusterLogisticRegression):  # typ
     """
 
 
+@documented(like=ClusterSVC)
 class RayMulticlassSVC(OnRay, ClusterSVC):  # type: ignore[misc]  # fit takes collections
     """Support vector machines, certified, on the rows of Ray's datasets and objects.
 
@@ -166,26 +154,6 @@ class RayMulticlassSVC(OnRay, ClusterSVC):  # type: ignore[misc]  # fit takes co
     of the cluster, in actors: consensus ADMM visits them there with exact steps, and its
     certificate is of all rows. It suits many classes or many features. Where rows far
     outnumber features it takes many rounds, which Newton's method replaces if the weights are few.
-
-    Parameters
-    ----------
-    formulation, C, loss, stopping, fit_intercept, intercept_scaling, class_weight, costs, \
-            cost_scaling
-        As of ``MulticlassSVC``. Classes are those of all parts together.
-    tol : float, default=1e-2
-        The relative duality gap at which training stops.
-    max_iter : int, default=1000
-        Rounds at most.
-    warm_start : bool, default=False
-        Whether the next fit begins at the weights of this one.
-    n_jobs : int, default=None
-        Threads of each actor.
-    random_state : int, RandomState instance, default=None
-        Orders the visits.
-    checkpoint, checkpoint_minutes, resume
-        As of ``MulticlassSVC``; this process writes the weights.
-    verbose : int, default=0
-        1 shows the progress in this process.
 
     Attributes
     ----------

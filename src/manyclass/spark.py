@@ -11,8 +11,10 @@ except ImportError as missing:
         f"manyclass.spark needs PySpark ({missing}); pip install 'manyclass[spark]'"
     ) from missing
 
-from manyclass.distributed.clusters.spark_ml import TRAINING, SparkEstimator, SparkModel
+from manyclass.distributed.clusters.estimator import ClusterLogisticRegression, ClusterSVC
+from manyclass.distributed.clusters.spark_ml import SparkEstimator, SparkModel, training_of
 from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.utils.types import Settings
 
@@ -39,6 +41,7 @@ class SparkMultinomialLogisticRegressionModel(SparkModel):
     outputs: ClassVar[Settings] = {"probabilityCol": "probability"}
 
 
+@documented(like=ClusterLogisticRegression)
 class SparkMultinomialLogisticRegression(SparkEstimator):
     """Multinomial logistic regression, certified, on the rows of a DataFrame of Spark.
 
@@ -55,16 +58,12 @@ class SparkMultinomialLogisticRegression(SparkEstimator):
         Column of the classes: numbers or strings.
     weightCol : str, default=None
         Column of the rows' weights, not negative.
-    predictionCol, probabilityCol : str, default="prediction", "probability"
-        Columns that the model adds.
-    C, tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, max_iter
-        As of ``MultinomialLogisticRegression``.
+    predictionCol : str, default="prediction"
+        Column that the model adds: the predicted class.
+    probabilityCol : str, default="probability"
+        Column that the model adds: the probability of every class.
     n_jobs : int, default=None
         Threads of each task.
-    checkpoint, checkpoint_minutes, resume
-        As of ``MultinomialLogisticRegression``; the driver writes the weights.
-    verbose : int, default=0
-        1 shows the progress in the driver.
 
     See Also
     --------
@@ -79,7 +78,7 @@ class SparkMultinomialLogisticRegression(SparkEstimator):
 
     outputs = SparkMultinomialLogisticRegressionModel.outputs
     plain = MultinomialLogisticRegression
-    training: ClassVar[Settings] = {**TRAINING, "tol": 1e-4, "regularize_intercept": False}
+    training: ClassVar[Settings] = training_of(ClusterLogisticRegression)
     trained = SparkMultinomialLogisticRegressionModel
 
 
@@ -98,6 +97,7 @@ class SparkMulticlassSVCModel(SparkModel):
     outputs: ClassVar[Settings] = {"rawPredictionCol": "rawPrediction"}
 
 
+@documented(like=ClusterSVC)
 class SparkMulticlassSVC(SparkEstimator):
     """Support vector machines, certified, on the rows of a DataFrame of Spark.
 
@@ -115,22 +115,12 @@ class SparkMulticlassSVC(SparkEstimator):
         Column of the classes: numbers or strings.
     weightCol : str, default=None
         Column of the rows' weights, not negative.
-    predictionCol, rawPredictionCol : str, default="prediction", "rawPrediction"
-        Columns that the model adds: the class, and the scores of all classes.
-    formulation, C, loss, stopping, fit_intercept, intercept_scaling, class_weight, costs
-        As of ``MulticlassSVC``.
-    tol : float, default=1e-2
-        The relative duality gap at which training stops.
-    max_iter : int, default=1000
-        Rounds at most.
+    predictionCol : str, default="prediction"
+        Column that the model adds: the predicted class.
+    rawPredictionCol : str, default="rawPrediction"
+        Column that the model adds: the score of every class.
     n_jobs : int, default=None
         Threads of each task.
-    random_state : int, RandomState instance, default=None
-        Orders the visits.
-    checkpoint, checkpoint_minutes, resume
-        As of ``MulticlassSVC``; the driver writes the weights.
-    verbose : int, default=0
-        1 shows the progress in the driver.
 
     See Also
     --------
@@ -145,13 +135,5 @@ class SparkMulticlassSVC(SparkEstimator):
 
     outputs = SparkMulticlassSVCModel.outputs
     plain = MulticlassSVC
-    training: ClassVar[Settings] = {
-        "formulation": "crammer_singer",
-        **TRAINING,
-        "loss": "hinge",
-        "tol": 1e-2,
-        "stopping": "gap",
-        "costs": None,
-        "random_state": None,
-    }
+    training: ClassVar[Settings] = training_of(ClusterSVC)
     trained = SparkMulticlassSVCModel

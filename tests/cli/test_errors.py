@@ -11,7 +11,7 @@ import pytest
 
 from manyclass import MulticlassSVC, load_data
 from manyclass.cli import commands
-from manyclass.cli.console import in_flags
+from manyclass.cli.parameter_options import in_flags
 from manyclass.io import svmlight
 from tests.helpers.command_line import TINY, names
 

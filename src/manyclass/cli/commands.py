@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from manyclass.cli import console
-from manyclass.cli.console import CommandParser, UsageError, in_flags, say
+from manyclass.cli.console import CommandParser, UsageError, say
 from manyclass.cli.cross_validation import CV_EPILOG, cv, cv_options
 from manyclass.cli.input.blocks import convert
 from manyclass.cli.models import (
@@ -30,6 +30,7 @@ from manyclass.cli.models import (
     report_options,
 )
 from manyclass.cli.options import convert_options
+from manyclass.cli.parameter_options import in_flags
 from manyclass.cli.predict import (
     FEATURES,
     LABELS,

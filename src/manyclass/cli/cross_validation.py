@@ -24,11 +24,11 @@ from manyclass.cli.options import (
     estimator_options,
     formulation_names,
     formulation_or_logistic,
-    merging,
     parameters,
     reader_options,
     settle_estimator,
 )
+from manyclass.cli.parameter_options import add_parameter
 from manyclass.cli.train_options import check_loss
 from manyclass.problem.losses import LOSSES
 from manyclass.utils.advice import TOP_K, meant
@@ -72,14 +72,8 @@ def cv_options(parser: CommandParser) -> None:
         help="values to compare (default: 10 from 0.0001 to 10000)",
     )
     add("--path", action="store_true", help="compare all C of --range, by certified paths")
-    add(
-        "--range",
-        type=positive,
-        nargs=2,
-        metavar=("MIN", "MAX"),
-        help="of C, with --path (default 0.01 100)",
-    )
-    add("--epsilon", type=positive, metavar="E", help="of --path: distance from P* (default 0.01)")
+    add_parameter(parser, "C_range", type=positive, nargs=2, metavar=("MIN", "MAX"))
+    add_parameter(parser, "epsilon")
     add("--folds", type=positive_int, default=5, metavar="N", help="stratified (default 5)")
     add(
         "--scoring",
@@ -92,11 +86,7 @@ def cv_options(parser: CommandParser) -> None:
     costs_option(parser)
     taxonomy_option(parser, "whose distances are costs")
     offset_option(parser)
-    add(
-        "--one-standard-error",
-        action="store_true",
-        help="choose the smallest C within one standard error of the best score",
-    )
+    add_parameter(parser, "one_standard_error")
     add(
         "--formulation",
         type=formulation_or_logistic,
@@ -205,18 +195,16 @@ def estimator(
     args: argparse.Namespace, settings: Settings
 ) -> MulticlassSVCCV | MultinomialLogisticRegressionCV:
     """Return the estimator of a command line."""
-    settings = {**merging(args), **parameters(args), **settings}
     if args.formulation != LOGISTIC:
         from manyclass.model_selection.estimators import MulticlassSVCCV
 
         solver = getattr(args, "solver", "dual")
-        settings["solver"] = "auto" if solver == "dual" else solver
-        return MulticlassSVCCV(formulation=args.formulation, **settings)
+        own = {"formulation": args.formulation, "solver": "auto" if solver == "dual" else solver}
+        return MulticlassSVCCV(**{**own, **parameters(args, MulticlassSVCCV), **settings})
     from manyclass.model_selection.estimators import MultinomialLogisticRegressionCV
 
-    del settings["loss"], settings["weights"]
-    regularized = bool(args.regularize_intercept)
-    return MultinomialLogisticRegressionCV(regularize_intercept=regularized, **settings)
+    given = parameters(args, MultinomialLogisticRegressionCV)
+    return MultinomialLogisticRegressionCV(**{**given, **settings})
 
 
 def log_choice(C: float, score: float, seconds: float, log: Say) -> None:
@@ -327,17 +315,11 @@ def _check_plot(args: argparse.Namespace, check_target: Callable[..., None]) -> 
 
 def _search(args: argparse.Namespace) -> Settings:
     """Return the parameters of the search."""
-    settings: Settings = {
+    return {
         "Cs": "path" if args.path else args.C or 10,
         "cv": args.folds,
         "scoring": SCORINGS.get(args.scoring, args.scoring),
-        "one_standard_error": args.one_standard_error,
     }
-    if args.range:
-        settings["C_range"] = tuple(args.range)
-    if args.epsilon:
-        settings["epsilon"] = args.epsilon
-    return settings
 
 
 def _as_json(choice: Choice, scoring: str, seconds: float) -> Settings:

@@ -20,6 +20,7 @@ from manyclass.cli.input.data import (
 )
 from manyclass.cli.input.tables import is_table
 from manyclass.cli.options import parameters
+from manyclass.cli.parameter_options import flag_of, foreign_options
 from manyclass.cli.train_options import AUTO
 from manyclass.io import atomic
 
@@ -44,7 +45,7 @@ def train_sets(args: argparse.Namespace, log: Say) -> None:
         model, seconds = search_of_sets(args, log, {})
         log(f"chosen: C = {model.C_:.6g}, mean score {model.best_score_:.4f}")
     else:
-        model = MultilabelSVC(C=args.C, **_settings(args))
+        model = MultilabelSVC(C=args.C, **parameters(args, MultilabelSVC))
         X, y = read_sets(args, np.dtype(args.dtype), log, args.n_features)
         seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
@@ -59,12 +60,14 @@ def train_sets(args: argparse.Namespace, log: Say) -> None:
 
 def check_search_of_sets(args: argparse.Namespace) -> None:
     """Refuse options that searches for rows with sets of labels lack."""
-    lacking = ["path", "formulation", "costs", "taxonomy", "class_offset", "class_weight"]
-    lacking += ["no_merge_columns", "regularize_intercept"]
-    given = next((name for name in lacking if getattr(args, name)), None)
+    from manyclass.model_selection.multilabel import MultilabelSVCCV
+
+    others = ["path"] if args.path else []
+    given = foreign_options(args, [MultilabelSVCCV], [*others, "formulation", "taxonomy"])
     if given:
-        flag = "--" + given.replace("_", "-")
-        raise UsageError(f"argument {flag}: does not go with --multilabel; leave it out")
+        raise UsageError(
+            f"argument {flag_of(given[0])}: does not go with --multilabel; leave it out"
+        )
     if args.scoring and args.scoring not in SCORINGS:
         raise UsageError(f"argument --scoring: with --multilabel one of {', '.join(SCORINGS)}")
     args.formulation = "one_vs_rest"
@@ -101,17 +104,9 @@ def search_of_sets(
 
     from manyclass.model_selection.multilabel import MultilabelSVCCV
 
-    model = MultilabelSVCCV(**_settings(args), **search)
+    model = MultilabelSVCCV(**{**parameters(args, MultilabelSVCCV), **search})
     X, y = read_sets(args, np.dtype(args.dtype), log, args.n_features)
     return model, timed(args, lambda: model.fit(X, y))
-
-
-def _settings(args: argparse.Namespace) -> Settings:
-    """Return the parameters that the estimators of sets share."""
-    settings = parameters(args)
-    del settings["class_weight"], settings["verbose"]
-    own = {"threshold": getattr(args, "threshold", None), "prune": getattr(args, "prune", None)}
-    return {**settings, **{name: value for name, value in own.items() if value is not None}}
 
 
 def read_sets(

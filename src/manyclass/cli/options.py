@@ -6,13 +6,20 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyclass.cli.console import CommandParser, UsageError, finite, jobs, positive_int, seed
+from manyclass.cli.console import CommandParser, UsageError, finite, jobs, positive_int
 from manyclass.cli.input.data import BALANCED
 from manyclass.cli.input.tables import table_options
+from manyclass.cli.parameter_options import (
+    add_parameter,
+    add_parameters,
+    given_parameters,
+)
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, full_name
 from manyclass.utils.advice import meant
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from manyclass.utils.types import Settings
 
 
@@ -108,7 +115,7 @@ def force_option(parser: CommandParser) -> None:
 def reader_options(parser: CommandParser) -> None:
     """Add the options of commands that read data."""
     add = parser.add_argument
-    add("--jobs", type=jobs, default=1, metavar="N", help="threads; -1: all cores")
+    add_parameter(parser, "n_jobs", type=jobs, default=1)
     add("--zero-based", action="store_true", help="feature numbers count from 0")
     add("--sort", action="store_true", help="sort rows whose feature numbers are not ascending")
     add("--sum-duplicates", action="store_true", help="add up values of a feature given twice")
@@ -117,42 +124,11 @@ def reader_options(parser: CommandParser) -> None:
 
 def estimator_options(parser: CommandParser) -> None:
     """Add the options of commands that train."""
-    add = parser.add_argument
-    add("--no-intercept", action="store_true", help="leave out the constant feature")
-    add(
-        "--bias",
-        type=finite,
-        metavar="B",
-        help="value of the constant feature (default 1; stochastic: 0.1); 0 or less: none",
-    )
-    add(
-        "--class-weight",
-        type=class_weight,
-        action="append",
-        metavar="LABEL=W",
-        help="multiply C by W for this class; may be given several times. balanced: give every "
-        "class the same total weight",
-    )
-    add(
-        "--weights",
-        choices=["auto", "dense", "sparse"],
-        default="auto",
-        help="how weights are held: for thousands of classes sparse (default: what fits)",
-    )
-    add("--max-iter", type=positive_int, default=1000, metavar="N", help="epochs at most (1000)")
-    add("--seed", type=seed, default=0, metavar="S", help="orders the visits (default 0)")
-    add(
-        "--regularize-intercept",
-        action="store_true",
-        default=None,
-        help="with logistic: regularise the intercepts, too (the others always do)",
-    )
-    add(
-        "--no-merge-columns",
-        action="store_true",
-        default=None,
-        help="train equal or proportional features one by one (default: as one, where that pays)",
-    )
+    add_parameter(parser, "fit_intercept")
+    add_parameter(parser, "intercept_scaling", type=finite)
+    add_parameter(parser, "class_weight", type=class_weight, action="append")
+    add_parameters(parser, "weights", "max_iter", "regularize_intercept", "merge_columns")
+    add_parameter(parser, "random_state", default=0)
     shape_options(parser)
     force_option(parser)
 
@@ -165,26 +141,17 @@ def shape_options(parser: CommandParser) -> None:
     add("--quiet", action="store_true", help="print nothing but warnings and errors")
 
 
-def parameters(args: argparse.Namespace) -> Settings:
-    """Return the parameters of an estimator from the options."""
-    scaling = {} if args.bias is None else {"intercept_scaling": args.bias}
-    return {
-        **scaling,
-        "loss": args.loss,
-        "tol": args.tol,
-        "fit_intercept": not args.no_intercept,
-        "class_weight": BALANCED if args.class_weight == [BALANCED] else None,
-        "max_iter": args.max_iter,
-        "weights": args.weights,
-        "n_jobs": args.jobs,
-        "random_state": args.seed,
-        "verbose": 0 if args.quiet else 1,
-    }
+def parameters(args: argparse.Namespace, estimator: type[BaseEstimator]) -> Settings:
+    """Return the parameters of an estimator that the command line gives."""
+    from manyclass.estimators.parameters.documented import defaults_of
 
-
-def merging(args: argparse.Namespace) -> Settings:
-    """Return the parameter of exact training that merges columns."""
-    return {"merge_columns": False if args.no_merge_columns else "auto"}
+    names = defaults_of(estimator)
+    files = ("class_weight", "class_offset", "costs")  # set when the labels are known
+    shared = {"loss": args.loss, "tol": args.tol, "verbose": 0 if args.quiet else 1}
+    if args.class_weight == [BALANCED]:
+        shared["class_weight"] = BALANCED
+    given = given_parameters(args, set(names).difference(files))
+    return {**given, **{name: value for name, value in shared.items() if name in names}}
 
 
 def formulation_name(name: str) -> str:

@@ -22,14 +22,14 @@ from manyclass.cli.input.data import (
 )
 from manyclass.cli.input.tables import name_features
 from manyclass.cli.multilabel import train_sets
-from manyclass.cli.options import LOGISTIC, merging, parameters
+from manyclass.cli.options import LOGISTIC, parameters
 from manyclass.cli.train_options import AUTO, settle
 
 if TYPE_CHECKING:
     from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.estimators.stochastic.classifier import StochasticClassifier
     from manyclass.estimators.svc import MulticlassSVC
-    from manyclass.utils.types import Array, Settings
+    from manyclass.utils.types import Array
 
 
 def train(args: argparse.Namespace) -> None:
@@ -86,12 +86,9 @@ def svc_of(args: argparse.Namespace, communicator: object = None) -> MulticlassS
         formulation=args.formulation,
         C=args.C,
         solver="auto" if args.solver == "dual" else args.solver,
-        stopping=args.stopping,
         communicator=communicator,
         split="rows" if args.split == "rows" else None,
-        **_checkpoints(args),
-        **merging(args),
-        **parameters(args),
+        **parameters(args, MulticlassSVC),
     )
 
 
@@ -101,15 +98,11 @@ def logistic_of(
     """Return the estimator of logistic regression."""
     from manyclass.estimators.logistic import MultinomialLogisticRegression
 
-    settings = {**merging(args), **parameters(args)}
-    del settings["loss"], settings["weights"]
     return MultinomialLogisticRegression(
         C=args.C,
-        regularize_intercept=args.regularize_intercept,
         communicator=communicator,
         split=args.split,
-        **_checkpoints(args),
-        **settings,
+        **parameters(args, MultinomialLogisticRegression),
     )
 
 
@@ -185,14 +178,7 @@ def _train_stochastic(args: argparse.Namespace, log: Say) -> None:
     from manyclass.estimators.stochastic.classifier import StochasticClassifier
     from manyclass.persistence.model_file import save_model
 
-    model = StochasticClassifier(
-        alpha=args.alpha,
-        batch_size=args.batch_size,
-        max_steps=args.max_steps,
-        average=args.average,
-        early_stopping=args.early_stopping,
-        **parameters(args),
-    )
+    model = StochasticClassifier(**parameters(args, StochasticClassifier))
     if args.out_of_core or may_not_fit(args.data):
         seconds = _train_in_blocks(args, model, log)
     else:
@@ -239,12 +225,3 @@ def _log_shares(model: StochasticClassifier, classes: Array, counts: Array) -> A
 
     totals = counts * class_weights(model.class_weight, classes, np.ones(len(classes)))
     return np.asarray(np.log(totals / totals.sum()))
-
-
-def _checkpoints(args: argparse.Namespace) -> Settings:
-    """Return the checkpoint parameters of exact training."""
-    return {
-        "checkpoint": args.checkpoint,
-        "checkpoint_minutes": args.checkpoint_minutes,
-        "resume": args.resume,
-    }

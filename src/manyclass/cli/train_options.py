@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 
 from manyclass.cli.console import (
-    FLAGS,
     CommandParser,
     UsageError,
     finite,
     positive,
-    positive_int,
 )
 from manyclass.cli.input.costs import (
     check_cost_scaling,
@@ -27,35 +24,17 @@ from manyclass.cli.options import (
     formulation_or_logistic,
     settle_estimator,
 )
+from manyclass.cli.parameter_options import add_parameter, add_parameters, flag_of, foreign_options
+from manyclass.estimators.parameters.search import MULTILABEL
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.losses import LOSSES as MARGIN_LOSSES
 
 # Other exact solvers, with the options of dual.
 COMPARED = ("sequential_dual", "exponentiated_gradient", "cutting_plane", "most_violating")
 STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
-# Options of one solver only, with their defaults.
-DUAL = {
-    "split": None,
-    "formulation": "crammer_singer",
-    "C": 1.0,
-    "stopping": "gap",
-    "checkpoint": None,
-    "checkpoint_minutes": None,
-    "resume": None,
-    "regularize_intercept": False,
-    "no_merge_columns": False,
-    "costs": None,
-    "cost_scaling": None,
-    "taxonomy": None,
-}
-STOCHASTIC = {
-    "alpha": 1e-4,
-    "batch_size": 1,
-    "max_steps": None,
-    "average": False,
-    "early_stopping": False,
-    "out_of_core": False,
-}
+# Options of exact training and of the stochastic one that the table of parameters does not have.
+OF_EXACT = ("formulation", "C", "split", "taxonomy")
+OF_STOCHASTIC = ("out_of_core",)
 AUTO = "auto"  # as C
 MINUTES = 10.0  # between two checkpoints
 
@@ -128,29 +107,10 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
     )
     costs_option(group)
     taxonomy_option(group, "whose distances are costs")
-    group.add_argument(
-        "--stopping",
-        choices=["gap", "kkt"],
-        help="what T means: relative duality gap (default), or violation of the conditions",
-    )
-    group.add_argument(
-        "--checkpoint",
-        metavar="DIR",
-        help="save the state of training in this folder from time to time, on Ctrl-C, SIGTERM and "
-        "at the end",
-    )
-    group.add_argument(
-        "--checkpoint-minutes",
-        type=positive,
-        metavar="N",
-        help="how often (default 10), between two epochs",
-    )
-    group.add_argument(
-        "--resume",
-        metavar="DIR",
-        help="resume from the last checkpoint in this folder and save more there: same DATA, F, C, "
-        "loss, weights and intercept; anything else may differ",
-    )
+    add_parameter(group, "stopping")
+    add_parameter(group, "checkpoint")
+    add_parameter(group, "checkpoint_minutes", type=positive)
+    add_parameter(group, "resume", action="store", type=str)
 
 
 def threshold(text: str) -> float | str:
@@ -167,19 +127,8 @@ def _multilabel_options(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="rows have sets of labels, as in 3,7,12 5:0.3 9:1: a binary machine for each label",
     )
-    group.add_argument(
-        "--threshold",
-        type=threshold,
-        metavar="T",
-        help="score above which a label is predicted (default 0); tuned: by cross-validation, for "
-        "each label",
-    )
-    group.add_argument(
-        "--prune",
-        type=positive,
-        metavar="P",
-        help="leave out smaller weights, for very many labels; nothing is proven then",
-    )
+    add_parameter(group, "threshold", type=threshold)
+    add_parameter(group, "prune", type=positive)
 
 
 def _check_multilabel(args: argparse.Namespace) -> None:
@@ -189,29 +138,21 @@ def _check_multilabel(args: argparse.Namespace) -> None:
             raise UsageError(f"argument --{flag}: goes with --multilabel")
     if not args.multilabel:
         return
-    lacking = ["formulation", "stopping", "checkpoint", "resume", "class_weight"]
-    lacking += ["checkpoint_minutes", "regularize_intercept", "no_merge_columns", "costs"]
-    lacking += ["taxonomy", "class_offset", "cost_scaling"]
-    given = [name for name in lacking if getattr(args, name)]
+    from manyclass.multilabel.svc import MultilabelSVC
+
+    others = ("formulation", "taxonomy", *OF_STOCHASTIC)
+    given = foreign_options(args, [MultilabelSVC], others)
     given += ["solver"] if args.solver != "dual" else []
     if given:
-        flag = FLAGS.get(given[0], "--" + given[0].replace("_", "-"))
-        raise UsageError(f"argument {flag}: does not go with --multilabel; leave it out")
+        raise UsageError(
+            f"argument {flag_of(given[0])}: does not go with --multilabel; leave it out"
+        )
     args.formulation = "one_vs_rest"
 
 
 def _stochastic_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--alpha", type=positive, metavar="A", help="regularisation (default 0.0001)")
-    add("--batch-size", type=positive_int, metavar="R", help="rows in a step (default 1)")
-    add("--max-steps", type=positive_int, metavar="N", help="steps at most (default: no limit)")
-    add("--average", action="store_true", default=None, help="average the weights of the steps")
-    add(
-        "--early-stopping",
-        action="store_true",
-        default=None,
-        help="hold out a tenth of the rows, and stop when their accuracy improves no more",
-    )
+    add_parameters(group, "alpha", "batch_size", "max_steps", "average", "early_stopping")
     add(
         "--out-of-core",
         action="store_true",
@@ -223,7 +164,7 @@ def _stochastic_options(group: argparse._ArgumentGroup) -> None:
 def _check_auto(args: argparse.Namespace) -> None:
     """Refuse options that are incompatible with a choice of C."""
     refused = {
-        "--stopping": args.stopping != "gap",
+        "--stopping": args.stopping == "kkt",
         "--checkpoint": bool(args.checkpoint),
         "--resume": bool(args.resume),
     }
@@ -232,23 +173,28 @@ def _check_auto(args: argparse.Namespace) -> None:
             raise UsageError(f"argument {flag}: does not go with -C auto; run manyclass cv first")
 
 
-def _refuse(args: argparse.Namespace, foreign: Mapping[str, object]) -> None:
+def _refuse_other_solver(args: argparse.Namespace) -> None:
     """Refuse options of the other solver."""
+    from manyclass.estimators.logistic import MultinomialLogisticRegression
+    from manyclass.estimators.stochastic.classifier import StochasticClassifier
+    from manyclass.estimators.svc import MulticlassSVC
+
+    if args.solver == "stochastic":
+        foreign, other = foreign_options(args, [StochasticClassifier], OF_EXACT), "dual"
+    else:
+        exact = [MulticlassSVC, MultinomialLogisticRegression]
+        foreign, other = foreign_options(args, exact, OF_STOCHASTIC), "stochastic"
     for name in foreign:
-        if getattr(args, name) is not None:
-            flag = FLAGS.get(name, "--" + name.replace("_", "-"))
-            other = "dual" if foreign is DUAL else "stochastic"
-            raise UsageError(f"argument {flag}: goes with --solver {other}")
+        if name not in MULTILABEL:
+            raise UsageError(f"argument {flag_of(name)}: goes with --solver {other}")
 
 
 def settle(args: argparse.Namespace) -> None:
     """Set defaults and refuse incompatible options, before the data are read."""
     _check_multilabel(args)
-    own, foreign = (STOCHASTIC, DUAL) if args.solver == "stochastic" else (DUAL, STOCHASTIC)
-    _refuse(args, foreign)
-    for name, default in own.items():
-        if getattr(args, name) is None:
-            setattr(args, name, default)
+    _refuse_other_solver(args)
+    args.formulation = args.formulation or "crammer_singer"
+    args.C = args.C or 1.0
     settle_estimator(args)
     if args.C == AUTO:
         _check_auto(args)
@@ -287,7 +233,7 @@ def _check_logistic(args: argparse.Namespace) -> None:
     refused = {
         "--loss": args.loss != "log_loss" and f"{args.loss} is not the loss of logistic; leave out",
         "--solver": args.solver != "dual" and f"{args.solver} does not train logistic; leave out",
-        "--stopping": args.stopping != "gap" and "logistic stops at a gap; leave out",
+        "--stopping": args.stopping == "kkt" and "logistic stops at a gap; leave out",
         "--weights": args.weights == "sparse" and "logistic holds W dense; leave out",
         "--costs": args.costs and "logistic trains no costs of mistakes; leave out",
         "--taxonomy": args.taxonomy and "logistic trains no costs of mistakes; leave out",

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
 from manyclass.estimators.fit import ExactClassifier, Training
 from manyclass.estimators.offsets import base_of_offsets, refuse_several
+from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import ProbabilitiesMixin
-from manyclass.estimators.validation import NEVER, check_parameters, input_restored, one_of
+from manyclass.estimators.validation import check_parameters, input_restored
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import LOGISTIC
 from manyclass.problem.problem import Problem
@@ -40,6 +39,7 @@ from manyclass.utils.types import (
 )
 
 
+@documented()
 class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, ExactClassifier):
     """Multinomial logistic regression, trained to a proven distance from its optimum.
 
@@ -55,59 +55,26 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
 
     Parameters
     ----------
-    C : float, default=1.0
-        Cost of a unit of loss; smaller regularises more.
     tol : float, default=1e-4
         Relative duality gap (P - D) / min(P, P(0) - D) at which training stops, with P(0) the
         objective of W = 0 and, without `regularize_intercept`, the best intercepts.
-    fit_intercept : bool, default=True
-        Whether there are intercepts.
-    regularize_intercept : bool, default=False
-        Whether intercepts are regularised like the weights of a feature whose value is
-        `intercept_scaling`.
-    intercept_scaling : float, default=1.0
-        Value of that feature. Without `regularize_intercept` the optimum does not depend on it.
-    class_weight : dict or "balanced", default=None
-        Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
-        n / (k n_c).
-    class_offset : "logit_adjustment", array-like of shape (n_classes,) or dict, default=None
-        Numbers that training adds to the scores of the classes, and prediction does not: a class
-        with a smaller one ends with higher scores. "logit_adjustment": the logarithm of the share
-        of each class in the weights of the rows, which helps rare classes (Menon et al. 2021). An
-        array in the order of ``classes_``; a dict by label, 0 for classes that it lacks.
     max_iter : int, default=1000
         Epochs at most: loops over all examples, or Newton steps.
     warm_start : bool, default=False
         Whether the next fit with the same classes and features starts at the coefficients of this
         one. Also makes a fit that Ctrl-C stopped resumable.
-    merge_columns : "auto" or False, default="auto"
-        "auto": features with the same rows and proportional values are trained as one feature,
-        where that pays: equal words, words of one document. Problem, ``coef_`` and certificate
-        are those of the given X. Not for dense rows, nor with `communicator`.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) of prediction and of training: they share the classes of
         dense rows, and in a Newton step and in certificates the rows and the features.
     random_state : int, RandomState instance, default=None
         Orders the visits. An int gives the same result every time, for any `n_jobs`.
-    communicator : mpi4py.MPI.Comm, default=None
-        Processes that train one model together, such as ``MPI.COMM_WORLD``, with `split`. Every
-        rank has the same fitted model afterwards; rank 0 alone prints and warns. An error on one
-        rank ends all of them.
     split : {"rows"}, default=None
         What the processes of a communicator share out: "rows", so that each calls ``fit`` with
         rows of its own, their y and weights. Classes are those of all ranks together; a rank may
         have no row. Newton's method alone trains.
-    checkpoint : str or path-like, default=None
-        Folder that holds checkpoints of the training: its weights, every `checkpoint_minutes` and
-        at the end. A new folder, or an empty one, unless `resume`.
-    checkpoint_minutes : float, default=10.0
-        Minutes between two checkpoints, at least.
     resume : bool, default=False
         Whether to continue from the newest checkpoint in `checkpoint`, of the same problem.
         Training restarts at its weights, so it may take a few epochs more than without a break.
-    verbose : int, default=0
-        1 shows the progress: a bar in a terminal, else one line per epoch.
-        2: lines in a terminal, too.
 
     Attributes
     ----------
@@ -159,27 +126,6 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     loss = "log_loss"  # what gives probabilities
     certificate_: Certificate
     history_: list[EpochRecord]
-
-    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "regularize_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
-        "class_weight": [one_of(["balanced"]), dict, None],
-        "class_offset": [one_of(["logit_adjustment"]), "array-like", dict, None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
-        "merge_columns": [one_of(["auto"]), NEVER],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "communicator": [HasMethods("Get_rank"), HasMethods("send_receive"), None],
-        "split": [one_of(["rows"]), None],
-        "checkpoint": [str, os.PathLike, None],
-        "checkpoint_minutes": [Interval(Real, 0.0, None, closed="left")],
-        "resume": ["boolean"],
-        "verbose": ["verbose"],
-    }
 
     @explains(OF_LOGISTIC)
     def __init__(

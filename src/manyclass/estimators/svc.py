@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral, Real
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
 from manyclass.estimators.costs import (
-    COST_SCALINGS,
     Costs,
     base_of_costs,
     factors_of_costs,
 )
 from manyclass.estimators.fit import Training
 from manyclass.estimators.offsets import Offsets, base_of_offsets, checked_base, refuse_several
+from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin
-from manyclass.estimators.validation import NEVER, check_parameters, input_restored, one_of
+from manyclass.estimators.validation import check_parameters, input_restored
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
-from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, named
-from manyclass.problem.losses import LOSSES
+from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Weights
-from manyclass.problem.taxonomy import Taxonomy
 from manyclass.problem.tree_scores import TreeScores
-from manyclass.solvers.stopping import RULES
 from manyclass.solvers.weights.storage_choice import Choice, choose_weights
 from manyclass.training.options import Options
-from manyclass.training.select import DEFAULT, SOLVERS, check_solver
+from manyclass.training.select import DEFAULT, check_solver
 from manyclass.utils.advice import OF_SVC
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
@@ -54,6 +49,7 @@ from manyclass.utils.types import (
 )
 
 
+@documented()
 class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     """Multi-class linear support vector machine, trained to a proven distance from its optimum.
 
@@ -76,59 +72,17 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
 
     Parameters
     ----------
-    formulation : str, default="crammer_singer"
-        "crammer_singer", "weston_watkins", "lee_lin_wahba", "adm", "ats", "atm", "reinforced",
-        "mmr" or "one_vs_rest"; see ``manyclass.problem.formulations``. Short names: "cs", "ww",
-        "llw", "rm", "ovr". All predict the class of the largest score.
-    C : float, default=1.0
-        Cost of a unit of loss; smaller regularises more.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        The loss of a margin; "squared_hinge" for the formulations that add losses (not
-        "crammer_singer", "adm" and "atm", which take their maximum).
-    solver : str, default="auto"
-        "auto": the sequential dual method, with a Newton phase and a stochastic start where they
-        save time. "sequential_dual": that method alone. For comparison: "exponentiated_gradient"
-        and "most_violating" (for "crammer_singer" and "weston_watkins" with hinge loss),
-        "cutting_plane" (for these and "one_vs_rest", both losses). They train in one process, hold
-        a dense W and n_samples x n_classes further numbers, and are slower.
     tol : float, default=1e-3
-        With ``stopping="gap"``, relative duality gap (P - D) / min(P, P(0) - D) at which training
-        stops, P(0) the objective of W = 0: the objective is then proven to be within a share
-        ``tol`` of the optimum, and to have all but that share of what there was to gain, which is
-        less than P where C is small. With "kkt", the
-        largest violation of the optimality conditions, in units of the score (the papers' epsilon;
-        they use 0.1).
-    stopping : {"gap", "kkt"}, default="gap"
-        What ``tol`` means.
-    fit_intercept : bool, default=True
-        Whether to append a constant feature; its weights are regularised like the others.
-    intercept_scaling : float, default=1.0
-        Value of that feature, rounded to the type of X. A larger one regularises the intercept
-        less.
+        With ``stopping="gap"``: relative duality gap (P - D) / min(P, P(0) - D) at which training
+        stops, where P(0) is the objective of W = 0. The objective is then proven to be within a
+        share ``tol`` of the optimum, and of the improvement over W = 0, which is the smaller number
+        if C is small. With "kkt": largest violation of the optimality conditions, in units of the
+        score (the papers' epsilon; they use 0.1).
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
-        n / (k n_c). It weighs a row by its own class in all its losses: with
-        formulation="one_vs_rest" and more than two classes, the losses of class c have the cost
-        C class_weight_{y_i} in row i. LinearSVC and LIBLINEAR have C class_weight_c where y_i = c,
-        else C.
-    costs : array-like of shape (n_classes, n_classes), dict of dicts or Taxonomy, default=None
-        Costs of mistakes: row j, column c for predicting ``classes_[c]`` where ``classes_[j]`` is
-        true, finite and at least 0, and 0 on the diagonal. Of a dict, ``costs[true][predicted]`` by
-        label; pairs that it lacks cost 1. Of a pandas DataFrame, by the labels of its index (true)
-        and its columns. Of a ``Taxonomy``, the distances of its
-        classes. They are the margins that training asks for: the loss is
-        max(0, max_{c != y_i} costs[y_i, c] - (w_{y_i} - w_c) . x_i) of Crammer-Singer. For all
-        formulations but "mmr", and binary "one_vs_rest"; a table has up to 4,096 classes.
-    cost_scaling : {"margin", "slack"}, default="margin"
-        What `costs` do: "margin": they are the margins that training asks for. "slack": margins
-        are 1, and costs multiply the losses (Tsochantaridis et al. 2005), for "weston_watkins":
-        sum_{c != y_i} costs[y_i, c] loss(1 - (w_{y_i} - w_c) . x_i).
-    class_offset : "logit_adjustment", array-like of shape (n_classes,) or dict, default=None
-        Numbers that training adds to the scores of the classes, and prediction does not: a class
-        with a smaller one ends with higher scores. "logit_adjustment": the logarithm of the share
-        of each class in the weights of the rows, which helps rare classes (Menon et al. 2021). An
-        array in the order of ``classes_``; a dict by label, 0 for classes that it lacks. Not for
-        binary "one_vs_rest".
+        n / (k n_c). The weight of a row's own class multiplies all its losses: with
+        formulation="one_vs_rest" and more than two classes, the loss of class c in row i costs
+        C class_weight_{y_i}. LinearSVC and LIBLINEAR use C class_weight_c if y_i = c, else C.
     max_iter : int, default=1000
         Epochs at most (of each part, where "one_vs_rest" with sparse weights trains some classes
         after the other). An epoch is one loop over all examples and classes, preceded by loops
@@ -138,24 +92,11 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         Whether the next fit on the same rows and classes starts where this one ended: from its dual
         variables, scaled when C or the weights changed, and from its W where that is not theirs.
         Also makes a fit that Ctrl-C stopped resumable.
-    weights : {"auto", "dense", "sparse"}, default="auto"
-        How W is held in memory. "dense": n_features x n_classes numbers. "sparse": a table of
-        classes for every feature, for "crammer_singer", "weston_watkins" and "one_vs_rest" with
-        thousands of classes; ``coef_`` is then sparse too. "auto" chooses by the number of classes
-        and the memory that the machine, or a limit on the process, leaves; ``verbose`` shows what
-        was chosen, and why.
-    merge_columns : "auto" or False, default="auto"
-        "auto": features with the same rows and proportional values are trained as one feature,
-        where that pays: equal words, words of one document. Problem, ``coef_`` and certificate
-        are those of the given X. Not for dense rows, one-vs-rest with sparse weights, the
-        solvers for comparison, nor with `communicator`.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for sparse
         weights, dense rows, Newton steps, the certificate and prediction. Otherwise visits are made
         by one thread. Fewer are used while other processes keep the cores busy. In a worker of
         joblib no more than its share of the cores.
-    random_state : int, RandomState instance, default=None
-        Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     communicator : mpi4py.MPI.Comm, default=None
         Processes among which the classes are spread, such as ``MPI.COMM_WORLD``; for all
         formulations but "adm" and "atm", which several processes train with ``split="rows"``
@@ -168,19 +109,6 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         those of all processes, which may have no row. For rows that do not fit one machine; all
         formulations, with dense weights, by consensus, and by Newton's method where the weights are
         few.
-    checkpoint : str or path-like, default=None
-        Folder for checkpoints of the training, from which it resumes after a crash, with `resume`;
-        rank 0 writes them. The last one is of the end. Must hold none yet, unless with `resume`.
-    checkpoint_minutes : float, default=10.0
-        Between two checkpoints, at least; they are written after an epoch, and on Ctrl-C.
-    resume : bool, default=False
-        Whether to continue from the newest checkpoint in `checkpoint`, which must be of the same X,
-        y, weights, formulation, C, loss and intercept; all else, such as the number of processes,
-        may differ. ``history_`` continues, and its epochs count for `max_iter`.
-    verbose : int, default=0
-        1 shows the progress: a bar in a terminal, else one line per epoch; and before
-        it how large weights are held, and why.
-        2: lines in a terminal, too.
 
     Attributes
     ----------
@@ -230,33 +158,6 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     >>> bool(model.score(X, y) > 0.95)
     True
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        "formulation": [one_of([*FORMULATIONS, *SHORT_NAMES])],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "loss": [one_of(LOSSES)],
-        "solver": [one_of(SOLVERS)],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "stopping": [one_of(RULES)],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
-        "class_weight": [one_of(["balanced"]), dict, None],
-        "costs": ["array-like", dict, Taxonomy, None],
-        "cost_scaling": [one_of(COST_SCALINGS)],
-        "class_offset": [one_of(["logit_adjustment"]), "array-like", dict, None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
-        "weights": [one_of(["auto", "dense", "sparse"])],
-        "merge_columns": [one_of(["auto"]), NEVER],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "communicator": [HasMethods("Get_rank"), HasMethods("send_receive"), None],
-        "split": [one_of(["rows"]), None],
-        "checkpoint": [str, os.PathLike, None],
-        "checkpoint_minutes": [Interval(Real, 0.0, None, closed="left")],
-        "resume": ["boolean"],
-        "verbose": ["verbose"],
-    }
 
     @explains(OF_SVC)
     def __init__(

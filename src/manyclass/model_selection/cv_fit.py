@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -26,7 +25,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from manyclass.estimators.coefficients import coefficients_of
 from manyclass.estimators.costs import Costs
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import class_weights, input_restored, one_of, validated
+from manyclass.estimators.validation import class_weights, input_restored, validated
 from manyclass.model_selection.folds import (
     CV,
     Column,
@@ -84,15 +83,6 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
     best_estimator_: Classifier
 
     _model_class: ClassVar[type[Classifier]]
-    _cv_constraints: ClassVar[dict[str, list[object]]] = {
-        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like", one_of([PATH])],
-        "C_range": [tuple, list],
-        "epsilon": [Interval(Real, 0.0, None, closed="neither")],
-        "cv": ["cv_object"],
-        "scoring": [str, callable, None],
-        "refit": ["boolean"],
-        "one_standard_error": ["boolean"],
-    }
 
     @fit_context
     def fit(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from manyclass.estimators.costs import Costs
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.offsets import Offsets
+from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import CalibrationMixin, ProbabilitiesMixin
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.cv_fit import CrossValidationMixin
@@ -29,6 +30,7 @@ from manyclass.utils.types import (
 )
 
 
+@documented(like=MulticlassSVC)
 class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     """Multi-class linear support vector machine whose C is chosen by cross-validation.
 
@@ -39,34 +41,8 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
 
     Parameters
     ----------
-    Cs : int, array-like or "path", default=10
-        Values of C to compare. An int: so many between 1e-4 and 1e4, evenly on a log scale. "path":
-        all of `C_range`, each fold by a certified path (see ``c_path``).
-    C_range : (float, float), default=(0.01, 100.0)
-        With ``Cs="path"``: C_min and C_max.
-    epsilon : float, default=0.01
-        With ``Cs="path"``: relative distance from the optimum to which the models of the folds are
-        proven.
-    cv : int, splitter or iterable, default=None
-        Folds: None for 5 stratified ones, an int for so many, or (train, test) pairs.
-    scoring : str or callable, default=None
-        As in scikit-learn; None is the accuracy, "cost" minus the mean cost of mistakes, by
-        `costs`; "top_3_accuracy", or another number: the share of the rows whose label is among
-        the 3 best classes, also where a fold lacks classes.
-    refit : bool, default=True
-        Whether to train on all rows with the C that was chosen. Otherwise the weights are the mean
-        of those of the folds, and ``certificate_`` is None.
-    one_standard_error : bool, default=False
-        Whether to choose the smallest C whose mean score is within one standard error of the best.
-    formulation, loss, solver, tol, fit_intercept, intercept_scaling, class_weight, costs, \
-            cost_scaling, class_offset, max_iter, weights
-        As in ``MulticlassSVC``.
-    merge_columns : "auto" or False, default="auto"
-        As in ``MulticlassSVC``; columns are looked for once in each fold.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores), which share the folds.
-    random_state : int, RandomState instance, default=None
-        Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     verbose : int, default=0
         1 prints a line for each C, and the epochs of the last fit.
 
@@ -127,31 +103,6 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     history_: list[EpochRecord]
     best_estimator_: MulticlassSVC
 
-    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        **CrossValidationMixin._cv_constraints,
-        **{
-            name: MulticlassSVC._parameter_constraints[name]
-            for name in (
-                "formulation",
-                "loss",
-                "solver",
-                "tol",
-                "fit_intercept",
-                "intercept_scaling",
-                "class_weight",
-                "costs",
-                "cost_scaling",
-                "class_offset",
-                "max_iter",
-                "weights",
-                "merge_columns",
-                "n_jobs",
-                "random_state",
-                "verbose",
-            )
-        },
-    }
-
     def _set_temperature(self, temperature: float) -> None:
         self.temperature_ = self.best_estimator_.temperature_ = temperature
 
@@ -208,6 +159,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         self.verbose = verbose
 
 
+@documented(like=MultinomialLogisticRegression)
 class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
     """Multinomial logistic regression whose C is chosen by cross-validation.
 
@@ -218,32 +170,10 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
 
     Parameters
     ----------
-    Cs : int, array-like or "path", default=10
-        Values of C to compare. An int: so many between 1e-4 and 1e4, evenly on a log scale. "path":
-        all of `C_range`, each fold by a certified path (see ``c_path``).
-    C_range : (float, float), default=(0.01, 100.0)
-        With ``Cs="path"``: C_min and C_max.
-    epsilon : float, default=0.01
-        With ``Cs="path"``: relative distance from the optimum to which the models of the folds are
-        proven.
-    cv : int, splitter or iterable, default=None
-        Folds: None for 5 stratified ones, an int for so many, or (train, test) pairs.
     scoring : str or callable, default=None
         As in scikit-learn; None is the accuracy; "top_3_accuracy" as in ``MulticlassSVCCV``.
-    refit : bool, default=True
-        Whether to train on all rows with the C that was chosen. Otherwise the weights are the mean
-        of those of the folds, and ``certificate_`` is None.
-    one_standard_error : bool, default=False
-        Whether to choose the smallest C whose mean score is within one standard error of the best.
-    tol, fit_intercept, regularize_intercept, intercept_scaling, class_weight, class_offset, \
-            max_iter
-        As in ``MultinomialLogisticRegression``.
-    merge_columns : "auto" or False, default="auto"
-        As in ``MultinomialLogisticRegression``; columns are looked for once in each fold.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores), which share the folds.
-    random_state : int, RandomState instance, default=None
-        Orders the visits. An int gives the same result every time, for the same `n_jobs`.
     verbose : int, default=0
         1 prints a line for each C, and the epochs of the last fit.
 
@@ -302,26 +232,6 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
     certificate_: Certificate
     history_: list[EpochRecord]
     best_estimator_: MultinomialLogisticRegression
-
-    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        **CrossValidationMixin._cv_constraints,
-        **{
-            name: MultinomialLogisticRegression._parameter_constraints[name]
-            for name in (
-                "tol",
-                "fit_intercept",
-                "regularize_intercept",
-                "intercept_scaling",
-                "class_weight",
-                "class_offset",
-                "max_iter",
-                "merge_columns",
-                "n_jobs",
-                "random_state",
-                "verbose",
-            )
-        },
-    }
 
     @explains(OF_LOGISTIC)
     def __init__(

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.validation import input_restored
 from manyclass.model_selection.folds import CV, Split, checked_splits
 from manyclass.model_selection.scorers import Scoring, scorer_of
@@ -65,6 +66,7 @@ class Fit(NamedTuple):
         return np.nan if self.certificate is None else self.certificate.relative_gap
 
 
+@documented(like=MultilabelSVC)
 class MultilabelSVCCV(MultilabelSVC):
     """``MultilabelSVC`` whose C is chosen by cross-validation, one for all labels.
 
@@ -80,12 +82,6 @@ class MultilabelSVCCV(MultilabelSVC):
         Folds: None for 5 at random, an int for so many, or (train, test) pairs.
     scoring : str or callable, default=None
         As in scikit-learn, of an indicator matrix; None is "f1_micro".
-    one_standard_error : bool, default=False
-        Whether to choose the smallest C whose mean score is within one standard error of the best.
-    loss, threshold, n_folds, tol, fit_intercept, intercept_scaling, max_iter, weights, prune, \
-            n_jobs
-        As in ``MultilabelSVC``; with ``threshold="tuned"`` the thresholds of each fold are tuned
-        within its training rows.
     random_state : int, RandomState instance, default=None
         Draws the folds and orders the visits.
     verbose : int, default=0
@@ -129,16 +125,7 @@ class MultilabelSVCCV(MultilabelSVC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        **{
-            name: allowed
-            for name, allowed in MultilabelSVC._parameter_constraints.items()
-            if name != "C"
-        },
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
-        "cv": ["cv_object"],
-        "scoring": [str, callable, None],
-        "one_standard_error": ["boolean"],
-        "verbose": ["verbose"],
     }
 
     C_: float

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import input_restored, one_of
+from manyclass.estimators.parameters.documented import documented
+from manyclass.estimators.validation import input_restored
 from manyclass.multilabel.label_sets import (
     LabelSets,
     decoded,
@@ -29,7 +28,6 @@ from manyclass.multilabel.thresholds import thresholds_of
 from manyclass.multilabel.training import Labelled, Trained, trained, wants_sparse
 from manyclass.multilabel.validation import checked_sets
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.problem.losses import LOSSES
 from manyclass.problem.solution import Certificate, Status
 from manyclass.training.options import Options
 from manyclass.utils.advice import OF_MULTILABEL
@@ -55,6 +53,7 @@ if TYPE_CHECKING:
 SCORES_AT_A_TIME = 1 << 22
 
 
+@documented()
 class MultilabelSVC(LinearClassifier, BaseEstimator):
     """Linear support vector machine for sets of labels: a binary machine for each, exactly.
 
@@ -67,30 +66,13 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Cost of a unit of loss; smaller regularises more.
     loss : {"hinge", "squared_hinge"}, default="hinge"
-    threshold : {"zero", "tuned"} or float, default="zero"
-        Score above which a label is predicted: 0, the number, or for each label the number of the
-        largest F1 in a cross-validation. "tuned" trains `n_folds` times more.
-    n_folds : int, default=5
-        Folds of the cross-validation of ``threshold="tuned"``, drawn at random. Labels of fewer
-        rows than that keep the threshold 0.
-    tol : float, default=1e-3
-        Relative duality gap (P - D) / min(P, P(0) - D) at which training stops, with P(0) the
-        objective of W = 0.
-    fit_intercept : bool, default=True
-        Whether to append a constant feature; its weights are regularised like the others.
-    intercept_scaling : float, default=1.0
-        Value of that feature.
+        Loss of a margin.
     max_iter : int, default=1000
         Epochs at most, for each group of labels.
     weights : {"auto", "dense", "sparse"}, default="auto"
         How ``coef_`` is held. "auto" chooses sparse weights where dense ones would take more than a
         quarter of the memory. Labels are trained in groups of at most 32 either way.
-    prune : float, default=0.0
-        Weights of a smaller size are left out as a group of labels ends; ``certificate_`` is None
-        then. Of very many labels the rest may fit into memory only so: 0.01 is usual.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores), each of which trains a group of labels, and of
         prediction.
@@ -135,21 +117,6 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     >>> [sorted(labels) for labels in model.predict_labels(X)]
     [['red'], ['round'], ['red', 'round'], []]
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "loss": [one_of(LOSSES)],
-        "threshold": [one_of(["zero", "tuned"]), Interval(Real, None, None, closed="neither")],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "weights": [one_of(["auto", "dense", "sparse"])],
-        "prune": [Interval(Real, 0.0, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-    }
 
     @explains(OF_MULTILABEL)
     def __init__(

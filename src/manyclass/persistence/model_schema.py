@@ -18,6 +18,8 @@ from manyclass.estimators.coefficients import coefficients_of, set_coefficients
 from manyclass.estimators.costs import LARGEST_TABLE, cost_table
 from manyclass.estimators.linear import set_certificate
 from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.parameters.description import Scope
+from manyclass.estimators.parameters.table import of_scope
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
@@ -40,10 +42,7 @@ HISTORY = "history"
 COSTS = "costs"  # of mistakes
 TAXONOMY = "taxonomy"  # in place of costs of more classes than a table has
 # Parameters of a run, which are neither stored nor taken from a file.
-OF_A_RUN = (
-    *("solver", "communicator", "split", "checkpoint", "checkpoint_minutes", "resume"),
-    *("n_jobs", "verbose"),
-)
+OF_A_RUN = of_scope(Scope.RUN)
 MAX_STEPS = 1 << 62  # leaves room to count more
 
 

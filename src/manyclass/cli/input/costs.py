@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from manyclass.cli.console import CommandParser, UsageError, finite
 from manyclass.cli.input.data import label_finder
+from manyclass.cli.parameter_options import add_parameter, add_parameters
 
 if TYPE_CHECKING:
     from manyclass.estimators.costs import Costs
@@ -37,18 +38,7 @@ class Shifted(Protocol):
 
 def costs_option(parser: CommandParser | argparse._ArgumentGroup) -> None:
     """Add the option of costs."""
-    parser.add_argument(
-        "--costs",
-        metavar="FILE",
-        help="costs of mistakes: CSV with the predicted labels in the first line, and then a line "
-        "for each true label: the label, and the cost of each prediction",
-    )
-    parser.add_argument(
-        "--cost-scaling",
-        choices=COST_SCALINGS,
-        help="what --costs and --taxonomy do: margin (default): they are the margins that are "
-        "asked for; slack: they multiply the losses of --formulation weston_watkins",
-    )
+    add_parameters(parser, "costs", "cost_scaling")
 
 
 def taxonomy_option(parser: CommandParser | argparse._ArgumentGroup, use: str) -> None:
@@ -63,14 +53,7 @@ def taxonomy_option(parser: CommandParser | argparse._ArgumentGroup, use: str) -
 
 def offset_option(parser: CommandParser | argparse._ArgumentGroup) -> None:
     """Add the option of offsets of classes."""
-    parser.add_argument(
-        "--class-offset",
-        type=class_offset,
-        action="append",
-        metavar="LABEL=O",
-        help="add O to the scores of this class while training, so that it ends with lower ones; "
-        "may be given several times. logit_adjustment: the logarithms of the classes' shares",
-    )
+    add_parameter(parser, "class_offset", type=class_offset, action="append")
 
 
 def class_offset(text: str) -> str | tuple[str, float]:
@@ -157,7 +140,6 @@ def take_costs(model: Costly, args: argparse.Namespace, y: Array) -> None:
 
     if args.costs and args.taxonomy:
         raise UsageError("argument --taxonomy: takes the place of --costs; give one of them")
-    model.cost_scaling = args.cost_scaling or COST_SCALINGS[0]
     classes = np.unique(y)
     if args.taxonomy:
         model.costs = read_taxonomy(args.taxonomy, classes)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
 from manyclass.utils.scikit_learn import explains
@@ -119,8 +120,19 @@ class OnCluster:
         return found[:0]
 
 
+@documented(like=MultinomialLogisticRegression)
 class ClusterLogisticRegression(OnCluster, MultinomialLogisticRegression):
-    """Base of multinomial logistic regression on the engines of clusters."""
+    """Base of multinomial logistic regression on the engines of clusters.
+
+    Parameters
+    ----------
+    warm_start : bool, default=False
+        Whether the next fit begins at the weights of this one.
+    n_jobs : int, default=None
+        Threads of each worker.
+    random_state : int, RandomState instance, default=None
+        Not used: nothing is drawn.
+    """
 
     plain = MultinomialLogisticRegression
     merge_columns, communicator, split = FIXED.values()
@@ -186,8 +198,19 @@ class ClusterLogisticRegression(OnCluster, MultinomialLogisticRegression):
         return self._mapped("predict_log_proba", X, {})
 
 
+@documented(like=MulticlassSVC)
 class ClusterSVC(OnCluster, MulticlassSVC):
-    """Base of support vector machines on the engines of clusters."""
+    """Base of support vector machines on the engines of clusters.
+
+    Parameters
+    ----------
+    max_iter : int, default=1000
+        Rounds at most.
+    warm_start : bool, default=False
+        Whether the next fit begins at the weights of this one.
+    n_jobs : int, default=None
+        Threads of each worker.
+    """
 
     plain = MulticlassSVC
     solver, weights, merge_columns, communicator, split = OF_SVM.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -26,8 +26,11 @@ from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, NumericType
 
 from manyclass.distributed.clusters.cluster import ClusterTraining
+from manyclass.distributed.clusters.estimator import OnCluster
 from manyclass.distributed.clusters.spark_parts import SparkParts, matrix_of
 from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.parameters.documented import defaults_of
+from manyclass.estimators.parameters.table import PARAMETERS
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_parameters
 from manyclass.persistence.model_file import load_model, save_model
@@ -38,50 +41,27 @@ if TYPE_CHECKING:
 
     from manyclass.distributed.clusters.part import Model as Local
 
-# What both kinds of models are trained with.
-TRAINING: Settings = {
-    "C": 1.0,
-    "fit_intercept": True,
-    "intercept_scaling": 1.0,
-    "class_weight": None,
-    "max_iter": 1000,
-    "n_jobs": None,
-    "checkpoint": None,
-    "checkpoint_minutes": 10.0,
-    "resume": False,
-    "verbose": 0,
-}
 COLUMNS: Settings = {
     "featuresCol": "features",
     "labelCol": "label",
     "weightCol": None,
     "predictionCol": "prediction",
 }
-DOCS: Settings = {
+DOCS: Mapping[str, str] = {
+    **{name: " ".join(described.text.split()) for name, described in PARAMETERS.items()},
     "featuresCol": "column of vectors or of arrays of numbers",
     "labelCol": "column of the classes",
     "weightCol": "column of the rows' weights",
     "predictionCol": "column that the model adds: the predicted class",
     "probabilityCol": "column that the model adds: the probability of every class",
     "rawPredictionCol": "column that the model adds: the score of every class",
-    "formulation": "what counts as a mistake",
-    "loss": "'hinge' or 'squared_hinge'",
-    "C": "cost of a unit of loss; smaller regularises more",
-    "tol": "relative duality gap at which training stops",
-    "stopping": "'gap' or 'kkt'",
-    "fit_intercept": "whether there are intercepts",
-    "regularize_intercept": "whether intercepts are regularised",
-    "intercept_scaling": "value of the feature of regularised intercepts",
-    "class_weight": "weight of each class: a dict, 'balanced' or None",
-    "costs": "costs of mistakes",
-    "max_iter": "Newton steps or rounds at most",
-    "n_jobs": "threads of each task",
-    "random_state": "orders the visits",
-    "checkpoint": "folder of checkpoints",
-    "checkpoint_minutes": "minutes between two checkpoints",
-    "resume": "whether to continue from the newest checkpoint",
-    "verbose": "1 shows the progress in the driver",
 }
+
+
+def training_of(estimator: type[OnCluster]) -> Settings:
+    """Return the parameters of training that a Spark Estimator has, with their defaults."""
+    found = defaults_of(estimator)
+    return {name: value for name, value in found.items() if name != "warm_start"}
 
 
 class Columns(Params):
@@ -136,6 +116,11 @@ class SparkEstimator(Estimator, Columns, DefaultParamsReadable, DefaultParamsWri
     plain: ClassVar[type[Local]]
     training: ClassVar[Settings]
     trained: ClassVar[type[SparkModel]]
+
+    @classmethod
+    def defaults(cls) -> Settings:
+        """Return all parameters with their defaults."""
+        return {**COLUMNS, **cls.outputs, **cls.training}
 
     def __init__(self, **params: object) -> None:
         super().__init__()

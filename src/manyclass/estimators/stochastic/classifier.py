@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Real
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import unique_labels
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, FitTask, with_callbacks
 from manyclass.estimators.offsets import Offsets
+from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.stochastic.fit import StochasticModel
 from manyclass.estimators.stochastic.run import checked_dtype, checked_width, shape_of, two_at_least
@@ -25,6 +26,7 @@ from manyclass.utils.scikit_learn import explains, fit_context
 from manyclass.utils.types import ClassWeight, Rows, RowsLike, StochasticLossName, WeightsName
 
 
+@documented()
 class StochasticClassifier(
     ProbabilitiesMixin, StochasticModel, CallbackSupportMixin, BaseEstimator
 ):
@@ -46,58 +48,34 @@ class StochasticClassifier(
     ----------
     loss : {"hinge", "log_loss", "perceptron"}, default="hinge"
         "log_loss" gives probabilities. The perceptron's predictions do not depend on `alpha`.
-    alpha : float, default=1e-4
-        Strength of the regularisation, and inverse length of the steps; lambda in the source.
-    batch_size : int, default=1
-        Rows in a step; "log_loss" keeps as many times n_classes numbers.
     max_iter : int, default=1000
         Epochs (passes over the rows) at most.
-    max_steps : int, default=None
-        Steps of ``fit`` at most; with ``warm_start``, those before included.
     tol : float or None, default=1e-3
         Training ends when the mean loss of an epoch (or, with ``early_stopping``, the accuracy on
         the rows held out) has not improved by `tol` for `n_iter_no_change` epochs. None: it ends
         after `max_iter` epochs or `max_steps` steps.
-    n_iter_no_change : int, default=5
-    early_stopping : bool, default=False
-        Whether rows are held out for that.
-    validation_fraction : float, default=0.1
-        Share of the rows that are held out; every class keeps one row for training.
-    average : bool or int, default=False
-        Whether the coefficients are a mean of those after each step. True: step t has weight
-        t^2. A positive int: the steps after so many examples (of weight 1), all with the same
-        weight (suffix average). It takes a second array like W.
-    shuffle : bool, default=True
-        Whether each epoch visits the rows in a new random order, else in their own.
-    fit_intercept : bool, default=True
-        Whether to append a constant feature; its weights are regularised like the others.
     intercept_scaling : float or "auto", default="auto"
-        Value of that feature; the smaller, the more it is regularised. "auto": 0.1 for sparse X,
-        whose rows are often of length one, else 1 (as with ``MulticlassSVC``).
+        Value of the constant feature; a smaller value regularizes the intercepts more. "auto": 0.1
+        for sparse X, whose rows often have length one, else 1 (as with ``MulticlassSVC``).
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out by ``fit``. "balanced" weights class c
         by n / (k n_c), in ``fit`` only.
     class_offset : "logit_adjustment", array-like of shape (n_classes,) or dict, default=None
         Numbers that training adds to the scores of the classes, and prediction does not: a class
-        with a smaller one ends with higher scores. "logit_adjustment", in ``fit`` only: the
+        with a smaller offset ends with higher scores. "logit_adjustment", in ``fit`` only: the
         logarithm of the share of each class in the weights of the rows, which helps rare classes
-        (Menon et al. 2021). An array in the order of ``classes_``; a dict by label, 0 for classes
-        that it lacks.
+        (Menon et al. 2021). An array is in the order of ``classes_``; a dict is by label, with 0
+        for classes that it lacks.
     warm_start : bool, default=False
         Whether the next fit with the same classes continues from this one. Also makes a fit
         that Ctrl-C stopped resumable.
     weights : {"auto", "dense", "sparse"}, default="auto"
         How W is held in memory. "sparse": a table of classes for every feature, for "hinge" and
         "perceptron" with thousands of classes; ``coef_`` is then sparse too.
-    compute_objective : bool, default=False
-        Whether ``fit`` computes ``objective_``, in one more pass.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores), for prediction and for batches large enough.
     random_state : int, RandomState instance, default=None
         Orders the rows. An int gives the same result every time, for the same `n_jobs`.
-    verbose : int, default=0
-        1 shows the progress: a bar in a terminal, else one line per epoch.
-        2: lines in a terminal, too.
 
     Attributes
     ----------
@@ -153,26 +131,8 @@ class StochasticClassifier(
 
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         "loss": [one_of(STOCHASTIC_LOSSES)],
-        "alpha": [Interval(Real, 0.0, None, closed="neither")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_steps": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0.0, None, closed="left"), None],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "average": ["boolean", Interval(Integral, 0, None, closed="left")],
-        "shuffle": ["boolean"],
-        "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither"), one_of(["auto"])],
-        "class_weight": [one_of(["balanced"]), dict, None],
-        "class_offset": [one_of(["logit_adjustment"]), "array-like", dict, None],
-        "warm_start": ["boolean"],
-        "weights": [one_of(["auto", "dense", "sparse"])],
-        "compute_objective": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     @explains(OF_STOCHASTIC)

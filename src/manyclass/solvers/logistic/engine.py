@@ -12,7 +12,6 @@ formulas: logistic/kernels.hpp.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -95,10 +94,21 @@ class PrimalEngine:
         self.total_cost, self.class_costs = float(costs[0]), costs[1:]
         self.class_major = in_batches(problem, (self.n_values, self.n_examples))
         self.W = self.new_weights()
+        self._zero_objective: float | None = None
 
-    @cached_property
+    @property
     def zero_objective(self) -> float:
-        """P(0); where intercepts are not regularised, at their best ones.
+        """P(0), with the best intercepts if they are not regularized; all processes ask together.
+
+        Not a ``cached_property``: up to Python 3.11 one lock serves all its instances, and a rank
+        that is a thread would hold it while it waits for the others.
+        """
+        if self._zero_objective is None:
+            self._zero_objective = self._primal_at_zero()
+        return self._zero_objective
+
+    def _primal_at_zero(self) -> float:
+        """Compute P(0).
 
         Without base scores these are log(N_c), N_c the class's costs; with them, some steps
         b_c += log(N_c / sum_i C_i p_ic) lower P towards its minimum (Darroch, Ratcliff 1972).

@@ -1,0 +1,307 @@
+"""Parameters of exact training, many of which stochastic and multi-label training have, too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import get_args
+
+from manyclass.estimators.parameters.description import (
+    BOOLEAN,
+    Method,
+    Names,
+    Option,
+    Parameter,
+    Range,
+    Scope,
+    positive,
+)
+from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES
+from manyclass.utils.types import (
+    CostScaling,
+    LossName,
+    SolverName,
+    StoppingName,
+    WeightsName,
+)
+
+
+def _names(choices: object) -> Names:
+    """Return the texts of a type."""
+    return Names(tuple(get_args(choices)))
+
+
+EXACT: Mapping[str, Parameter] = {
+    "formulation": Parameter(
+        (Names((*FORMULATIONS, *SHORT_NAMES)),),
+        "str",
+        """
+        "crammer_singer", "weston_watkins", "lee_lin_wahba", "adm", "ats", "atm", "reinforced",
+        "mmr" or "one_vs_rest"; see ``manyclass.problem.formulations``. Short names: "cs", "ww",
+        "llw", "rm", "ovr". All predict the class of the largest score.
+        """,
+        Scope.PROBLEM,
+    ),
+    "C": Parameter(
+        (positive(),),
+        "float",
+        "Cost of a unit of loss; a smaller value regularizes more.",
+        Scope.PROBLEM,
+    ),
+    "loss": Parameter(
+        (_names(LossName),),
+        '{"hinge", "squared_hinge"}',
+        """
+        Loss of a margin. "squared_hinge" is for the formulations that add losses (not for
+        "crammer_singer", "adm" and "atm", which take the maximum).
+        """,
+        Scope.PROBLEM,
+    ),
+    "solver": Parameter(
+        (_names(SolverName),),
+        "str",
+        """
+        "auto": the sequential dual method, with a Newton phase and a stochastic start where they
+        save time. "sequential_dual": that method alone. For comparison: "exponentiated_gradient"
+        and "most_violating" (for "crammer_singer" and "weston_watkins" with hinge loss),
+        "cutting_plane" (for these and "one_vs_rest", both losses). The last three train in one
+        process, hold a dense W and n_samples x n_classes further numbers, and are slower.
+        """,
+        Scope.RUN,
+    ),
+    "tol": Parameter(
+        (positive(),),
+        "float",
+        """
+        Relative duality gap (P - D) / min(P, P(0) - D) at which training stops, where P(0) is the
+        objective of W = 0.
+        """,
+    ),
+    "stopping": Parameter(
+        (_names(StoppingName),),
+        '{"gap", "kkt"}',
+        "What ``tol`` means.",
+        option=Option("what T means: relative duality gap (default), or largest violation (kkt)"),
+    ),
+    "fit_intercept": Parameter(
+        BOOLEAN,
+        "bool",
+        """
+        Whether to train intercepts, the weights of a constant feature. They are regularized like
+        the others; in logistic regression with `regularize_intercept` alone.
+        """,
+        Scope.PROBLEM,
+        Option("leave out the constant feature", ("--no-intercept",)),
+    ),
+    "regularize_intercept": Parameter(
+        BOOLEAN,
+        "bool",
+        """
+        Whether intercepts are regularized like the weights of a feature whose value is
+        `intercept_scaling`.
+        """,
+        Scope.PROBLEM,
+        Option("with logistic: regularize the intercepts, too (the others always do)"),
+    ),
+    "intercept_scaling": Parameter(
+        (positive(),),
+        "float",
+        """
+        Value of the constant feature, rounded to the type of X. A larger value regularizes the
+        intercepts less, if they are regularized.
+        """,
+        Scope.PROBLEM,
+        Option(
+            "value of the constant feature (default 1; stochastic: 0.1); 0 or less: none",
+            ("--bias",),
+            "B",
+        ),
+    ),
+    "class_weight": Parameter(
+        (Names(("balanced",)), dict, None),
+        'dict or "balanced"',
+        """
+        Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
+        n / (k n_c).
+        """,
+        Scope.PROBLEM,
+        Option(
+            "multiply C by W for this class; may be given several times. balanced: give every "
+            "class the same total weight",
+            metavar="LABEL=W",
+        ),
+    ),
+    "costs": Parameter(
+        ("array-like", dict, "taxonomy", None),
+        "array-like of shape (n_classes, n_classes), dict of dicts or Taxonomy",
+        """
+        Costs of mistakes, finite and at least 0, which are the margins that training asks for: the
+        Crammer-Singer loss is max(0, max_{c != y_i} costs[y_i, c] - (w_{y_i} - w_c) . x_i). For
+        all formulations but "mmr", and not for binary "one_vs_rest".
+
+        - array: row j, column c for predicting ``classes_[c]`` where ``classes_[j]`` is true, with
+          0 on the diagonal; up to 4,096 classes.
+        - dict: ``costs[true][predicted]`` by label; missing pairs cost 1.
+        - pandas DataFrame: by the labels of its index (true) and its columns (predicted).
+        - ``Taxonomy``: the distances of its classes.
+        """,
+        Scope.PROBLEM,
+        Option(
+            "costs of mistakes: CSV with the predicted labels in the first line, and then a line "
+            "for each true label: the label, and the cost of each prediction",
+            metavar="FILE",
+        ),
+    ),
+    "cost_scaling": Parameter(
+        (_names(CostScaling),),
+        '{"margin", "slack"}',
+        """
+        What `costs` do. "margin": they are the margins that training asks for. "slack": margins
+        are 1, and costs multiply the losses (Tsochantaridis et al. 2005), for "weston_watkins":
+        sum_{c != y_i} costs[y_i, c] loss(1 - (w_{y_i} - w_c) . x_i).
+        """,
+        Scope.PROBLEM,
+        Option(
+            "what --costs and --taxonomy do: margin (default): they are the margins that training "
+            "asks for; slack: they multiply the losses of --formulation weston_watkins"
+        ),
+    ),
+    "class_offset": Parameter(
+        (Names(("logit_adjustment",)), "array-like", dict, None),
+        '"logit_adjustment", array-like of shape (n_classes,) or dict',
+        """
+        Numbers that training adds to the scores of the classes, and prediction does not: a class
+        with a smaller offset ends with higher scores. "logit_adjustment": the logarithm of the
+        share of each class in the weights of the rows, which helps rare classes (Menon et al.
+        2021). An array is in the order of ``classes_``; a dict is by label, with 0 for classes
+        that it lacks. Not for binary "one_vs_rest".
+        """,
+        Scope.PROBLEM,
+        Option(
+            "add O to the scores of this class while training, so that it ends with lower ones; "
+            "may be given several times. logit_adjustment: the logarithms of the classes' shares",
+            metavar="LABEL=O",
+        ),
+    ),
+    "max_iter": Parameter(
+        (positive(Integral),),
+        "int",
+        "Epochs at most.",
+        option=Option("epochs at most (1000)", metavar="N"),
+    ),
+    "warm_start": Parameter(
+        BOOLEAN,
+        "bool",
+        """
+        Whether the next fit on the same rows and classes starts where this one ended. Also makes a
+        fit that Ctrl-C stopped resumable.
+        """,
+    ),
+    "weights": Parameter(
+        (_names(WeightsName),),
+        '{"auto", "dense", "sparse"}',
+        """
+        How W is held in memory. "dense": n_features x n_classes numbers. "sparse": a table of
+        classes for every feature, for "crammer_singer", "weston_watkins" and "one_vs_rest" with
+        thousands of classes; ``coef_`` is then sparse too. "auto" chooses by the number of classes
+        and the memory that the machine, or a limit on the process, leaves; ``verbose`` shows the
+        choice and its reason.
+        """,
+        option=Option("how weights are held: for thousands of classes sparse (default: what fits)"),
+    ),
+    "merge_columns": Parameter(
+        (Names(("auto",)), False),
+        '"auto" or False',
+        """
+        "auto": features with the same rows and proportional values are trained as one feature if
+        that saves time, such as words that occur in one document only. Problem, ``coef_`` and
+        certificate are those of the given X. Not for dense rows, one-vs-rest with sparse weights,
+        the solvers for comparison, nor with `communicator`.
+        """,
+        option=Option(
+            "train equal or proportional features one by one (default: as one, if that pays)",
+            ("--no-merge-columns",),
+        ),
+    ),
+    "n_jobs": Parameter(
+        (Integral, None),
+        "int",
+        "Threads (None = 1, -1 = all cores).",
+        Scope.RUN,
+        Option("threads; -1: all cores", ("--jobs",), "N"),
+    ),
+    "random_state": Parameter(
+        ("random_state",),
+        "int, RandomState instance",
+        "Orders the updates. An int gives the same result every time, for the same `n_jobs`.",
+        option=Option("orders the updates (default 0)", ("--seed",), "S"),
+    ),
+    "communicator": Parameter(
+        (Method("Get_rank"), Method("send_receive"), None),
+        "mpi4py.MPI.Comm",
+        """
+        Processes that train one model together, such as ``MPI.COMM_WORLD``. Every rank has the same
+        fitted model afterwards; rank 0 alone prints and warns. An error on one rank ends all of
+        them.
+        """,
+        Scope.RUN,
+    ),
+    "split": Parameter(
+        (Names(("rows",)), None),
+        '{"rows"}',
+        """
+        What the processes of a communicator share. "rows": each calls ``fit`` with rows of its own,
+        their y and weights. Classes are those of all ranks together; a rank may have no row.
+        """,
+        Scope.RUN,
+    ),
+    "checkpoint": Parameter(
+        (str, os.PathLike, None),
+        "str or path-like",
+        """
+        Folder for checkpoints of the training, from which it resumes after a crash, with `resume`;
+        rank 0 writes them. The last one is written at the end. The folder must hold none yet,
+        unless with `resume`.
+        """,
+        Scope.RUN,
+        Option(
+            "save the state of training in this folder from time to time, on Ctrl-C, SIGTERM and "
+            "at the end",
+            metavar="DIR",
+        ),
+    ),
+    "checkpoint_minutes": Parameter(
+        (Range(Real, 0),),
+        "float",
+        """
+        Minutes between two checkpoints, at least; they are written after an epoch, and on Ctrl-C.
+        """,
+        Scope.RUN,
+        Option("how often (default 10), between two epochs", metavar="N"),
+    ),
+    "resume": Parameter(
+        BOOLEAN,
+        "bool",
+        """
+        Whether to continue from the newest checkpoint in `checkpoint`, which must be of the same X,
+        y, weights, formulation, C, loss and intercept; everything else, such as the number of
+        processes, may differ. ``history_`` continues, and its epochs count for `max_iter`.
+        """,
+        Scope.RUN,
+        Option(
+            "resume from the last checkpoint in this folder and save more there: same DATA, F, C, "
+            "loss, weights and intercept; anything else may differ",
+            metavar="DIR",
+        ),
+    ),
+    "verbose": Parameter(
+        ("verbose",),
+        "int",
+        """
+        1 shows the progress, a bar in a terminal, else one line per epoch, and how weights are
+        held. 2: lines in a terminal, too.
+        """,
+        Scope.RUN,
+    ),
+}
