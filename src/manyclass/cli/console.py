@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from manyclass.io.atomic import Unfinished, is_special, naming, resolved
-from manyclass.utils.advice import meant
+from manyclass.utils.suggestions import meant
 
 FAILED = 2
 INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals

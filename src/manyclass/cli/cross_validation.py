@@ -31,7 +31,7 @@ from manyclass.cli.options import (
 )
 from manyclass.cli.train_options import check_loss
 from manyclass.problem.losses import LOSSES
-from manyclass.utils.advice import TOP_K, meant
+from manyclass.utils.suggestions import TOP_K, meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable

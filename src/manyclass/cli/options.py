@@ -10,7 +10,7 @@ from manyclass.cli.console import CommandParser, UsageError, finite, jobs, posit
 from manyclass.cli.input.data import BALANCED
 from manyclass.cli.input.tables import table_options
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, full_name
-from manyclass.utils.advice import meant
+from manyclass.utils.suggestions import meant
 
 if TYPE_CHECKING:
     from manyclass.utils.types import Settings

@@ -30,7 +30,7 @@ from manyclass.prediction.scoring import (
 )
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.solution import Certificate
-from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.input_rows import check_sparse, rows_as_given
 from manyclass.utils.labels import labels_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import named_rows

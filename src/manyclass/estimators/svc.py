@@ -34,10 +34,10 @@ from manyclass.solvers.stopping import RULES
 from manyclass.solvers.weights.storage_choice import Choice, choose_weights
 from manyclass.training.options import Options
 from manyclass.training.select import DEFAULT, SOLVERS, check_solver
-from manyclass.utils.advice import OF_SVC
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.suggestions import OF_SVC
 from manyclass.utils.types import (
     Array,
     ClassWeight,

@@ -32,9 +32,9 @@ from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.losses import LOSSES
 from manyclass.problem.solution import Certificate, Status
 from manyclass.training.options import Options
-from manyclass.utils.advice import OF_MULTILABEL
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.suggestions import OF_MULTILABEL
 from manyclass.utils.types import (
     Array,
     CsrArray,
