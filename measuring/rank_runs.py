@@ -27,7 +27,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Start
 from manyclass.training.options import Options
-from manyclass.training.run import train
+from manyclass.training.train import train
 from measuring import training
 from measuring.datasets.base import BaseDataset, Data
 from measuring.datasets.real import RealDataset

@@ -10,8 +10,8 @@ from manyclass.distributed.communicator import Communicator, Serial
 from manyclass.distributed.consensus import abort_others
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start
-from manyclass.training import run
 from manyclass.training.options import Options
+from manyclass.training.train import train as train_problem
 
 
 class Epochs:
@@ -44,4 +44,4 @@ def train(
     hooks = [] if on_epoch is None else [Epochs(on_epoch)]
     chosen = Options(weights=weights, **options)
     with abort_others(communicator or Serial()):
-        return run.train(problem, chosen, start=start, hooks=hooks, backend=backend)
+        return train_problem(problem, chosen, start=start, hooks=hooks, backend=backend)

@@ -15,7 +15,7 @@ from manyclass.problem import objective
 from manyclass.problem.solution import Start, Status
 from manyclass.solvers.weights import storage_choice
 from manyclass.training import class_chunks
-from manyclass.training.loop import Interrupted
+from manyclass.training.epoch_loop import Interrupted
 from manyclass.training.options import Options
 from tests.helpers.catalog import make_problem, text_problem
 from tests.helpers.ranks import on_ranks

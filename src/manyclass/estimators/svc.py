@@ -33,7 +33,7 @@ from manyclass.problem.tree_scores import TreeScores
 from manyclass.solvers.stopping import RULES
 from manyclass.solvers.weights.storage_choice import Choice, choose_weights
 from manyclass.training.options import Options
-from manyclass.training.select import DEFAULT, SOLVERS, check_solver
+from manyclass.training.solver_choice import DEFAULT, SOLVERS, check_solver
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains, fit_context

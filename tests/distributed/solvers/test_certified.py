@@ -22,7 +22,7 @@ from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import Status
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
-from manyclass.training.loop import Interrupted, solve
+from manyclass.training.epoch_loop import Interrupted, solve
 from manyclass.training.options import Options
 from tests.helpers.catalog import five_points, make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks

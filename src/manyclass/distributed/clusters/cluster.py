@@ -33,9 +33,9 @@ from manyclass.solvers.logistic.row_sums import Given as Arguments
 from manyclass.solvers.logistic.row_sums import Question
 from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.checkpoints import Checkpoints
-from manyclass.training.loop import Solver
+from manyclass.training.epoch_loop import Solver
 from manyclass.training.options import Options
-from manyclass.training.run import OneProcess
+from manyclass.training.train import OneProcess
 from manyclass.utils.types import Array, Settings
 
 # Arrays of more bytes are put where the workers find them; the last few of them stay there.

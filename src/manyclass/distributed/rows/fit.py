@@ -43,7 +43,7 @@ from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
 from manyclass.solvers.logistic.row_sums import LogisticRows
 from manyclass.solvers.weights.storage_choice import Choice
-from manyclass.training.loop import Solver
+from manyclass.training.epoch_loop import Solver
 from manyclass.training.options import Options
 from manyclass.utils.fingerprints import Facts, fingerprint
 from manyclass.utils.types import Array, Rows, Settings
