@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from manyclass.datasets import corpus_shape
-from manyclass.distributed.backend import Ranks
 from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.consensus import world
+from manyclass.distributed.ranks_backend import Ranks
 from manyclass.problem import FORMULATIONS
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import load_svmlight
-from manyclass.distributed import common_file as shared
+from manyclass.distributed import shared_arrays as shared
 from manyclass.distributed.consensus import OtherRankError
 from manyclass.distributed.data import load_common
 from manyclass.io.dataset_writer import save_blocks

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from manyclass.distributed.backend import Ranks
 from manyclass.distributed.communicator import Communicator, Serial
 from manyclass.distributed.consensus import abort_others
+from manyclass.distributed.ranks_backend import Ranks
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start
 from manyclass.training.options import Options

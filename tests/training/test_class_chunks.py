@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import MulticlassSVC
-from manyclass.distributed.backend import Ranks
+from manyclass.distributed.ranks_backend import Ranks
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.problem import objective
 from manyclass.problem.solution import Start, Status

@@ -11,9 +11,9 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from manyclass.distributed.common_file import CommonFile
 from manyclass.distributed.communicator import Communicator, as_communicator
 from manyclass.distributed.consensus import abort_others, agreed, of_first
+from manyclass.distributed.shared_arrays import SharedArrays
 from manyclass.io.dataset_file import fingerprint, looks_like_data, open_data
 from manyclass.io.stored_rows import MAX_SIZE, SparseRows, StoredRows
 from manyclass.io.svmlight import lack_of_memory, read_rows
@@ -291,7 +291,7 @@ def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -
     }
     first_row, first_entry = (_begins(counts[:, column]) for column in (0, 1))
     indptr = first_entry[ranks.rank] + part.rows.indptr[1:].astype(np.int64)
-    with CommonFile(ranks, lengths) as file:
+    with SharedArrays(ranks, lengths) as file:
         file.put("indptr", [1 + row for row in first_row], indptr)
         file.put("indices", first_entry, part.rows.indices)
         file.put("values", first_entry, part.rows.data)

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyclass.estimators.coefficients import (
     Plain,
+    as_sklearn_classifier,
     largest_weights,
     names_of_features,
-    plain_estimator,
 )
 from manyclass.estimators.costs import Costs, without_frame
 from manyclass.estimators.decisions import decided
@@ -312,7 +312,7 @@ class LinearClassifier(ClassifierMixin):
         ('LinearSVC', ['left', 'right'])
         """
         check_is_fitted(self)
-        return plain_estimator(self._as_of_now())
+        return as_sklearn_classifier(self._as_of_now())
 
     def top_features(
         self, n: int = 10, feature_names: ArrayLike | None = None

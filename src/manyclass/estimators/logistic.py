@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
-from manyclass.estimators.fit import ExactClassifier, Training
+from manyclass.estimators.exact_fit import ExactClassifier, Training
 from manyclass.estimators.offsets import base_of_offsets, refuse_several
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.validation import NEVER, check_parameters, input_restored, one_of

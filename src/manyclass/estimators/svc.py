@@ -17,7 +17,7 @@ from manyclass.estimators.costs import (
     base_of_costs,
     factors_of_costs,
 )
-from manyclass.estimators.fit import Training
+from manyclass.estimators.exact_fit import Training
 from manyclass.estimators.offsets import Offsets, base_of_offsets, checked_base, refuse_several
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin

@@ -24,8 +24,8 @@ from manyclass.multilabel.label_sets import (
     holds_sets_of_labels,
     is_dense,
 )
-from manyclass.multilabel.plain import plain_estimator
 from manyclass.multilabel.thresholds import thresholds_of
+from manyclass.multilabel.to_sklearn import as_one_vs_rest_classifier
 from manyclass.multilabel.training import Labelled, Trained, trained, wants_sparse
 from manyclass.multilabel.validation import checked_sets
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
@@ -335,7 +335,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             If this model is not fitted.
         """
         check_is_fitted(self)
-        return plain_estimator(self)
+        return as_one_vs_rest_classifier(self)
 
     def _indicator(self, X: RowsLike) -> CsrArray:
         """Predict as a CSR array; scores are computed for some rows at a time."""

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyclass.distributed.backend import distributed_solver
 from manyclass.distributed.communicator import Serial
+from manyclass.distributed.ranks_backend import distributed_solver
 from manyclass.distributed.solvers.crammer_singer import DistributedCrammerSinger
 from manyclass.distributed.solvers.one_vs_rest import DistributedOneVsRest
 from manyclass.distributed.solvers.sum_to_zero import DistributedSumToZero

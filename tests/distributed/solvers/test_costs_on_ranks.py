@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manyclass import _core
-from manyclass.distributed.backend import check_formulation, distributed_solver
+from manyclass.distributed.ranks_backend import check_formulation, distributed_solver
 from manyclass.problem import objective
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import core_problem

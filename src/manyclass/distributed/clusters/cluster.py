@@ -22,7 +22,7 @@ from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.averaged_newton import AveragedNewton
 from manyclass.distributed.rows.data import common_of, dataset_of, facts_of_parts
 from manyclass.distributed.rows.svm import SvmOnRows
-from manyclass.estimators.fit import Given, Training
+from manyclass.estimators.exact_fit import Given, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.problem import Problem

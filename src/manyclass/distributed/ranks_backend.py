@@ -1,4 +1,4 @@
-"""Training whose classes are spread over ranks: solver of each formulation, parts, checkpoints."""
+"""Backend of training whose classes are spread over ranks: solvers, parts, checkpoints."""
 
 from __future__ import annotations
 
