@@ -17,7 +17,7 @@ from manyclass.cli.input.costs import (
     taxonomy_option,
 )
 from manyclass.cli.input.data import Say, check_labels, read, timed, weigh_classes
-from manyclass.cli.multilabel import check_search_of_sets, choose_of_sets
+from manyclass.cli.multilabel import check_multilabel_search, choose_multilabel
 from manyclass.cli.options import (
     LOGISTIC,
     data_option,
@@ -135,7 +135,7 @@ def cv(args: argparse.Namespace) -> None:
     """Run ``manyclass cv``."""
     _check(args)
     log = silent if args.quiet or args.json else say
-    choice, seconds = (choose_of_sets if args.multilabel else _choose)(args, log, _search(args))
+    choice, seconds = (choose_multilabel if args.multilabel else _choose)(args, log, _search(args))
     best = _sign(args.scoring) * float(choice.scores[:, choice.best].mean()) + 0.0
     if args.json:
         say(json.dumps(_as_json(choice, args.scoring, seconds)))
@@ -273,7 +273,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.range and not args.range[0] < args.range[1]:
         raise UsageError("argument --range: MIN must be less than MAX")
     if args.multilabel:
-        check_search_of_sets(args)
+        check_multilabel_search(args)
     elif args.scoring == "f1_micro":
         raise UsageError(
             "argument --scoring: f1_micro goes with --multilabel; of one class for each row it is "

@@ -16,7 +16,7 @@ from manyclass.cli.console import (
     say,
     silent,
 )
-from manyclass.cli.input.data import Say, is_of_sets, load_for, read_for
+from manyclass.cli.input.data import Say, is_multilabel, load_for, read_for
 from manyclass.cli.multilabel import read_known
 from manyclass.cli.options import file_or_stdin, force_option, reader_options, settle_order
 from manyclass.cli.predict import LABELS, warn_of_unseen
@@ -138,7 +138,7 @@ def export(args: argparse.Namespace) -> None:
     model = unwrapped(load_model(args.model))
     if composite := describe_composite(model):
         raise UsageError(f"{args.model}: is a {composite}, and a classifier alone is exported")
-    if is_of_sets(classifier_of(model)) and args.format == "liblinear":
+    if is_multilabel(classifier_of(model)) and args.format == "liblinear":
         raise UsageError(
             f"{args.model}: is a model of sets of labels, which LIBLINEAR has no file for; use "
             "--format onnx"
@@ -260,7 +260,7 @@ def report(args: argparse.Namespace) -> None:
 
 def _read(args: argparse.Namespace, model: Estimator, log: Say) -> tuple[Rows, LabelSets]:
     """Return rows and labels, or sets of them."""
-    return read_known(args, model, log) if is_of_sets(model) else read_for(args, model, log)
+    return read_known(args, model, log) if is_multilabel(model) else read_for(args, model, log)
 
 
 def _origin(args: argparse.Namespace) -> str:

@@ -16,8 +16,8 @@ from manyclass.cli.console import (
     silent,
 )
 from manyclass.cli.input.costs import check_nodes, read_taxonomy, taxonomy_option
-from manyclass.cli.input.data import is_of_sets, load_for, read_for
-from manyclass.cli.multilabel import evaluate_sets, predict_sets
+from manyclass.cli.input.data import is_multilabel, load_for, read_for
+from manyclass.cli.multilabel import evaluate_multilabel, predict_multilabel
 from manyclass.cli.options import data_options, force_option, settle_order
 from manyclass.io import atomic
 from manyclass.utils.user_warning import warn_user
@@ -77,8 +77,8 @@ def predict(args: argparse.Namespace) -> None:
 
     settle_order(args)
     model = load_for(args, may_be_multilabel=True)
-    if is_of_sets(model):
-        predict_sets(args, model)
+    if is_multilabel(model):
+        predict_multilabel(args, model)
         return
     n_classes = len(model.classes_)
     if args.top_k is not None and args.top_k > n_classes:
@@ -177,10 +177,10 @@ def evaluate(args: argparse.Namespace) -> None:
 
     settle_order(args)
     model = load_for(args, may_be_multilabel=True)
-    if is_of_sets(model):
+    if is_multilabel(model):
         if args.taxonomy:
             raise UsageError("argument --taxonomy: does not go with models of sets of labels")
-        evaluate_sets(args, model)
+        evaluate_multilabel(args, model)
         return
     X, y = read_for(args, model, silent if args.json else say)
     tree = _tree_of(args, _labels_of(model, y)) if args.taxonomy else None

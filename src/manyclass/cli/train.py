@@ -21,7 +21,7 @@ from manyclass.cli.input.data import (
     weigh_classes,
 )
 from manyclass.cli.input.tables import name_features
-from manyclass.cli.multilabel import train_sets
+from manyclass.cli.multilabel import train_multilabel
 from manyclass.cli.options import LOGISTIC, merging, parameters
 from manyclass.cli.train_options import AUTO, settle
 
@@ -39,7 +39,7 @@ def train(args: argparse.Namespace) -> None:
     log = silent if args.quiet else say
     with _resumable(args):
         if args.multilabel:
-            train_sets(args, log)
+            train_multilabel(args, log)
         elif args.C == AUTO:
             _train_chosen(args, log)
         elif args.formulation == LOGISTIC:
