@@ -20,6 +20,7 @@ from manyclass.cli.input.data import Say, check_labels, read, timed, weigh_class
 from manyclass.cli.multilabel import check_multilabel_search, choose_multilabel
 from manyclass.cli.options import (
     LOGISTIC,
+    check_estimator_options,
     data_option,
     estimator_options,
     formulation_names,
@@ -27,7 +28,6 @@ from manyclass.cli.options import (
     merging,
     parameters,
     reader_options,
-    settle_estimator,
 )
 from manyclass.cli.train_options import check_loss
 from manyclass.problem.losses import LOSSES
@@ -262,7 +262,7 @@ def _check(args: argparse.Namespace) -> None:
     """Refuse incompatible options, before the data are read."""
     from manyclass.cli.console import check_target
 
-    settle_estimator(args)
+    check_estimator_options(args)
     if args.folds < 2:
         raise UsageError("argument --folds: must be at least 2")
     for flag, value in (("--range", args.range), ("--epsilon", args.epsilon)):

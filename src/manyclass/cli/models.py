@@ -18,7 +18,7 @@ from manyclass.cli.console import (
 )
 from manyclass.cli.input.data import Say, is_multilabel, load_for, read_for
 from manyclass.cli.multilabel import read_known
-from manyclass.cli.options import file_or_stdin, force_option, reader_options, settle_order
+from manyclass.cli.options import file_or_stdin, force_option, reader_options, swap_data_and_model
 from manyclass.cli.predict import LABELS, warn_of_unseen
 from manyclass.io import atomic
 
@@ -235,7 +235,7 @@ def report(args: argparse.Namespace) -> None:
     from manyclass.cli.input.file_kinds import REPORT, check_output
     from manyclass.reports.report import report_page
 
-    settle_order(args)
+    swap_data_and_model(args)
     inputs = [name for name in (args.model, args.data, args.feature_names) if name]
     check_output(args.output, inputs, REPORT, force=args.force, special=True)
     log = silent if atomic.is_stdout(args.output) else say

@@ -182,11 +182,11 @@ def predict_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
 
 def evaluate_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
     """Show F1 and the precision of the best labels; with --report the scores of each label."""
-    from manyclass.reports.label_sets import judge_sets
+    from manyclass.reports.label_sets import score_label_sets
 
     X, y = read_known(args, model, silent if args.json else say)
     model.predicts_sparse_ = True
-    found = judge_sets(model, X, y)
+    found = score_label_sets(model, X, y)
     if args.json:
         say(json.dumps(found.as_dict() if args.report else found.scores()))
         return

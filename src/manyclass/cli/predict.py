@@ -18,7 +18,7 @@ from manyclass.cli.console import (
 from manyclass.cli.input.costs import check_nodes, read_taxonomy, taxonomy_option
 from manyclass.cli.input.data import is_multilabel, load_for, read_for
 from manyclass.cli.multilabel import evaluate_multilabel, predict_multilabel
-from manyclass.cli.options import data_options, force_option, settle_order
+from manyclass.cli.options import data_options, force_option, swap_data_and_model
 from manyclass.io import atomic
 from manyclass.utils.user_warning import warn_user
 
@@ -75,7 +75,7 @@ def predict(args: argparse.Namespace) -> None:
     """Run ``manyclass predict``."""
     from manyclass.cli.input.file_kinds import check_output, labels_of
 
-    settle_order(args)
+    swap_data_and_model(args)
     model = load_for(args, may_be_multilabel=True)
     if is_multilabel(model):
         predict_multilabel(args, model)
@@ -175,7 +175,7 @@ def evaluate(args: argparse.Namespace) -> None:
     """Run ``manyclass evaluate``."""
     from manyclass.reports.evaluation import evaluate as judge
 
-    settle_order(args)
+    swap_data_and_model(args)
     model = load_for(args, may_be_multilabel=True)
     if is_multilabel(model):
         if args.taxonomy:
@@ -242,7 +242,7 @@ def calibrate(args: argparse.Namespace) -> None:
     from manyclass.persistence.model_file import load_model, save_model
     from manyclass.reports.confusion import label_codes
 
-    settle_order(args)
+    swap_data_and_model(args)
     check_output(args.out, [args.data, args.model], MODEL, force=args.force)
     whole = load_model(args.model)
     last = last_of(whole)

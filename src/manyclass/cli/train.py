@@ -23,7 +23,7 @@ from manyclass.cli.input.data import (
 from manyclass.cli.input.tables import name_features
 from manyclass.cli.multilabel import train_multilabel
 from manyclass.cli.options import LOGISTIC, merging, parameters
-from manyclass.cli.train_options import AUTO, settle
+from manyclass.cli.train_options import AUTO, check_options
 
 if TYPE_CHECKING:
     from manyclass.estimators.logistic import MultinomialLogisticRegression
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def train(args: argparse.Namespace) -> None:
     """Run ``manyclass train`` in this process."""
-    settle(args)
+    check_options(args)
     check_files(args)
     log = silent if args.quiet else say
     with _resumable(args):

@@ -21,11 +21,11 @@ from manyclass.cli.input.costs import (
 )
 from manyclass.cli.options import (
     LOGISTIC,
+    check_estimator_options,
     data_options,
     estimator_options,
     formulation_names,
     formulation_or_logistic,
-    settle_estimator,
 )
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.losses import LOSSES as MARGIN_LOSSES
@@ -241,7 +241,7 @@ def _refuse(args: argparse.Namespace, foreign: Mapping[str, object]) -> None:
             raise UsageError(f"argument {flag}: goes with --solver {other}")
 
 
-def settle(args: argparse.Namespace) -> None:
+def check_options(args: argparse.Namespace) -> None:
     """Set defaults and refuse incompatible options, before the data are read."""
     _check_multilabel(args)
     own, foreign = (STOCHASTIC, DUAL) if args.solver == "stochastic" else (DUAL, STOCHASTIC)
@@ -249,7 +249,7 @@ def settle(args: argparse.Namespace) -> None:
     for name, default in own.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
-    settle_estimator(args)
+    check_estimator_options(args)
     if args.C == AUTO:
         _check_auto(args)
     check_cost_scaling(args)
@@ -268,7 +268,7 @@ def settle(args: argparse.Namespace) -> None:
         if args.loss not in MARGIN_LOSSES:
             raise UsageError(f"argument --loss: {args.loss} goes with --solver stochastic")
         check_loss(args.formulation, args.loss)
-        _settle_checkpoints(args)
+        _check_checkpoint_options(args)
 
 
 def _check_stochastic(args: argparse.Namespace) -> None:
@@ -295,10 +295,10 @@ def _check_logistic(args: argparse.Namespace) -> None:
     for flag, why in refused.items():
         if why:
             raise UsageError(f"argument {flag}: {why} {flag}")
-    _settle_checkpoints(args)
+    _check_checkpoint_options(args)
 
 
-def _settle_checkpoints(args: argparse.Namespace) -> None:
+def _check_checkpoint_options(args: argparse.Namespace) -> None:
     """Set ``checkpoint`` to the folder, and ``resume`` to whether to resume from it."""
     if args.checkpoint and args.resume:
         raise UsageError("argument --resume: writes to its own folder; leave out --checkpoint")

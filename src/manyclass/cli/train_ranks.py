@@ -24,7 +24,7 @@ from manyclass.cli.input.data import (
 from manyclass.cli.input.tables import refuse_table
 from manyclass.cli.options import LOGISTIC
 from manyclass.cli.train import check_files, log_proof, logistic_of, svc_of
-from manyclass.cli.train_options import AUTO, settle
+from manyclass.cli.train_options import AUTO, check_options
 from manyclass.distributed import consensus, mpiexec
 from manyclass.distributed.consensus import OtherRankError, abort_others, agreed, check_same
 from manyclass.distributed.data import load_common, load_share
@@ -103,7 +103,7 @@ def _train_rows(args: argparse.Namespace, ranks: Communicator, log: Say) -> None
 
 def _check(args: argparse.Namespace, ranks: Communicator) -> None:
     """Refuse what is known to fail before the data are read."""
-    settle(args)
+    check_options(args)
     started = f"trains in one process, and mpiexec started {ranks.size}"
     if args.solver == "stochastic":
         raise UsageError(

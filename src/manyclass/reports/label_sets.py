@@ -113,7 +113,7 @@ class MultilabelScores:
         return np.argsort(-self.support, kind="stable")
 
 
-def judge_sets(model: MultilabelSVC, X: ArrayLike, y: object) -> MultilabelScores:
+def score_label_sets(model: MultilabelSVC, X: ArrayLike, y: object) -> MultilabelScores:
     """Evaluate a fitted model on rows with known sets; scores are computed for some at a time.
 
     Raises

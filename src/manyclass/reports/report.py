@@ -24,7 +24,7 @@ from manyclass.problem.taxonomy import Taxonomy
 from manyclass.reports import evaluation_sections, model_sections
 from manyclass.reports.evaluation import Evaluation, evaluate
 from manyclass.reports.html import Markup, document, element, facts, paragraph, percent
-from manyclass.reports.label_sets import MultilabelScores, judge_sets, labels_section
+from manyclass.reports.label_sets import MultilabelScores, labels_section, score_label_sets
 from manyclass.utils.scikit_learn import without_passthrough
 from manyclass.utils.types import Array
 
@@ -153,7 +153,7 @@ def report_page(
             raise ValueError("taxonomy= is for models whose rows have one class")
         if X is not None and y is not None:
             rows = model[:-1].transform(X) if isinstance(model, Pipeline) else X
-            sets = judge_sets(classifier, rows, y)
+            sets = score_label_sets(classifier, rows, y)
             parts.append(labels_section(sets))
     elif X is not None and y is not None:
         found = evaluate(model, X, cast("ArrayLike", y), taxonomy=taxonomy)
