@@ -38,7 +38,7 @@ class _Part(NamedTuple):
         return [len(self.codes), self.rows.nnz, self.n_lines, self.rows.shape[1]]
 
 
-def load_common(
+def load_shared(
     communicator: object,
     path: str | os.PathLike[str],
     n_features: int | None = None,
@@ -79,11 +79,11 @@ def load_common(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from manyclass.distributed import load_common
+    >>> from manyclass.distributed import load_shared
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "data")
     ...     _ = path.write_text("cat 1:1\ndog 2:1\n")
-    ...     X, y = load_common(None, path)  # one process alone
+    ...     X, y = load_shared(None, path)  # one process alone
     >>> y
     array(['cat', 'dog'], dtype='<U3')
     """
@@ -98,7 +98,7 @@ def load_common(
         return rows.matrix(), rows.targets()
 
 
-def load_share(
+def load_partition(
     communicator: object,
     path: str | os.PathLike[str],
     n_features: int | None = None,
@@ -139,11 +139,11 @@ def load_share(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from manyclass.distributed import load_share
+    >>> from manyclass.distributed import load_partition
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "data")
     ...     _ = path.write_text("cat 1:1\ndog 2:1\n")
-    ...     X, y, classes = load_share(None, path)  # one process alone
+    ...     X, y, classes = load_partition(None, path)  # one process alone
     >>> X.shape
     (2, 2)
     """
