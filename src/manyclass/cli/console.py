@@ -54,7 +54,7 @@ SWITCHES = {
     "loss",
     "solver",
     "stopping",
-    "number_labels",
+    "encode_labels",
 }
 ADVISED = SWITCHES | {"n_features", "max_iter", "tol", "alpha", "C", "batch_size", "max_steps"}
 

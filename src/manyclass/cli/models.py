@@ -107,7 +107,7 @@ def export_options(parser: CommandParser) -> None:
     add("out", metavar="OUT", help="file to write; - for stdout")
     add("--format", choices=["liblinear", "onnx"], required=True, help="what OUT is to be")
     add(
-        "--number-labels",
+        "--encode-labels",
         action="store_true",
         help="with liblinear: write the classes as 0, 1, ... in ascending order",
     )
@@ -133,8 +133,8 @@ def export(args: argparse.Namespace) -> None:
 
     if args.dtype and args.format != "onnx":
         raise UsageError("argument --dtype: goes with --format onnx")
-    if args.number_labels and args.format != "liblinear":
-        raise UsageError("argument --number-labels: goes with --format liblinear")
+    if args.encode_labels and args.format != "liblinear":
+        raise UsageError("argument --encode-labels: goes with --format liblinear")
     model = unwrapped(load_model(args.model))
     if composite := describe_composite(model):
         raise UsageError(f"{args.model}: is a {composite}, and a classifier alone is exported")
@@ -176,7 +176,7 @@ def _export_liblinear(args: argparse.Namespace, model: Model) -> None:
         )
     check_output(args.out, [args.model], LIBLINEAR, force=args.force, special=True)
     try:
-        parts = liblinear_text(model, number_labels=args.number_labels)
+        parts = liblinear_text(model, encode_labels=args.encode_labels)
         with atomic.output(args.out) as file:
             file.writelines(parts)
     except ValueError as error:
