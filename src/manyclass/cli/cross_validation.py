@@ -71,9 +71,9 @@ def cv_options(parser: CommandParser) -> None:
         metavar="C,C,...",
         help="values to compare (default: 10 from 0.0001 to 10000)",
     )
-    add("--path", action="store_true", help="compare all C of --range, by certified paths")
+    add("--path", action="store_true", help="compare all C of --C-range, by certified paths")
     add(
-        "--range",
+        "--C-range",
         type=positive,
         nargs=2,
         metavar=("MIN", "MAX"),
@@ -265,13 +265,13 @@ def _check(args: argparse.Namespace) -> None:
     check_estimator_options(args)
     if args.folds < 2:
         raise UsageError("argument --folds: must be at least 2")
-    for flag, value in (("--range", args.range), ("--epsilon", args.epsilon)):
+    for flag, value in (("--C-range", args.C_range), ("--epsilon", args.epsilon)):
         if value is not None and not args.path:
             raise UsageError(f"argument {flag}: goes with --path")
     if args.path and args.C:
-        raise UsageError("argument --path: takes the place of -C; give its --range")
-    if args.range and not args.range[0] < args.range[1]:
-        raise UsageError("argument --range: MIN must be less than MAX")
+        raise UsageError("argument --path: takes the place of -C; give its --C-range")
+    if args.C_range and not args.C_range[0] < args.C_range[1]:
+        raise UsageError("argument --C-range: MIN must be less than MAX")
     if args.multilabel:
         check_multilabel_search(args)
     elif args.scoring == "f1_micro":
@@ -333,8 +333,8 @@ def _search(args: argparse.Namespace) -> Settings:
         "scoring": SCORINGS.get(args.scoring, args.scoring),
         "one_standard_error": args.one_standard_error,
     }
-    if args.range:
-        settings["C_range"] = tuple(args.range)
+    if args.C_range:
+        settings["C_range"] = tuple(args.C_range)
     if args.epsilon:
         settings["epsilon"] = args.epsilon
     return settings
